@@ -1,0 +1,160 @@
+// Everything that can happen, on one screen. The same vocabulary is printed by `--json`, sent over
+// SSE and kept in the journal.
+//
+// An Event is what happened; a Recorded event adds the envelope, stamped by the bus alone. Events are
+// plain JSON. What starts ends, once; a failure is an `_end` that says so. A `_delta` is live only:
+// the `_end` that follows carries the whole.
+
+import type { Failure } from './failure.ts';
+import type { Json } from './json.ts';
+import type { AssistantMessage, CallPart, Message, Usage } from './model/protocol.ts';
+
+export type CallLabel = {
+  readonly callId: string; // minted by drover, unique for ever: what readers match on
+  readonly toolUseId: string; // the provider's
+  readonly callIndex: number; // position among the calls of this response, from 0
+  readonly index: number; // worker*100 + callIndex: for display
+  readonly name: string;
+  readonly summary: string;
+};
+
+export type PendingCall = CallLabel & { readonly args: Json };
+
+export type Decision = {
+  readonly allowed: boolean;
+  readonly by: 'user' | 'nobody' | 'cancel';
+  readonly always: boolean;
+  readonly reason?: string;
+};
+
+export type Event =
+  // session
+  | { readonly type: 'session_start'; readonly model: string; readonly cwd: string }
+  | { readonly type: 'awaiting_tool_execution'; readonly calls: readonly PendingCall[] }
+  | {
+      readonly type: 'session_end';
+      readonly outcome: 'done' | 'incomplete' | 'error' | 'cancelled' | 'suspended';
+      readonly reason?: string;
+      readonly messages: readonly Message[]; // the new ones only
+      readonly usage: Usage;
+      readonly cost?: number; // US dollars; absent where the price is unknown
+    }
+  // message
+  | { readonly type: 'message_start'; readonly role: 'user' | 'assistant' | 'tool' }
+  | { readonly type: 'message_end'; readonly message: Message }
+  | { readonly type: 'text_start' | 'thinking_start'; readonly part: number }
+  | { readonly type: 'text_delta' | 'thinking_delta'; readonly part: number; readonly delta: string }
+  | { readonly type: 'text_end' | 'thinking_end'; readonly part: number; readonly text: string }
+  | {
+      readonly type: 'toolcall_start';
+      readonly part: number;
+      readonly callIndex: number;
+      readonly id: string;
+      readonly name: string;
+    }
+  | { readonly type: 'toolcall_delta'; readonly part: number; readonly callIndex: number; readonly delta: string }
+  | { readonly type: 'toolcall_end'; readonly part: number; readonly callIndex: number; readonly call: CallPart }
+  // tool
+  | ({ readonly type: 'tool_execution_start'; readonly args: Json } & CallLabel)
+  | ({ readonly type: 'tool_execution_delta'; readonly delta: string } & Pick<
+      CallLabel,
+      'callId' | 'callIndex' | 'index' | 'name'
+    >)
+  | ({
+      readonly type: 'tool_execution_end';
+      readonly output: string;
+      readonly outputSummary: string;
+      readonly isError: boolean;
+      readonly details?: Json;
+    } & CallLabel)
+  | ({
+      readonly type: 'permission_request';
+      readonly requestId: string;
+      readonly subject: string;
+      readonly why: string;
+    } & CallLabel)
+  | ({ readonly type: 'permission_decision'; readonly requestId: string } & Decision & CallLabel)
+  // upkeep
+  | {
+      readonly type: 'usage';
+      readonly usage: Usage;
+      readonly total: Usage;
+      readonly cost?: number;
+      readonly estimateRatio?: number;
+    }
+  | {
+      readonly type: 'retry';
+      readonly attempt: number;
+      readonly delayMs: number;
+      readonly failure: Failure;
+      readonly reason: string;
+    }
+  | { readonly type: 'attempt_discarded'; readonly reason: string; readonly failure?: Failure; readonly usage?: Usage }
+  | { readonly type: 'compaction_start'; readonly tokens: number; readonly reason: 'limit' | 'overflow' }
+  | {
+      readonly type: 'compaction_end';
+      readonly ok: boolean;
+      readonly tokens: number;
+      readonly summary?: string;
+      readonly failure?: Failure;
+    }
+  | { readonly type: 'heartbeat' }
+  | { readonly type: 'warning'; readonly message: string }
+  // ending: exactly one per turn
+  | { readonly type: 'done'; readonly message: AssistantMessage }
+  | { readonly type: 'incomplete' | 'error'; readonly failure: Failure; readonly reason: string }
+  | { readonly type: 'cancelled' };
+
+export type EventType = Event['type'];
+
+/** Where in the work an event happened; each applies only where it is known. */
+export type Place = {
+  readonly worker?: number;
+  readonly task?: string;
+  readonly attempt?: number;
+  readonly turn?: number;
+  readonly step?: number;
+};
+
+export type Envelope = { readonly v: 1; readonly seq: number; readonly at: string; readonly session: string } & Place;
+
+export type Recorded = Event & Envelope;
+
+/** Lossy events may be dropped for a slow reader; reliable ones never; control ones never, and exactly once. */
+export function deliveryOf(type: EventType): 'lossy' | 'reliable' | 'control' {
+  switch (type) {
+    case 'text_delta':
+    case 'thinking_delta':
+    case 'toolcall_delta':
+    case 'tool_execution_delta':
+    case 'heartbeat':
+      return 'lossy';
+    case 'permission_request':
+    case 'awaiting_tool_execution':
+    case 'done':
+    case 'incomplete':
+    case 'error':
+    case 'cancelled':
+    case 'session_end':
+      return 'control';
+    case 'session_start':
+    case 'message_start':
+    case 'message_end':
+    case 'text_start':
+    case 'text_end':
+    case 'thinking_start':
+    case 'thinking_end':
+    case 'toolcall_start':
+    case 'toolcall_end':
+    case 'tool_execution_start':
+    case 'tool_execution_end':
+    case 'permission_decision':
+    case 'usage':
+    case 'retry':
+    case 'attempt_discarded':
+    case 'compaction_start':
+    case 'compaction_end':
+    case 'warning':
+      return 'reliable';
+  }
+}

@@ -1,0 +1,106 @@
+// Why something went wrong, as a value.
+//
+// A failure crosses threads, is written to the journal and is shown by several views, so it is JSON
+// and not a class: a thrown subclass reaches the other side of a worker thread as a bare Error with
+// neither its name nor its fields. DroverError carries a Failure while it is being thrown.
+//
+// Three things may be thrown, and no fourth: DroverError (the turn or run must hear of it), ToolError
+// (text for the model) and UsageError (text for the person at the prompt). Anything else is a bug.
+
+export type StreamTimer = 'headers' | 'first-byte' | 'silence' | 'progress';
+export type LimitName = 'steps' | 'output-tokens' | 'budget' | 'time' | 'idle';
+
+export type Failure =
+  | { readonly kind: 'aborted'; readonly by: 'user' | 'shutdown' }
+  /** Worth trying again: overloaded, unreachable, reset. `shouldRetry` is the server's own word. */
+  | {
+      readonly kind: 'provider.unavailable';
+      readonly message: string;
+      readonly status?: number;
+      readonly retryAfterMs?: number;
+      readonly shouldRetry?: true;
+    }
+  /** Too many requests. Without retryAfterMs the server did not say for how long. */
+  | {
+      readonly kind: 'provider.throttled';
+      readonly message: string;
+      readonly status: number;
+      readonly retryAfterMs?: number;
+    }
+  /** Trying again cannot help: bad key, no quota, unknown model, invalid request. `fix` says what the user can do. */
+  | { readonly kind: 'provider.rejected'; readonly status: number; readonly message: string; readonly fix?: string }
+  /** What arrived is not an answer: cut off, no terminal event, too large. */
+  | { readonly kind: 'provider.garbled'; readonly message: string }
+  | { readonly kind: 'provider.stalled'; readonly timer: StreamTimer; readonly afterMs: number }
+  | { readonly kind: 'context.overflow'; readonly message: string }
+  | { readonly kind: 'answer.empty' }
+  | { readonly kind: 'answer.refused'; readonly message: string }
+  | { readonly kind: 'answer.paused'; readonly limit: number }
+  | { readonly kind: 'tool.unknown'; readonly limit: number }
+  | { readonly kind: 'compaction.failed'; readonly message: string }
+  | { readonly kind: 'limit.reached'; readonly limit: LimitName; readonly message: string };
+
+export class DroverError extends Error {
+  override readonly name = 'DroverError';
+  readonly failure: Failure;
+
+  constructor(failure: Failure, options?: ErrorOptions) {
+    super(describe(failure), options);
+    this.failure = failure;
+  }
+}
+
+/** Text for the model: the call it made did not work. */
+export class ToolError extends Error {
+  override readonly name = 'ToolError';
+}
+
+/** Text for the person at the prompt: what is wrong with what they typed or configured, and the fix. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** One sentence for a person. */
+export function describe(failure: Failure): string {
+  switch (failure.kind) {
+    case 'aborted':
+      return failure.by === 'user' ? 'interrupted' : 'shutting down';
+    case 'provider.unavailable':
+      return `the provider is unavailable: ${failure.message}`;
+    case 'provider.throttled':
+      return failure.retryAfterMs === undefined
+        ? `the provider asks to slow down: ${failure.message}`
+        : `the provider asks to wait ${seconds(failure.retryAfterMs)}: ${failure.message}`;
+    case 'provider.rejected':
+      return `the provider refuses (${failure.status}): ${failure.message}${failure.fix === undefined ? '' : ` — ${failure.fix}`}`;
+    case 'provider.garbled':
+      return `the answer arrived broken: ${failure.message}`;
+    case 'provider.stalled':
+      return `the provider went quiet: ${TIMER_WORDS[failure.timer]} for ${seconds(failure.afterMs)}`;
+    case 'context.overflow':
+      return `the conversation is too long for the model: ${failure.message}`;
+    case 'answer.empty':
+      return 'the model answered nothing, twice';
+    case 'answer.refused':
+      return `the model declined: ${failure.message}`;
+    case 'answer.paused':
+      return `the model paused ${failure.limit} times without finishing`;
+    case 'tool.unknown':
+      return `the model asked for unknown tools ${failure.limit} times in a row`;
+    case 'compaction.failed':
+      return `the conversation could not be shortened: ${failure.message}`;
+    case 'limit.reached':
+      return failure.message;
+  }
+}
+
+const TIMER_WORDS: Record<StreamTimer, string> = {
+  headers: 'no response headers',
+  'first-byte': 'headers but no first byte',
+  silence: 'not a byte',
+  progress: 'only keep-alives',
+};
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 100) / 10} s`;
+}
