@@ -100,7 +100,8 @@ export type ModelRequest = {
 
 /** `part` is the position in the finished message's content; `callIndex` the position among its calls. */
 export type ModelEvent =
-  | { readonly type: 'started' }
+  /** The first sign of an answer. `usage` is what is known by then: it is counted even if the rest never comes. */
+  | { readonly type: 'started'; readonly usage?: Usage }
   | { readonly type: 'text_start' | 'text_end' | 'thinking_start' | 'thinking_end'; readonly part: number }
   | { readonly type: 'text_delta' | 'thinking_delta'; readonly part: number; readonly delta: string }
   | {

@@ -1,0 +1,154 @@
+// The bus: stamps each event once, then hands it to any number of readers.
+//
+// WHAT HOLDS
+//   Sequence numbers start at 1 and rise by 1. `emit` never waits: every reader has a queue of its own,
+//   bounded in bytes. A reader that keeps up gets every event as it was. For one that lags by more
+//   than 1 MB, neighbouring deltas of one block are joined; past half of its bound deltas are dropped,
+//   the next event it gets carries `gap: true`, and the block's `_end` repairs the text. Nothing else
+//   is ever dropped: a reader whose queue is full all the same is cut off, and its iteration throws
+//   ReaderLost, so that nobody takes a part for the whole.
+
+import { deliveryOf, type Event, type Place, type Recorded } from './events.ts';
+
+const QUEUE_BYTES_MAX = 48 * 1024 * 1024;
+const LAGGING_BYTES = 1024 * 1024;
+const ENVELOPE_BYTES = 200;
+
+export type Shown = Recorded & { readonly gap?: true };
+
+export class ReaderLost extends Error {
+  override readonly name = 'ReaderLost';
+}
+
+export type BusOptions = {
+  readonly session: string;
+  /** What is shown instead of an event: redaction, which may hold text back until it is known to be harmless. */
+  readonly pass: (event: Event, place: Place) => readonly Event[];
+};
+
+export class Bus {
+  readonly #options: BusOptions;
+  readonly #readers = new Set<Reader>();
+  #seq = 0;
+
+  constructor(options: BusOptions) {
+    this.#options = options;
+  }
+
+  emit(event: Event, place: Place): void {
+    for (const shown of this.#options.pass(event, place)) {
+      this.#seq += 1;
+      const at = new Date().toISOString();
+      const recorded: Recorded = { v: 1, seq: this.#seq, at, session: this.#options.session, ...place, ...shown };
+      for (const reader of this.#readers) reader.push(recorded);
+    }
+  }
+
+  /** Reads everything emitted from now on. */
+  reader(bytesMax: number = QUEUE_BYTES_MAX): Reader {
+    const reader = new Reader(bytesMax, () => this.#readers.delete(reader));
+    this.#readers.add(reader);
+    return reader;
+  }
+
+  /** No more events: readers end once they have read what is queued. */
+  close(): void {
+    for (const reader of this.#readers) reader.finish();
+    this.#readers.clear();
+  }
+}
+
+export class Reader implements AsyncIterable<Shown> {
+  readonly #bytesMax: number;
+  readonly #leave: () => void;
+  #queue: Shown[] = [];
+  #bytes = 0;
+  #gap = false;
+  #ended = false;
+  #lost = false;
+  #wake: (() => void) | undefined;
+
+  constructor(bytesMax: number, leave: () => void) {
+    this.#bytesMax = bytesMax;
+    this.#leave = leave;
+  }
+
+  push(event: Recorded): void {
+    if (this.#ended) return;
+    const lossy = deliveryOf(event.type) === 'lossy';
+    if (lossy && this.#join(event)) return;
+    const size = sizeOf(event);
+    if (lossy && this.#bytes + size > this.#bytesMax / 2) {
+      this.#gap = true;
+      return;
+    }
+    if (this.#bytes + size > this.#bytesMax) return this.#cutOff();
+    this.#bytes += size;
+    this.#queue.push(this.#gap ? { ...event, gap: true } : event);
+    this.#gap = false;
+    this.#wake?.();
+  }
+
+  finish(): void {
+    this.#ended = true;
+    this.#wake?.();
+  }
+
+  /** Stops reading; what is queued is forgotten. */
+  close(): void {
+    this.#queue = [];
+    this.finish();
+    this.#leave();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Shown> {
+    try {
+      while (true) {
+        // The next macrotask, so that what arrived in one read of the socket is shown in one go.
+        await new Promise<void>((resolve) => setImmediate(resolve));
+        const batch = this.#queue;
+        this.#queue = [];
+        this.#bytes = 0;
+        yield* batch;
+        if (this.#queue.length > 0) continue;
+        if (this.#lost) throw new ReaderLost('this reader fell too far behind');
+        if (this.#ended) return;
+        await new Promise<void>((resolve) => (this.#wake = resolve));
+        this.#wake = undefined;
+      }
+    } finally {
+      this.close();
+    }
+  }
+
+  #join(event: Recorded): boolean {
+    if (this.#bytes < LAGGING_BYTES) return false;
+    const last = this.#queue.at(-1);
+    if (last === undefined || !('delta' in last) || !('delta' in event) || !sameBlock(last, event)) return false;
+    if (this.#bytes + event.delta.length * 2 > this.#bytesMax / 2) return false;
+    this.#queue[this.#queue.length - 1] = { ...last, delta: last.delta + event.delta };
+    this.#bytes += event.delta.length * 2;
+    return true;
+  }
+
+  #cutOff(): void {
+    this.#lost = true;
+    this.#queue = [];
+    this.finish();
+    this.#leave();
+  }
+}
+
+function sameBlock(a: Recorded, b: Recorded): boolean {
+  if (a.type !== b.type || a.step !== b.step || a.worker !== b.worker || a.turn !== b.turn) return false;
+  if ('callId' in a && 'callId' in b) return a.callId === b.callId;
+  return 'part' in a && 'part' in b && a.part === b.part;
+}
+
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return value.length * 2;
+  if (typeof value !== 'object' || value === null) return 8;
+  let size = ENVELOPE_BYTES;
+  for (const key in value) size += key.length + sizeOf(value[key as keyof typeof value]);
+  return size;
+}

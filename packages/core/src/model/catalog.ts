@@ -1,0 +1,107 @@
+// The providers and what is known about models: data, and one function that opens a provider.
+//
+// To add a provider, write model/<name>.ts and add a line to `wireApis`; a server that speaks a format
+// we have needs no code, only an entry in the user's config. Prices change: they are defaults, in US
+// dollars per million tokens, and the config overrides them. A model that isn't listed has no price.
+
+import { UsageError } from '../failure.ts';
+import type { Provider, ProviderOptions, StreamTimeouts, Usage } from './protocol.ts';
+
+export type Api = 'anthropic' | 'openai' | 'openai-chat';
+
+export type KnownProvider = {
+  readonly id: string;
+  readonly api: Api;
+  readonly keyEnv: string;
+  readonly baseUrlEnv: string;
+};
+
+export const knownProviders: readonly KnownProvider[] = [
+  { id: 'anthropic', api: 'anthropic', keyEnv: 'ANTHROPIC_API_KEY', baseUrlEnv: 'ANTHROPIC_BASE_URL' },
+  { id: 'openai', api: 'openai', keyEnv: 'OPENAI_API_KEY', baseUrlEnv: 'OPENAI_BASE_URL' },
+  { id: 'openai-chat', api: 'openai-chat', keyEnv: 'OPENAI_API_KEY', baseUrlEnv: 'OPENAI_BASE_URL' },
+];
+
+/** The wire formats. Each SDK is imported only when it is used: together they cost a third of a second. */
+export const wireApis: Readonly<Record<Api, (options: ProviderOptions) => Promise<Provider>>> = {
+  anthropic: async (options) => (await import('./anthropic.ts')).anthropic(options),
+  openai: async (options) => (await import('./openai-responses.ts')).openaiResponses(options),
+  'openai-chat': async (options) => (await import('./openai-chat.ts')).openaiChat(options),
+};
+
+// A model may think silently for many minutes while the server sends keep-alives, so `progress` is
+// long; a server that sends not a byte for five minutes is gone.
+export const defaultTimeouts: StreamTimeouts = {
+  headersMs: 120_000,
+  firstByteMs: 120_000,
+  silenceMs: 300_000,
+  progressMs: 1_200_000,
+};
+
+/** US dollars per million tokens. */
+export type Price = {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+};
+
+export type ModelFacts = { readonly contextTokens: number; readonly outputTokensMax: number; readonly price?: Price };
+
+const UNKNOWN_MODEL: ModelFacts = { contextTokens: 200_000, outputTokensMax: 16_384 };
+
+// Matched by prefix, the longest first, on the model's name without the provider.
+const models: readonly (readonly [prefix: string, facts: ModelFacts])[] = [
+  ['claude-opus-4-1', anthropicModel(32_000, 15, 75)],
+  ['claude-opus-4', anthropicModel(64_000, 5, 25)],
+  ['claude-sonnet-4', anthropicModel(64_000, 3, 15)],
+  ['claude-haiku-4', anthropicModel(64_000, 1, 5)],
+  ['claude-3-7-sonnet', anthropicModel(64_000, 3, 15)],
+  ['claude-3-5-haiku', anthropicModel(8_192, 0.8, 4)],
+  ['claude-3', anthropicModel(4_096, 3, 15)],
+  ['gpt-5-nano', openaiModel(400_000, 0.05, 0.4)],
+  ['gpt-5-mini', openaiModel(400_000, 0.25, 2)],
+  ['gpt-5', openaiModel(400_000, 1.25, 10)],
+  ['gpt-4.1-mini', openaiModel(1_000_000, 0.4, 1.6)],
+  ['gpt-4.1', openaiModel(1_000_000, 2, 8)],
+  ['gpt-4o-mini', openaiModel(128_000, 0.15, 0.6)],
+  ['gpt-4o', openaiModel(128_000, 2.5, 10)],
+];
+
+function anthropicModel(outputTokensMax: number, input: number, output: number): ModelFacts {
+  return {
+    contextTokens: 200_000,
+    outputTokensMax: Math.min(outputTokensMax, 32_000),
+    price: { input, output, cacheRead: input / 10, cacheWrite: input * 1.25 },
+  };
+}
+
+function openaiModel(contextTokens: number, input: number, output: number): ModelFacts {
+  return { contextTokens, outputTokensMax: 16_384, price: { input, output, cacheRead: input / 10, cacheWrite: input } };
+}
+
+export function factsOf(model: string): ModelFacts {
+  const known = models.filter(([prefix]) => model.startsWith(prefix)).sort(([a], [b]) => b.length - a.length);
+  return known[0]?.[1] ?? UNKNOWN_MODEL;
+}
+
+export function costOf(usage: Usage, price: Price): number {
+  return (
+    (usage.input * price.input +
+      usage.output * price.output +
+      usage.cacheRead * price.cacheRead +
+      usage.cacheWrite * price.cacheWrite) /
+    1_000_000
+  );
+}
+
+/** `provider/name`, where the name may hold further slashes. */
+export function parseModel(text: string): { readonly provider: string; readonly name: string } {
+  const slash = text.indexOf('/');
+  if (slash <= 0 || slash === text.length - 1) {
+    throw new UsageError(
+      `--model ${text} is not of the form provider/name; write for example --model anthropic/claude-sonnet-4-5`,
+    );
+  }
+  return { provider: text.slice(0, slash), name: text.slice(slash + 1) };
+}

@@ -1,0 +1,295 @@
+// The one place where a request is made, and what it makes is always valid.
+//
+// WHAT HOLDS, whatever the history went through (aborts, crashes, compactions, a change of provider)
+//   Every call has exactly one result, in the user message right behind it, results first, in the order
+//   of the calls. No text is blank, no message is empty, the first message is the user's and so is the
+//   last (but for an answer the provider paused, which it wants back as it was). User and assistant
+//   alternate. Ids are unique and of the provider's alphabet and length. No string holds a lone
+//   surrogate. At most the allowed number of cache marks. Images and the body are within limits.
+//
+// The same history always gives the same bytes: ids are rewritten by position, never at random.
+
+import { isJsonObject, type Json } from '../json.ts';
+import { imageSize } from './image-size.ts';
+import type {
+  AssistantMessage,
+  AssistantPart,
+  ImagePart,
+  Message,
+  ModelRequest,
+  RequestMessage,
+  RequestPart,
+  TextPart,
+  ToolDefinition,
+  ToolResult,
+  WireLimits,
+} from './protocol.ts';
+
+const TOOL_NAME_CHARS_MAX = 64;
+const IMAGES_MAX = 100;
+const IMAGE_SIDE_MAX = 8_000;
+const MANY_IMAGES = 20; // beyond this many, each may only be…
+const IMAGE_SIDE_MAX_AMONG_MANY = 2_000;
+// One mark is the system prompt's; the last two user messages get one each, so that the previous
+// request's mark is still there to be found.
+const MARKED_MESSAGES = 2;
+const BODY_OVERHEAD = 1.1; // JSON syntax and escapes
+
+export type RequestInput = {
+  readonly provider: { readonly id: string; readonly limits: WireLimits };
+  readonly model: string;
+  readonly system: string;
+  readonly tools: readonly ToolDefinition[];
+  readonly messages: readonly Message[];
+  readonly outputTokensMax: number;
+  readonly cacheKey: string;
+};
+
+export function buildRequest(input: RequestInput): ModelRequest {
+  const { limits } = input.provider;
+  const fits = imageFilter(input.messages, limits);
+  const ids = new IdRewriter(limits);
+  const draft: RequestMessage[] = [];
+
+  input.messages.forEach((message, at) => {
+    if (message.role === 'user') addUser(draft, [], cleanUserParts(message.content, fits));
+    if (message.role !== 'assistant') return;
+    const calls: { from: string; to: string; name: string }[] = [];
+    const content = cleanAssistantParts(message, input, (from, name) => {
+      const to = ids.next(from);
+      calls.push({ from, to, name });
+      return to;
+    });
+    addAssistant(draft, content);
+    if (calls.length > 0) addUser(draft, answersTo(calls, input.messages, at, fits), []);
+  });
+
+  return {
+    model: input.model,
+    system: input.system.toWellFormed(),
+    tools: input.tools,
+    messages: marked(closed(draft, input), limits),
+    outputTokensMax: input.outputTokensMax,
+    cacheKey: input.cacheKey,
+  };
+}
+
+/** Blank as providers see it: they refuse text in which there is nothing but white space. */
+export function isBlank(text: string): boolean {
+  return !/[^\s\u0085\u001c-\u001f]/u.test(text);
+}
+
+// ── messages ──────────────────────────────────────────────────────────────────────────────────
+
+function addUser(
+  draft: RequestMessage[],
+  results: readonly ToolResult[],
+  content: readonly (TextPart | ImagePart)[],
+): void {
+  if (results.length === 0 && content.length === 0) return;
+  const last = draft.at(-1);
+  if (last?.role !== 'user') {
+    draft.push({ role: 'user', results, content, cacheMark: false });
+    return;
+  }
+  draft[draft.length - 1] = { ...last, results: [...last.results, ...results], content: [...last.content, ...content] };
+}
+
+function addAssistant(draft: RequestMessage[], content: readonly RequestPart[]): void {
+  if (content.length === 0) return;
+  const last = draft.at(-1);
+  if (last?.role === 'assistant')
+    draft[draft.length - 1] = { role: 'assistant', content: [...last.content, ...content] };
+  else draft.push({ role: 'assistant', content });
+}
+
+function closed(draft: readonly RequestMessage[], input: RequestInput): readonly RequestMessage[] {
+  const messages = [...draft];
+  if (messages[0]?.role !== 'user') messages.unshift(says('Go on.'));
+  const last = input.messages.at(-1);
+  const isPaused = last?.role === 'assistant' && last.stop === 'pause' && isNativeHere(last, input);
+  if (messages.at(-1)?.role === 'assistant' && !isPaused) messages.push(says('Go on.'));
+  return messages;
+}
+
+function says(text: string): RequestMessage {
+  return { role: 'user', results: [], content: [{ type: 'text', text }], cacheMark: false };
+}
+
+function marked(messages: readonly RequestMessage[], limits: WireLimits): readonly RequestMessage[] {
+  let left = Math.min(MARKED_MESSAGES, limits.cacheMarksMax - 1);
+  return messages
+    .toReversed()
+    .map((message) => {
+      if (message.role !== 'user' || left <= 0) return message;
+      left -= 1;
+      return { ...message, cacheMark: true };
+    })
+    .toReversed();
+}
+
+// ── the assistant's parts ─────────────────────────────────────────────────────────────────────
+
+function isNativeHere(message: AssistantMessage, input: RequestInput): boolean {
+  return message.native?.provider === input.provider.id && message.native.model === input.model;
+}
+
+function cleanAssistantParts(
+  message: AssistantMessage,
+  input: RequestInput,
+  newId: (from: string, name: string) => string,
+): readonly RequestPart[] {
+  const items = isNativeHere(message, input) ? (message.native?.items ?? []) : [];
+  const parts: RequestPart[] = [];
+  const addStandalone = (at: number) => {
+    for (const item of items)
+      if ('before' in item && item.before === at) parts.push({ type: 'native', native: item.payload });
+  };
+  message.content.forEach((part, at) => {
+    addStandalone(at);
+    const own = items.find((item) => 'part' in item && item.part === at);
+    const clean = cleanPart(part, newId, own !== undefined);
+    if (clean !== undefined) parts.push(own === undefined ? clean : { ...clean, native: own.payload });
+  });
+  addStandalone(message.content.length);
+  // Thinking must be followed by what was thought about.
+  while (parts.at(-1)?.type === 'thinking') parts.pop();
+  return parts;
+}
+
+function cleanPart(
+  part: AssistantPart,
+  newId: (from: string, name: string) => string,
+  hasNative: boolean,
+): AssistantPart | undefined {
+  switch (part.type) {
+    case 'text':
+      return isBlank(part.text) ? undefined : { type: 'text', text: part.text.toWellFormed() };
+    case 'thinking':
+      // Signed thinking goes back to the letter. Unsigned is refused, and it is unsigned when another provider made it.
+      return hasNative ? part : undefined;
+    case 'tool_call': {
+      const name = wireName(part.name);
+      return {
+        type: 'tool_call',
+        id: newId(part.id, name),
+        name,
+        args: isJsonObject(part.args) ? wellFormed(part.args) : {},
+      };
+    }
+  }
+}
+
+function wireName(name: string): string {
+  return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, TOOL_NAME_CHARS_MAX) || 'unknown';
+}
+
+function wellFormed(value: Json): Json {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(wellFormed);
+  if (isJsonObject(value)) {
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key.toWellFormed(), wellFormed(inner)]));
+  }
+  return value;
+}
+
+class IdRewriter {
+  readonly #limits: WireLimits;
+  readonly #used = new Set<string>();
+
+  constructor(limits: WireLimits) {
+    this.#limits = limits;
+  }
+
+  next(id: string): string {
+    const { callIdPattern, callIdCharsMax } = this.#limits;
+    const allowed = id.length <= callIdCharsMax && callIdPattern.test(id) && !this.#used.has(id);
+    let name = id;
+    for (let n = this.#used.size; !allowed && (name === id || this.#used.has(name)); n++) name = `call_${n}`;
+    this.#used.add(name);
+    return name;
+  }
+}
+
+// ── results ───────────────────────────────────────────────────────────────────────────────────
+
+type AskedCall = { readonly from: string; readonly to: string; readonly name: string };
+
+// Servers reuse ids, within a response and across responses, so a result is looked for only between
+// its call and the next answer, and the second result of an id belongs to the second call of that id.
+function answersTo(
+  calls: readonly AskedCall[],
+  messages: readonly Message[],
+  at: number,
+  fits: ImageFits,
+): readonly ToolResult[] {
+  const next = messages.findIndex((message, index) => index > at && message.role === 'assistant');
+  const found = messages
+    .slice(at + 1, next === -1 ? messages.length : next)
+    .flatMap((message) => (message.role === 'tool' ? message.results : []));
+  return calls.map(({ from, to, name }) => {
+    const index = found.findIndex((result) => result.id === from);
+    const [result] = index === -1 ? [] : found.splice(index, 1);
+    if (result === undefined) {
+      return {
+        id: to,
+        name,
+        output: 'Interrupted: there is no result of this call, and it may or may not have run.',
+        isError: true,
+      };
+    }
+    const images = (result.images ?? []).filter(fits);
+    const output = isBlank(result.output) ? '(no output)' : result.output.toWellFormed();
+    return { id: to, name, output, isError: result.isError, ...(images.length > 0 && { images }) };
+  });
+}
+
+// ── the user's parts ──────────────────────────────────────────────────────────────────────────
+
+function cleanUserParts(
+  content: readonly (TextPart | ImagePart)[],
+  fits: ImageFits,
+): readonly (TextPart | ImagePart)[] {
+  return content.flatMap((part): readonly (TextPart | ImagePart)[] => {
+    if (part.type === 'image')
+      return [fits(part) ? part : { type: 'text', text: '[An image stood here; it is too large to be sent.]' }];
+    return isBlank(part.text) ? [] : [{ type: 'text', text: part.text.toWellFormed() }];
+  });
+}
+
+type ImageFits = (image: ImagePart) => boolean;
+
+// The newest images are kept, as many as the provider takes and the body has room for.
+function imageFilter(messages: readonly Message[], limits: WireLimits): ImageFits {
+  const images = messages
+    .flatMap(imagesOf)
+    .filter(({ data }) => data.length * 0.75 <= limits.imageBytesMax)
+    .slice(-IMAGES_MAX);
+  const sideMax = images.length > MANY_IMAGES ? IMAGE_SIDE_MAX_AMONG_MANY : IMAGE_SIDE_MAX;
+  let room = images.length === 0 ? 0 : limits.bodyBytesMax - textBytes(messages) * BODY_OVERHEAD;
+  const kept = new Set<ImagePart>();
+  for (const image of images.toReversed()) {
+    const size = imageSize(image.data);
+    if (size === undefined || Math.max(size.width, size.height) > sideMax) continue;
+    room -= image.data.length * BODY_OVERHEAD;
+    if (room < 0) break;
+    kept.add(image);
+  }
+  return (image) => kept.has(image);
+}
+
+function imagesOf(message: Message): readonly ImagePart[] {
+  switch (message.role) {
+    case 'user':
+      return message.content.filter((part) => part.type === 'image');
+    case 'tool':
+      return message.results.flatMap((result) => result.images ?? []);
+    case 'assistant':
+      return [];
+  }
+}
+
+function textBytes(messages: readonly Message[]): number {
+  const withoutImages = (key: string, value: unknown) => (key === 'data' ? '' : value);
+  return Buffer.byteLength(JSON.stringify(messages, withoutImages));
+}
