@@ -102,16 +102,18 @@ export type ModelRequest = {
 export type ModelEvent =
   /** The first sign of an answer. `usage` is what is known by then: it is counted even if the rest never comes. */
   | { readonly type: 'started'; readonly usage?: Usage }
-  | { readonly type: 'text_start' | 'text_end' | 'thinking_start' | 'thinking_end'; readonly part: number }
+  | { readonly type: 'text_start' | 'thinking_start'; readonly part: number }
   | { readonly type: 'text_delta' | 'thinking_delta'; readonly part: number; readonly delta: string }
+  | { readonly type: 'text_end' | 'thinking_end'; readonly part: number; readonly text: string }
   | {
-      readonly type: 'toolcall_start' | 'toolcall_end';
+      readonly type: 'toolcall_start';
       readonly part: number;
       readonly callIndex: number;
       readonly id: string;
       readonly name: string;
     }
   | { readonly type: 'toolcall_delta'; readonly part: number; readonly callIndex: number; readonly delta: string }
+  | { readonly type: 'toolcall_end'; readonly part: number; readonly callIndex: number; readonly call: CallPart }
   | { readonly type: 'finished'; readonly message: AssistantMessage; readonly notes: AnswerNotes };
 
 /** What is worth telling about how an answer arrived. */

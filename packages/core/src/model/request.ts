@@ -143,13 +143,13 @@ function cleanAssistantParts(
   const parts: RequestPart[] = [];
   const addStandalone = (at: number) => {
     for (const item of items)
-      if ('before' in item && item.before === at) parts.push({ type: 'native', native: item.payload });
+      if ('before' in item && item.before === at) parts.push({ type: 'native', native: wellFormed(item.payload) });
   };
   message.content.forEach((part, at) => {
     addStandalone(at);
     const own = items.find((item) => 'part' in item && item.part === at);
     const clean = cleanPart(part, newId, own !== undefined);
-    if (clean !== undefined) parts.push(own === undefined ? clean : { ...clean, native: own.payload });
+    if (clean !== undefined) parts.push(own === undefined ? clean : { ...clean, native: wellFormed(own.payload) });
   });
   addStandalone(message.content.length);
   // Thinking must be followed by what was thought about.
@@ -167,7 +167,7 @@ function cleanPart(
       return isBlank(part.text) ? undefined : { type: 'text', text: part.text.toWellFormed() };
     case 'thinking':
       // Signed thinking goes back to the letter. Unsigned is refused, and it is unsigned when another provider made it.
-      return hasNative ? part : undefined;
+      return hasNative ? { type: 'thinking', text: part.text.toWellFormed() } : undefined;
     case 'tool_call': {
       const name = wireName(part.name);
       return {

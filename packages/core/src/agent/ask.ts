@@ -1,0 +1,102 @@
+// One answer from the model: asks, shows what arrives, and asks again where that can help.
+//
+// A failed attempt never leaves anything behind but its cost: if some of it had been shown,
+// `attempt_discarded` tells views to take it back, and its calls are not run.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Event } from '../events.ts';
+import { describe, DroverError, type Failure } from '../failure.ts';
+import type { Budget } from '../model/budget.ts';
+import type { AnswerNotes, AssistantMessage, ModelEvent, ModelRequest, Provider, Usage } from '../model/protocol.ts';
+import { retryDelayMs, type RetryPolicy } from '../model/retry.ts';
+import { failureOf } from './limits.ts';
+
+// Our count of tokens is rough, and a budget must hold.
+const ESTIMATE_MARGIN = 1.5;
+
+export type Asking = {
+  readonly provider: Provider;
+  readonly request: (outputTokensMax: number) => ModelRequest;
+  readonly inputTokens: number; // expected
+  readonly outputTokensMax: number;
+  readonly budget: Budget;
+  readonly retry: RetryPolicy;
+  readonly emit: (event: Event) => void;
+  /** Every attempt's usage, also of those that failed. */
+  readonly spend: (usage: Usage) => void;
+};
+
+export type Answer = { readonly message: AssistantMessage; readonly notes: AnswerNotes };
+
+export async function ask(asking: Asking, signal: AbortSignal): Promise<Answer> {
+  const begun = performance.now();
+  for (let attempt = 1; ; attempt++) {
+    const { answer, failure } = await tryOnce(asking, signal);
+    if (answer !== undefined) return answer;
+    if (signal.aborted) throw new DroverError(failureOf(signal));
+
+    const delayMs = retryDelayMs(failure, attempt, asking.retry, Math.random());
+    const wallMs = performance.now() - begun + (delayMs ?? 0);
+    if (delayMs === undefined || attempt >= asking.retry.attemptsMax || wallMs > asking.retry.wallMsMax) throw new DroverError(failure);
+    asking.emit({ type: 'retry', attempt, delayMs: Math.round(delayMs), failure, reason: describe(failure) });
+    await sleep(delayMs, undefined, { signal }).catch((error: unknown) => {
+      throw signal.aborted ? new DroverError(failureOf(signal)) : error;
+    });
+  }
+}
+
+type Attempt = { readonly answer: Answer; readonly failure?: never } | { readonly answer?: never; readonly failure: Failure };
+
+async function tryOnce(asking: Asking, signal: AbortSignal): Promise<Attempt> {
+  const reserved = asking.budget.reserve(Math.ceil(asking.inputTokens * ESTIMATE_MARGIN), asking.outputTokensMax);
+  if (reserved === undefined) {
+    throw new DroverError({ kind: 'limit.reached', limit: 'budget', message: 'the budget does not allow another request' });
+  }
+  const settle = (usage: Usage) => {
+    reserved.settle(usage);
+    asking.spend(usage);
+  };
+  const shown = { started: false, characters: 0, usage: NOTHING_USED };
+  try {
+    for await (const event of asking.provider.stream(asking.request(reserved.outputTokensMax), signal)) {
+      if (event.type === 'finished') {
+        if (!shown.started) asking.emit({ type: 'message_start', role: 'assistant' });
+        settle(event.message.usage);
+        return { answer: event };
+      }
+      show(event, shown, asking.emit);
+    }
+    throw new Error('a provider ended its stream without `finished`');
+  } catch (error) {
+    if (!(error instanceof DroverError) && !signal.aborted) throw error;
+    const usage = usageOfFailed(shown, asking.inputTokens);
+    settle(usage);
+    const failure = error instanceof DroverError ? error.failure : failureOf(signal);
+    if (shown.started) asking.emit({ type: 'attempt_discarded', reason: describe(failure), failure, usage });
+    return { failure };
+  }
+}
+
+type ShownSoFar = { started: boolean; characters: number; usage: Usage };
+
+function show(event: Exclude<ModelEvent, { type: 'finished' }>, shown: ShownSoFar, emit: (event: Event) => void): void {
+  if (event.type === 'started') {
+    shown.usage = event.usage ?? NOTHING_USED;
+    return;
+  }
+  // Only with the first content, so that an attempt that failed before it needs no taking back.
+  if (!shown.started) emit({ type: 'message_start', role: 'assistant' });
+  shown.started = true;
+  if ('delta' in event) shown.characters += event.delta.length;
+  emit(event);
+}
+
+const NOTHING_USED: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+
+// The provider charges for what it produced, and did not live to say how much that was.
+function usageOfFailed(shown: ShownSoFar, inputTokens: number): Usage {
+  if (!shown.started) return shown.usage;
+  const output = Math.max(shown.usage.output, Math.ceil(shown.characters / 4));
+  const told = shown.usage.input + shown.usage.cacheRead + shown.usage.cacheWrite > 0;
+  return { ...shown.usage, input: told ? shown.usage.input : inputTokens, output, estimated: true };
+}

@@ -1,0 +1,162 @@
+// The calls of one answer: each is checked, permitted, run, and gets exactly one result.
+//
+// Whatever goes wrong with a call (unknown, malformed, refused, failing, interrupted) becomes an error
+// result for the model, and the others are not affected: providers reject a conversation in which a
+// call has no result, and the model is the one who knows what to do instead. A call that was never
+// started has a `tool_execution_end` without a start.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CallLabel, Decision, Event, PendingCall } from '../events.ts';
+import { newId } from '../ids.ts';
+import type { Json } from '../json.ts';
+import type { CallPart, ToolResult } from '../model/protocol.ts';
+import { inputSummary, outputSummary } from '../tools/summary.ts';
+import { runTool, type Tool, type ToolContext, type ToolOutput } from '../tools/tool.ts';
+import type { Instructions } from './instructions.ts';
+import { Lanes } from './lanes.ts';
+
+// worker*100 + callIndex must not collide within an answer.
+export const CALLS_MAX = 100;
+const PARALLEL_MAX = 8;
+// A tool that is asked to stop ends its processes in about a second; one that ignores it isn't waited for.
+const STOP_GRACE_MS = 2_500;
+
+export type Verdict = { readonly effect: 'allow' | 'ask' | 'deny'; readonly why: string };
+export type Question = { readonly requestId: string; readonly tool: Tool; readonly input: Json; readonly subject: string; readonly why: string; readonly label: CallLabel };
+
+/** What the calls need of the agent they belong to. */
+export type Bench = {
+  readonly tools: readonly Tool[];
+  readonly worker: number;
+  readonly context: Omit<ToolContext, 'callId' | 'signal'>;
+  readonly instructions: Instructions;
+  readonly judge: (tool: Tool, input: Json) => Promise<Verdict>;
+  readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
+  readonly emit: (event: Event) => void;
+};
+
+export type Denial = { readonly name: string; readonly subject: string; readonly why: string };
+
+export type Settled = {
+  /** In the order of the calls; undefined where a remote tool has yet to answer. */
+  readonly results: readonly (ToolResult | undefined)[];
+  readonly pending: readonly PendingCall[];
+  readonly denials: readonly Denial[];
+  readonly unknownOnly: boolean;
+};
+
+export async function settleCalls(bench: Bench, calls: readonly CallPart[], signal: AbortSignal): Promise<Settled> {
+  const lanes = new Lanes(PARALLEL_MAX);
+  const denials: Denial[] = [];
+  const pending: PendingCall[] = [];
+  const labelled = calls.slice(0, CALLS_MAX).map((call, callIndex) => ({ call, label: labelOf(bench, call, callIndex) }));
+  if (calls.length > CALLS_MAX) {
+    bench.emit({ type: 'warning', message: `the model asked for ${calls.length} calls at once; the first ${CALLS_MAX} are run` });
+  }
+
+  const results = await Promise.all(
+    calls.map(async (call, at): Promise<ToolResult | undefined> => {
+      const own = labelled[at];
+      if (own === undefined) return refusalOf(call, `Not run: an answer may hold at most ${CALLS_MAX} calls, and this was number ${at + 1}.`);
+      const output = await settle({ bench, lanes, denials, pending }, own.call, own.label, signal);
+      return output && { id: call.id, name: call.name, output: output.output, isError: output.isError ?? false, ...(output.images && { images: output.images }) };
+    }),
+  );
+  const unknownOnly = calls.every((call) => toolNamed(bench.tools, call.name) === undefined);
+  return { results, pending, denials, unknownOnly };
+}
+
+function labelOf(bench: Bench, call: CallPart, callIndex: number): CallLabel {
+  const index = bench.worker * CALLS_MAX + callIndex;
+  return { callId: newId('call'), toolUseId: call.id, callIndex, index, name: call.name, summary: inputSummary(call.name, call.args) };
+}
+
+function refusalOf(call: CallPart, output: string): ToolResult {
+  return { id: call.id, name: call.name, output, isError: true };
+}
+
+type Settling = { readonly bench: Bench; readonly lanes: Lanes; readonly denials: Denial[]; readonly pending: PendingCall[] };
+
+async function settle(settling: Settling, call: CallPart, label: CallLabel, signal: AbortSignal): Promise<ToolOutput | undefined> {
+  const { bench } = settling;
+  const refuse = (output: string): ToolOutput => ended(bench, label, { output, isError: true });
+
+  const tool = toolNamed(bench.tools, call.name);
+  if (tool === undefined) return refuse(`There is no tool ${JSON.stringify(call.name)}. The tools are: ${bench.tools.map(({ name }) => name).join(', ')}.`);
+  if (call.problem !== undefined) return refuse(`Not run: ${call.problem}`);
+  const parsed = tool.parse(call.args);
+  if (!parsed.ok) return refuse(`Not run: the arguments of ${tool.name} don't fit. ${parsed.problem}`);
+
+  const denial = await deniedBecause(bench, tool, parsed.input, label, signal);
+  if (denial !== undefined) {
+    settling.denials.push({ name: tool.name, subject: tool.subject(parsed.input), why: denial });
+    return refuse(`Not allowed: ${denial}`);
+  }
+  if (tool.execute === undefined) {
+    settling.pending.push({ ...label, args: call.args });
+    return undefined;
+  }
+  const demand = { alone: tool.alone, touches: tool.touches(parsed.input) };
+  return settling.lanes.run(demand, () => execute(bench, tool, parsed.input, label, signal));
+}
+
+async function deniedBecause(bench: Bench, tool: Tool, input: Json, label: CallLabel, signal: AbortSignal): Promise<string | undefined> {
+  const { effect, why } = await bench.judge(tool, input);
+  if (effect === 'allow') return undefined;
+  if (effect === 'deny') return why;
+  const requestId = newId('ask');
+  const subject = tool.subject(input);
+  bench.emit({ type: 'permission_request', requestId, subject, why, ...label });
+  const decision = await bench.question({ requestId, tool, input, subject, why, label }, signal);
+  bench.emit({ type: 'permission_decision', requestId, ...decision, ...label });
+  return decision.allowed ? undefined : (decision.reason ?? 'the user said no');
+}
+
+async function execute(bench: Bench, tool: Tool, input: Json, label: CallLabel, signal: AbortSignal): Promise<ToolOutput> {
+  if (signal.aborted) return ended(bench, label, { output: 'Interrupted before it was started.', isError: true });
+  const { callId, callIndex, index, name } = label;
+  bench.emit({ type: 'tool_execution_start', args: input, ...label });
+  let isOpen = true;
+  const onDelta = (delta: string) => {
+    if (isOpen) bench.emit({ type: 'tool_execution_delta', delta, callId, callIndex, index, name });
+  };
+  const work = runTool(tool, input, { ...bench.context, callId, signal }, onDelta);
+  const output = await Promise.race([work, stopped(signal)]);
+  isOpen = false;
+  const notes = output.isError === true || tool.access === 'run' ? undefined : await bench.instructions.newFor(tool.subject(input));
+  return ended(bench, label, notes === undefined ? output : { ...output, output: `${output.output}\n\n${notes}` });
+}
+
+async function stopped(signal: AbortSignal): Promise<ToolOutput> {
+  await new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener('abort', resolve, { once: true });
+  });
+  await sleep(STOP_GRACE_MS, undefined, { ref: false });
+  return { output: 'Interrupted; the tool did not stop in time, and what it did is unknown.', isError: true };
+}
+
+function ended(bench: Bench, label: CallLabel, output: ToolOutput): ToolOutput {
+  bench.emit({
+    type: 'tool_execution_end',
+    output: output.output,
+    outputSummary: outputSummary(output.output),
+    isError: output.isError ?? false,
+    ...(output.details !== undefined && { details: output.details }),
+    ...label,
+  });
+  return output;
+}
+
+// Some servers leave their own grammar in a name: a namespace in front, a channel mark behind.
+const NAME_PREFIX = /^(?:functions?|tools?|default_api)[.:]/i;
+const NAME_SUFFIX = /<\|.*$/s;
+
+/** The tool a model means. Another case, or a known decoration, is forgiven only if the rest is exactly a tool. */
+export function toolNamed(tools: readonly Tool[], name: string): Tool | undefined {
+  const exact = tools.find((tool) => tool.name === name);
+  if (exact !== undefined) return exact;
+  const bare = name.replace(NAME_SUFFIX, '').trim().replace(NAME_PREFIX, '').toLowerCase();
+  const matches = tools.filter((tool) => tool.name.toLowerCase() === bare);
+  return matches.length === 1 ? matches[0] : undefined;
+}

@@ -1,0 +1,50 @@
+// What ends a turn from outside: the user, the deadline, idleness. Each aborts one signal, and the
+// signal's reason says which it was.
+
+import { DroverError, type Failure } from '../failure.ts';
+
+export type Limits = {
+  readonly stepsMax: number;
+  readonly outputTokensMax?: number; // in one turn
+  readonly timeoutMs?: number;
+  readonly idleMs?: number; // without progress: a token, a line of a tool's output, a result
+};
+
+export const STEPS_MAX_DEFAULT = 200;
+
+export type Watch = {
+  readonly signal: AbortSignal;
+  /** Something came of the work: the idle clock starts anew. */
+  readonly progress: () => void;
+  readonly stop: () => void;
+};
+
+/** Timers are monotonic, so a clock that jumps neither ends nor prolongs a turn. */
+export function watch(limits: Limits, outer: AbortSignal): Watch {
+  const own = new AbortController();
+  const timers: NodeJS.Timeout[] = [];
+  const reach = (limit: 'time' | 'idle', message: string) =>
+    own.abort(new DroverError({ kind: 'limit.reached', limit, message }));
+
+  const { timeoutMs, idleMs } = limits;
+  if (timeoutMs !== undefined) {
+    timers.push(setTimeout(() => reach('time', `the time limit of ${timeoutMs / 1000} s is reached`), timeoutMs));
+  }
+  let last = performance.now();
+  if (idleMs !== undefined) {
+    const check = () => {
+      if (performance.now() - last >= idleMs) reach('idle', `nothing happened for ${idleMs / 1000} s`);
+    };
+    timers.push(setInterval(check, Math.max(5, Math.min(1_000, idleMs / 10))));
+  }
+  return {
+    signal: AbortSignal.any([outer, own.signal]),
+    progress: () => (last = performance.now()),
+    stop: () => timers.forEach((timer) => clearTimeout(timer)),
+  };
+}
+
+/** Why a signal was aborted. */
+export function failureOf(signal: AbortSignal): Failure {
+  return signal.reason instanceof DroverError ? signal.reason.failure : { kind: 'aborted', by: 'user' };
+}

@@ -1,0 +1,59 @@
+// The budget: a cap on dollars or tokens that holds however many requests run at once.
+//
+// Before a request its worst case is reserved, afterwards it is settled with what was reported. What is
+// spent plus what is reserved never passes the cap, so neither does what is spent.
+
+import { costOf, type Price } from './catalog.ts';
+import type { Usage } from './protocol.ts';
+
+/** An answer shorter than this is not worth asking for. */
+const OUTPUT_TOKENS_MIN = 256;
+
+export type Cap = { readonly usd: number } | { readonly tokens: number };
+
+export type Reservation = { readonly outputTokensMax: number; readonly settle: (usage: Usage) => void };
+
+export class Budget {
+  readonly #cap: Cap | undefined;
+  readonly #price: Price | undefined;
+  #spent = 0;
+  #reserved = 0;
+
+  constructor(cap: Cap | undefined, price: Price | undefined) {
+    this.#cap = cap;
+    this.#price = price;
+  }
+
+  /** Room for a request, with a shorter answer where the wanted one doesn't fit, or undefined where it doesn't fit at all. */
+  reserve(inputTokens: number, outputTokensWanted: number): Reservation | undefined {
+    const input = this.#worth({ input: 0, output: 0, cacheRead: 0, cacheWrite: inputTokens });
+    const perOutput = this.#worth({ input: 0, output: 1, cacheRead: 0, cacheWrite: 0 });
+    const room = this.#room() - input;
+    const outputTokensMax = perOutput === 0 ? outputTokensWanted : Math.min(outputTokensWanted, Math.floor(room / perOutput));
+    if (outputTokensMax < Math.min(OUTPUT_TOKENS_MIN, outputTokensWanted)) return undefined;
+    const held = input + outputTokensMax * perOutput;
+    this.#reserved += held;
+    let isOpen = true;
+    const settle = (usage: Usage) => {
+      if (!isOpen) return;
+      isOpen = false;
+      this.#reserved -= held;
+      this.#spent += this.#worth(usage);
+    };
+    return { outputTokensMax, settle };
+  }
+
+  get spent(): number {
+    return this.#spent;
+  }
+
+  #room(): number {
+    if (this.#cap === undefined) return Number.POSITIVE_INFINITY;
+    return ('usd' in this.#cap ? this.#cap.usd : this.#cap.tokens) - this.#spent - this.#reserved;
+  }
+
+  #worth(usage: Usage): number {
+    if (this.#cap !== undefined && 'usd' in this.#cap) return this.#price === undefined ? 0 : costOf(usage, this.#price);
+    return usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
+  }
+}
