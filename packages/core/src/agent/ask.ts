@@ -37,7 +37,8 @@ export async function ask(asking: Asking, signal: AbortSignal): Promise<Answer> 
 
     const delayMs = retryDelayMs(failure, attempt, asking.retry, Math.random());
     const wallMs = performance.now() - begun + (delayMs ?? 0);
-    if (delayMs === undefined || attempt >= asking.retry.attemptsMax || wallMs > asking.retry.wallMsMax) throw new DroverError(failure);
+    if (delayMs === undefined || attempt >= asking.retry.attemptsMax || wallMs > asking.retry.wallMsMax)
+      throw new DroverError(failure);
     asking.emit({ type: 'retry', attempt, delayMs: Math.round(delayMs), failure, reason: describe(failure) });
     await sleep(delayMs, undefined, { signal }).catch((error: unknown) => {
       throw signal.aborted ? new DroverError(failureOf(signal)) : error;
@@ -45,12 +46,18 @@ export async function ask(asking: Asking, signal: AbortSignal): Promise<Answer> 
   }
 }
 
-type Attempt = { readonly answer: Answer; readonly failure?: never } | { readonly answer?: never; readonly failure: Failure };
+type Attempt =
+  | { readonly answer: Answer; readonly failure?: never }
+  | { readonly answer?: never; readonly failure: Failure };
 
 async function tryOnce(asking: Asking, signal: AbortSignal): Promise<Attempt> {
   const reserved = asking.budget.reserve(Math.ceil(asking.inputTokens * ESTIMATE_MARGIN), asking.outputTokensMax);
   if (reserved === undefined) {
-    throw new DroverError({ kind: 'limit.reached', limit: 'budget', message: 'the budget does not allow another request' });
+    throw new DroverError({
+      kind: 'limit.reached',
+      limit: 'budget',
+      message: 'the budget does not allow another request',
+    });
   }
   const settle = (usage: Usage) => {
     reserved.settle(usage);

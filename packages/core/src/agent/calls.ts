@@ -12,7 +12,7 @@ import type { Json } from '../json.ts';
 import type { CallPart, ToolResult } from '../model/protocol.ts';
 import { inputSummary, outputSummary } from '../tools/summary.ts';
 import { runTool, type Tool, type ToolContext, type ToolOutput } from '../tools/tool.ts';
-import type { Instructions } from './instructions.ts';
+import type { Instructions } from '../conversation/instructions.ts';
 import { Lanes } from './lanes.ts';
 
 // worker*100 + callIndex must not collide within an answer.
@@ -22,7 +22,14 @@ const PARALLEL_MAX = 8;
 const STOP_GRACE_MS = 2_500;
 
 export type Verdict = { readonly effect: 'allow' | 'ask' | 'deny'; readonly why: string };
-export type Question = { readonly requestId: string; readonly tool: Tool; readonly input: Json; readonly subject: string; readonly why: string; readonly label: CallLabel };
+export type Question = {
+  readonly requestId: string;
+  readonly tool: Tool;
+  readonly input: Json;
+  readonly subject: string;
+  readonly why: string;
+  readonly label: CallLabel;
+};
 
 /** What the calls need of the agent they belong to. */
 export type Bench = {
@@ -49,17 +56,34 @@ export async function settleCalls(bench: Bench, calls: readonly CallPart[], sign
   const lanes = new Lanes(PARALLEL_MAX);
   const denials: Denial[] = [];
   const pending: PendingCall[] = [];
-  const labelled = calls.slice(0, CALLS_MAX).map((call, callIndex) => ({ call, label: labelOf(bench, call, callIndex) }));
+  const labelled = calls
+    .slice(0, CALLS_MAX)
+    .map((call, callIndex) => ({ call, label: labelOf(bench, call, callIndex) }));
   if (calls.length > CALLS_MAX) {
-    bench.emit({ type: 'warning', message: `the model asked for ${calls.length} calls at once; the first ${CALLS_MAX} are run` });
+    bench.emit({
+      type: 'warning',
+      message: `the model asked for ${calls.length} calls at once; the first ${CALLS_MAX} are run`,
+    });
   }
 
   const results = await Promise.all(
     calls.map(async (call, at): Promise<ToolResult | undefined> => {
       const own = labelled[at];
-      if (own === undefined) return refusalOf(call, `Not run: an answer may hold at most ${CALLS_MAX} calls, and this was number ${at + 1}.`);
+      if (own === undefined)
+        return refusalOf(
+          call,
+          `Not run: an answer may hold at most ${CALLS_MAX} calls, and this was number ${at + 1}.`,
+        );
       const output = await settle({ bench, lanes, denials, pending }, own.call, own.label, signal);
-      return output && { id: call.id, name: call.name, output: output.output, isError: output.isError ?? false, ...(output.images && { images: output.images }) };
+      return (
+        output && {
+          id: call.id,
+          name: call.name,
+          output: output.output,
+          isError: output.isError ?? false,
+          ...(output.images && { images: output.images }),
+        }
+      );
     }),
   );
   const unknownOnly = calls.every((call) => toolNamed(bench.tools, call.name) === undefined);
@@ -68,21 +92,41 @@ export async function settleCalls(bench: Bench, calls: readonly CallPart[], sign
 
 function labelOf(bench: Bench, call: CallPart, callIndex: number): CallLabel {
   const index = bench.worker * CALLS_MAX + callIndex;
-  return { callId: newId('call'), toolUseId: call.id, callIndex, index, name: call.name, summary: inputSummary(call.name, call.args) };
+  return {
+    callId: newId('call'),
+    toolUseId: call.id,
+    callIndex,
+    index,
+    name: call.name,
+    summary: inputSummary(call.name, call.args),
+  };
 }
 
 function refusalOf(call: CallPart, output: string): ToolResult {
   return { id: call.id, name: call.name, output, isError: true };
 }
 
-type Settling = { readonly bench: Bench; readonly lanes: Lanes; readonly denials: Denial[]; readonly pending: PendingCall[] };
+type Settling = {
+  readonly bench: Bench;
+  readonly lanes: Lanes;
+  readonly denials: Denial[];
+  readonly pending: PendingCall[];
+};
 
-async function settle(settling: Settling, call: CallPart, label: CallLabel, signal: AbortSignal): Promise<ToolOutput | undefined> {
+async function settle(
+  settling: Settling,
+  call: CallPart,
+  label: CallLabel,
+  signal: AbortSignal,
+): Promise<ToolOutput | undefined> {
   const { bench } = settling;
   const refuse = (output: string): ToolOutput => ended(bench, label, { output, isError: true });
 
   const tool = toolNamed(bench.tools, call.name);
-  if (tool === undefined) return refuse(`There is no tool ${JSON.stringify(call.name)}. The tools are: ${bench.tools.map(({ name }) => name).join(', ')}.`);
+  if (tool === undefined)
+    return refuse(
+      `There is no tool ${JSON.stringify(call.name)}. The tools are: ${bench.tools.map(({ name }) => name).join(', ')}.`,
+    );
   if (call.problem !== undefined) return refuse(`Not run: ${call.problem}`);
   const parsed = tool.parse(call.args);
   if (!parsed.ok) return refuse(`Not run: the arguments of ${tool.name} don't fit. ${parsed.problem}`);
@@ -100,7 +144,13 @@ async function settle(settling: Settling, call: CallPart, label: CallLabel, sign
   return settling.lanes.run(demand, () => execute(bench, tool, parsed.input, label, signal));
 }
 
-async function deniedBecause(bench: Bench, tool: Tool, input: Json, label: CallLabel, signal: AbortSignal): Promise<string | undefined> {
+async function deniedBecause(
+  bench: Bench,
+  tool: Tool,
+  input: Json,
+  label: CallLabel,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   const { effect, why } = await bench.judge(tool, input);
   if (effect === 'allow') return undefined;
   if (effect === 'deny') return why;
@@ -112,7 +162,13 @@ async function deniedBecause(bench: Bench, tool: Tool, input: Json, label: CallL
   return decision.allowed ? undefined : (decision.reason ?? 'the user said no');
 }
 
-async function execute(bench: Bench, tool: Tool, input: Json, label: CallLabel, signal: AbortSignal): Promise<ToolOutput> {
+async function execute(
+  bench: Bench,
+  tool: Tool,
+  input: Json,
+  label: CallLabel,
+  signal: AbortSignal,
+): Promise<ToolOutput> {
   if (signal.aborted) return ended(bench, label, { output: 'Interrupted before it was started.', isError: true });
   const { callId, callIndex, index, name } = label;
   bench.emit({ type: 'tool_execution_start', args: input, ...label });
@@ -123,7 +179,8 @@ async function execute(bench: Bench, tool: Tool, input: Json, label: CallLabel, 
   const work = runTool(tool, input, { ...bench.context, callId, signal }, onDelta);
   const output = await Promise.race([work, stopped(signal)]);
   isOpen = false;
-  const notes = output.isError === true || tool.access === 'run' ? undefined : await bench.instructions.newFor(tool.subject(input));
+  const notes =
+    output.isError === true || tool.access === 'run' ? undefined : await bench.instructions.newFor(tool.subject(input));
   return ended(bench, label, notes === undefined ? output : { ...output, output: `${output.output}\n\n${notes}` });
 }
 

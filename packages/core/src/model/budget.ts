@@ -29,7 +29,8 @@ export class Budget {
     const input = this.#worth({ input: 0, output: 0, cacheRead: 0, cacheWrite: inputTokens });
     const perOutput = this.#worth({ input: 0, output: 1, cacheRead: 0, cacheWrite: 0 });
     const room = this.#room() - input;
-    const outputTokensMax = perOutput === 0 ? outputTokensWanted : Math.min(outputTokensWanted, Math.floor(room / perOutput));
+    const outputTokensMax =
+      perOutput === 0 ? outputTokensWanted : Math.min(outputTokensWanted, Math.floor(room / perOutput));
     if (outputTokensMax < Math.min(OUTPUT_TOKENS_MIN, outputTokensWanted)) return undefined;
     const held = input + outputTokensMax * perOutput;
     this.#reserved += held;
@@ -53,7 +54,8 @@ export class Budget {
   }
 
   #worth(usage: Usage): number {
-    if (this.#cap !== undefined && 'usd' in this.#cap) return this.#price === undefined ? 0 : costOf(usage, this.#price);
+    if (this.#cap !== undefined && 'usd' in this.#cap)
+      return this.#price === undefined ? 0 : costOf(usage, this.#price);
     return usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
   }
 }

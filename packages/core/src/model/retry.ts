@@ -19,7 +19,12 @@ export const defaultRetry: RetryPolicy = {
 };
 
 /** How long to wait before trying again, or undefined where trying again cannot help. `random` is in [0, 1). */
-export function retryDelayMs(failure: Failure, attempt: number, policy: RetryPolicy, random: number): number | undefined {
+export function retryDelayMs(
+  failure: Failure,
+  attempt: number,
+  policy: RetryPolicy,
+  random: number,
+): number | undefined {
   switch (failure.kind) {
     case 'provider.throttled':
     case 'provider.unavailable': {

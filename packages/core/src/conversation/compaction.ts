@@ -23,7 +23,10 @@ export const SUMMARY_SYSTEM =
   'You condense the history of a coding agent so that it can go on without it. Write plain text: what was asked, what was found out (files, names, commands, errors), what was changed and where, what was decided and why, what remains to be done. Be specific; leave out pleasantries. Do not address anyone and do not continue the work.';
 
 /** The messages before and behind the cut, or undefined where there is nothing to replace. */
-export function cut(messages: readonly Message[], inARow: number): { readonly head: readonly Message[]; readonly tail: readonly Message[] } | undefined {
+export function cut(
+  messages: readonly Message[],
+  inARow: number,
+): { readonly head: readonly Message[]; readonly tail: readonly Message[] } | undefined {
   const keep = TAIL_MESSAGES[Math.min(inARow, TAIL_MESSAGES.length - 1)] ?? 2;
   let at = messages.length - keep;
   while (at > 0 && messages[at]?.role === 'tool') at -= 1;
@@ -58,7 +61,9 @@ function told(message: Message): string {
     case 'user':
       return `USER: ${message.content.map((part) => (part.type === 'text' ? part.text : '[image]')).join('\n')}`;
     case 'tool':
-      return message.results.map(({ name, output, isError }) => `RESULT of ${name}${isError ? ' (failed)' : ''}: ${clip(output)}`).join('\n');
+      return message.results
+        .map(({ name, output, isError }) => `RESULT of ${name}${isError ? ' (failed)' : ''}: ${clip(output)}`)
+        .join('\n');
     case 'assistant':
       return message.content
         .flatMap((part) => {
@@ -70,5 +75,7 @@ function told(message: Message): string {
 }
 
 function clip(text: string): string {
-  return text.length <= RESULT_CHARS_MAX ? text : `${text.slice(0, RESULT_CHARS_MAX / 2)} … ${text.slice(-RESULT_CHARS_MAX / 2)}`;
+  return text.length <= RESULT_CHARS_MAX
+    ? text
+    : `${text.slice(0, RESULT_CHARS_MAX / 2)} … ${text.slice(-RESULT_CHARS_MAX / 2)}`;
 }

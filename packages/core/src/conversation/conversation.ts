@@ -91,16 +91,25 @@ export function codePoints(text: string): number {
 function codePointsOf(message: Message): number {
   switch (message.role) {
     case 'user':
-      return message.content.reduce((sum, part) => sum + (part.type === 'text' ? codePoints(part.text) : IMAGE_TOKENS * CHARS_PER_TOKEN_DEFAULT), 0);
+      return message.content.reduce(
+        (sum, part) => sum + (part.type === 'text' ? codePoints(part.text) : IMAGE_TOKENS * CHARS_PER_TOKEN_DEFAULT),
+        0,
+      );
     case 'tool':
-      return message.results.reduce((sum, { output, images = [] }) => sum + codePoints(output) + images.length * IMAGE_TOKENS * CHARS_PER_TOKEN_DEFAULT, 0);
+      return message.results.reduce(
+        (sum, { output, images = [] }) =>
+          sum + codePoints(output) + images.length * IMAGE_TOKENS * CHARS_PER_TOKEN_DEFAULT,
+        0,
+      );
     case 'assistant':
       return message.content.reduce((sum, part) => sum + partCodePoints(part), 0);
   }
 }
 
 function partCodePoints(part: AssistantPart): number {
-  return part.type === 'tool_call' ? codePoints(part.name) + codePoints(JSON.stringify(part.args)) : codePoints(part.text);
+  return part.type === 'tool_call'
+    ? codePoints(part.name) + codePoints(JSON.stringify(part.args))
+    : codePoints(part.text);
 }
 
 function freeze<Value>(value: Value): Value {

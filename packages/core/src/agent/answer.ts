@@ -1,0 +1,153 @@
+// One answer of a turn that is worth keeping: asked for, and the conversation shortened where it must be.
+
+import { compacted, COMPACTIONS_IN_A_ROW_MAX, cut, SUMMARY_SYSTEM, transcript } from '../conversation/compaction.ts';
+import { codePoints } from '../conversation/conversation.ts';
+import { DroverError } from '../failure.ts';
+import type { AssistantMessage, Message } from '../model/protocol.ts';
+import { buildRequest, isBlank } from '../model/request.ts';
+import { ask, type Answer } from './ask.ts';
+import { addMessage, emit, type Agent, type Turn } from './turn.ts';
+
+const PAUSES_MAX = 8;
+const COMPACT_AT = 0.8; // of the model's context
+const SUMMARY_TOKENS_MAX = 4_096;
+const NUDGE = 'Your last answer was empty. Go on with the work, or say that it is done and what came of it.';
+
+/** An answer worth keeping, or undefined where the model must be asked once more. */
+export async function takeAnswer(agent: Agent, turn: Turn, signal: AbortSignal): Promise<AssistantMessage | undefined> {
+  const { message, notes } = await askCompacting(agent, turn, signal);
+  turn.outputTokens += message.usage.output;
+  if (notes.ignored > 0) {
+    emit(agent, turn, {
+      type: 'warning',
+      message: `${notes.ignored} events of the answer were not understood and left out`,
+    });
+  }
+  if (message.stop === 'refusal') {
+    // Shown, but not kept: a conversation that holds a refusal is refused again.
+    emit(agent, turn, { type: 'message_end', message });
+    throw new DroverError({
+      kind: 'answer.refused',
+      message: notes.explanation ?? textOf(message) ?? 'no reason was given',
+    });
+  }
+  const says = message.content.some(
+    (part) => part.type === 'tool_call' || (part.type === 'text' && !isBlank(part.text)),
+  );
+  if (!says && message.stop !== 'pause' && message.stop !== 'length') {
+    emit(agent, turn, { type: 'message_end', message });
+    if (turn.nudge !== undefined) throw new DroverError({ kind: 'answer.empty' });
+    turn.nudge = NUDGE;
+    return undefined;
+  }
+  if (message.stop === 'pause' && (turn.pauses += 1) > PAUSES_MAX)
+    throw new DroverError({ kind: 'answer.paused', limit: PAUSES_MAX });
+  turn.nudge = undefined;
+  turn.compactionsInARow = 0;
+  turn.answers += 1;
+  addMessage(agent, turn, message);
+  return message;
+}
+
+async function askCompacting(agent: Agent, turn: Turn, signal: AbortSignal): Promise<Answer> {
+  if (agent.conversation.expectedTokens(agent.definitionChars) > agent.contextTokens * COMPACT_AT)
+    await compact(agent, turn, 'limit', signal);
+  try {
+    return await askOnce(agent, turn, signal);
+  } catch (error) {
+    if (!(error instanceof DroverError && error.failure.kind === 'context.overflow')) throw error;
+    if (!(await compact(agent, turn, 'overflow', signal))) throw error;
+    return askOnce(agent, turn, signal);
+  }
+}
+
+async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<Answer> {
+  const { conversation } = agent;
+  const reminder: readonly Message[] =
+    turn.nudge === undefined ? [] : [{ role: 'user', content: [{ type: 'text', text: turn.nudge }] }];
+  const messages = [...conversation.messages, ...reminder];
+  const estimated = conversation.estimate(agent.definitionChars);
+  const { provider, model, definitions: tools, cacheKey } = agent;
+  const answer = await ask(
+    {
+      provider,
+      request: (outputTokensMax) =>
+        buildRequest({ provider, model, system: conversation.system, tools, messages, outputTokensMax, cacheKey }),
+      inputTokens: conversation.expectedTokens(agent.definitionChars),
+      outputTokensMax: agent.outputTokensMax,
+      budget: agent.budget,
+      retry: agent.retry,
+      emit: (event) => emit(agent, turn, event),
+      spend: agent.spend,
+    },
+    signal,
+  );
+  const { input, cacheRead, cacheWrite } = answer.message.usage;
+  if (answer.message.usage.estimated !== true) conversation.calibrate(estimated, input + cacheRead + cacheWrite);
+  return answer;
+}
+
+/** True where the conversation became shorter. */
+async function compact(agent: Agent, turn: Turn, reason: 'limit' | 'overflow', signal: AbortSignal): Promise<boolean> {
+  const { conversation } = agent;
+  const parts =
+    turn.compactionsInARow < COMPACTIONS_IN_A_ROW_MAX ? cut(conversation.messages, turn.compactionsInARow) : undefined;
+  if (parts === undefined) return false;
+  turn.compactionsInARow += 1;
+  emit(agent, turn, { type: 'compaction_start', tokens: conversation.expectedTokens(agent.definitionChars), reason });
+  try {
+    const summary = await summarise(agent, parts.head, signal);
+    conversation.replace(compacted(parts.head, parts.tail, summary));
+    emit(agent, turn, {
+      type: 'compaction_end',
+      ok: true,
+      tokens: conversation.expectedTokens(agent.definitionChars),
+      summary,
+    });
+    return true;
+  } catch (error) {
+    if (!(error instanceof DroverError)) throw error;
+    emit(agent, turn, {
+      type: 'compaction_end',
+      ok: false,
+      tokens: conversation.expectedTokens(agent.definitionChars),
+      failure: error.failure,
+    });
+    if (signal.aborted || error.failure.kind === 'limit.reached') throw error;
+    return false;
+  }
+}
+
+async function summarise(agent: Agent, head: readonly Message[], signal: AbortSignal): Promise<string> {
+  const { provider, model, cacheKey } = agent;
+  const text = transcript(head, agent.contextTokens * 4);
+  const messages: readonly Message[] = [{ role: 'user', content: [{ type: 'text', text }] }];
+  const { message } = await ask(
+    {
+      provider,
+      request: (outputTokensMax) =>
+        buildRequest({
+          provider,
+          model,
+          system: SUMMARY_SYSTEM,
+          tools: [],
+          messages,
+          outputTokensMax,
+          cacheKey: `${cacheKey}-summary`,
+        }),
+      inputTokens: Math.ceil(codePoints(text) / 4),
+      outputTokensMax: Math.min(SUMMARY_TOKENS_MAX, agent.outputTokensMax),
+      budget: agent.budget,
+      retry: agent.retry,
+      emit: () => undefined, // a side request: nobody watches it
+      spend: agent.spend,
+    },
+    signal,
+  );
+  return textOf(message) ?? '';
+}
+
+function textOf(message: AssistantMessage): string | undefined {
+  const text = message.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
+  return isBlank(text) ? undefined : text;
+}

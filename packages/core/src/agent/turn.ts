@@ -1,0 +1,57 @@
+// An agent, and one of its turns as far as it has come.
+
+import type { Bench, Denial, Settled } from './calls.ts';
+import type { Conversation } from '../conversation/conversation.ts';
+import type { Event, Place } from '../events.ts';
+import type { Budget } from '../model/budget.ts';
+import type { CallPart, Message, Provider, ToolDefinition, Usage } from '../model/protocol.ts';
+import type { RetryPolicy } from '../model/retry.ts';
+import type { Limits } from './limits.ts';
+
+export type Agent = {
+  readonly conversation: Conversation;
+  readonly provider: Provider;
+  readonly model: string;
+  readonly contextTokens: number;
+  readonly outputTokensMax: number;
+  readonly definitions: readonly ToolDefinition[];
+  readonly definitionChars: number;
+  readonly bench: Omit<Bench, 'emit'>;
+  readonly limits: Limits;
+  readonly retry: RetryPolicy;
+  readonly budget: Budget;
+  readonly cacheKey: string;
+  readonly emit: (event: Event, place: Place) => void;
+  readonly spend: (usage: Usage) => void;
+};
+
+/** It outlives a suspension. */
+export class Turn {
+  readonly number: number;
+  readonly messages: Message[] = []; // the new ones
+  readonly denials: Denial[] = [];
+  steps = 0;
+  outputTokens = 0;
+  answers = 0; // answers kept: work that was done
+  nudge: string | undefined;
+  pauses = 0;
+  unknownInARow = 0;
+  compactionsInARow = 0;
+  /** Calls of which some wait for a remote tool. */
+  open: { readonly calls: readonly CallPart[]; readonly settled: Settled } | undefined;
+
+  constructor(number: number) {
+    this.number = number;
+  }
+}
+
+export function emit(agent: Agent, turn: Turn, event: Event): void {
+  agent.emit(event, { worker: agent.bench.worker, turn: turn.number, step: turn.steps });
+}
+
+export function addMessage(agent: Agent, turn: Turn, message: Message): void {
+  if (message.role !== 'assistant') emit(agent, turn, { type: 'message_start', role: message.role });
+  agent.conversation.append(message);
+  turn.messages.push(message);
+  emit(agent, turn, { type: 'message_end', message });
+}
