@@ -1,0 +1,168 @@
+// Which answer fits a request.
+//
+// First the agent is found, then among its answers the first whose conditions hold, then the next one
+// in order. An answer that a fault spoiled is put back, so that the retry gets it.
+
+import type { AgentScript, Answer, AnswerSource, Script, When } from './script.ts';
+import { templateFill, type Fill } from './template.ts';
+import type { Api, Outline, RequestView, ToolOutput } from './wire/wire.ts';
+
+/** The agent of all requests that carry no other agent's marker. */
+export const DEFAULT_AGENT = 'default';
+
+export type Chosen = { readonly answer: Answer; readonly fill: Fill; readonly putBack: () => void };
+
+export type Arrived = {
+  readonly n: number;
+  readonly api: Api;
+  readonly outline: Outline;
+  readonly body: RequestView['body'];
+  readonly headers: RequestView['headers'];
+};
+
+export type Cast = {
+  readonly view: (arrived: Arrived) => RequestView;
+  /** Undefined when the script has nothing for this request. */
+  readonly choose: (view: RequestView) => Chosen | undefined;
+};
+
+export function castOf(script: Script): Cast {
+  const agents = Object.entries(script.agents ?? {}).map(([name, given]) => {
+    const agent: AgentScript = isAnswers(given) ? { answers: given } : given;
+    return { name, marker: markerOf(name, agent.marker), part: partOf(agent, script) };
+  });
+  const rest = partOf({ answers: script.answers ?? [] }, script);
+  return {
+    view: (arrived) => viewOf(arrived, (text) => agents.find(({ marker }) => marker.test(text))?.name ?? DEFAULT_AGENT),
+    choose: (view) => (agents.find(({ name }) => name === view.agent)?.part ?? rest)(view),
+  };
+}
+
+type Part = (view: RequestView) => Chosen | undefined;
+
+function partOf(agent: AgentScript, script: Script): Part {
+  const conditional = agent.answers.filter((source) => isConditional(source));
+  const ordered = agent.answers.filter((source): source is Answer => !isConditional(source));
+  const order = agent.order ?? script.order ?? 'requests';
+  const loop = agent.loop ?? script.loop ?? false;
+  const otherwise = agent.otherwise ?? script.otherwise;
+  const given = new Map<AnswerSource, number>();
+  const returned: number[] = [];
+  let next = 0;
+
+  return (view) => {
+    for (const source of conditional) {
+      const times = given.get(source) ?? 0;
+      if (typeof source !== 'function' && times >= (source.times ?? Infinity)) continue;
+      const found = typeof source === 'function' ? called(source, view) : held(source, view);
+      if (found === undefined) continue;
+      given.set(source, times + 1);
+      return { ...found, putBack: () => given.set(source, (given.get(source) ?? 1) - 1) };
+    }
+    const position = order === 'conversation' ? view.answers : (returned.shift() ?? next++);
+    const answer = ordered[loop && ordered.length > 0 ? position % ordered.length : position] ?? otherwise;
+    if (answer === undefined) return undefined;
+    const putBack = (): void => {
+      if (order === 'requests') returned.splice(returned.findLastIndex((other) => other < position) + 1, 0, position);
+    };
+    return { answer, fill: templateFill(view, []), putBack };
+  };
+}
+
+function isAnswers(given: readonly AnswerSource[] | AgentScript): given is readonly AnswerSource[] {
+  return Array.isArray(given);
+}
+
+function isConditional(source: AnswerSource): boolean {
+  return typeof source === 'function' || source.when !== undefined;
+}
+
+type Found = Omit<Chosen, 'putBack'>;
+
+function called(source: (view: RequestView) => Answer | undefined, view: RequestView): Found | undefined {
+  const answer = source(view);
+  return answer && { answer, fill: templateFill(view, []) };
+}
+
+function held(answer: Answer, view: RequestView): Found | undefined {
+  const groups = matched(answer.when ?? {}, view);
+  return groups && { answer, fill: templateFill(view, groups) };
+}
+
+/** The groups of the text condition, or undefined where some condition does not hold. */
+function matched(when: When, view: RequestView): readonly string[] | undefined {
+  if (when.api !== undefined && when.api !== view.api) return undefined;
+  if (when.step !== undefined && when.step !== view.step) return undefined;
+  if (when.turn !== undefined && when.turn !== view.turn) return undefined;
+  if (when.tool !== undefined && !view.results.some(({ name }) => name === when.tool)) return undefined;
+  if (when.model !== undefined && !pattern(when.model).test(view.model)) return undefined;
+  if (when.system !== undefined && !pattern(when.system).test(view.system)) return undefined;
+  if (when.text === undefined) return [];
+  const expression = pattern(when.text);
+  // The results, where there are some: they are newer than the user's text.
+  const latest = view.results.length > 0 ? view.results.map(({ output }) => output) : [view.text];
+  return latest
+    .map((text) => expression.exec(text))
+    .find((match) => match !== null)
+    ?.map((group) => group ?? '');
+}
+
+const SLASHED = /^\/(.+)\/([a-z]*)$/s;
+
+/** A regular expression, also from a text like `fix (\w+)` or `/fix (\w+)/i`. */
+export function pattern(source: string | RegExp): RegExp {
+  // One with the g or y flag would remember where it stopped.
+  if (typeof source !== 'string')
+    return source.global || source.sticky ? new RegExp(source.source, source.flags.replace(/[gy]/g, '')) : source;
+  const [, body, flags] = SLASHED.exec(source) ?? [];
+  return body === undefined ? new RegExp(source) : new RegExp(body, (flags ?? '').replace(/[gy]/g, ''));
+}
+
+function markerOf(name: string, marker: string | RegExp | undefined): RegExp {
+  return marker === undefined ? new RegExp(`(?<![\\w-])${RegExp.escape(name)}(?![\\w-])`) : pattern(marker);
+}
+
+function viewOf({ n, api, outline, body, headers }: Arrived, agentIn: (text: string) => string): RequestView {
+  const texts = outline.said.flatMap((said) => (said.by === 'user' ? [said.text] : []));
+  const task = texts[0] ?? '';
+  const names = new Map(
+    outline.said.flatMap((said) =>
+      said.by === 'assistant' ? said.calls.map(({ id, name }) => [id, name] as const) : [],
+    ),
+  );
+  let step = 1;
+  let answers = 0;
+  let results: ToolOutput[] = [];
+  let before = '';
+  for (const said of outline.said) {
+    if (said.by === 'user') step = 1;
+    if (said.by === 'tool') results.push({ id: said.id, name: names.get(said.id) ?? '', output: said.output });
+    if (said.by === 'assistant') {
+      results = [];
+      // One answer may be several items in a row, as in the Responses API.
+      if (before !== 'assistant') {
+        answers += 1;
+        step += 1;
+      }
+    }
+    before = said.by;
+  }
+  const { model, stream, system, tools } = outline;
+  return {
+    n,
+    api,
+    agent: agentIn(`${system}\n${task}`),
+    model,
+    stream,
+    system,
+    tools,
+    task,
+    text: texts.at(-1) ?? '',
+    results,
+    step,
+    turn: texts.length,
+    answers,
+    body,
+    headers,
+  };
+}

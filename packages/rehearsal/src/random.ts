@@ -1,0 +1,13 @@
+// Chance that is the same in every run.
+
+/** Numbers from 0 up to 1, after Marsaglia's xorshift on 32 bits. */
+export function randomFrom(seed: number): () => number {
+  // Zero would stay zero, and small seeds would begin alike.
+  let state = (Math.imul(seed, 2_654_435_761) ^ 0x9e3779b9) | 0 || 1;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,135 @@
+// What a script is: the answers a rehearsed model gives, and how the server around it behaves.
+//
+// A script made in TypeScript is checked by the compiler and costs nothing at start. One from a YAML
+// file is checked by loadScript, which names file, line and column of what is wrong.
+//
+// An answer with conditions (`when`, or a function) is given whenever they hold. Answers without
+// conditions are given once each, in order, to whoever finds no conditional one.
+
+import type { FaultRule, FaultSpec } from './faults/fault.ts';
+import type { Json, JsonObject } from './json.ts';
+import type { OverflowDialect } from './strict/overflow.ts';
+import type { Api, RequestView, Stop, TokenCounts } from './wire/wire.ts';
+
+export type Script = {
+  /** For every request that belongs to no named agent. */
+  readonly answers?: readonly AnswerSource[];
+  readonly agents?: Readonly<Record<string, readonly AnswerSource[] | AgentScript>>;
+  /** Begin again when the ordered answers have run out. */
+  readonly loop?: boolean;
+  /** Given when nothing else fits. */
+  readonly otherwise?: Answer;
+  readonly order?: Order;
+
+  readonly faults?: readonly FaultRule[];
+  /** Makes faults at a `rate` the same in every run. */
+  readonly seed?: number;
+
+  /** False accepts requests that the real APIs refuse. */
+  readonly strict?: boolean;
+  /** The keys that are accepted. Without it every key is, and none is needed. */
+  readonly keys?: readonly string[];
+  /** The longest prompt, for all models or by model; without it there is no limit. */
+  readonly contextTokens?: number | Readonly<Record<string, number>>;
+  readonly overflowDialect?: OverflowDialect;
+  readonly bodyBytesMax?: number;
+  readonly tooLargeAs?: 'json' | 'html';
+  readonly cache?: CacheSettings;
+  readonly limits?: RateLimits;
+  /** How many characters a streamed piece of text has. */
+  readonly chunkChars?: number;
+};
+
+/** `requests`: the nth request gets the nth answer. `conversation`: as many assistant messages as the request holds, so many answers are behind it. */
+export type Order = 'requests' | 'conversation';
+
+export type AgentScript = {
+  /** A regular expression for the system prompt and the first user text; without it, the agent's name as a word. */
+  readonly marker?: string | RegExp;
+  readonly answers: readonly AnswerSource[];
+  readonly loop?: boolean;
+  readonly otherwise?: Answer;
+  readonly order?: Order;
+};
+
+export type AnswerSource = Answer | ((request: RequestView) => Answer | undefined);
+
+export type Answer = {
+  readonly thinking?: string;
+  readonly redactedThinking?: string;
+  readonly text?: Text;
+  readonly calls?: readonly ScriptedCall[];
+  /** Parts in any order, instead of the fields above. */
+  readonly parts?: readonly AnswerPart[];
+  readonly stop?: Stop;
+
+  readonly when?: When;
+  /** How often an answer with conditions may be given; without it, always. */
+  readonly times?: number;
+
+  /** How long to wait before the response begins. */
+  readonly delayMs?: number;
+  readonly tokensPerSecond?: number;
+  readonly usage?: Partial<TokenCounts>;
+  readonly fault?: FaultSpec | readonly FaultSpec[];
+  /** A response served as it stands, in place of everything else. */
+  readonly raw?: RawResponse;
+};
+
+export type Text = string | { readonly repeat: string; readonly times: number };
+
+export type AnswerPart =
+  | { readonly text: Text }
+  | { readonly thinking: string }
+  | { readonly redactedThinking: string }
+  | { readonly call: ScriptedCall };
+
+export type ScriptedCall = {
+  readonly name: string;
+  readonly args?: JsonObject;
+  /** Without it, one that looks like the API's own. */
+  readonly id?: string;
+};
+
+export type When = {
+  /** A regular expression for the last user text or the results after it; its groups are `{{ match.1 }}` and so on. */
+  readonly text?: string | RegExp;
+  readonly system?: string | RegExp;
+  readonly model?: string | RegExp;
+  /** The name of a tool whose result is among the latest. */
+  readonly tool?: string;
+  readonly api?: Api;
+  /** 1 for the first request after a user text, 2 for the one with the results of its calls, and so on. */
+  readonly step?: number;
+  /** How many user texts there have been. */
+  readonly turn?: number;
+};
+
+export type RawResponse = {
+  readonly body: string | Uint8Array;
+  readonly contentType?: string;
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+export type CacheSettings = {
+  readonly enabled?: boolean;
+  readonly tokensMin?: number;
+  readonly lookbackBlocks?: number;
+};
+
+/** Each per window, which is a minute unless said otherwise. */
+export type RateLimits = {
+  readonly requests?: number;
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly concurrency?: number;
+  readonly windowMs?: number;
+};
+
+/** What is wrong with a script: `path:line:column: what; fix`. */
+export class ScriptError extends Error {
+  override readonly name = 'ScriptError';
+}
+
+export type { Json };
