@@ -58,7 +58,14 @@ export type ExecutionResult = {
 export type Execution = AsyncIterable<Shown> & { readonly result: () => Promise<ExecutionResult> };
 
 // Told while nothing comes of the work, so the idle clock runs on.
-const WAITING: ReadonlySet<Event['type']> = new Set(['retry', 'heartbeat', 'warning', 'usage', 'permission_request', 'attempt_discarded']);
+const WAITING: ReadonlySet<Event['type']> = new Set([
+  'retry',
+  'heartbeat',
+  'warning',
+  'usage',
+  'permission_request',
+  'attempt_discarded',
+]);
 
 const NOTHING: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 

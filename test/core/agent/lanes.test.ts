@@ -1,0 +1,49 @@
+// Lanes: which calls may run at the same time.
+
+import { Lanes, type Demand } from '@drover/core/agent/lanes';
+import { expect, test } from 'vitest';
+
+/** Starts all, finishes them in the order they started, and tells who ran beside whom. */
+async function schedule(demands: readonly (Partial<Demand> & { name: string })[], parallelMax = 8): Promise<string[]> {
+  const lanes = new Lanes(parallelMax);
+  const running = new Set<string>();
+  const seen: string[] = [];
+  await Promise.all(
+    demands.map(({ name, alone = false, touches = [] }) =>
+      lanes.run({ alone, touches }, async () => {
+        running.add(name);
+        seen.push([...running].join('+'));
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        running.delete(name);
+      }),
+    ),
+  );
+  return seen;
+}
+
+test('calls that do not conflict run together, up to the bound', async () => {
+  const together = await schedule([{ name: 'a' }, { name: 'b' }, { name: 'c' }], 2);
+  expect(together.slice(0, 2)).toEqual(['a', 'a+b']);
+  expect(together.every((names) => names.split('+').length <= 2)).toBe(true);
+});
+
+test('two writes to one path never overlap, and keep their order', async () => {
+  const seen = await schedule([
+    { name: 'a', touches: ['x'] },
+    { name: 'b', touches: ['x'] },
+    { name: 'c', touches: ['y'] },
+  ]);
+  expect(seen.slice(0, 2)).toEqual(['a', 'a+c']);
+  expect(seen[2]).toMatch(/^(c\+)?b$/);
+});
+
+test('a call that demands to be alone is', async () => {
+  const seen = await schedule([{ name: 'a' }, { name: 'b', alone: true }, { name: 'c' }]);
+  expect(seen).toEqual(['a', 'b', 'c']);
+});
+
+test('a call that fails frees its lane', async () => {
+  const lanes = new Lanes(1);
+  await expect(lanes.run({ alone: false, touches: [] }, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  expect(await lanes.run({ alone: true, touches: [] }, async () => 'next')).toBe('next');
+});

@@ -1,0 +1,106 @@
+// The bus: every reader gets what it must, and none delays another.
+
+import { Bus, ReaderLost, type Reader, type Shown } from '@drover/core/bus';
+import type { Event } from '@drover/core/events';
+import { expect, test } from 'vitest';
+
+const open = () => new Bus({ session: 'ses_1', pass: (event) => [event] });
+const delta = (text: string): Event => ({ type: 'text_delta', part: 0, delta: text });
+const warning = (message: string): Event => ({ type: 'warning', message });
+
+async function all(reader: Reader): Promise<Shown[]> {
+  const events: Shown[] = [];
+  for await (const event of reader) events.push(event);
+  return events;
+}
+
+test('events are stamped once, with numbers that rise by one, and two readers get the same', async () => {
+  const bus = open();
+  const readers = [bus.reader(), bus.reader()];
+  for (let n = 0; n < 100; n++) bus.emit(n % 2 ? delta(`${n}`) : warning(`${n}`), { worker: 0, turn: 1, step: n });
+  bus.close();
+  const [first, second] = await Promise.all(readers.map(all));
+  expect(first).toEqual(second);
+  expect(first?.map(({ seq }) => seq)).toEqual(Array.from({ length: 100 }, (_, n) => n + 1));
+  expect(first?.[3]).toEqual({
+    v: 1,
+    seq: 4,
+    at: first?.[3]?.at,
+    session: 'ses_1',
+    worker: 0,
+    turn: 1,
+    step: 3,
+    type: 'text_delta',
+    part: 0,
+    delta: '3',
+  });
+});
+
+test('ten thousand events with a reader that never reads: nobody waits, and the other gets every reliable one', async () => {
+  const bus = open();
+  const stuck = bus.reader();
+  const good = bus.reader();
+  const reading = all(good);
+  const heapBefore = process.memoryUsage().heapUsed;
+  let longestTick = 0;
+  let last = performance.now();
+  for (let n = 0; n < 10_000; n++) {
+    bus.emit(n % 10 === 0 ? warning(`reliable ${n}`) : delta('some words '.repeat(20)), { step: 1 });
+    if (n % 100 !== 99) continue;
+    await new Promise((resolve) => setImmediate(resolve));
+    longestTick = Math.max(longestTick, performance.now() - last);
+    last = performance.now();
+  }
+  bus.close();
+  const got = await reading;
+  expect(got.filter(({ type }) => type === 'warning')).toHaveLength(1_000);
+  expect(longestTick).toBeLessThan(1_000);
+  expect(process.memoryUsage().heapUsed - heapBefore).toBeLessThan(64 * 1024 * 1024);
+  expect((await all(stuck)).filter(({ type }) => type === 'warning')).toHaveLength(1_000);
+});
+
+test('a reader that lags gets deltas joined, and loses no text before its bound', async () => {
+  const bus = open();
+  const slow = bus.reader();
+  const words = Array.from({ length: 20_000 }, (_, n) => `word${n} `.repeat(5));
+  for (const word of words) bus.emit(delta(word), { step: 1 });
+  bus.close();
+  const got = await all(slow);
+  expect(got.map((event) => ('delta' in event ? event.delta : '')).join('')).toBe(words.join(''));
+  expect(got.length).toBeLessThan(words.length);
+});
+
+test('past its bound a reader loses deltas only, and is told so', async () => {
+  const bus = open();
+  const slow = bus.reader(100_000);
+  for (let n = 0; n < 500; n++) bus.emit(delta('x'.repeat(1_000)), { step: 1 });
+  bus.emit(warning('after'), {});
+  bus.close();
+  const got = await all(slow);
+  expect(got.length).toBeLessThan(100);
+  expect(got.at(-1)).toMatchObject({ type: 'warning', message: 'after', gap: true, seq: 501 });
+});
+
+test('a reader that cannot even hold what must not be dropped is cut off, and knows it', async () => {
+  const bus = open();
+  const slow = bus.reader(100_000);
+  const other = bus.reader();
+  for (let n = 0; n < 500; n++) bus.emit(warning('x'.repeat(1_000)), {});
+  bus.close();
+  await expect(all(slow)).rejects.toThrow(ReaderLost);
+  expect(await all(other)).toHaveLength(500);
+});
+
+test('a reader that stops reading leaves, and the others go on', async () => {
+  const bus = open();
+  const [early, late] = [bus.reader(), bus.reader()];
+  bus.emit(warning('one'), {});
+  bus.emit(warning('two'), {});
+  for await (const event of early) {
+    expect(event).toMatchObject({ message: 'one' });
+    break;
+  }
+  bus.emit(warning('three'), {});
+  bus.close();
+  expect((await all(late)).map((event) => ('message' in event ? event.message : ''))).toEqual(['one', 'two', 'three']);
+});

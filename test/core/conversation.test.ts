@@ -1,0 +1,134 @@
+// The conversation: what it counts, what it hands out, what it keeps when it is shortened.
+
+import { Conversation } from '@drover/core/conversation/conversation';
+import { compacted, cut, transcript } from '@drover/core/conversation/compaction';
+import type { Message } from '@drover/core/model/protocol';
+import { expect, test } from 'vitest';
+
+const NONE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+const user = (text: string): Message => ({ role: 'user', content: [{ type: 'text', text }] });
+const says = (text: string): Message => ({
+  role: 'assistant',
+  content: [{ type: 'text', text }],
+  stop: 'stop',
+  usage: NONE,
+});
+const calls = (id: string): Message => ({
+  role: 'assistant',
+  content: [{ type: 'tool_call', id, name: 'read', args: { path: 'a' } }],
+  stop: 'tool_calls',
+  usage: NONE,
+});
+const result = (id: string): Message => ({
+  role: 'tool',
+  results: [{ id, name: 'read', output: 'text', isError: false }],
+});
+
+test('a snapshot is deep and frozen: neither side sees what the other does later', () => {
+  const conversation = new Conversation('be good', 4);
+  conversation.append(calls('c1'));
+  const snapshot = conversation.snapshot();
+  conversation.append(user('later'));
+
+  expect(snapshot).toEqual({ system: 'be good', messages: [calls('c1')] });
+  const [message] = snapshot.messages;
+  expect(() => Object.assign((message as { content: object[] }).content[0] ?? {}, { name: 'write' })).toThrow(
+    TypeError,
+  );
+  expect(() => (snapshot.messages as Message[]).push(user('x'))).toThrow(TypeError);
+  expect(conversation.messages[0]).toEqual(calls('c1'));
+});
+
+test('the list of messages handed out does not grow with the conversation', () => {
+  const conversation = new Conversation('', 4);
+  const before = conversation.messages;
+  conversation.append(user('one'));
+  expect(before).toEqual([]);
+});
+
+test('the estimate counts code points, not UTF-16 units, by the divisor', () => {
+  const conversation = new Conversation('ab', 2);
+  conversation.append(user('😀😀😀😀'));
+  expect(conversation.estimate(0)).toBe(3);
+  expect(conversation.estimate(4)).toBe(5);
+});
+
+test('the estimate follows what is appended and what is replaced', () => {
+  const conversation = new Conversation('', 1);
+  conversation.append(user('12345'));
+  conversation.append(calls('c1')); // read + {"path":"a"}
+  conversation.append(result('c1'));
+  expect(conversation.estimate(0)).toBe(5 + 4 + 12 + 4);
+  conversation.replace([user('123')]);
+  expect(conversation.estimate(0)).toBe(3);
+});
+
+test.each([0, 0.5, 33, Number.NaN])('a divisor of %s is refused', (divisor) => {
+  expect(() => new Conversation('', divisor)).toThrow('characters per token must be between 1 and 32');
+});
+
+test('what providers report corrects the estimate, as a moving average', () => {
+  const conversation = new Conversation('', 1);
+  conversation.append(user('x'.repeat(100)));
+  expect([conversation.ratio, conversation.expectedTokens(0)]).toEqual([undefined, 100]);
+  conversation.calibrate(100, 200);
+  expect([conversation.ratio, conversation.expectedTokens(0)]).toEqual([2, 200]);
+  conversation.calibrate(100, 100);
+  expect(conversation.ratio).toBeCloseTo(1.7);
+  conversation.calibrate(100, 0);
+  expect(conversation.ratio).toBeCloseTo(1.7);
+});
+
+test('a changed system prompt is what the next snapshot and estimate see', () => {
+  const conversation = new Conversation('old', 1);
+  conversation.system = 'newer';
+  expect([conversation.snapshot().system, conversation.estimate(0)]).toEqual(['newer', 5]);
+});
+
+const LONG: readonly Message[] = [
+  user('the task'),
+  ...Array.from({ length: 10 }, (_, n) => [calls(`c${n}`), result(`c${n}`)]).flat(),
+];
+
+test('compaction keeps the task to the letter and frames the summary as background', () => {
+  const parts = cut(LONG, 0);
+  const [task, summary, ...tail] = compacted(parts?.head ?? [], parts?.tail ?? [], 'it went well');
+  expect(task).toEqual(user('the task'));
+  expect(summary).toEqual(user('[What happened before, in short. This is background, not a request.]\n\nit went well'));
+  expect(tail).toEqual(LONG.slice(-8));
+});
+
+test('the cut never parts a call from its result, wherever the history ends', () => {
+  for (let length = 1; length <= LONG.length; length++) {
+    for (const inARow of [0, 1, 2]) {
+      const parts = cut(LONG.slice(0, length), inARow);
+      if (parts === undefined) continue;
+      expect(parts.tail[0]?.role).not.toBe('tool');
+      expect([...parts.head, ...parts.tail]).toEqual(LONG.slice(0, length));
+    }
+  }
+});
+
+test('a history no longer than the tail is left alone', () => {
+  expect(cut(LONG.slice(0, 8), 0)).toBeUndefined();
+  expect(cut([], 0)).toBeUndefined();
+});
+
+test('a history of which only an older summary could be replaced is left alone', () => {
+  const parts = cut(LONG, 0);
+  const once = compacted(parts?.head ?? [], parts?.tail ?? [], 'short');
+  expect(cut(once, 0)).toBeUndefined();
+});
+
+test('an empty summary is a failure', () => {
+  expect(() => compacted(LONG, [], ' \n ')).toThrow('the summary came back empty');
+});
+
+test('the transcript tells who said what, and is clipped at both ends to fit', () => {
+  expect(transcript([user('do it'), calls('c'), result('c'), says('done')], 10_000)).toBe(
+    'USER: do it\n\nCALL read: {"path":"a"}\n\nRESULT of read: text\n\nAGENT: done',
+  );
+  const long = transcript([user(`begin${'x'.repeat(9_000)}end`)], 4_000);
+  expect(long.length).toBeLessThan(2_100);
+  expect(long).toMatch(/^USER: begin.*left out.*end$/s);
+});

@@ -1,0 +1,40 @@
+// The budget: reserved before, settled after, never passed.
+
+import { Budget } from '@drover/core/model/budget';
+import { expect, test } from 'vitest';
+
+const PRICE = { input: 1, output: 10, cacheRead: 0.1, cacheWrite: 1 };
+const used = (input: number, output: number) => ({ input, output, cacheRead: 0, cacheWrite: 0 });
+
+test('fifty requests at once never reserve more than the cap, whatever they then use', () => {
+  const budget = new Budget({ tokens: 100_000 }, undefined);
+  const open = Array.from({ length: 50 }, () => budget.reserve(1_000, 8_000)).filter((each) => each !== undefined);
+  const reserved = open.reduce((sum, { outputTokensMax }) => sum + 1_000 + outputTokensMax, 0);
+  expect(reserved).toBeLessThanOrEqual(100_000);
+  expect(open.length).toBe(11);
+  for (const { outputTokensMax, settle } of open) settle(used(1_000, outputTokensMax));
+  expect(budget.spent).toBeLessThanOrEqual(100_000);
+  expect(budget.reserve(1_000, 8_000)).toBeUndefined();
+});
+
+test('what was reserved and not used is free again', () => {
+  const budget = new Budget({ usd: 1 }, PRICE);
+  const first = budget.reserve(100_000, 90_000);
+  expect(budget.reserve(0, 1_000)).toBeUndefined();
+  first?.settle(used(100_000, 1_000));
+  expect(budget.spent).toBeCloseTo(0.11);
+  expect(budget.reserve(0, 80_000)?.outputTokensMax).toBe(80_000);
+});
+
+test('an answer that does not fit whole is made shorter, but not uselessly short', () => {
+  expect(new Budget({ tokens: 3_000 }, undefined).reserve(1_000, 8_000)?.outputTokensMax).toBe(2_000);
+  expect(new Budget({ tokens: 1_100 }, undefined).reserve(1_000, 8_000)).toBeUndefined();
+});
+
+test('settling twice counts once, and without a cap everything fits', () => {
+  const budget = new Budget(undefined, undefined);
+  const reserved = budget.reserve(1e9, 8_000);
+  reserved?.settle(used(10, 10));
+  reserved?.settle(used(10, 10));
+  expect([reserved?.outputTokensMax, budget.spent]).toEqual([8_000, 20]);
+});

@@ -1,0 +1,39 @@
+// When to ask again, and how long to wait.
+
+import type { Failure } from '@drover/core/failure';
+import { defaultRetry, retryDelayMs } from '@drover/core/model/retry';
+import { expect, test } from 'vitest';
+
+const busy = (retryAfterMs?: number): Failure => ({
+  kind: 'provider.throttled',
+  status: 429,
+  message: 'slow down',
+  ...(retryAfterMs !== undefined && { retryAfterMs }),
+});
+
+test('a wait that was asked for is kept, and exceeded by a quarter at most', () => {
+  for (const random of [0, 0.5, 0.999]) {
+    const delay = retryDelayMs(busy(2_000), 1, defaultRetry, random) ?? 0;
+    expect(delay).toBeGreaterThanOrEqual(2_000);
+    expect(delay).toBeLessThanOrEqual(2_500);
+  }
+});
+
+test('a wait over the cap is not waited for', () => {
+  expect(retryDelayMs(busy(1_000_000_000), 1, defaultRetry, 0)).toBeUndefined();
+});
+
+test('without a word from the server the wait doubles, with jitter, up to a bound', () => {
+  const delays = [1, 2, 3, 20].map((attempt) => retryDelayMs(busy(), attempt, defaultRetry, 0.5));
+  expect(delays).toEqual([500, 1_000, 2_000, 32_000]);
+  expect(retryDelayMs(busy(), 1, defaultRetry, 0)).not.toBe(retryDelayMs(busy(), 1, defaultRetry, 0.9));
+});
+
+test.each<Failure>([
+  { kind: 'provider.rejected', status: 400, message: 'bad' },
+  { kind: 'context.overflow', message: 'long' },
+  { kind: 'answer.refused', message: 'no' },
+  { kind: 'aborted', by: 'user' },
+])('%s is never tried again', (failure) => {
+  expect(retryDelayMs(failure, 1, defaultRetry, 0.5)).toBeUndefined();
+});

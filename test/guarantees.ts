@@ -1,0 +1,29 @@
+// What drover promises, one sentence each. A test that proves one cites it with proves(); a promise that
+// nothing proves fails the tests, and the README's list is made from this one.
+
+export const guarantees = {
+  'request.always-valid':
+    'Whatever a conversation went through, drover never sends a request a provider refuses as malformed.',
+  'request.byte-stable':
+    'The same history gives the same bytes in every process, so the provider’s prompt cache is hit.',
+  'stream.never-half': 'A stream that ends before its end is never taken for an answer, and none of its calls is run.',
+  'stream.any-bytes': 'How the bytes of an answer arrive never changes what they mean.',
+  'stream.no-hanging': 'A provider that goes quiet is noticed, and the failure says which way it was quiet.',
+  'retry.as-told': 'A server that asks to wait is waited for: at least as long as it said, at most a quarter more.',
+  'key.stays-home': 'A redirect never carries the key to another host.',
+  'calls.one-result':
+    'Every call gets exactly one result, also when it is refused, malformed, unknown, failing or interrupted.',
+  'turn.one-ending': 'Every turn ends exactly once, and says truthfully how.',
+  'cancel.leaves-nothing':
+    'Cancelling closes the connection at once and leaves no process behind, whatever a command started.',
+  'output.bounded': 'A tool’s output may be of any size: memory does not grow with it.',
+  'files.inside': 'File tools never read or write outside the workspace, by whatever path or link.',
+  'permission.asked': 'A command drover does not fully understand is never run without being asked for.',
+  'permission.deny-wins': 'What a rule denies stays denied, also with --yes and however the command is wrapped.',
+  'budget.holds': 'The budget is reserved before each request, so it is never passed.',
+  'bus.nobody-waits': 'A view that is slow, or stuck, delays nobody and loses nothing that matters.',
+  'secrets.hidden': 'Keys and tokens are not shown, not even when they arrive in pieces.',
+  'json.only-events': '--json prints one event a line and nothing else, and its last line says how it ended.',
+} as const;
+
+export type Guarantee = keyof typeof guarantees;

@@ -1,0 +1,8 @@
+// A test that proves one of drover's promises.
+
+import { test } from 'vitest';
+import type { Guarantee } from '../guarantees.ts';
+
+export function proves(_: Guarantee, behaviour: string, run: () => void | Promise<void>, timeoutMs?: number): void {
+  test(behaviour, run, timeoutMs);
+}

@@ -1,0 +1,122 @@
+// The house rules that a machine can check. A rule here needs no reviewer to remember it; a rule that
+// hurts is changed here, in a commit that says why.
+
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { expect, test } from 'vitest';
+
+type File = { readonly path: string; readonly text: string; readonly code: string };
+
+const load = (patterns: string[]): File[] =>
+  globSync(patterns)
+    .filter((path) => statSync(path).isFile())
+    .map((path) => {
+      const text = readFileSync(path, 'utf8');
+      return { path, text, code: text.replace(/\/\*[\s\S]*?\*\/|(?<![:'"`\\/])\/\/.*/g, '') };
+    });
+const sources = load(['bin/**/*.ts', 'packages/*/src/**/*.ts']);
+const tests = load(['test/**/*.ts', 'bench/**/*.ts']);
+const docs = load(['*.md', 'packages/*/*.md', 'examples/**/*.md']);
+
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  'packages/core': [],
+  'packages/rehearsal': [],
+  bin: ['core', 'rehearsal'],
+};
+
+test('packages import only downwards', () => {
+  const upward = sources.flatMap(({ path, code }) => {
+    const home = Object.keys(MAY_IMPORT).find((folder) => path.startsWith(`${folder}/`)) ?? '';
+    const used = [...code.matchAll(/(?:from |import\()'@drover\/(\w+)/g)].map((match) => match[1] ?? '');
+    return used.filter((name) => !MAY_IMPORT[home]?.includes(name)).map((name) => `${path} -> ${name}`);
+  });
+  expect(upward).toEqual([]);
+});
+
+const HOME_OF: Record<string, string> = {
+  '@anthropic-ai/sdk': 'packages/core/src/model/anthropic.ts',
+  openai: 'packages/core/src/model/openai-',
+  '@vscode/ripgrep': 'packages/core/src/tools/',
+  diff: 'packages/core/src/tools/',
+  unbash: 'packages/core/src/permission/',
+  yargs: 'bin/',
+  pino: 'bin/',
+};
+
+test('each library has one home', () => {
+  const strays = Object.entries(HOME_OF).flatMap(([library, home]) => {
+    const imports = new RegExp(`(?:from |import\\()'${library}[/']`);
+    return sources
+      .filter(({ path, code }) => imports.test(code) && !path.startsWith(home))
+      .map(({ path }) => `${path} uses ${library}`);
+  });
+  expect(strays).toEqual([]);
+});
+
+test('every file the docs name exists', () => {
+  const named = docs.flatMap(({ text }) => [...text.matchAll(/`((?:bin|packages|test|bench|examples)\/[\w./-]+)`/g)]);
+  expect(named.map((match) => match[1] ?? '').filter((path) => !existsSync(path))).toEqual([]);
+});
+
+test('a folder of sources has at most sixteen files', () => {
+  const folders = Map.groupBy(sources, ({ path }) => dirname(path));
+  expect([...folders].filter(([, files]) => files.length > 16).map(([folder]) => folder)).toEqual([]);
+});
+
+const rules: [string, (file: File) => boolean][] = [
+  ['every file says first what it is for', ({ text }) => /^(#!.*\n)?\/\/ \S/.test(text)],
+  ['no file is longer than 400 lines', ({ text }) => text.split('\n').length <= 400],
+  [
+    'no barrels, default exports, enums or interfaces',
+    ({ code }) => !/^export (\*|default|enum|interface)|^interface /m.test(code),
+  ],
+  ['no catch lets an error vanish', ({ code }) => !/catch\s*(\(\w*\))?\s*\{\s*\}/.test(code)],
+  [
+    'only the front door sees the process',
+    ({ path, code }) =>
+      /^bin\/(drover|settings|io)\.ts$/.test(path) ||
+      !/\bprocess\.(env|argv|exit|stdout|stderr|stdin|cwd|on)\b/.test(code),
+  ],
+  [
+    'a name says what a thing is',
+    ({ path, code }) =>
+      !/\b\w*(Manager|Handler|Helper|Service|Processor|Utils?)\b(?!\s*:)/.test(code.replace(/'[^']*'/g, '')) &&
+      !/(manager|handler|helper|utils?)s?\.ts$/.test(path),
+  ],
+  [
+    'nothing is let through unchecked',
+    ({ code }) => !/@ts-(ignore|nocheck|expect-error)|\bas any\b|: any\b|<any>/.test(code),
+  ],
+  ['a TODO carries an issue number', ({ text }) => !/\b(TODO|FIXME|XXX)\b(?! #\d)/.test(text)],
+];
+
+test.each(rules)('%s', (_, holds) => {
+  expect(sources.filter((file) => !holds(file)).map(({ path }) => path)).toEqual([]);
+});
+
+test('nothing is mocked but the model, and no test is left out', () => {
+  const bad = /\bvi\.(mock|spyOn|fn)\(|\b(it|test|describe)\.(only|skip|todo)\(/;
+  expect(
+    tests.filter(({ path, code }) => bad.test(code) && !path.endsWith('tidy.test.ts')).map(({ path }) => path),
+  ).toEqual([]);
+});
+
+test('every test file says first what it is about, and is no longer than 600 lines', () => {
+  const bad = tests.filter(({ text }) => !/^\/\/ \S/.test(text) || text.split('\n').length > 600);
+  expect(bad.map(({ path }) => path)).toEqual([]);
+});
+
+test('no file names a registry, a key or a machine', () => {
+  const everything = load([
+    '*.{md,json,yaml,ts}',
+    'bin/**/*.*',
+    'packages/*/src/**',
+    'packages/*/*.{json,md}',
+    'test/**/*.ts',
+    'bench/**',
+    'examples/**/*.*',
+    '.ci/*',
+  ]).filter(({ path }) => !path.endsWith('tidy.test.ts'));
+  const bad = /registry\.[a-z]+js\.org|\/work\/(main|shared)|\/root\/|\/home\/[a-z]+\//;
+  expect(everything.filter(({ text }) => bad.test(text)).map(({ path }) => path)).toEqual([]);
+});
