@@ -5,7 +5,6 @@
 // call has no result, and the model is the one who knows what to do instead. A call that was never
 // started has a `tool_execution_end` without a start.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { CallLabel, Decision, Event, PendingCall } from '../events.ts';
 import { newId } from '../ids.ts';
 import type { Json } from '../json.ts';
@@ -18,8 +17,6 @@ import { Lanes } from './lanes.ts';
 // worker*100 + callIndex must not collide within an answer.
 export const CALLS_MAX = 100;
 const PARALLEL_MAX = 8;
-// A tool that is asked to stop ends its processes in about a second; one that ignores it isn't waited for.
-const STOP_GRACE_MS = 2_500;
 
 export type Verdict = { readonly effect: 'allow' | 'ask' | 'deny'; readonly why: string };
 export type Question = {
@@ -176,21 +173,11 @@ async function execute(
   const onDelta = (delta: string) => {
     if (isOpen) bench.emit({ type: 'tool_execution_delta', delta, callId, callIndex, index, name });
   };
-  const work = runTool(tool, input, { ...bench.context, callId, signal }, onDelta);
-  const output = await Promise.race([work, stopped(signal)]);
+  const output = await runTool(tool, input, { ...bench.context, callId, signal }, onDelta);
   isOpen = false;
   const notes =
     output.isError === true || tool.access === 'run' ? undefined : await bench.instructions.newFor(tool.subject(input));
   return ended(bench, label, notes === undefined ? output : { ...output, output: `${output.output}\n\n${notes}` });
-}
-
-async function stopped(signal: AbortSignal): Promise<ToolOutput> {
-  await new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    else signal.addEventListener('abort', resolve, { once: true });
-  });
-  await sleep(STOP_GRACE_MS, undefined, { ref: false });
-  return { output: 'Interrupted; the tool did not stop in time, and what it did is unknown.', isError: true };
 }
 
 function ended(bench: Bench, label: CallLabel, output: ToolOutput): ToolOutput {

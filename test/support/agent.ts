@@ -1,0 +1,95 @@
+// An agent on the rehearsal server: the real SDK, the real loop, the real tools; only the model is scripted.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Shown } from '@drover/core/bus';
+import { Session, type ExecutionResult, type Input, type SessionOptions } from '@drover/core/agent/session';
+import { newId } from '@drover/core/ids';
+import { wireApis, type Api } from '@drover/core/model/catalog';
+import type { Provider, StreamTimeouts } from '@drover/core/model/protocol';
+import type { RetryPolicy } from '@drover/core/model/retry';
+import { builtinTools } from '@drover/core/tools/builtin';
+import { startRehearsal, type Rehearsal } from '@drover/rehearsal/server';
+import type { Script } from '@drover/rehearsal/script';
+import { onTestFinished } from 'vitest';
+
+export const APIS: readonly Api[] = ['anthropic', 'openai', 'openai-chat'];
+
+/** So quick that a test need not wait, and still in the right order. */
+export const quickRetry: RetryPolicy = {
+  attemptsMax: 4,
+  backoffMs: 5,
+  backoffMsMax: 20,
+  waitMsMax: 2_000,
+  wallMsMax: 10_000,
+};
+export const patient: StreamTimeouts = {
+  headersMs: 10_000,
+  firstByteMs: 10_000,
+  silenceMs: 10_000,
+  progressMs: 10_000,
+};
+
+export const never = new AbortController().signal;
+
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'drover-test-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export async function rehearsal(script: Script): Promise<Rehearsal> {
+  const server = await startRehearsal(script);
+  onTestFinished(() => server.close());
+  return server;
+}
+
+export function providerOn(
+  server: Pick<Rehearsal, 'baseUrlFor'>,
+  api: Api,
+  timeouts: StreamTimeouts = patient,
+): Promise<Provider> {
+  return wireApis[api]({ id: api, apiKey: 'test-key', baseUrl: server.baseUrlFor(api), timeouts });
+}
+
+export type Executed = { readonly events: readonly Shown[]; readonly result: ExecutionResult };
+
+export type Rehearsed = {
+  readonly server: Rehearsal;
+  readonly session: Session;
+  readonly cwd: string;
+  readonly run: (input: string | Input, signal?: AbortSignal) => Promise<Executed>;
+};
+
+export type Settings = Partial<SessionOptions> & { readonly api?: Api; readonly timeouts?: StreamTimeouts };
+
+/** By default everything is allowed, and nobody is there to be asked. */
+export async function agentOn(script: Script, settings: Settings = {}): Promise<Rehearsed> {
+  const { api = 'anthropic', timeouts = patient, ...options } = settings;
+  const server = await rehearsal(script);
+  const cwd = options.context?.cwd ?? (await temporaryFolder());
+  const session = new Session({
+    id: newId('ses'),
+    worker: 0,
+    provider: await providerOn(server, api, timeouts),
+    model: 'scripted',
+    contextTokens: 200_000,
+    outputTokensMax: 8_192,
+    tools: builtinTools,
+    context: { cwd, env: { PATH: process.env['PATH'] ?? '' }, outputFolder: join(cwd, '.outputs') },
+    limits: { stepsMax: 50 },
+    retry: quickRetry,
+    judge: async () => ({ effect: 'allow', why: 'a test' }),
+    question: async () => ({ allowed: false, by: 'nobody', always: false, reason: 'nobody to ask' }),
+    pass: (event) => [event],
+    ...options,
+  });
+  const run = async (input: string | Input, signal: AbortSignal = never): Promise<Executed> => {
+    const execution = session.execute(typeof input === 'string' ? { content: input } : input, signal);
+    const events: Shown[] = [];
+    for await (const event of execution) events.push(event);
+    return { events, result: await execution.result() };
+  };
+  return { server, session, cwd, run };
+}

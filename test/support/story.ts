@@ -1,0 +1,71 @@
+// Events told in lines, so that a test can show the whole of what happened and compare it.
+
+import type { Event } from '@drover/core/events';
+
+/** Deltas are left out: the ends tell the whole. */
+export function story(events: readonly Event[]): string[] {
+  return events.map(told).filter((line) => line !== undefined);
+}
+
+function told(event: Event): string | undefined {
+  switch (event.type) {
+    case 'text_start':
+    case 'text_delta':
+    case 'text_end':
+    case 'thinking_start':
+    case 'thinking_delta':
+    case 'thinking_end':
+    case 'toolcall_start':
+    case 'toolcall_delta':
+    case 'toolcall_end':
+    case 'tool_execution_delta':
+    case 'heartbeat':
+    case 'usage':
+    case 'message_start':
+      return undefined;
+    case 'session_start':
+      return 'session starts';
+    case 'awaiting_tool_execution':
+      return `waits for ${event.calls.map(({ name }) => name).join(', ')}`;
+    case 'session_end':
+      return `session ends: ${event.outcome}`;
+    case 'message_end':
+      return toldMessage(event.message);
+    case 'tool_execution_start':
+      return `${event.index} starts ${event.summary}`;
+    case 'tool_execution_end':
+      return `${event.index} ${event.isError ? 'fails' : 'ends'}: ${event.outputSummary}`;
+    case 'permission_request':
+      return `${event.index} asks: ${event.subject}`;
+    case 'permission_decision':
+      return `${event.index} ${event.allowed ? 'is allowed' : 'is denied'} by ${event.by}`;
+    case 'retry':
+      return `tries again after attempt ${event.attempt}: ${event.failure.kind}`;
+    case 'attempt_discarded':
+      return `discards an attempt: ${event.failure?.kind ?? event.reason}`;
+    case 'compaction_start':
+      return `shortens the conversation (${event.reason})`;
+    case 'compaction_end':
+      return event.ok ? 'has shortened it' : 'could not shorten it';
+    case 'warning':
+      return `warning: ${event.message}`;
+    case 'done':
+      return 'done';
+    case 'incomplete':
+    case 'error':
+      return `${event.type}: ${event.failure.kind}`;
+    case 'cancelled':
+      return 'cancelled';
+  }
+}
+
+function toldMessage(message: Extract<Event, { type: 'message_end' }>['message']): string {
+  switch (message.role) {
+    case 'user':
+      return `user says ${message.content.map((part) => (part.type === 'text' ? part.text : '[image]')).join(' ')}`;
+    case 'assistant':
+      return `model ${message.content.map((part) => (part.type === 'tool_call' ? `calls ${part.name}` : `${part.type === 'text' ? 'says' : 'thinks'} ${part.text}`)).join(', ') || 'says nothing'} (${message.stop})`;
+    case 'tool':
+      return `results ${message.results.map(({ name, isError }) => `${name} ${isError ? 'failed' : 'ok'}`).join(', ')}`;
+  }
+}
