@@ -1,0 +1,182 @@
+// From what was typed to a command that runs: yargs, strict, in one place.
+//
+// yargs is slow to import and so is a command; the list holds only names, and a command is loaded when
+// its turn comes. Nothing is printed by yargs itself: help and completions come back as text.
+
+import yargs, { type Argv, type Options } from 'yargs';
+import { UsageError } from '@drover/core/failure';
+import type { Command, Option, Typed } from './command.ts';
+import { exitCode, exitCodeWords } from './exit-code.ts';
+import { type Io, print } from './io.ts';
+import { suggestion } from './suggestion.ts';
+
+const COLUMNS_MAX = 110;
+const COLUMNS_DEFAULT = 80;
+
+const COMPLETION = 'completion';
+const COMPLETIONS_FLAG = '--get-yargs-completions';
+const HELP_FLAGS = ['--help', '-h'];
+// yargs takes a lone "-" for a flag without a name. In its place stands a word that nobody types.
+const DASH = '\u{F002D}';
+
+export type Listed = {
+  readonly name: string;
+  readonly words: string;
+  readonly about: string;
+  readonly load: () => Promise<Command>;
+};
+
+type Loaded = { readonly name: string; readonly command: Command };
+
+export async function runCommandLine(commands: readonly Listed[], argv: readonly string[], io: Io): Promise<number> {
+  const isCompleting = argv[0] === COMPLETIONS_FLAG;
+  if (!isCompleting) checkCommandWord(commands, argv);
+
+  let loaded: Loaded | undefined;
+  let typed: Typed | undefined;
+  let output = '';
+  const parser = parserOf(io);
+  for (const { name, words, about, load } of commands) {
+    const builder = async (args: Argv): Promise<void> => {
+      loaded = { name, command: await load() };
+      declare(args, loaded, isCompleting);
+    };
+    parser.command(`${name} ${words}`.trim(), about, builder, (args) => {
+      typed = loaded && typedIn(args, argv, loaded);
+    });
+  }
+  // yargs prints the script and then, where it is strict, complains that there is no such command.
+  parser.completion(COMPLETION, 'Print a completion script for bash or zsh').strict(argv[0] !== COMPLETION);
+
+  try {
+    const words = argv.map((word) => (word === '-' ? DASH : word));
+    await parser.parseAsync(words, {}, (_error, _args, text) => {
+      output += text;
+    });
+  } catch (error) {
+    // A mistake in what was typed comes with a message for `fail`, or as an error of yargs' own.
+    if (error instanceof Error && (error instanceof Complaint || error.name === 'YError')) {
+      throw explained(error.message, argv, loaded);
+    }
+    throw error;
+  }
+  if (loaded !== undefined && typed !== undefined) return loaded.command.run(typed, io);
+  await print(io.stdout, output === '' ? '' : `${output.trimEnd()}\n`);
+  return exitCode.done;
+}
+
+// Done by hand, because yargs takes the words behind an unknown command for unknown arguments, too.
+function checkCommandWord(commands: readonly Listed[], argv: readonly string[]): void {
+  const names = [...commands.map(({ name }) => name), COMPLETION];
+  const [word, next] = argv;
+  const hint = 'drover --help lists the commands';
+  if (word === undefined) throw new UsageError(`say what to do: ${names.join(', ')}; ${hint}`);
+  if (word.startsWith('-')) {
+    if (!HELP_FLAGS.includes(word)) throw new UsageError(`the command comes first, and then ${word}; ${hint}`);
+  } else if (!names.includes(word)) {
+    throw new UsageError(`there is no command '${word}'${suggestion(word, names) || `; ${hint}`}`);
+  } else if (word === COMPLETION && next !== undefined && !HELP_FLAGS.includes(next)) {
+    throw new UsageError(
+      `drover ${COMPLETION} takes nothing further; put what it prints into your shell's start-up file`,
+    );
+  }
+}
+
+function parserOf(io: Io): Argv {
+  return yargs()
+    .scriptName('drover')
+    .usage('$0 <command>\n\nOne goal, many agents, one tested result.')
+    .locale('en')
+    .exitProcess(false)
+    .help('help', 'Show help')
+    .alias('help', 'h')
+    .version(false)
+    .option('version', { type: 'boolean', describe: 'Show the version', global: false })
+    .wrap(Math.min(io.stdout.columns ?? COLUMNS_DEFAULT, COLUMNS_MAX))
+    .parserConfiguration({
+      'boolean-negation': false,
+      'camel-case-expansion': false,
+      'dot-notation': false,
+      'greedy-arrays': false,
+      'parse-numbers': false,
+      'parse-positional-numbers': false,
+      'populate--': true,
+    })
+    .example('$0 demo', 'Watch an agent mend a small project: no key, no network')
+    .example('$0 exec "fix the failing test" --model anthropic/claude-sonnet-4-5', 'One agent in this folder')
+    .epilogue('drover <command> --help says more about a command.')
+    .fail((message, error) => {
+      throw message ? new Complaint(message) : error;
+    });
+}
+
+class Complaint extends Error {}
+
+function declare(args: Argv, { name, command }: Loaded, isCompleting: boolean): void {
+  const { word, options, examples } = command;
+  args.usage(`$0 ${name}${word === undefined ? '' : word.required ? ` <${word.name}>` : ` [${word.name}]`} [options]`);
+  if (word !== undefined) args.positional(word.name, { type: 'string', describe: word.about });
+  for (const [key, option] of Object.entries(options)) args.option(key, yargsOption(option, isCompleting));
+  for (const [line, about] of examples) args.example(line, about);
+  args.epilogue(`Exit codes: ${exitCodeWords.map(([code, meaning]) => `${code} ${meaning}`).join(' · ')}`);
+}
+
+function yargsOption({ about, group, takes, choices }: Option<unknown>, isCompleting: boolean): Options {
+  if (takes === undefined) return { group, describe: about, type: 'boolean' };
+  // Otherwise the option checks its choices itself, in better words.
+  const offered = isCompleting && choices !== undefined ? { choices } : {};
+  return { group, describe: `${takes}: ${about}`, type: 'string', requiresArg: true, ...offered };
+}
+
+function typedIn(args: Readonly<Record<string, unknown>>, argv: readonly string[], { name, command }: Loaded): Typed {
+  const { word, options } = command;
+  const texts = new Map<string, readonly string[]>();
+  for (const [key, { takes }] of Object.entries(options)) {
+    const given = args[key];
+    if (takes !== undefined && given !== undefined) texts.set(key, [given].flat().map(String).map(undashed));
+    if (takes !== undefined || given === undefined) continue;
+    // yargs reads --yes=maybe as a no.
+    const valued = flagWords(argv).some((typed) => typed.startsWith(`--${key}=`));
+    if (valued) throw new UsageError(`--${key} takes no value; see drover ${name} --help`);
+    texts.set(key, ['']);
+  }
+  const rest = Array.isArray(args['--']) ? args['--'].map(String) : [];
+  const first = word === undefined ? undefined : args[word.name];
+  const words = [...(typeof first === 'string' ? [first] : []), ...rest].map(undashed);
+  if (words.length > (word === undefined ? 0 : 1)) throw tooManyWords({ name, command });
+  return { word: words[0], texts };
+}
+
+function undashed(text: string): string {
+  return text === DASH ? '-' : text;
+}
+
+/** yargs says what is wrong; this says it in a sentence, with the fix. */
+function explained(message: string, argv: readonly string[], loaded: Loaded | undefined): UsageError {
+  if (loaded === undefined) return new UsageError(message);
+  const { name, command } = loaded;
+  const help = `see drover ${name} --help`;
+  const valueless = /^Not enough arguments following: (.+)$/.exec(message)?.[1];
+  if (valueless !== undefined) return new UsageError(`--${valueless} needs a value; ${help}`);
+  if (message.startsWith('Not enough non-option arguments')) {
+    return new UsageError(`drover ${name} needs <${command.word?.name ?? 'more'}>; ${help}`);
+  }
+  if (!message.startsWith('Unknown argument')) return new UsageError(message);
+
+  const known = Object.keys(command.options);
+  const bare = (flag: string): string => flag.replace(/^--?/, '');
+  const flags = flagWords(argv).map((word) => word.replace(/=.*$/s, ''));
+  const flag = flags.find((candidate) => !known.includes(bare(candidate)));
+  if (flag === undefined) return tooManyWords(loaded);
+  return new UsageError(`drover ${name} has no ${flag}${suggestion(bare(flag), known, '--') || `; ${help}`}`);
+}
+
+function flagWords(argv: readonly string[]): readonly string[] {
+  const end = argv.indexOf('--');
+  return (end < 0 ? argv : argv.slice(0, end)).filter((word) => /^-./.test(word));
+}
+
+function tooManyWords({ name, command: { word } }: Loaded): UsageError {
+  if (word === undefined) return new UsageError(`drover ${name} takes no further words; see drover ${name} --help`);
+  return new UsageError(`drover ${name} takes one ${word.name}; if it has spaces, put it in quotes`);
+}

@@ -1,0 +1,41 @@
+// drover rehearse <script>: serve a scripted model to other programs, on this machine only.
+
+import { resolve } from 'node:path';
+import { UsageError } from '@drover/core/failure';
+import { command, value } from '../command.ts';
+import { codeOfStop } from '../exit-code.ts';
+import { print } from '../io.ts';
+import { parseCount } from '../quantities.ts';
+import { openRehearsal } from '../rehearsal.ts';
+import { watchForStop } from '../stop.ts';
+
+export const rehearse = command({
+  word: { name: 'script', about: 'A YAML file that says what the model answers', required: true },
+  options: {
+    port: value('Options:', 'N', 'The port to listen on; any free one unless given', (text) =>
+      parseCount(text, 0, 65_535),
+    ),
+  },
+  examples: [['drover rehearse script.yaml --port 4010', 'Then point any client at http://127.0.0.1:4010']],
+  async run({ word, port }, io) {
+    if (word === undefined) throw new UsageError('drover rehearse needs <script>; see drover rehearse --help');
+    const stop = watchForStop(io, () => undefined);
+    const rehearsal = await openRehearsal(resolve(io.cwd, word), port);
+    try {
+      await print(
+        io.stdout,
+        `rehearsing ${word}; end with Ctrl-C\n` +
+          `  ANTHROPIC_BASE_URL=${rehearsal.baseUrlFor('anthropic')}\n` +
+          `  OPENAI_BASE_URL=${rehearsal.baseUrlFor('openai')}\n`,
+      );
+      await new Promise<void>((resolve) => {
+        if (stop.signal.aborted) resolve();
+        else stop.signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+      return codeOfStop(stop.cause());
+    } finally {
+      stop.close();
+      await rehearsal.close();
+    }
+  },
+});

@@ -1,0 +1,56 @@
+// Diagnostics: what helps to find a fault in drover itself. Off unless asked for, with --log FILE or
+// DROVER_LOG=<level>. Facts about a run are events and belong to a view; nothing here is one.
+
+import { createWriteStream } from 'node:fs';
+import { finished } from 'node:stream/promises';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { UsageError } from '@drover/core/failure';
+import type { Json } from '@drover/core/json';
+import type { Io } from './io.ts';
+import { codeOf, textOf } from './settings.ts';
+import { suggestion } from './suggestion.ts';
+
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
+
+export type Diagnostics = {
+  readonly diagnose: (message: string, fields: Readonly<Record<string, Json>>) => void;
+  readonly close: () => Promise<void>;
+};
+
+const OFF: Diagnostics = { diagnose: () => undefined, close: async () => undefined };
+
+export async function openDiagnostics(io: Io, file: string | undefined): Promise<Diagnostics> {
+  const level = levelIn(io.env) ?? (file === undefined ? undefined : 'debug');
+  if (level === undefined) return OFF;
+  const { pino } = await import('pino');
+  const options = { level, base: {}, timestamp: pino.stdTimeFunctions.isoTime };
+  if (file === undefined) {
+    const logger = pino(options, io.stderr);
+    return { diagnose: (message, fields) => logger.debug(fields, message), close: async () => undefined };
+  }
+  const path = resolve(io.cwd, file);
+  const stream = createWriteStream(path, { flags: 'a' });
+  try {
+    await once(stream, 'open');
+  } catch (error) {
+    throw new UsageError(`--log: ${path} cannot be written (${codeOf(error)}); choose another file`, { cause: error });
+  }
+  // A disk that fills up later costs the diagnostics, not the run.
+  stream.on('error', () => undefined);
+  const logger = pino(options, stream);
+  return {
+    diagnose: (message, fields) => logger.debug(fields, message),
+    close: async () => {
+      stream.end();
+      await finished(stream).catch(() => undefined);
+    },
+  };
+}
+
+function levelIn(env: Io['env']): (typeof LEVELS)[number] | undefined {
+  const text = textOf(env, 'DROVER_LOG');
+  const level = LEVELS.find((candidate) => candidate === text);
+  if (text === undefined || level !== undefined) return level;
+  throw new UsageError(`DROVER_LOG is '${text}', which is none of ${LEVELS.join(', ')}${suggestion(text, LEVELS)}`);
+}

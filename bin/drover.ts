@@ -1,0 +1,128 @@
+#!/usr/bin/env node
+// drover: the list of its commands, and the process they run in.
+//
+// `main` is the whole program as a function of what was typed and an Io; a test calls it. Below it
+// stands what only a process has: its streams, its signals, its exit code.
+
+import { homedir } from 'node:os';
+import { DroverError, UsageError } from '@drover/core/failure';
+import type { Listed } from './command-line.ts';
+import { codeOfFailure, codeOfStop, exitCode } from './exit-code.ts';
+import { type Io, isGone, print, type StopCause, type StopListener } from './io.ts';
+import { clean } from './views/terminal-text.ts';
+
+const NODE_MIN = 24;
+// Whoever asked us to stop waits no longer than 3 s, whatever is still open.
+const STOP_MS_MAX = 2_500;
+const FLUSH_MS_MAX = 1_000;
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+const commands: readonly Listed[] = [
+  {
+    name: 'exec',
+    words: '[prompt]',
+    about: 'One agent works in this folder until it is done, and nobody has to watch',
+    load: async () => (await import('./commands/exec.ts')).exec,
+  },
+  {
+    name: 'demo',
+    words: '',
+    about: 'Watch an agent mend a small project: no key, no network',
+    load: async () => (await import('./commands/demo.ts')).demo,
+  },
+  {
+    name: 'rehearse',
+    words: '<script>',
+    about: 'Serve a scripted model to this and other programs, on this machine only',
+    load: async () => (await import('./commands/rehearse.ts')).rehearse,
+  },
+];
+
+export async function main(argv: readonly string[], io: Io): Promise<number> {
+  try {
+    if (argv[0] === '--version') {
+      const { version } = (await import('../package.json', { with: { type: 'json' } })).default;
+      await print(io.stdout, `${version}\n`);
+      return exitCode.done;
+    }
+    const { runCommandLine } = await import('./command-line.ts');
+    return await runCommandLine(commands, argv, io);
+  } catch (error) {
+    return report(error, io);
+  }
+}
+
+async function report(error: unknown, io: Io): Promise<number> {
+  const complain = (text: string): Promise<void> => print(io.stderr, `${clean(`drover: ${text}`)}\n`);
+  if (error instanceof UsageError) {
+    await complain(error.message);
+    return exitCode.usage;
+  }
+  if (error instanceof DroverError) {
+    await complain(error.message);
+    return codeOfFailure(error.failure);
+  }
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  if (io.env['DROVER_DEBUG'] === '1') await complain(`internal error: ${stack}`);
+  else await complain(`internal error: ${stack.split('\n')[0]}; DROVER_DEBUG=1 shows the details`);
+  return exitCode.internal;
+}
+
+function processIo(): Io {
+  // Node reports a reader that went away as an error of the stream; unheard, it would be a crash.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  return {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: { HOME: homedir(), ...process.env },
+    cwd: process.cwd(),
+    node: process.execPath,
+    onStop,
+  };
+}
+
+/** The first cause asks politely, and not for ever; a second SIGINT does not ask. */
+function onStop({ stop, atOnce }: StopListener): () => void {
+  let deadline: NodeJS.Timeout | undefined;
+  const end = (cause: StopCause): void => {
+    atOnce();
+    process.exit(codeOfStop(cause));
+  };
+  const hear = (cause: StopCause): void => {
+    if (deadline !== undefined && cause === 'SIGINT') end(cause);
+    deadline ??= setTimeout(end, STOP_MS_MAX, cause).unref();
+    stop(cause);
+  };
+  const hearClosed = (): void => hear('output closed');
+  for (const name of SIGNALS) process.on(name, hear);
+  process.stdout.on('error', hearClosed);
+  return () => {
+    for (const name of SIGNALS) process.off(name, hear);
+    process.stdout.off('error', hearClosed);
+  };
+}
+
+async function flushed(io: Io): Promise<void> {
+  const written = [io.stdout, io.stderr].map(
+    (stream) => new Promise<void>((resolve) => (isGone(stream) ? resolve() : stream.write('', () => resolve()))),
+  );
+  const timeUp = new Promise<void>((resolve) => setTimeout(resolve, FLUSH_MS_MAX).unref());
+  await Promise.race([Promise.all(written), timeUp]);
+}
+
+/** The program. Also called by bin/drover.cjs, which an older Node can read. */
+export async function run(): Promise<void> {
+  const io = processIo();
+  const version = Number.parseInt(process.versions.node, 10);
+  if (version < NODE_MIN) {
+    await print(io.stderr, `drover needs Node ${NODE_MIN} or newer; this is Node ${process.versions.node}.\n`);
+    process.exit(exitCode.usage);
+  }
+  const code = await main(process.argv.slice(2), io);
+  await flushed(io);
+  process.exit(code);
+}
+
+// Undefined in a Node that is too old: that one shall hear so.
+if (import.meta.main !== false) void run();

@@ -1,0 +1,46 @@
+// What a command may touch of the outside: three streams, the environment, the folder, the wish to stop.
+//
+// A command gets its Io from bin/drover.ts and never looks at the process itself, so that a test runs
+// the whole program with streams of its own.
+
+import type { Readable, Writable } from 'node:stream';
+
+export type Input = Readable & { readonly isTTY?: boolean };
+export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+/** What can ask the program to end early: a signal, or nobody reading its output any more. */
+export type StopCause = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'output closed';
+
+export type Io = {
+  readonly stdin: Input;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /** The Node that runs this program. */
+  readonly node: string;
+  readonly onStop: (listener: StopListener) => () => void;
+};
+
+export type StopListener = {
+  readonly stop: (cause: StopCause) => void;
+  /** The process ends this very moment: what must not outlive it is ended here, without waiting. */
+  readonly atOnce: () => void;
+};
+
+/** Writes, and waits until there is room for more. A reader that has gone away is not waited for. */
+export async function print(output: Output, text: string): Promise<void> {
+  if (text === '' || isGone(output) || output.write(text)) return;
+  await new Promise<void>((resolve) => {
+    const settle = (): void => {
+      for (const name of ROOM_OR_GONE) output.off(name, settle);
+      resolve();
+    };
+    for (const name of ROOM_OR_GONE) output.on(name, settle);
+  });
+}
+
+const ROOM_OR_GONE = ['drain', 'close', 'error'] as const;
+
+export function isGone(output: Output): boolean {
+  return output.destroyed || output.errored !== null || output.writableEnded;
+}

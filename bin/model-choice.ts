@@ -1,0 +1,87 @@
+// Which model is asked, where, and with which key: from --model or the config, and the environment.
+
+import { resolve } from 'node:path';
+import { UsageError } from '@drover/core/failure';
+import { type Api, knownProviders, parseModel } from '@drover/core/model/catalog';
+import type { ProviderConfig } from './config-file.ts';
+import { type Settings, textOf } from './settings.ts';
+import { suggestion } from './suggestion.ts';
+
+export type ServedModel = {
+  readonly kind: 'served';
+  readonly label: string; // provider/name
+  readonly provider: string;
+  readonly api: Api;
+  readonly name: string;
+  readonly apiKey: string;
+  readonly baseUrl: string | undefined;
+};
+
+/** A scripted model that this process serves itself, in the wire format of `api`. */
+export type RehearsedModel = {
+  readonly kind: 'rehearsed';
+  readonly label: string;
+  readonly provider: string;
+  readonly api: Api;
+  readonly script: string;
+};
+
+const rehearsals: ReadonlyMap<string, Api> = new Map([
+  ['rehearsal', 'anthropic'],
+  ['rehearsal-openai', 'openai'],
+  ['rehearsal-openai-chat', 'openai-chat'],
+]);
+
+export function chooseModel(wanted: string | undefined, settings: Settings, cwd: string): ServedModel | RehearsedModel {
+  const label = wanted ?? settings.model;
+  if (label === undefined) throw new UsageError(noModel(settings));
+  const { provider, name } = parseModel(label);
+
+  const rehearsedApi = rehearsals.get(provider);
+  if (rehearsedApi !== undefined) {
+    return { kind: 'rehearsed', label, provider, api: rehearsedApi, script: resolve(cwd, name) };
+  }
+  const configured = settings.providers.get(provider);
+  if (configured !== undefined)
+    return { kind: 'served', label, provider, name, ...fromConfig(provider, configured, settings) };
+
+  const known = knownProviders.find(({ id }) => id === provider);
+  if (known === undefined) {
+    const names = [...knownProviders.map(({ id }) => id), ...settings.providers.keys(), ...rehearsals.keys()];
+    const near = suggestion(provider, names);
+    throw new UsageError(`there is no provider '${provider}'; known are ${names.join(', ')}${near}`);
+  }
+  const apiKey = keyIn(settings, known.keyEnv);
+  if (apiKey === undefined) {
+    throw new UsageError(`${provider} needs a key: set ${known.keyEnv} (drover demo works without one)`);
+  }
+  const baseUrl = textOf(settings.env, known.baseUrlEnv);
+  return { kind: 'served', label, provider, name, api: known.api, apiKey, baseUrl };
+}
+
+function fromConfig(
+  provider: string,
+  { api, baseUrl, keyEnv }: ProviderConfig,
+  settings: Settings,
+): Pick<ServedModel, 'api' | 'baseUrl' | 'apiKey'> {
+  if (keyEnv === undefined) return { api, baseUrl, apiKey: 'none' };
+  const apiKey = keyIn(settings, keyEnv);
+  if (apiKey === undefined)
+    throw new UsageError(`${provider} needs a key: set ${keyEnv}, which your config names for it`);
+  return { api, baseUrl, apiKey };
+}
+
+function keyIn({ env }: Settings, name: string): string | undefined {
+  const key = textOf(env, name)?.trim();
+  if (key === undefined || key === '') return undefined;
+  // Anything else cannot be sent in a header.
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError(`${name} holds characters no key has; set it again`);
+  return key;
+}
+
+function noModel({ env }: Settings): string {
+  const withKey = knownProviders.find(({ keyEnv }) => textOf(env, keyEnv) !== undefined);
+  const example = withKey?.id === 'openai' ? 'openai/gpt-5' : 'anthropic/claude-sonnet-4-5';
+  const key = withKey === undefined ? 'Set ANTHROPIC_API_KEY or OPENAI_API_KEY, and pass' : 'Pass';
+  return `no model is chosen. ${key} --model ${example}, or set "model" in your config. (drover demo needs neither.)`;
+}

@@ -1,0 +1,48 @@
+// Durations, budgets and counts as people type them: 30m, 5usd, 200ktok, 12.
+
+import { UsageError } from '@drover/core/failure';
+
+// A longer timer fires at once in Node.
+const DURATION_MS_MAX = 2 ** 31 - 1;
+
+export type Budget = { readonly usd: number } | { readonly tokens: number };
+
+const DURATION = /^(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?$/;
+const DURATION_FORM = 'write it like 500ms, 90s, 30m or 1h30m';
+
+/** Milliseconds. */
+export function parseDuration(text: string): number {
+  const parts = DURATION.exec(text);
+  if (text === '' || parts === null) throw new UsageError(`'${text}' is not a duration; ${DURATION_FORM}`);
+  const [hours, minutes, seconds, milliseconds] = parts.slice(1).map((part) => Number(part ?? 0));
+  const ms = Math.round(
+    (hours ?? 0) * 3_600_000 + (minutes ?? 0) * 60_000 + (seconds ?? 0) * 1_000 + (milliseconds ?? 0),
+  );
+  if (ms < 1) throw new UsageError(`'${text}' is no time at all; ${DURATION_FORM}`);
+  if (ms > DURATION_MS_MAX) throw new UsageError(`'${text}' is too long; the longest is 24 days`);
+  return ms;
+}
+
+const BUDGET = /^(\d+(?:\.\d+)?)(usd|tok|ktok|mtok)$/;
+const BUDGET_FORM = 'write it like 5usd, 0.50usd, 200ktok or 1mtok';
+const TOKENS_IN: Readonly<Record<string, number>> = { tok: 1, ktok: 1_000, mtok: 1_000_000 };
+
+export function parseBudget(text: string): Budget {
+  const [, digits, unit] = BUDGET.exec(text) ?? [];
+  if (digits === undefined || unit === undefined) throw new UsageError(`'${text}' is not a budget; ${BUDGET_FORM}`);
+  const tokensInUnit = TOKENS_IN[unit];
+  const budget = tokensInUnit === undefined ? { usd: Number(digits) } : { tokens: Number(digits) * tokensInUnit };
+  const amount = 'usd' in budget ? budget.usd : budget.tokens;
+  if (amount <= 0) throw new UsageError(`'${text}' buys nothing; ${BUDGET_FORM}`);
+  if (!Number.isSafeInteger(Math.ceil(amount))) throw new UsageError(`'${text}' is too large; ${BUDGET_FORM}`);
+  return 'tokens' in budget ? { tokens: Math.floor(budget.tokens) } : budget;
+}
+
+/** A whole number within bounds, both included. */
+export function parseCount(text: string, min: number, max: number): number {
+  const count = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!(count >= min && count <= max)) {
+    throw new UsageError(`'${text}' is not a whole number from ${min} to ${max}`);
+  }
+  return count;
+}

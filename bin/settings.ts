@@ -1,0 +1,201 @@
+// Settings: the environment and two config files, read once into one value.
+//
+// WHOSE WORD COUNTS
+//   A flag wins over the environment, that over the user's config, and that over the project's.
+//
+// THE PROJECT'S CONFIG IS A STRANGER'S
+//   Who clones a repository has not agreed to what stands in it. It may make drover do less (fewer
+//   steps, more denials) or tell what it would like (workers, gates, files to ignore). Where requests
+//   go, which keys are used, what is allowed and which commands run by themselves is the user's to say:
+//   such keys are named to the user and left out, until the very content of the file is approved
+//   (its SHA-256 is a key in approved.json in drover's own folder).
+
+import { createHash } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { UsageError } from '@drover/core/failure';
+import { isJsonObject, type Json } from '@drover/core/json';
+import { knownProviders, type Price } from '@drover/core/model/catalog';
+import { type Config, isAddress, parseConfig, type ProviderConfig, type Timeouts } from './config-file.ts';
+import type { Io } from './io.ts';
+
+export type Settings = {
+  /** Where drover keeps its state. */
+  readonly home: string;
+  readonly env: Io['env'];
+  readonly model: string | undefined;
+  readonly providers: ReadonlyMap<string, ProviderConfig>;
+  readonly prices: ReadonlyMap<string, Price>;
+  readonly charsPerToken: number | undefined;
+  readonly contextTokens: number | undefined;
+  readonly turns: number | undefined;
+  readonly workers: number | undefined;
+  readonly gates: readonly string[];
+  readonly ignore: readonly string[];
+  readonly allow: readonly string[];
+  readonly ask: readonly string[];
+  readonly deny: readonly string[];
+  readonly timeouts: Timeouts;
+  /** For the user to read: what of the project's config was left out. */
+  readonly warnings: readonly string[];
+};
+
+type ConfigFile = { readonly path: string; readonly config: Config; readonly sha256: string };
+
+export async function loadSettings(io: Io, cwd: string): Promise<Settings> {
+  const { env } = io;
+  checkAddresses(env);
+  const home = resolve(cwd, textOf(env, 'DROVER_HOME') ?? join(homeOf(env), '.drover'));
+  const userPath = userConfigPath(env);
+  const user = await readConfigFile(userPath);
+  const projectPath = await projectConfigPath(cwd, home);
+  const project = projectPath === undefined ? undefined : await readConfigFile(projectPath);
+
+  const approved = project !== undefined && (await isApproved(home, project.sha256));
+  const own = user?.config ?? {};
+  const theirs = project?.config ?? {};
+  const trusted = approved ? theirs : {};
+  return {
+    home,
+    env,
+    model: own.model ?? trusted.model,
+    providers: new Map([...(trusted.providers ?? []), ...(own.providers ?? [])]),
+    prices: new Map([...(trusted.prices ?? []), ...(own.prices ?? [])]),
+    charsPerToken: charsPerTokenIn(env) ?? own.charsPerToken ?? trusted.charsPerToken,
+    contextTokens: own.contextTokens ?? trusted.contextTokens,
+    turns: lower(own.turns, theirs.turns),
+    workers: own.workers ?? theirs.workers,
+    gates: [...(own.gates ?? []), ...(trusted.gates ?? [])],
+    ignore: [...(own.ignore ?? []), ...(theirs.ignore ?? [])],
+    allow: [...(own.allow ?? []), ...(trusted.allow ?? [])],
+    ask: [...(own.ask ?? []), ...(theirs.ask ?? [])],
+    deny: [...(own.deny ?? []), ...(theirs.deny ?? [])],
+    timeouts: { ...trusted.timeouts, ...own.timeouts },
+    warnings: project === undefined || approved ? [] : leftOut(project, cwd, userPath),
+  };
+}
+
+const MAY_BE_SET_BY_A_PROJECT: readonly (keyof Config)[] = ['workers', 'ignore', 'turns', 'ask', 'deny'];
+
+function leftOut({ path, config }: ConfigFile, cwd: string, userPath: string): readonly string[] {
+  const file = relative(cwd, path) || path;
+  const gates = config.gates ?? [];
+  const keys = Object.keys(config) as (keyof Config)[];
+  const ignored = keys.filter((key) => key !== 'gates' && !MAY_BE_SET_BY_A_PROJECT.includes(key));
+  return [
+    ...(ignored.length === 0
+      ? []
+      : [`${file} may not set ${ignored.join(', ')}, so it is ignored; if you want it, move it to ${userPath}`]),
+    ...gates.map((gate) => `${file} names a gate, which is not run unless you ask for it: --gate ${quoted(gate)}`),
+  ];
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+function lower(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+}
+
+// ── where things are ──────────────────────────────────────────────────────────────────────────
+
+function homeOf(env: Io['env']): string {
+  const home = textOf(env, 'HOME');
+  if (home === undefined) throw new UsageError('HOME is not set; set it, or set DROVER_HOME and XDG_CONFIG_HOME');
+  return home;
+}
+
+function userConfigPath(env: Io['env']): string {
+  const base = textOf(env, 'XDG_CONFIG_HOME');
+  // The base directory specification says that a relative one is to be ignored.
+  const folder = base !== undefined && isAbsolute(base) ? base : join(homeOf(env), '.config');
+  return join(folder, 'drover', 'config.yaml');
+}
+
+/** The nearest one between here and the root of the repository; where there is no repository, only here. */
+async function projectConfigPath(cwd: string, home: string): Promise<string | undefined> {
+  const folders: string[] = [];
+  for (let folder = cwd; ; folder = dirname(folder)) {
+    folders.push(folder);
+    if (await exists(join(folder, '.git'))) break;
+    if (dirname(folder) === folder) {
+      folders.length = 1;
+      break;
+    }
+  }
+  for (const folder of folders) {
+    const path = join(folder, '.drover', 'config.yaml');
+    // In the user's home, .drover is drover's own folder and not a project's.
+    if (dirname(path) !== home && (await exists(path))) return path;
+  }
+  return undefined;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined)) !== undefined;
+}
+
+async function readConfigFile(path: string): Promise<ConfigFile | undefined> {
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(path);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw new UsageError(`${path} cannot be read (${code}); mend or remove it`, { cause: error });
+  }
+  const text = decoded(bytes);
+  if (text === undefined) throw new UsageError(`${path} is not UTF-8 text; save it as UTF-8`);
+  return { path, config: await parseConfig(text, path), sha256: createHash('sha256').update(bytes).digest('hex') };
+}
+
+async function isApproved(home: string, sha256: string): Promise<boolean> {
+  const text = await readFile(join(home, 'approved.json'), 'utf8').catch(() => '{}');
+  try {
+    const approved = JSON.parse(text) as Json;
+    return isJsonObject(approved) && Object.hasOwn(approved, sha256);
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
+}
+
+// ── the environment ───────────────────────────────────────────────────────────────────────────
+
+/** A variable's value; an empty one counts as not set. */
+export function textOf(env: Io['env'], name: string): string | undefined {
+  const text = env[name];
+  return text === undefined || text === '' ? undefined : text;
+}
+
+function checkAddresses(env: Io['env']): void {
+  for (const name of new Set(knownProviders.map(({ baseUrlEnv }) => baseUrlEnv))) {
+    const address = textOf(env, name);
+    if (address !== undefined && !isAddress(address)) {
+      throw new UsageError(`${name} is '${address}', which is not an http or https address; mend or unset it`);
+    }
+  }
+}
+
+function charsPerTokenIn(env: Io['env']): number | undefined {
+  const text = textOf(env, 'DROVER_CHARS_PER_TOKEN');
+  if (text === undefined) return undefined;
+  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= 1 && value <= 32) return value;
+  throw new UsageError(`DROVER_CHARS_PER_TOKEN is '${text}'; it must be a number from 1 to 32`);
+}
+
+/** Bytes as text, or undefined where they are not UTF-8. */
+export function decoded(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+}

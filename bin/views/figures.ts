@@ -1,0 +1,24 @@
+// Numbers as people read them: how long, how many tokens, how much money.
+
+import type { Usage } from '@drover/core/model/protocol';
+
+export function duration(ms: number): string {
+  if (ms < 100) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)} m ${String(seconds % 60).padStart(2, '0')} s`;
+}
+
+export function tokens({ input, output, cacheRead, cacheWrite, estimated }: Usage): string {
+  const cached = cacheRead === 0 ? '' : ` (${count(cacheRead)} from cache)`;
+  const about = estimated === true ? 'about ' : '';
+  return `${about}${count(input + cacheRead + cacheWrite)} tokens in${cached}, ${count(output)} out`;
+}
+
+export function dollars(cost: number): string {
+  return `$${cost.toFixed(cost >= 1 ? 2 : 4)}`;
+}
+
+export function count(number: number): string {
+  return number.toLocaleString('en-US');
+}

@@ -1,0 +1,107 @@
+// Text from a model, a tool or a file name, made safe and short enough for a terminal.
+//
+// Such text may hold control sequences: to colour, to move the cursor over what was said before, to
+// set the clipboard, to answer in the user's name. None reaches the terminal. Whole sequences go, not
+// only the ESC in front, so no "[31m" is left behind; of the control characters newline and tab stay; and
+// so do all letters, but not the marks that make text run backwards.
+
+// A sequence longer than this is no sequence but text behind a stray ESC.
+const SEQUENCE_CHARS_MAX = 4_096;
+
+const BIDI = /[\u202A-\u202E\u2066-\u2069]/;
+
+type State = 'text' | 'escape' | 'escape-intermediate' | 'control' | 'string' | 'string-escape';
+
+/** Cleans text that arrives in pieces: a sequence may be cut anywhere. */
+export class Cleaner {
+  #state: State = 'text';
+  #chars = 0;
+
+  push(text: string): string {
+    let kept = '';
+    for (const char of text) {
+      this.#chars = this.#state === 'text' ? 0 : this.#chars + 1;
+      if (this.#chars > SEQUENCE_CHARS_MAX) this.#state = 'text';
+      if (this.#state === 'text') kept += this.#read(char);
+      else kept += this.#skip(char);
+    }
+    return kept;
+  }
+
+  #read(char: string): string {
+    const code = char.codePointAt(0) ?? 0;
+    if (code === 0x1b) this.#state = 'escape';
+    else if (code === 0x9b) this.#state = 'control';
+    else if (STRING_STARTS_C1.has(code)) this.#state = 'string';
+    return isControl(code) || BIDI.test(char) ? '' : char;
+  }
+
+  /** Inside a sequence nothing is kept, but for a newline, which ends a broken one. */
+  #skip(char: string): string {
+    const code = char.codePointAt(0) ?? 0;
+    if (code === 0x1b) {
+      this.#state = this.#state === 'string' ? 'string-escape' : 'escape';
+      return '';
+    }
+    if (code === 0x0a || code === 0x18 || code === 0x1a) {
+      this.#state = 'text';
+      return code === 0x0a ? '\n' : '';
+    }
+    this.#state = afterChar(this.#state, char, code);
+    return '';
+  }
+}
+
+function afterChar(state: State, char: string, code: number): State {
+  switch (state) {
+    case 'text':
+      return 'text';
+    case 'escape':
+      if (char === '[') return 'control';
+      if (STRING_STARTS.has(char)) return 'string';
+      return code >= 0x20 && code <= 0x2f ? 'escape-intermediate' : 'text';
+    case 'escape-intermediate':
+      return code >= 0x20 && code <= 0x2f ? 'escape-intermediate' : 'text';
+    case 'control':
+      return code >= 0x20 && code <= 0x3f ? 'control' : 'text';
+    case 'string':
+      return code === 0x07 || code === 0x9c ? 'text' : 'string';
+    case 'string-escape':
+      return char === '\\' ? 'text' : 'string';
+  }
+}
+
+// DCS, SOS, OSC, PM, APC: what follows is a string, up to its terminator.
+const STRING_STARTS = new Set(['P', 'X', ']', '^', '_']);
+const STRING_STARTS_C1 = new Set([0x90, 0x98, 0x9d, 0x9e, 0x9f]);
+
+function isControl(code: number): boolean {
+  return (code < 0x20 && code !== 0x0a && code !== 0x09) || (code >= 0x7f && code <= 0x9f);
+}
+
+export function clean(text: string): string {
+  return new Cleaner().push(text);
+}
+
+/** One clean line, cut with an ellipsis to what fits into `columns`. */
+export function oneLine(text: string, columns: number): string {
+  const line = clean(text).replace(/\s+/g, ' ').trim();
+  let width = 0;
+  let fits = '';
+  for (const { segment } of graphemes.segment(line)) {
+    const wide = widthOf(segment);
+    if (width + wide > columns - 1) return line === fits + segment && width + wide <= columns ? line : `${fits}…`;
+    fits += segment;
+    width += wide;
+  }
+  return line;
+}
+
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+const WIDE =
+  /^(?:\p{Emoji_Presentation}|[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{20000}-\u{3FFFD}]|.\uFE0F)/u;
+
+function widthOf(grapheme: string): number {
+  if (/^[\p{Mark}\p{Format}]/u.test(grapheme)) return 0;
+  return WIDE.test(grapheme) ? 2 : 1;
+}

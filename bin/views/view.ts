@@ -1,0 +1,10 @@
+// What a view is: something that shows the events of a session as they come.
+
+import type { Shown } from '@drover/core/bus';
+
+export type View = {
+  /** Resolves when there is room for more, so that a slow reader slows nobody but itself: see the bus. */
+  readonly show: (event: Shown) => Promise<void>;
+  /** Nothing more comes. */
+  readonly close: () => Promise<void>;
+};

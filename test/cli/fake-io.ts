@@ -1,0 +1,84 @@
+// A fake of the outside: three streams in memory, an environment, a folder, and the wish to stop on demand.
+
+import { PassThrough, Readable } from 'node:stream';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { main } from '../../bin/drover.ts';
+import type { Io, StopCause } from '../../bin/io.ts';
+
+export type Given = {
+  readonly env?: Record<string, string>;
+  readonly stdin?: string | Uint8Array;
+  readonly cwd?: string;
+  readonly columns?: number;
+};
+
+export type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+/** A folder that is gone after the test. */
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'drover-cli-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export class FakeIo {
+  readonly io: Io;
+  readonly #out: Sink;
+  readonly #err: Sink;
+  #listener: ((cause: StopCause) => void) | undefined;
+
+  constructor({ env, stdin, cwd, columns }: Given & { readonly cwd: string }) {
+    this.#out = new Sink(columns);
+    this.#err = new Sink(columns);
+    this.io = {
+      stdin: Readable.from(stdin === undefined ? [] : [Buffer.from(stdin)]),
+      stdout: this.#out,
+      stderr: this.#err,
+      env: { HOME: cwd, PATH: process.env['PATH'], ...env },
+      cwd,
+      node: process.execPath,
+      onStop: ({ stop }) => {
+        this.#listener = stop;
+        return () => (this.#listener = undefined);
+      },
+    };
+  }
+
+  stop(cause: StopCause): void {
+    this.#listener?.(cause);
+  }
+
+  get stdout(): string {
+    return this.#out.text;
+  }
+
+  get stderr(): string {
+    return this.#err.text;
+  }
+}
+
+class Sink extends PassThrough {
+  text = '';
+  readonly isTTY: boolean;
+  readonly columns?: number;
+
+  constructor(columns: number | undefined) {
+    super();
+    this.isTTY = columns !== undefined;
+    if (columns !== undefined) this.columns = columns;
+    this.on('data', (chunk: Buffer) => (this.text += chunk.toString()));
+  }
+}
+
+/** Runs drover as a function. The folder's name, which differs each time, is shown as <cwd>. */
+export async function drover(argv: readonly string[], given: Given = {}): Promise<Ran> {
+  const cwd = given.cwd ?? (await temporaryFolder());
+  const fake = new FakeIo({ ...given, cwd });
+  const code = await main(argv, fake.io);
+  await new Promise((resolve) => setImmediate(resolve));
+  const tidy = (text: string): string => text.replaceAll(cwd, '<cwd>');
+  return { code, stdout: tidy(fake.stdout), stderr: tidy(fake.stderr) };
+}

@@ -1,0 +1,130 @@
+// What drover says to a mistake in what was typed: one sentence, the fix, exit code 2.
+
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { drover, temporaryFolder } from './fake-io.ts';
+
+const MODEL = ['--model', 'anthropic/any'];
+
+test.each<[string, readonly string[], string]>([
+  ['no command', [], 'say what to do: exec, demo, rehearse, completion; drover --help lists the commands'],
+  ['a misspelt command', ['exce', 'go'], "there is no command 'exce'; did you mean exec?"],
+  ['an unknown command', ['fly', 'me'], "there is no command 'fly'; drover --help lists the commands"],
+  [
+    'a flag before the command',
+    ['--json', 'exec', 'go'],
+    'the command comes first, and then --json; drover --help lists the commands',
+  ],
+  ['a misspelt flag', ['exec', 'go', '--modle', 'x/y'], 'drover exec has no --modle; did you mean --model?'],
+  ['a misspelt flag with =', ['exec', 'go', '--modle=x/y'], 'drover exec has no --modle; did you mean --model?'],
+  ['an unknown flag', ['exec', 'go', '--fly'], 'drover exec has no --fly; see drover exec --help'],
+  ['an unknown letter', ['exec', 'go', '-q'], 'drover exec has no -q; see drover exec --help'],
+  ['the flag of another command', ['demo', '--model', 'x/y'], 'drover demo has no --model; see drover demo --help'],
+  [
+    'a flag in camel case',
+    ['exec', '--promptFile', 'x'],
+    'drover exec has no --promptFile; did you mean --prompt-file?',
+  ],
+  ['a flag without its value', ['exec', 'go', '--model'], '--model needs a value; see drover exec --help'],
+  ['a flag with an empty value', ['exec', 'go', '--model='], '--model: it needs a value'],
+  ['a flag given twice', ['exec', 'go', '--model', 'a/b', '--model', 'c/d'], '--model: give it once'],
+  [
+    'a prompt without quotes',
+    ['exec', 'fix', 'the', 'test'],
+    'drover exec takes one prompt; if it has spaces, put it in quotes',
+  ],
+  [
+    'two prompts behind --',
+    ['exec', '--', 'a', 'b'],
+    'drover exec takes one prompt; if it has spaces, put it in quotes',
+  ],
+  ['a word too many', ['demo', 'now'], 'drover demo takes no further words; see drover demo --help'],
+  [
+    'no prompt',
+    ['exec', ...MODEL],
+    'what shall the agent do? drover exec "fix the failing test", or - to read it from standard input',
+  ],
+  ['an empty prompt', ['exec', ' ', ...MODEL], 'the prompt is empty; say what the agent shall do'],
+  [
+    'a prompt and a prompt file',
+    ['exec', 'go', '--prompt-file', 'x'],
+    'give the prompt on the command line or with --prompt-file, not both',
+  ],
+  ['no script', ['rehearse'], 'drover rehearse needs <script>; see drover rehearse --help'],
+  [
+    'a duration that is none',
+    ['exec', 'go', '--timeout', '30x'],
+    "--timeout: '30x' is not a duration; write it like 500ms, 90s, 30m or 1h30m",
+  ],
+  [
+    'a budget that is none',
+    ['exec', 'go', '--budget', '5eur'],
+    "--budget: '5eur' is not a budget; write it like 5usd, 0.50usd, 200ktok or 1mtok",
+  ],
+  ['a count that is none', ['exec', 'go', '--turns', 'many'], "--turns: 'many' is not a whole number from 1 to 10000"],
+  ['a negative count', ['exec', 'go', '--turns', '-5'], "--turns: '-5' is not a whole number from 1 to 10000"],
+  [
+    'a view there is not',
+    ['exec', 'go', '--view', 'jsn'],
+    "--view: 'jsn' is none of lines, json, silent; did you mean json?",
+  ],
+  [
+    'two views',
+    ['exec', 'go', '--json', '--view', 'lines'],
+    '--json and --view lines contradict each other; give one of them',
+  ],
+  ['a folder there is not', ['exec', 'go', '--cwd', 'no-such'], '--cwd: there is no folder <cwd>/no-such'],
+  ['a flag with a value it cannot have', ['exec', 'go', '--yes=maybe'], '--yes takes no value; see drover exec --help'],
+])('%s is answered with the fix', async (_, argv, sentence) => {
+  expect(await drover(argv)).toEqual({ code: 2, stdout: '', stderr: `drover: ${sentence}\n` });
+});
+
+test('a prompt file that is not there is named', async () => {
+  const ran = await drover(['exec', ...MODEL, '--prompt-file', 'no-such.md']);
+  const stderr = 'drover: the prompt file <cwd>/no-such.md cannot be read (ENOENT); check the path\n';
+  expect(ran).toEqual({ code: 2, stdout: '', stderr });
+});
+
+test.each<[string, Uint8Array, string]>([
+  ['is not UTF-8', Uint8Array.of(0x67, 0xff, 0x6f), 'is not UTF-8 text; convert it to UTF-8'],
+  ['is empty', Uint8Array.of(0x20, 0x0a), 'is empty; say what the agent shall do'],
+])('a prompt that %s is refused, from a file and from standard input', async (_, bytes, problem) => {
+  const cwd = await temporaryFolder();
+  await writeFile(join(cwd, 'prompt.md'), bytes);
+
+  const fromFile = await drover(['exec', '--prompt-file', 'prompt.md'], { cwd });
+  const fromStdin = await drover(['exec', '-'], { cwd, stdin: bytes });
+
+  expect(fromFile).toEqual({ code: 2, stdout: '', stderr: `drover: the prompt from prompt.md ${problem}\n` });
+  expect(fromStdin).toEqual({ code: 2, stdout: '', stderr: `drover: the prompt from standard input ${problem}\n` });
+});
+
+test('control sequences in what was typed are not echoed to the terminal', async () => {
+  const { stderr } = await drover(['\u001b[31mred\u001b]52;c;aGk=\u0007']);
+  expect(stderr).toBe("drover: there is no command 'red'; drover --help lists the commands\n");
+});
+
+test('--version is the version in package.json, and nothing else', async () => {
+  expect(await drover(['--version'])).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
+});
+
+test('the completion script completes commands and flags', async () => {
+  const script = await drover(['completion']);
+  const commands = await drover(['--get-yargs-completions', 'drover', 'e']);
+  const flags = await drover(['--get-yargs-completions', 'drover', 'exec', '--mo']);
+  const views = await drover(['--get-yargs-completions', 'drover', 'exec', '--view', '']);
+
+  expect(script.stdout).toContain('complete -o bashdefault -o default -F _drover_yargs_completions drover');
+  expect(commands).toEqual({ code: 0, stdout: 'exec\ndemo\nrehearse\ncompletion\n', stderr: '' });
+  expect(flags.stdout.split('\n')).toContain('--model');
+  expect(views.stdout.split('\n')).toEqual(expect.arrayContaining(['lines', 'json', 'silent']));
+});
+
+test('a config folder in place of a config file is named', async () => {
+  const cwd = await temporaryFolder();
+  await mkdir(join(cwd, '.config/drover/config.yaml'), { recursive: true });
+  const ran = await drover(['exec', 'go', ...MODEL], { cwd });
+  const stderr = 'drover: <cwd>/.config/drover/config.yaml cannot be read (EISDIR); mend or remove it\n';
+  expect(ran).toEqual({ code: 2, stdout: '', stderr });
+});
