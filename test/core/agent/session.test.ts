@@ -1,0 +1,87 @@
+// Sessions: several turns, remote tools that answer later, limits that hold over a turn.
+
+import type { Tool } from '@drover/core/tools/tool';
+import { defineTool } from '@drover/core/tools/tool';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { agentOn } from '../../support/agent.ts';
+import { story } from '../../support/story.ts';
+
+const local = defineTool({
+  name: 'local',
+  description: 'Runs here.',
+  input: z.object({ n: z.number() }),
+  access: 'none',
+  subject: ({ n }) => `${n}`,
+  run: async ({ n }) => `local ${n}`,
+});
+const { execute: _, ...declared } = local;
+const remote: Tool = { ...declared, name: 'remote' };
+
+test('a second turn goes on in the same conversation, and tells only its own messages', async () => {
+  const { run, server } = await agentOn({ answers: [{ text: 'One.' }, { text: 'Two.' }] });
+  await run('first');
+  const { result, events } = await run('second');
+  expect(result.messages).toHaveLength(2);
+  expect(events.map(({ turn }) => turn)).toEqual(events.map(() => 2));
+  expect((server.requests[1]?.body as { messages: object[] }).messages).toHaveLength(3);
+});
+
+test('local calls run, remote ones are handed out, and the turn goes on when all have answered', async () => {
+  const calls = [{ name: 'remote', args: { n: 1 } }, { name: 'local', args: { n: 2 } }, { name: 'remote', args: { n: 3 } }];
+  const { run, session, server } = await agentOn({ answers: [{ calls }, { text: 'All three.' }] }, { tools: [local, remote] });
+
+  const first = await run('go');
+  expect(story(first.events).slice(2)).toEqual(['model calls remote, calls local, calls remote (tool_calls)', '1 starts local {"n":2}', '1 ends: local 2', 'waits for remote, remote', 'session ends: suspended']);
+  const [one, three] = first.result.pending;
+  expect([one?.args, three?.args]).toEqual([{ n: 1 }, { n: 3 }]);
+
+  const second = await run({ results: [{ callId: three?.callId ?? '', output: 'remote 3' }] });
+  expect([second.result.outcome.status, session.pending]).toEqual(['suspended', [one]]);
+
+  const third = await run({ results: [{ callId: one?.callId ?? '', output: 'remote 1' }] });
+  expect(third.result.outcome).toEqual({ status: 'done' });
+  const tool = third.result.messages.find((message) => message.role === 'tool');
+  expect(tool?.results.map(({ output }) => output)).toEqual(['remote 1', 'local 2', 'remote 3']);
+  expect([server.requests.length, server.rejections]).toEqual([2, 0]);
+});
+
+test('what does not fit the state of a session is refused and changes nothing', async () => {
+  const { run, session } = await agentOn({ answers: [{ calls: [{ name: 'remote', args: { n: 1 } }] }, { text: 'ok' }] }, { tools: [remote] });
+  await expect(run({ results: [] })).rejects.toThrow('waits for no results');
+  const running = run('go');
+  await expect(run('again')).rejects.toThrow('is busy');
+  const { result } = await running;
+  await expect(run('a message meanwhile')).rejects.toThrow('waits for the results of 1 remote calls');
+  await expect(run({ results: [{ callId: 'call_x', output: '' }] })).rejects.toThrow('waits for no call call_x');
+  expect(session.pending).toEqual(result.pending);
+  const done = await run({ results: result.pending.map(({ callId }) => ({ callId, output: 'x' })) });
+  expect(done.result.outcome).toEqual({ status: 'done' });
+});
+
+test('the result settles also when nobody reads the events', async () => {
+  const { session } = await agentOn({ answers: [{ text: 'Nobody hears.' }] });
+  expect((await session.execute({ content: 'go' }, new AbortController().signal).result()).outcome).toEqual({ status: 'done' });
+});
+
+test('usage and cost are told for each execution, with every attempt counted', async () => {
+  const usage = { input: 1_000, output: 100, cacheRead: 0, cacheWrite: 0 };
+  const { run } = await agentOn(
+    { answers: [{ text: 'a', usage }, { text: 'b', usage }], faults: [{ at: 2, fault: 'cut', after: 1 }] },
+    { price: { input: 1, output: 10, cacheRead: 0.1, cacheWrite: 1.25 } },
+  );
+  const first = await run('one');
+  expect(first.result.usage).toEqual(usage);
+  expect(first.result.cost).toBeCloseTo(0.002);
+  const second = await run('two');
+  expect(second.result.usage.input).toBeGreaterThan(1_000);
+  expect(second.result.cost).toBeGreaterThan(0.002);
+});
+
+test('a changed system prompt takes effect with the next request', async () => {
+  const { run, session, server } = await agentOn({ answers: [{ text: 'a' }, { text: 'b' }] });
+  await run('one');
+  session.conversation.system = 'Speak like a pirate.';
+  await run('two');
+  expect(server.requests.map(({ rawBody }) => rawBody.includes('pirate'))).toEqual([false, true]);
+});
