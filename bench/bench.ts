@@ -18,12 +18,24 @@ const programs = {
 } as const;
 type Program = keyof typeof programs;
 
-type Run = { readonly wallMs: number; readonly cpuMs: number; readonly firstRequestMs: number; readonly stepMs: number };
+type Run = {
+  readonly wallMs: number;
+  readonly cpuMs: number;
+  readonly firstRequestMs: number;
+  readonly stepMs: number;
+};
 
 async function main(): Promise<void> {
   if (!existsSync(bundle)) throw new Error('there is no bundle to measure: pnpm build first');
   const rows = [
-    await compare('cold start to first request', 'ms', 2, 15, { answers: [{ text: 'hi' }] }, ({ firstRequestMs }) => firstRequestMs),
+    await compare(
+      'cold start to first request',
+      'ms',
+      2,
+      15,
+      { answers: [{ text: 'hi' }] },
+      ({ firstRequestMs }) => firstRequestMs,
+    ),
     await compare('added per step with a shell call', 'ms', 2, 5, steps(60), ({ stepMs }) => stepMs),
     ...(await streaming()),
   ];
@@ -38,13 +50,29 @@ function steps(count: number): Script {
 async function streaming(): Promise<Row[]> {
   const script: Script = { answers: [{ text: { repeat: 'word ', times: 200_000 } }], chunkChars: 5 };
   const runs = await measure(script, 3);
-  return [row('200,000-token answer, CPU', 'ms', 3, runs, ({ cpuMs }) => cpuMs), row('200,000-token answer, wall', 'ms', 3, runs, ({ wallMs }) => wallMs)];
+  return [
+    row('200,000-token answer, CPU', 'ms', 3, runs, ({ cpuMs }) => cpuMs),
+    row('200,000-token answer, wall', 'ms', 3, runs, ({ wallMs }) => wallMs),
+  ];
 }
 
-type Row = { readonly what: string; readonly unit: string; readonly aim: number; readonly bare: number; readonly drover: number };
+type Row = {
+  readonly what: string;
+  readonly unit: string;
+  readonly aim: number;
+  readonly bare: number;
+  readonly drover: number;
+};
 type Runs = Readonly<Record<Program, readonly Run[]>>;
 
-async function compare(what: string, unit: string, aim: number, times: number, script: Script, figure: (run: Run) => number): Promise<Row> {
+async function compare(
+  what: string,
+  unit: string,
+  aim: number,
+  times: number,
+  script: Script,
+  figure: (run: Run) => number,
+): Promise<Row> {
   return row(what, unit, aim, await measure(script, times), figure);
 }
 
@@ -88,7 +116,13 @@ function runTimed(program: Program, server: Rehearsal, home: string): Promise<nu
   const command = [process.execPath, ...programs[program]].map((word) => `'${word}'`).join(' ');
   const child = spawn('bash', ['-c', `TIMEFORMAT='%U %S'; time ${command} >/dev/null`], {
     cwd: home,
-    env: { ...env, HOME: home, DROVER_HOME: join(home, 'state'), ANTHROPIC_BASE_URL: server.url, ANTHROPIC_API_KEY: 'x' },
+    env: {
+      ...env,
+      HOME: home,
+      DROVER_HOME: join(home, 'state'),
+      ANTHROPIC_BASE_URL: server.url,
+      ANTHROPIC_API_KEY: 'x',
+    },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const errors: Buffer[] = [];

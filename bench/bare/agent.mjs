@@ -4,7 +4,13 @@
 import { spawn } from 'node:child_process';
 
 const messages = [{ role: 'user', content: process.argv[2] ?? 'go' }];
-const tools = [{ name: 'shell', description: 'Run a command.', input_schema: { type: 'object', properties: { command: { type: 'string' } } } }];
+const tools = [
+  {
+    name: 'shell',
+    description: 'Run a command.',
+    input_schema: { type: 'object', properties: { command: { type: 'string' } } },
+  },
+];
 
 for (;;) {
   const response = await fetch(`${process.env.ANTHROPIC_BASE_URL}/v1/messages`, {
@@ -36,7 +42,9 @@ async function read(body) {
       process.stdout.write(`${JSON.stringify(event)}\n`);
     }
   }
-  return blocks.map(({ json, ...block }) => (block.type === 'tool_use' ? { ...block, input: JSON.parse(json || '{}') } : block));
+  return blocks.map(({ json, ...block }) =>
+    block.type === 'tool_use' ? { ...block, input: JSON.parse(json || '{}') } : block,
+  );
 }
 
 function run(call) {
@@ -45,6 +53,8 @@ function run(call) {
     const output = [];
     child.stdout.on('data', (data) => output.push(data));
     child.stderr.on('data', (data) => output.push(data));
-    child.on('close', () => resolve({ type: 'tool_result', tool_use_id: call.id, content: Buffer.concat(output).toString() || 'ok' }));
+    child.on('close', () =>
+      resolve({ type: 'tool_result', tool_use_id: call.id, content: Buffer.concat(output).toString() || 'ok' }),
+    );
   });
 }

@@ -8,7 +8,10 @@ import { proves } from '../../support/proves.ts';
 import { story } from '../../support/story.ts';
 
 test.each(APIS)('%s: while an answer streams, the socket closes at once and the turn is cancelled', async (api) => {
-  const { run, server } = await agentOn({ answers: [{ text: 'word '.repeat(2_000), tokensPerSecond: 50 }, { text: 'Again.' }] }, { api });
+  const { run, server } = await agentOn(
+    { answers: [{ text: 'word '.repeat(2_000), tokensPerSecond: 50 }, { text: 'Again.' }] },
+    { api },
+  );
   const controller = new AbortController();
   const running = run('go', controller.signal);
   await server.received(1);
@@ -26,7 +29,10 @@ test.each(APIS)('%s: while an answer streams, the socket closes at once and the 
 });
 
 test('while waiting to try again', async () => {
-  const { run, server } = await agentOn({ answers: [], otherwise: { fault: { fault: 'status', status: 429, headers: { 'retry-after': '2' } } } });
+  const { run, server } = await agentOn({
+    answers: [],
+    otherwise: { fault: { fault: 'status', status: 429, headers: { 'retry-after': '2' } } },
+  });
   const controller = new AbortController();
   const running = run('go', controller.signal);
   await server.settled(1);
@@ -35,30 +41,42 @@ test('while waiting to try again', async () => {
   expect(server.requests).toHaveLength(1);
 });
 
-proves('cancel.leaves-nothing', 'while tools run: finished results are kept, the others are interrupted, no process is left', async () => {
-  const mark = `drover_cancel_${process.pid}`;
-  const stubborn = `exec -a ${mark} bash -c "trap '' TERM; (setsid bash -c 'trap \\"\\" TERM; sleep 300; : ${mark}') & sleep 300; : ${mark}"`;
-  const calls = [{ name: 'shell', args: { command: 'echo quick' } }, { name: 'shell', args: { command: stubborn } }];
-  const { run, server } = await agentOn({ answers: [{ calls }, { text: 'Fine.' }] });
-  const controller = new AbortController();
-  setTimeout(() => controller.abort(), 500);
-  const { events, result } = await run('go', controller.signal);
-  expect(result.outcome).toEqual({ status: 'incomplete', failure: { kind: 'aborted', by: 'user' } });
-  const tool = result.messages.find((message) => message.role === 'tool');
-  expect(tool?.results.map(({ isError }) => isError)).toEqual([false, true]);
-  expect(tool?.results[0]?.output).toContain('quick');
-  expect(events.at(-1)).toMatchObject({ type: 'session_end', outcome: 'incomplete' });
-  expect(processesWith(mark)).toEqual([]);
-  expect((await run('go on')).result.outcome).toEqual({ status: 'done' });
-  expect(server.rejections).toBe(0);
-});
+proves(
+  'cancel.leaves-nothing',
+  'while tools run: finished results are kept, the others are interrupted, no process is left',
+  async () => {
+    const mark = `drover_cancel_${process.pid}`;
+    const stubborn = `exec -a ${mark} bash -c "trap '' TERM; (setsid bash -c 'trap \\"\\" TERM; sleep 300; : ${mark}') & sleep 300; : ${mark}"`;
+    const calls = [
+      { name: 'shell', args: { command: 'echo quick' } },
+      { name: 'shell', args: { command: stubborn } },
+    ];
+    const { run, server } = await agentOn({ answers: [{ calls }, { text: 'Fine.' }] });
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), 500);
+    const { events, result } = await run('go', controller.signal);
+    expect(result.outcome).toEqual({ status: 'incomplete', failure: { kind: 'aborted', by: 'user' } });
+    const tool = result.messages.find((message) => message.role === 'tool');
+    expect(tool?.results.map(({ isError }) => isError)).toEqual([false, true]);
+    expect(tool?.results[0]?.output).toContain('quick');
+    expect(events.at(-1)).toMatchObject({ type: 'session_end', outcome: 'incomplete' });
+    expect(processesWith(mark)).toEqual([]);
+    expect((await run('go on')).result.outcome).toEqual({ status: 'done' });
+    expect(server.rejections).toBe(0);
+  },
+);
 
 test('while permission is asked for', async () => {
   const { run } = await agentOn(
     { answers: [{ calls: [{ name: 'shell', args: { command: 'true' } }] }] },
     {
       judge: async () => ({ effect: 'ask', why: 'a test' }),
-      question: (_, signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve({ allowed: false, by: 'cancel', always: false, reason: 'cancelled' }))),
+      question: (_, signal) =>
+        new Promise((resolve) =>
+          signal.addEventListener('abort', () =>
+            resolve({ allowed: false, by: 'cancel', always: false, reason: 'cancelled' }),
+          ),
+        ),
     },
   );
   const controller = new AbortController();

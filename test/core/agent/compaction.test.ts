@@ -14,37 +14,58 @@ const flood = defineTool({
   subject: ({ chars }) => `${chars}`,
   run: async ({ chars }) => 'x'.repeat(chars),
 });
-const floods = (count: number, chars: number) => Array.from({ length: count }, () => ({ calls: [{ name: 'flood', args: { chars } }] }));
+const floods = (count: number, chars: number) =>
+  Array.from({ length: count }, () => ({ calls: [{ name: 'flood', args: { chars } }] }));
 const SUMMARY = { when: { system: 'condense the history' }, text: 'Much was flooded.' };
 
 test('it is checked before every request, so also after results, and the task stays', async () => {
-  const { run, session, server } = await agentOn({ answers: [SUMMARY, ...floods(6, 4_000), { text: 'Done.' }] }, { tools: [flood], contextTokens: 6_000 });
+  const { run, session, server } = await agentOn(
+    { answers: [SUMMARY, ...floods(6, 4_000), { text: 'Done.' }] },
+    { tools: [flood], contextTokens: 6_000 },
+  );
   const { events, result } = await run('the very task');
   expect(result.outcome).toEqual({ status: 'done' });
   expect(story(events)).toContain('has shortened it');
-  expect(session.conversation.messages[0]).toEqual({ role: 'user', content: [{ type: 'text', text: 'the very task' }] });
-  expect(JSON.stringify(session.conversation.messages[1])).toContain('This is background, not a request.]\\n\\nMuch was flooded.');
+  expect(session.conversation.messages[0]).toEqual({
+    role: 'user',
+    content: [{ type: 'text', text: 'the very task' }],
+  });
+  expect(JSON.stringify(session.conversation.messages[1])).toContain(
+    'This is background, not a request.]\\n\\nMuch was flooded.',
+  );
   expect(server.rejections).toBe(0);
 });
 
 test.each(APIS)('%s: "context too long" leads to one compaction and one retry', async (api) => {
-  const { run, server } = await agentOn({ answers: [SUMMARY, ...floods(6, 4_000), { text: 'Done.' }], contextTokens: 6_500 }, { api, tools: [flood] });
+  const { run, server } = await agentOn(
+    { answers: [SUMMARY, ...floods(6, 4_000), { text: 'Done.' }], contextTokens: 6_500 },
+    { api, tools: [flood] },
+  );
   const { events, result } = await run('go');
   expect(result.outcome).toEqual({ status: 'done' });
-  expect(story(events).filter((line) => line.includes('shorten'))).toEqual(['shortens the conversation (overflow)', 'has shortened it']);
+  expect(story(events).filter((line) => line.includes('shorten'))).toEqual([
+    'shortens the conversation (overflow)',
+    'has shortened it',
+  ]);
   expect(events.filter(({ type }) => type === 'retry')).toEqual([]);
   expect(server.requests.filter(({ status }) => status !== 200)).toHaveLength(1);
 });
 
 test('a conversation that stays too long ends the turn with what was done', async () => {
-  const { run, server } = await agentOn({ answers: [SUMMARY, ...floods(3, 4_000), { text: 'Done.' }], contextTokens: 2_500 }, { tools: [flood] });
+  const { run, server } = await agentOn(
+    { answers: [SUMMARY, ...floods(3, 4_000), { text: 'Done.' }], contextTokens: 2_500 },
+    { tools: [flood] },
+  );
   const { result } = await run('go');
   expect(result.outcome).toMatchObject({ status: 'incomplete', failure: { kind: 'context.overflow' } });
   expect(server.requests.length).toBeLessThan(12);
 });
 
 test('an empty summary is a failure and leaves history as it was', async () => {
-  const { run, session } = await agentOn({ answers: [{ ...SUMMARY, text: ' ' }, ...floods(6, 4_000), { text: 'Done.' }] }, { tools: [flood], contextTokens: 6_000 });
+  const { run, session } = await agentOn(
+    { answers: [{ ...SUMMARY, text: ' ' }, ...floods(6, 4_000), { text: 'Done.' }] },
+    { tools: [flood], contextTokens: 6_000 },
+  );
   const { events, result } = await run('go');
   expect(story(events)).toContain('could not shorten it');
   expect(result.outcome).toEqual({ status: 'done' });
@@ -52,8 +73,20 @@ test('an empty summary is a failure and leaves history as it was', async () => {
 });
 
 test('tokens per minute is not the context: it is waited for', async () => {
-  const fault = { fault: 'status' as const, status: 429, message: 'Rate limit reached: tokens per minute', headers: { 'retry-after-ms': '20' } };
+  const fault = {
+    fault: 'status' as const,
+    status: 429,
+    message: 'Rate limit reached: tokens per minute',
+    headers: { 'retry-after-ms': '20' },
+  };
   const { run } = await agentOn({ answers: [{ text: 'ok' }], faults: [{ at: 1, ...fault }] });
   const { events } = await run('go');
-  expect(story(events)).toEqual(['session starts', 'user says go', 'tries again after attempt 1: provider.throttled', 'model says ok (stop)', 'done', 'session ends: done']);
+  expect(story(events)).toEqual([
+    'session starts',
+    'user says go',
+    'tries again after attempt 1: provider.throttled',
+    'model says ok (stop)',
+    'done',
+    'session ends: done',
+  ]);
 });

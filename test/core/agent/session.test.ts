@@ -28,11 +28,24 @@ test('a second turn goes on in the same conversation, and tells only its own mes
 });
 
 test('local calls run, remote ones are handed out, and the turn goes on when all have answered', async () => {
-  const calls = [{ name: 'remote', args: { n: 1 } }, { name: 'local', args: { n: 2 } }, { name: 'remote', args: { n: 3 } }];
-  const { run, session, server } = await agentOn({ answers: [{ calls }, { text: 'All three.' }] }, { tools: [local, remote] });
+  const calls = [
+    { name: 'remote', args: { n: 1 } },
+    { name: 'local', args: { n: 2 } },
+    { name: 'remote', args: { n: 3 } },
+  ];
+  const { run, session, server } = await agentOn(
+    { answers: [{ calls }, { text: 'All three.' }] },
+    { tools: [local, remote] },
+  );
 
   const first = await run('go');
-  expect(story(first.events).slice(2)).toEqual(['model calls remote, calls local, calls remote (tool_calls)', '1 starts local {"n":2}', '1 ends: local 2', 'waits for remote, remote', 'session ends: suspended']);
+  expect(story(first.events).slice(2)).toEqual([
+    'model calls remote, calls local, calls remote (tool_calls)',
+    '1 starts local {"n":2}',
+    '1 ends: local 2',
+    'waits for remote, remote',
+    'session ends: suspended',
+  ]);
   const [one, three] = first.result.pending;
   expect([one?.args, three?.args]).toEqual([{ n: 1 }, { n: 3 }]);
 
@@ -47,7 +60,10 @@ test('local calls run, remote ones are handed out, and the turn goes on when all
 });
 
 test('what does not fit the state of a session is refused and changes nothing', async () => {
-  const { run, session } = await agentOn({ answers: [{ calls: [{ name: 'remote', args: { n: 1 } }] }, { text: 'ok' }] }, { tools: [remote] });
+  const { run, session } = await agentOn(
+    { answers: [{ calls: [{ name: 'remote', args: { n: 1 } }] }, { text: 'ok' }] },
+    { tools: [remote] },
+  );
   await expect(run({ results: [] })).rejects.toThrow('waits for no results');
   const running = run('go');
   await expect(run('again')).rejects.toThrow('is busy');
@@ -61,13 +77,21 @@ test('what does not fit the state of a session is refused and changes nothing', 
 
 test('the result settles also when nobody reads the events', async () => {
   const { session } = await agentOn({ answers: [{ text: 'Nobody hears.' }] });
-  expect((await session.execute({ content: 'go' }, new AbortController().signal).result()).outcome).toEqual({ status: 'done' });
+  expect((await session.execute({ content: 'go' }, new AbortController().signal).result()).outcome).toEqual({
+    status: 'done',
+  });
 });
 
 test('usage and cost are told for each execution, with every attempt counted', async () => {
   const usage = { input: 1_000, output: 100, cacheRead: 0, cacheWrite: 0 };
   const { run } = await agentOn(
-    { answers: [{ text: 'a', usage }, { text: 'b', usage }], faults: [{ at: 2, fault: 'cut', after: 1 }] },
+    {
+      answers: [
+        { text: 'a', usage },
+        { text: 'b', usage },
+      ],
+      faults: [{ at: 2, fault: 'cut', after: 1 }],
+    },
     { price: { input: 1, output: 10, cacheRead: 0.1, cacheWrite: 1.25 } },
   );
   const first = await run('one');
