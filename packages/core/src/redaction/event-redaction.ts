@@ -1,0 +1,74 @@
+// Takes the secrets out of events, before anybody sees them.
+//
+// Text that streams is redacted as one text, however it is cut into deltas: what could still become a
+// secret is held back until the next delta, or until its block ends. What a provider sealed for itself
+// (`native`) stays as it is, since it goes back to the letter.
+
+import type { Event, Place } from '../events.ts';
+import type { Json } from '../json.ts';
+import type { Message } from '../model/protocol.ts';
+import type { DeltaRedaction } from './delta-redaction.ts';
+import type { Redactor } from './redactor.ts';
+
+type Delta = Extract<Event, { readonly delta: string }>;
+type Stream = { readonly redaction: DeltaRedaction; last: Delta };
+
+export class EventRedaction {
+  readonly #redactor: Redactor;
+  readonly #streams = new Map<string, Stream>();
+
+  constructor(redactor: Redactor) {
+    this.#redactor = redactor;
+  }
+
+  /** What is shown instead: nothing yet, the event, or held-back text and the event. */
+  pass(event: Event, place: Place): readonly Event[] {
+    if ('delta' in event) return this.#passDelta(event, keyOf(event, place));
+    const rest = this.#ended(event, place);
+    return [...rest, this.#clean(event)];
+  }
+
+  #passDelta(event: Delta, key: string): readonly Event[] {
+    const stream = this.#streams.get(key) ?? { redaction: this.#redactor.deltas(), last: event };
+    stream.last = event;
+    this.#streams.set(key, stream);
+    const delta = stream.redaction.push(event.delta);
+    if (delta === event.delta) return [event];
+    return delta === '' ? [] : [{ ...event, delta }];
+  }
+
+  /** What was held back of a block that is now over. */
+  #ended(event: Event, place: Place): readonly Event[] {
+    if (event.type === 'attempt_discarded') {
+      this.#streams.clear();
+      return [];
+    }
+    const key = keyOf(event, place);
+    const stream = this.#streams.get(key);
+    if (stream === undefined || !event.type.endsWith('_end')) return [];
+    this.#streams.delete(key);
+    const delta = stream.redaction.flush();
+    return delta === '' ? [] : [{ ...stream.last, delta }];
+  }
+
+  #clean(event: Event): Event {
+    if (event.type === 'message_end') return { ...event, message: this.#cleanMessage(event.message) };
+    if (event.type === 'session_end')
+      return { ...event, messages: event.messages.map((message) => this.#cleanMessage(message)) };
+    if (event.type === 'done')
+      return event.message.role === 'assistant' ? { ...event, message: this.#cleanMessage(event.message) } : event;
+    return this.#redactor.value(event as Json) as Event;
+  }
+
+  #cleanMessage<Kind extends Message>(message: Kind): Kind {
+    const { native, ...rest } = message as Kind & { readonly native?: Json };
+    return { ...(this.#redactor.value(rest as Json) as object), ...(native !== undefined && { native }) } as Kind;
+  }
+}
+
+// A block is over when an event of its kind, at its place, ends it: text_delta and text_end are one block's.
+function keyOf(event: Event, { worker, turn, step }: Place): string {
+  const kind = event.type.slice(0, event.type.lastIndexOf('_'));
+  const block = 'callId' in event ? event.callId : 'part' in event ? event.part : '';
+  return `${kind} ${worker} ${turn} ${step} ${block}`;
+}
