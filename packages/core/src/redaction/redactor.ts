@@ -1,0 +1,61 @@
+// Takes secrets out of what is stored and shown: journal, events, output, diagnostics.
+//
+// Two kinds are known: the exact values of this process's own secrets, in any of their usual
+// encodings, and the shapes of the tokens that services hand out, also inside base64. Each becomes
+// `[redacted:<what it was>]`. What is sent to a model is never changed.
+
+import type { Json, JsonObject } from '../json.ts';
+import { isJsonObject } from '../json.ts';
+import { AnchorSearch } from './anchor-search.ts';
+import { DeltaRedaction } from './delta-redaction.ts';
+import type { Suspect } from './suspects.ts';
+import { ANCHOR_CHARS, suspectsFor } from './suspects.ts';
+
+const DEPTH_MAX = 1_000;
+
+export class Redactor {
+  readonly #suspects: readonly Suspect[];
+  readonly #search: AnchorSearch;
+
+  /** `values` are the exact secrets to hide, beside everything that has the shape of a token. */
+  constructor(values: Iterable<string>) {
+    this.#suspects = suspectsFor(values);
+    this.#search = new AnchorSearch(this.#suspects.map((suspect) => suspect.anchor.slice(0, ANCHOR_CHARS)));
+  }
+
+  /** The text without its secrets; the very same text where there are none. */
+  text(text: string): string {
+    // Most texts have not even an anchor.
+    if (!this.#search.advance({ at: 0, row: 0 }, text)) return text;
+    return DeltaRedaction.whole(text, this.#search, this.#suspects);
+  }
+
+  /** The value with every string in it redacted, keys untouched; the very same value where nothing changed. */
+  value<Value extends Json>(value: Value): Value {
+    return this.#value(value, 0) as Value;
+  }
+
+  /** The same for a text that arrives in pieces and is shown as it comes. */
+  deltas(): DeltaRedaction {
+    return new DeltaRedaction(this.#search, this.#suspects);
+  }
+
+  #value(value: Json, depth: number): Json {
+    if (typeof value === 'string') return this.text(value);
+    if (typeof value !== 'object' || value === null) return value;
+    // Nothing so deep can be written out as JSON either.
+    if (depth > DEPTH_MAX) return '[redacted:too-deep]';
+    if (!isJsonObject(value)) {
+      const items = value.map((item) => this.#value(item, depth + 1));
+      return items.every((item, index) => item === value[index]) ? value : items;
+    }
+    return this.#object(value, depth);
+  }
+
+  #object(value: JsonObject, depth: number): Json {
+    const entries = Object.entries(value);
+    const redacted = entries.map(([key, item]) => [key, this.#value(item, depth + 1)] as const);
+    const isSame = redacted.every(([, item], index) => item === entries[index]?.[1]);
+    return isSame ? value : Object.fromEntries(redacted);
+  }
+}

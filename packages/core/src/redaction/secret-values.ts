@@ -1,0 +1,104 @@
+// The exact secrets a process was given, and every form in which they may turn up again.
+//
+// A value is not looked for when it is too short or too common to be one: it would be found
+// everywhere, and tell a reader by its absence what it is.
+
+const VALUE_CHARS_MIN = 8;
+
+const COMMON = new Set(
+  (
+    'password passwort changeme changeit secretkey mysecret testtest testing123 example1 username postgres database localhost ' +
+    'undefined disabled required optional redacted development production placeholder anonymous administrator default1 ' +
+    'password1 password123 secret123 your-api-key your-token your_api_key your_token not-needed no-key-needed'
+  ).split(' '),
+);
+
+const SECRET_NAME =
+  /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|_PWD|_PASS|_PAT|_AUTH|COOKIE|WEBHOOK(?:_URL)?)(?:_?\d{1,3})?$/i;
+const SECRET_WORD = /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSPHRASE|CREDENTIALS?)_/i;
+const BENIGN_ENDING =
+  /_(?:FILE|PATH|DIR|NAME|ID|TYPE|TTL|URL|URI|ENDPOINT|HOST|REGION|LENGTH|LIMIT|EXPIRY|EXPIRES|TIMEOUT|ENABLED)$/i;
+// Public by purpose, though their names sound otherwise.
+const PUBLIC_NAME = /(?:PUBLIC_KEY|PUBLISHABLE_KEY|SSH_KEY_TYPE|GPG_KEY|HOST_KEY)$/i;
+const FILE_PATH = /^(?:~|\.{0,2})?\/(?:[^/\n]*\/)*[^/\n]*\.[A-Za-z0-9]{1,8}$|^[A-Za-z]:\\/;
+
+const URL_PASSWORD = /:\/\/[^\s/?#@:]*:([^\s/@]+)@/g;
+const NAMED_PASSWORD = /(?:^|[;?&\s])(?:password|pwd|AccountKey|SharedAccessKey)=([^;&\s]+)/gi;
+
+/** What in an environment is secret: variables by their names, and the passwords inside addresses and connection strings. */
+export function secretValues(env: Readonly<Record<string, string | undefined>>): string[] {
+  const values = Object.entries(env).flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    const parts = [...value.matchAll(URL_PASSWORD), ...value.matchAll(NAMED_PASSWORD)].map((match) => match[1] ?? '');
+    return [...(isSecretName(name) && !FILE_PATH.test(value) ? [value.trim()] : []), ...parts.flatMap(withDecoded)];
+  });
+  return [...new Set(values)].filter(isWorthHiding);
+}
+
+export function isWorthHiding(value: string): boolean {
+  return value.length >= VALUE_CHARS_MIN && !COMMON.has(value.toLowerCase()) && new Set(value).size > 2;
+}
+
+/** The value as it stands, and as JSON, addresses and hex dumps write it. */
+export function plainForms(value: string): string[] {
+  const json = escapeJson(value);
+  const url = encodeUrl(value);
+  const hex = Buffer.from(value).toString('hex');
+  return unique([
+    value,
+    json,
+    escapeJson(json),
+    json.replaceAll('/', String.raw`\/`),
+    escapeBeyondAscii(json),
+    url,
+    url.replaceAll('%20', '+'),
+    url.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
+    hex,
+    hex.toUpperCase(),
+  ]);
+}
+
+/** What is the same in every base64 text that contains these bytes, wherever in it they begin; both alphabets. */
+export function base64Forms(value: string): string[] {
+  return unique([0, 1, 2].flatMap((shift) => bothAlphabets(base64Core(value, shift))));
+}
+
+/** The base64 characters that depend on these bytes alone, when `shift` bytes stand before them in their group of three. */
+export function base64Core(value: string, shift: number): string {
+  const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(value)]);
+  return bytes.toString('base64').slice(Math.ceil((shift * 8) / 6), Math.floor((bytes.length * 8) / 6));
+}
+
+export function bothAlphabets(standard: string): string[] {
+  return unique([standard, standard.replaceAll('+', '-').replaceAll('/', '_')]);
+}
+
+function isSecretName(name: string): boolean {
+  if (PUBLIC_NAME.test(name)) return false;
+  return SECRET_NAME.test(name) || (SECRET_WORD.test(name) && !BENIGN_ENDING.test(name));
+}
+
+function withDecoded(part: string): string[] {
+  try {
+    return [part, decodeURIComponent(part)];
+  } catch (error) {
+    if (error instanceof URIError) return [part];
+    throw error;
+  }
+}
+
+function escapeJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
+function escapeBeyondAscii(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+function encodeUrl(text: string): string {
+  return encodeURIComponent(text.toWellFormed());
+}
+
+function unique(texts: readonly string[]): string[] {
+  return [...new Set(texts)];
+}
