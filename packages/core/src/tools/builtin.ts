@@ -1,0 +1,14 @@
+// The tools every agent has, in the order in which the model is told of them. The order is part of
+// the cached beginning of every request: a new one goes to the end.
+
+import { edit } from './edit.ts';
+import { git } from './git.ts';
+import { glob } from './glob.ts';
+import { grep } from './grep.ts';
+import { list } from './list.ts';
+import { read } from './read.ts';
+import { shell } from './shell.ts';
+import type { Tool } from './tool.ts';
+import { write } from './write.ts';
+
+export const builtinTools: readonly Tool[] = [read, write, edit, list, glob, grep, shell, git];

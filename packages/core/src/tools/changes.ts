@@ -1,0 +1,39 @@
+// What a change did to a text, as a unified diff and two numbers.
+
+const DIFF_CONTEXT_LINES = 3;
+// Texts that differ more than this are not compared line by line: it would take minutes.
+const DIFF_LINES_MAX = 3_000;
+
+/** Without `diff` where the texts differ too much. */
+export type Change = { readonly diff?: string; readonly added: number; readonly removed: number };
+
+export async function changeBetween(path: string, before: string, after: string): Promise<Change> {
+  // Loaded when something is changed, for it would slow every start.
+  const { structuredPatch } = await import('diff');
+  const [old, now] = [before, after].map((text) => text.replaceAll('\r\n', '\n')) as [string, string];
+  const options = { context: DIFF_CONTEXT_LINES, maxEditLength: DIFF_LINES_MAX };
+  const patch = structuredPatch(path, path, old, now, undefined, undefined, options);
+  if (patch === undefined) return { added: lineCount(now), removed: lineCount(old) };
+
+  const lines = patch.hunks.flatMap((hunk) => [
+    `@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`,
+    ...hunk.lines,
+  ]);
+  const changed = patch.hunks.flatMap((hunk) => hunk.lines);
+  return {
+    diff: [`--- a/${path}`, `+++ b/${path}`, ...lines].join('\n'),
+    added: changed.filter((line) => line.startsWith('+')).length,
+    removed: changed.filter((line) => line.startsWith('-')).length,
+  };
+}
+
+export function lineCount(text: string): number {
+  if (text === '') return 0;
+  const breaks = text.split('\n').length;
+  return text.endsWith('\n') ? breaks - 1 : breaks;
+}
+
+/** "+3 -1" */
+export function changeSize({ added, removed }: Change): string {
+  return `+${added} -${removed}`;
+}

@@ -1,0 +1,226 @@
+// Child processes: started in a group of their own, and gone, all of them, when their call is over.
+//
+// HOW ONE ENDS
+//   By itself, by its time limit, or by the signal. In the last two cases, and where something it
+//   started outlives it, everything that belongs to it gets TERM and, a grace later, KILL.
+//
+// WHAT CANNOT HANG IT
+//   A grandchild that keeps the pipes open: they are read for as long as something comes, then
+//   closed. A child that waits for input: its stdin is empty.
+//
+// Node's own spawn, without a library round it: starting a process is most of what a small call costs.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ToolError } from '../failure.ts';
+import { MARK, markedProcesses, markOf, ProcessTree, sendSignal } from './process-tree.ts';
+
+// Between TERM and KILL. Cancelling has to be quick.
+const TERM_GRACE_MS = 1_000;
+const KILL_ROUNDS_MAX = 20;
+const LOOK_AGAIN_FIRST_MS = 5;
+const LOOK_AGAIN_LAST_MS = 100;
+// After the process itself has ended: how long its pipes may stay open, and be silent.
+const PIPES_OPEN_MS = 100;
+const PIPES_SILENT_MS = 250;
+const PIPES_DRAIN_MS_MAX = 5_000;
+
+/** A promise holds the output back until it settles; it must not reject. The chunk is gone after that. */
+export type OutputReader = (chunk: Buffer) => Promise<void> | undefined;
+
+export type ChildSpec = {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly callId: string;
+  readonly timeoutMs: number;
+  readonly onStdout: OutputReader;
+  readonly onStderr: OutputReader;
+};
+
+export type ChildEnd = {
+  readonly endedBy: 'itself' | 'timeout' | 'abort';
+  readonly exitCode?: number;
+  readonly signal?: NodeJS.Signals;
+  readonly durationMs: number;
+  /** How many processes outlived the one that was started, and had to be ended. */
+  readonly leftBehind: number;
+};
+
+/** Throws ToolError where it can't be started. */
+export async function runChild(spec: ChildSpec, signal: AbortSignal): Promise<ChildEnd> {
+  if (signal.aborted) throw new ToolError('interrupted before it was started');
+  const startedAt = performance.now();
+  const child = await start(spec);
+  const group = child.pid;
+  groups.add(group);
+  const exited = Promise.withResolvers<void>();
+  child.once('exit', () => exited.resolve());
+  const pipes = new Pipes(child, spec);
+  const stop = stopRequest(spec.timeoutMs, signal);
+  const tree = new ProcessTree(group, spec.callId);
+
+  try {
+    await Promise.race([exited.promise, stop.asked]);
+    const endedBy = child.exitCode !== null || child.signalCode !== null ? 'itself' : stop.why();
+    if (endedBy === 'itself') await pipes.closedWithin(PIPES_OPEN_MS);
+    const isClean = endedBy === 'itself' && pipes.areClosed && !tree.groupMayLive;
+    const ended = isClean ? 0 : await endAll(tree);
+    await pipes.drain();
+    return {
+      endedBy,
+      ...(child.exitCode !== null && { exitCode: child.exitCode }),
+      ...(child.signalCode !== null && { signal: child.signalCode }),
+      durationMs: Math.round(performance.now() - startedAt),
+      leftBehind: endedBy === 'itself' ? ended : 0,
+    };
+  } finally {
+    stop.forget();
+    groups.delete(group);
+  }
+}
+
+const groups = new Set<number>();
+
+/** The process groups that this thread has running. */
+export function runningGroups(): readonly number[] {
+  return [...groups];
+}
+
+/**
+ * Sends a signal to all children at once, for a process that is about to end. On Linux it also finds
+ * those of other threads, and those that left their group.
+ */
+export function endAllChildren(signal: NodeJS.Signals): void {
+  for (const group of groups) sendSignal(-group, signal);
+  for (const id of markedProcesses()) sendSignal(id, signal);
+}
+
+type StartedChild = ChildProcess & { readonly pid: number; readonly stdout: Readable; readonly stderr: Readable };
+
+async function start(spec: ChildSpec): Promise<StartedChild> {
+  try {
+    const child = spawn(spec.file, spec.args, {
+      cwd: spec.cwd,
+      env: { ...spec.env, [MARK]: markOf(spec.callId) },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    if (child.pid === undefined) {
+      await new Promise((_, reject) => {
+        child.once('error', reject);
+      });
+    }
+    // A signal that can't be delivered is reported here too; the end of the process is not.
+    child.on('error', () => undefined);
+    return child as StartedChild;
+  } catch (error) {
+    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new ToolError(`${spec.file} could not be started in ${spec.cwd}: ${why}`, { cause: error });
+  }
+}
+
+function stopRequest(timeoutMs: number, signal: AbortSignal) {
+  const asked = Promise.withResolvers<void>();
+  const timer = setTimeout(asked.resolve, timeoutMs);
+  const onAbort = () => asked.resolve();
+  signal.addEventListener('abort', onAbort, { once: true });
+  return {
+    asked: asked.promise,
+    why: () => (signal.aborted ? ('abort' as const) : ('timeout' as const)),
+    forget() {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+    },
+  };
+}
+
+// Returns how many there were.
+async function endAll(tree: ProcessTree): Promise<number> {
+  let alive = tree.look();
+  const count = alive.length;
+  tree.signal(alive, 'SIGTERM');
+  const deadline = performance.now() + TERM_GRACE_MS;
+  for (let pauseMs = LOOK_AGAIN_FIRST_MS; alive.length > 0 && performance.now() < deadline;) {
+    await delay(pauseMs);
+    pauseMs = Math.min(2 * pauseMs, LOOK_AGAIN_LAST_MS);
+    alive = tree.look();
+  }
+  // More than once, because a process may fork between the look and the blow.
+  for (let round = 0; alive.length > 0 && round < KILL_ROUNDS_MAX; round++) {
+    tree.signal(alive, 'SIGKILL');
+    await delay(LOOK_AGAIN_FIRST_MS);
+    alive = tree.look();
+  }
+  return count;
+}
+
+class Pipes {
+  readonly #streams: readonly Readable[];
+  readonly #closed = Promise.withResolvers<void>();
+  #open = 2;
+  #held = 0;
+  #lastChunkAt = performance.now();
+
+  constructor(child: StartedChild, { onStdout, onStderr }: ChildSpec) {
+    this.#streams = [child.stdout, child.stderr];
+    this.#read(child.stdout, onStdout);
+    this.#read(child.stderr, onStderr);
+  }
+
+  get areClosed(): boolean {
+    return this.#open === 0;
+  }
+
+  async closedWithin(ms: number): Promise<void> {
+    if (this.areClosed) return;
+    const timer = new AbortController();
+    const late = delay(ms, undefined, { signal: timer.signal }).catch(() => undefined);
+    await Promise.race([this.#closed.promise, late]);
+    timer.abort();
+  }
+
+  /** Reads what is still in the pipes, then closes them. */
+  async drain(): Promise<void> {
+    const deadline = performance.now() + PIPES_DRAIN_MS_MAX;
+    this.#lastChunkAt = performance.now();
+    while (!this.areClosed && performance.now() < deadline) {
+      const silentMs = this.#held > 0 ? 0 : performance.now() - this.#lastChunkAt;
+      if (silentMs >= PIPES_SILENT_MS) break;
+      await this.closedWithin(PIPES_SILENT_MS - silentMs);
+    }
+    for (const stream of this.#streams) stream.destroy();
+  }
+
+  #read(stream: Readable, onChunk: OutputReader): void {
+    stream.on('data', (chunk: Buffer) => {
+      this.#lastChunkAt = performance.now();
+      const wait = onChunk(chunk);
+      if (wait === undefined) {
+        release(chunk);
+        return;
+      }
+      stream.pause();
+      this.#held++;
+      void wait.then(() => {
+        release(chunk);
+        this.#held--;
+        this.#lastChunkAt = performance.now();
+        stream.resume();
+      });
+    });
+    // A pipe that breaks is closed, and its process will be heard of by its exit.
+    stream.on('error', () => undefined);
+    stream.once('close', () => {
+      this.#open--;
+      if (this.#open === 0) this.#closed.resolve();
+    });
+  }
+}
+
+// The collector frees a chunk only after tens of megabytes of them; detaching frees it at once.
+function release({ buffer, byteLength }: Buffer): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
+}

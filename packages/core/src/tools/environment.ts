@@ -1,0 +1,32 @@
+// What of the user's environment a child process gets to see: an allow-list, because a deny-list
+// forgets the next provider's key.
+
+const ALLOWED = new Set(
+  `
+    PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TERM COLORTERM COLUMNS NO_COLOR FORCE_COLOR CI TMPDIR TMP TEMP
+    NODE_ENV NODE_PATH NODE_EXTRA_CA_CERTS SSL_CERT_FILE SSL_CERT_DIR NO_PROXY no_proxy PNPM_HOME NVM_DIR
+    NVM_BIN VOLTA_HOME FNM_DIR BUN_INSTALL DENO_DIR COREPACK_HOME JAVA_HOME GRADLE_USER_HOME MAVEN_HOME M2_HOME
+    ANDROID_HOME GOPATH GOROOT GOCACHE GOMODCACHE GOFLAGS CARGO_HOME RUSTUP_HOME RUSTUP_TOOLCHAIN VIRTUAL_ENV
+    CONDA_PREFIX PYENV_ROOT RBENV_ROOT GEM_HOME DOTNET_ROOT CC CXX CFLAGS CXXFLAGS LDFLAGS MAKEFLAGS
+    PKG_CONFIG_PATH LD_LIBRARY_PATH XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_RUNTIME_DIR
+    SOURCE_DATE_EPOCH
+  `
+    .trim()
+    .split(/\s+/),
+);
+
+const PROXIES = new Set(['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy']);
+
+export function childEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const allowed: Record<string, string> = {};
+  for (const [name, value] of Object.entries(env)) {
+    if (value !== undefined && isAllowed(name, value)) allowed[name] = value;
+  }
+  return allowed;
+}
+
+function isAllowed(name: string, value: string): boolean {
+  // A proxy's address may carry a password.
+  if (PROXIES.has(name)) return !value.includes('@');
+  return ALLOWED.has(name) || name.startsWith('LC_');
+}

@@ -1,0 +1,106 @@
+// Files as the tools handle them: opened without surprises, replaced in one step.
+
+import { constants, type Stats } from 'node:fs';
+import { access, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { ToolError } from '../failure.ts';
+import { byteSize, isPlainText } from './bytes.ts';
+import { codeOf, type Place, unusable } from './paths.ts';
+
+export const TEXT_BYTES_MAX = 10_000_000;
+const NEAR_NAMES_MAX = 3;
+const NEAR_ENTRIES_MAX = 5_000;
+const BOM = '\uFEFF';
+
+/** Opens a regular file for reading. Nothing else: opening a pipe would wait for its writer for ever. */
+export async function openFile({ real, shown }: Place): Promise<{ readonly file: FileHandle; readonly stats: Stats }> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const file = await open(real, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(async (error: unknown) => {
+    if (codeOf(error) === 'ENOENT') throw new ToolError(`${shown} does not exist${await nearNames(real, shown)}`);
+    throw unusable(error, shown);
+  });
+  const stats = await file.stat();
+  if (stats.isFile()) return { file, stats };
+  await file.close();
+  throw new ToolError(stats.isDirectory() ? `${shown} is a folder: use list` : `${shown} is not a regular file`);
+}
+
+/** A whole text file: `text` without the byte order mark that `bom` holds. */
+export async function readText(place: Place): Promise<{ readonly text: string; readonly bom: string }> {
+  const { file, stats } = await openFile(place);
+  try {
+    if (stats.size > TEXT_BYTES_MAX) {
+      throw new ToolError(`${place.shown} is too large: ${byteSize(stats.size)}, at most ${byteSize(TEXT_BYTES_MAX)}`);
+    }
+    const bytes = await file.readFile();
+    if (!isPlainText(bytes)) throw new ToolError(`${place.shown} is not UTF-8 text (${byteSize(bytes.length)})`);
+    const whole = bytes.toString('utf8');
+    return whole.startsWith(BOM) ? { text: whole.slice(1), bom: BOM } : { text: whole, bom: '' };
+  } finally {
+    await file.close();
+  }
+}
+
+/** Puts the text in place at once: a reader sees the old file or the new one. Keeps the mode; makes folders. */
+export async function replaceFile({ real, shown }: Place, text: string): Promise<void> {
+  const temporary = join(dirname(real), `.${basename(real).slice(0, 100)}.${randomBytes(6).toString('hex')}.tmp`);
+  try {
+    const before = await existing(real);
+    if (before !== undefined) {
+      if (!before.isFile()) throw new ToolError(`${shown} is ${before.isDirectory() ? 'a folder' : 'not a file'}`);
+      // Replacing needs only the folder's consent, but a file made read-only is meant to stay.
+      await access(real, constants.W_OK);
+    } else {
+      await mkdir(dirname(real), { recursive: true });
+    }
+    const file = await open(temporary, 'wx', before === undefined ? 0o666 : before.mode & 0o7777);
+    try {
+      await file.writeFile(text);
+      // The umask has its say in open, but not over a mode that is to be kept.
+      if (before !== undefined) await file.chmod(before.mode & 0o7777);
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, real);
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw unusable(error, shown);
+  }
+}
+
+async function existing(real: string): Promise<Stats | undefined> {
+  try {
+    return await stat(real);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** ": did you mean …?" where the folder has something like it, else nothing. */
+export async function nearNames(real: string, shown: string): Promise<string> {
+  const wanted = basename(real);
+  const entries = await readdir(dirname(real)).catch(() => []);
+  const near = entries
+    .slice(0, NEAR_ENTRIES_MAX)
+    .map((name) => ({ name, distance: editDistance(name.toLowerCase(), wanted.toLowerCase()) }))
+    .filter(({ distance }) => distance <= Math.max(1, Math.floor(wanted.length / 3)))
+    .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
+    .slice(0, NEAR_NAMES_MAX)
+    .map(({ name }) => join(dirname(shown), name));
+  return near.length === 0 ? '' : `: did you mean ${near.join(' or ')}?`;
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const swap = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next[j] = Math.min(swap, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1);
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

@@ -1,0 +1,133 @@
+// git: what has changed, read-only.
+//
+// A repository can make git run programs: hooks, fsmonitor, external diffs, text conversions,
+// filters, pagers, editors, transports, signature checks. The workspace's configuration is not to be
+// trusted with that, so each of them is switched off, and nothing from the environment can switch it
+// on again. Submodules bring configurations of their own and are not entered.
+
+import * as z from 'zod/mini';
+import { ToolError } from '../failure.ts';
+import { runChild } from './child.ts';
+import { Capture } from './output.ts';
+import { readablePlace } from './paths.ts';
+import { defineTool, outputFile, type ToolContext } from './tool.ts';
+
+const TIMEOUT_MS = 60_000;
+const COMMITS = 20;
+const COMMITS_MAX = 200;
+const FILTERS_MAX = 200;
+
+export const git = defineTool({
+  name: 'git',
+  description: 'Read-only git: status, diff (of the working tree, staged, or to a revision or range), log.',
+  input: z.strictObject({
+    action: z.enum(['status', 'diff', 'log']),
+    path: z.optional(z.string()),
+    staged: z.optional(z.boolean().check(z.describe('diff: what is staged.'))),
+    revision: z.optional(z.string().check(z.describe('diff, log: e.g. HEAD~1 or main..HEAD.'))),
+    count: z.optional(z.int().check(z.gte(1), z.lte(COMMITS_MAX), z.describe(`log: commits, default ${COMMITS}.`))),
+  }),
+  access: 'read',
+  repeatable: true,
+  subject: ({ action, path }) => (path === undefined ? action : `${action} ${path}`),
+  async run({ action, path, staged = false, revision, count = COMMITS }, context) {
+    const revisions = revision === undefined ? [] : [asRevision(revision)];
+    const { shown } = path === undefined ? { shown: undefined } : await readablePlace(path, context);
+    const paths = shown === undefined ? [] : ['--', shown];
+    const filters = await filtersOff(context);
+    switch (action) {
+      case 'status':
+        return told(await ask([...filters, ...STATUS, ...paths], context), 'clean');
+      case 'diff':
+        return told(
+          await ask([...filters, ...DIFF, ...(staged ? ['--cached'] : []), ...revisions, ...paths], context),
+          'no differences',
+        );
+      case 'log':
+        return told(await ask([...LOG, `--max-count=${count}`, ...revisions, ...paths], context), 'no commits');
+    }
+  },
+});
+
+const STATUS = ['status', '--short', '--branch', '--untracked-files=all', '--ignore-submodules=dirty'];
+const DIFF = ['diff', '--no-ext-diff', '--no-textconv', '--no-color', '--ignore-submodules=dirty', '--submodule=short'];
+const LOG = ['log', '--no-show-signature', '--no-color', '--no-decorate', '--date=short', '--format=%h %ad %an: %s'];
+
+const OFF = [
+  'core.fsmonitor=false',
+  'core.hooksPath=/dev/null',
+  'core.pager=cat',
+  'core.editor=:',
+  'core.askPass=true',
+  'core.sshCommand=false',
+  'core.untrackedCache=false',
+  'diff.external=',
+  'diff.noprefix=false',
+  'diff.mnemonicPrefix=false',
+  'protocol.allow=never',
+  'credential.helper=',
+  'log.showSignature=false',
+  'gpg.program=false',
+  'gpg.ssh.program=false',
+  'gpg.x509.program=false',
+  'status.relativePaths=true',
+].flatMap((setting) => ['-c', setting]);
+
+const ENVIRONMENT = {
+  GIT_OPTIONAL_LOCKS: '0', // no index is written, so no hook for that either, and no lock is waited for
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_LITERAL_PATHSPECS: '1',
+  GIT_NO_LAZY_FETCH: '1',
+  GIT_PAGER: 'cat',
+  GIT_EDITOR: ':',
+};
+
+// A revision that looks like an option would be one.
+function asRevision(revision: string): string {
+  if (/^[\w@^:][\w@^~:./{}+-]*$/.test(revision)) return revision;
+  throw new ToolError(`${JSON.stringify(revision)} is not a revision`);
+}
+
+function told(text: string, nothing: string): string {
+  const trimmed = text.trimEnd();
+  return trimmed === '' ? nothing : trimmed;
+}
+
+// Filters have names of their own, so those that are configured have to be asked for first.
+async function filtersOff(context: ToolContext): Promise<readonly string[]> {
+  const answer = await ask(['config', '--name-only', '--get-regexp', '^filter\\.'], context, [1]);
+  const drivers = new Set(answer.split('\n').map((line) => line.replace(/\.[^.]*$/, '')));
+  drivers.delete('');
+  if (drivers.size > FILTERS_MAX) throw new ToolError('the repository configures too many filters');
+  return [...drivers].flatMap((driver) =>
+    ['clean=', 'smudge=', 'process=', 'required=false'].flatMap((setting) => ['-c', `${driver}.${setting}`]),
+  );
+}
+
+async function ask(
+  args: readonly string[],
+  context: ToolContext,
+  mayExitWith: readonly number[] = [],
+): Promise<string> {
+  const answer = new Capture(outputFile(context));
+  const problem = new Capture(`${outputFile(context)}.stderr`);
+  const outer = Object.entries(context.env).filter(([name]) => !name.startsWith('GIT_'));
+  const end = await runChild(
+    {
+      file: 'git',
+      args: ['--no-pager', ...OFF, ...args],
+      cwd: context.cwd,
+      env: { ...Object.fromEntries(outer), ...ENVIRONMENT },
+      callId: context.callId,
+      timeoutMs: TIMEOUT_MS,
+      onStdout: (chunk) => answer.write(chunk),
+      onStderr: (chunk) => problem.write(chunk),
+    },
+    context.signal,
+  );
+  if (end.endedBy === 'abort') throw new ToolError('interrupted');
+  if (end.endedBy === 'timeout') throw new ToolError(`git was stopped after ${TIMEOUT_MS / 1_000} s`);
+  const [{ text }, complaint] = await Promise.all([answer.finish(), problem.finish()]);
+  if (end.exitCode === 0 || mayExitWith.includes(end.exitCode ?? -1)) return text;
+  throw new ToolError(complaint.text.trim() || `git ended by ${end.signal ?? `exit code ${end.exitCode}`}`);
+}

@@ -1,0 +1,40 @@
+// list: what is in a folder.
+
+import { type Dirent } from 'node:fs';
+import { readdir, readlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as z from 'zod/mini';
+import { ToolError } from '../failure.ts';
+import { nearNames } from './files.ts';
+import { codeOf, readablePlace, tidyPath, unusable } from './paths.ts';
+import { defineTool } from './tool.ts';
+
+const ENTRIES_MAX = 500;
+
+export const list = defineTool({
+  name: 'list',
+  description: 'List a folder. Folders end in /.',
+  input: z.strictObject({ path: z.optional(z.string().check(z.describe('Default: the workspace.'))) }),
+  access: 'read',
+  repeatable: true,
+  subject: ({ path = '.' }) => tidyPath(path),
+  async run({ path = '.' }, context) {
+    const { real, shown } = await readablePlace(path, context);
+    const entries = await readdir(real, { withFileTypes: true }).catch(async (error: unknown) => {
+      if (codeOf(error) === 'ENOENT') throw new ToolError(`${shown} does not exist${await nearNames(real, shown)}`);
+      if (codeOf(error) === 'ENOTDIR') throw new ToolError(`${shown} is a file: use read`);
+      throw unusable(error, shown);
+    });
+    if (entries.length === 0) return '(empty folder)';
+    const sorted = entries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    const lines = await Promise.all(sorted.slice(0, ENTRIES_MAX).map((entry) => told(real, entry)));
+    const more = entries.length - ENTRIES_MAX;
+    return [...lines, ...(more > 0 ? [`[${more} more]`] : [])].join('\n');
+  },
+});
+
+async function told(folder: string, entry: Dirent): Promise<string> {
+  if (entry.isDirectory()) return `${entry.name}/`;
+  if (!entry.isSymbolicLink()) return entry.name;
+  return `${entry.name} -> ${await readlink(join(folder, entry.name)).catch(() => '?')}`;
+}

@@ -1,0 +1,183 @@
+// Output on its way to the model: bounded, both ends kept, the whole of it on disk.
+//
+// WHAT THE MODEL SEES
+//   Up to OUTPUT_CHARS_MAX characters as they came. Of more, the beginning and the end, since
+//   compilers put the first error first and test runners put the verdict last; between them a line
+//   that says how much is missing and which file has it. What is not text is described, not shown.
+//
+// WHAT IT COSTS
+//   Memory for the two ends, however much arrives. The file is made only when something has to be
+//   left out, and stops growing at FILE_BYTES_MAX. A file that can't be written (a full disk) costs
+//   the file, not the output.
+
+import { type FileHandle, mkdir, open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { binaryData, byteSize, isBinary, markedText, orphanedBytes, textOf, unfinishedBytes } from './bytes.ts';
+
+export const OUTPUT_CHARS_MAX = 30_000;
+const HEAD_CHARS = 12_000;
+const TAIL_CHARS = 17_500; // the rest is room for the line between
+const FILE_BYTES_MAX = 64_000_000;
+const CUT_AT_LINE_WITHIN_CHARS = 500;
+// A character of a JavaScript string takes at most three bytes of UTF-8.
+const HEAD_BYTES = 3 * HEAD_CHARS;
+const TAIL_BYTES = 3 * TAIL_CHARS;
+const TEXT_SLICE_CHARS = 1_000_000;
+
+export type Captured = { readonly text: string; readonly bytes: number; readonly file?: string };
+
+export class Capture {
+  readonly #path: string;
+  readonly #ends = new Ends();
+  #bytes = 0;
+  #file: FileHandle | undefined;
+  #fileBytes = 0;
+  #fileProblem: string | undefined;
+  #writes: Promise<void> = Promise.resolve();
+
+  /** `path` is where the whole goes once it is too long; its folder is made when needed. */
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** A promise where the chunk goes to disk: it is needed until that settles, which it does without failing. */
+  write(chunk: Uint8Array): Promise<void> | undefined {
+    const before = this.#bytes;
+    this.#bytes += chunk.length;
+    const isTooLong = this.#bytes > HEAD_BYTES + TAIL_BYTES;
+    if (isTooLong && before <= HEAD_BYTES + TAIL_BYTES) void this.#store(this.#ends.whole());
+    this.#ends.add(chunk);
+    return isTooLong ? this.#store(chunk) : undefined;
+  }
+
+  async finish(): Promise<Captured> {
+    const isWhole = this.#bytes <= HEAD_BYTES + TAIL_BYTES;
+    const whole = isWhole ? textOf(this.#ends.whole(), this.#bytes) : undefined;
+    if (whole !== undefined && whole.length <= OUTPUT_CHARS_MAX) return { text: whole, bytes: this.#bytes };
+
+    if (isWhole) void this.#store(this.#ends.whole());
+    await this.#writes;
+    await this.#file?.close();
+    const text = whole === undefined ? this.#textOfEnds() : bothEnds(whole, whole, (bytes) => this.#gap(bytes));
+    return { text, bytes: this.#bytes, ...(this.#fileProblem === undefined && { file: this.#path }) };
+  }
+
+  #textOfEnds(): string {
+    const parts = this.#ends.parts();
+    const head = parts.head.subarray(0, parts.head.length - unfinishedBytes(parts.head));
+    const tail = parts.tail.subarray(orphanedBytes(parts.tail));
+    if (isBinary(Buffer.concat([head, tail]))) return `${binaryData(this.#bytes)}; ${this.#whereabouts()}`;
+    return bothEnds(markedText(head), markedText(tail), (bytes) => this.#gap(bytes));
+  }
+
+  #gap(shownBytes: number): string {
+    return `[… ${byteSize(this.#bytes - shownBytes)} left out; ${this.#whereabouts()} …]`;
+  }
+
+  #whereabouts(): string {
+    if (this.#fileProblem !== undefined) return `it could not be kept (${this.#fileProblem})`;
+    const all = this.#bytes <= FILE_BYTES_MAX ? 'the whole output is' : `the first ${byteSize(FILE_BYTES_MAX)} are`;
+    return `${all} in ${this.#path}`;
+  }
+
+  #store(chunk: Uint8Array): Promise<void> | undefined {
+    const part = chunk.subarray(0, FILE_BYTES_MAX - this.#fileBytes);
+    if (part.length === 0) return undefined;
+    this.#fileBytes += part.length;
+    this.#writes = this.#writes.then(async () => {
+      try {
+        if (this.#fileProblem === undefined) await this.#append(part);
+      } catch (error) {
+        this.#fileProblem = error instanceof Error ? error.message : String(error);
+      }
+    });
+    return this.#writes;
+  }
+
+  async #append(part: Uint8Array): Promise<void> {
+    if (this.#file === undefined) {
+      await mkdir(dirname(this.#path), { recursive: true });
+      this.#file = await open(this.#path, 'w', 0o600);
+    }
+    await this.#file.writeFile(part);
+  }
+}
+
+/** Text within the bound: as it is, or both its ends and the whole at `path`. */
+export async function boundedText(text: string, path: string): Promise<string> {
+  if (text.length <= OUTPUT_CHARS_MAX) return text;
+  const capture = new Capture(path);
+  for (let from = 0; from < text.length;) {
+    const to = from + TEXT_SLICE_CHARS;
+    const end = isHighSurrogate(text.charCodeAt(to - 1)) ? to - 1 : to;
+    await capture.write(Buffer.from(text.slice(from, end)));
+    from = end;
+  }
+  return (await capture.finish()).text;
+}
+
+// The first and the last bytes of a stream; whole() is all of it until they would overlap no more.
+class Ends {
+  readonly #head: Buffer[] = [];
+  #headBytes = 0;
+  #ring: Buffer | undefined;
+  #at = 0;
+  #ringBytes = 0;
+
+  add(chunk: Uint8Array): void {
+    const forHead = Math.min(HEAD_BYTES - this.#headBytes, chunk.length);
+    // Copied, because a slice would keep the whole chunk alive.
+    if (forHead > 0) this.#head.push(Buffer.from(chunk.subarray(0, forHead)));
+    this.#headBytes += forHead;
+    if (forHead < chunk.length) this.#addToRing(chunk.subarray(forHead));
+  }
+
+  whole(): Buffer {
+    const { head, tail } = this.parts();
+    return Buffer.concat([head, tail]);
+  }
+
+  parts(): { readonly head: Buffer; readonly tail: Buffer } {
+    const head = Buffer.concat(this.#head);
+    if (this.#ring === undefined) return { head, tail: Buffer.alloc(0) };
+    if (this.#ringBytes < TAIL_BYTES) return { head, tail: this.#ring.subarray(0, this.#ringBytes) };
+    return { head, tail: Buffer.concat([this.#ring.subarray(this.#at), this.#ring.subarray(0, this.#at)]) };
+  }
+
+  #addToRing(chunk: Uint8Array): void {
+    this.#ring ??= Buffer.allocUnsafe(TAIL_BYTES);
+    const last = chunk.subarray(-TAIL_BYTES);
+    const toEnd = Math.min(last.length, TAIL_BYTES - this.#at);
+    this.#ring.set(last.subarray(0, toEnd), this.#at);
+    this.#ring.set(last.subarray(toEnd), 0);
+    this.#at = (this.#at + last.length) % TAIL_BYTES;
+    this.#ringBytes = Math.min(TAIL_BYTES, this.#ringBytes + last.length);
+  }
+}
+
+function bothEnds(start: string, end: string, gap: (shownBytes: number) => string): string {
+  const head = cutHead(start);
+  const tail = cutTail(end);
+  return `${head}\n${gap(Buffer.byteLength(head) + Buffer.byteLength(tail))}\n${tail}`;
+}
+
+function cutHead(text: string): string {
+  const cut = text.slice(0, isHighSurrogate(text.charCodeAt(HEAD_CHARS - 1)) ? HEAD_CHARS - 1 : HEAD_CHARS);
+  const line = cut.lastIndexOf('\n');
+  return line >= cut.length - CUT_AT_LINE_WITHIN_CHARS ? cut.slice(0, line) : cut;
+}
+
+function cutTail(text: string): string {
+  const from = Math.max(0, text.length - TAIL_CHARS);
+  const cut = text.slice(isLowSurrogate(text.charCodeAt(from)) ? from + 1 : from);
+  const line = cut.indexOf('\n');
+  return line >= 0 && line < CUT_AT_LINE_WITHIN_CHARS ? cut.slice(line + 1) : cut;
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code < 0xdc00;
+}
+
+function isLowSurrogate(code: number): boolean {
+  return code >= 0xdc00 && code < 0xe000;
+}

@@ -1,0 +1,145 @@
+// Finding a passage that a model quotes from a file.
+//
+// Models quote nearly right: line ends, trailing blanks and indentation get lost on the way. What is
+// found with white space forgiven are whole lines, and the new text takes over their indentation.
+// Pure: text in, places out.
+
+const MATCHES_MAX = 10_000;
+
+/** Replace text.slice(from, to). */
+export type Match = { readonly from: number; readonly to: number; readonly replacement: string };
+
+/** Where the passage stands as it is, the kind of line end aside. */
+export function findExact(text: string, old: string, replacement: string): readonly Match[] {
+  const file = withoutReturns(text);
+  const wanted = old.replaceAll('\r\n', '\n');
+  const matches: Match[] = [];
+  for (let at = file.text.indexOf(wanted); at !== -1; at = file.text.indexOf(wanted, at + wanted.length)) {
+    const [from, to] = [file.originalAt(at), file.originalAt(at + wanted.length)];
+    matches.push({ from, to, replacement: withLineEnds(replacement, lineEndAt(text, from)) });
+    if (matches.length === MATCHES_MAX) break;
+  }
+  return matches;
+}
+
+/** Where its lines stand, one after the other, if white space doesn't count. */
+export function findTolerant(text: string, old: string, replacement: string): readonly Match[] {
+  const endsLine = old.endsWith('\n');
+  const wanted = (endsLine ? old.replace(/\r?\n$/, '') : old).split('\n');
+  const wantedKeys = wanted.map(keyOf);
+  if (wantedKeys.every((key) => key === '')) return [];
+
+  const lines = linesOf(text);
+  const keys = lines.map((line) => keyOf(line.text));
+  const matches: Match[] = [];
+  for (let at = 0; at + wanted.length <= lines.length && matches.length < MATCHES_MAX;) {
+    if (!wantedKeys.every((key, index) => key === keys[at + index])) {
+      at++;
+      continue;
+    }
+    const found = lines.slice(at, at + wanted.length);
+    const [first, last] = [found[0], found.at(-1)];
+    if (first === undefined || last === undefined) break;
+    const indented = reindented(
+      replacement,
+      wanted,
+      found.map((line) => line.text),
+    );
+    matches.push({
+      from: first.from,
+      to: endsLine ? last.next : last.to,
+      replacement: withLineEnds(indented, lineEndAt(text, first.from)),
+    });
+    at += wanted.length;
+  }
+  return matches;
+}
+
+export function lineAt(text: string, offset: number): number {
+  let line = 1;
+  for (let at = text.indexOf('\n'); at !== -1 && at < offset; at = text.indexOf('\n', at + 1)) line++;
+  return line;
+}
+
+/** Where the passage begins, if only its beginning is there: most often something after it has changed. */
+export function nearestLine(text: string, old: string): string {
+  const key = old
+    .split('\n')
+    .map(keyOf)
+    .find((line) => line !== '');
+  const at = key === undefined ? -1 : linesOf(text).findIndex((line) => keyOf(line.text) === key);
+  return at === -1 ? ': read it again' : `: its first line stands at line ${at + 1}, but what follows differs`;
+}
+
+// Offsets count in the text with CR LF made LF; originalAt leads back. A CR belongs to its LF, so a
+// passage that ends before a line end leaves both standing.
+function withoutReturns(text: string) {
+  if (!text.includes('\r\n')) return { text, originalAt: (offset: number) => offset };
+  const returns: number[] = []; // offsets, in the shorter text, of the LFs that had a CR
+  for (let at = text.indexOf('\r\n'); at !== -1; at = text.indexOf('\r\n', at + 2)) returns.push(at - returns.length);
+  const originalAt = (offset: number) => {
+    let [low, high] = [0, returns.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((returns[middle] ?? 0) < offset) low = middle + 1;
+      else high = middle;
+    }
+    return offset + low;
+  };
+  return { text: text.replaceAll('\r\n', '\n'), originalAt };
+}
+
+// The kind of line end used at a place: that of its line, or for the last line that of the one before.
+function lineEndAt(text: string, offset: number): '\n' | '\r\n' {
+  const after = text.indexOf('\n', offset);
+  const end = after === -1 ? text.lastIndexOf('\n') : after;
+  return end > 0 && text[end - 1] === '\r' ? '\r\n' : '\n';
+}
+
+function withLineEnds(text: string, lineEnd: '\n' | '\r\n'): string {
+  const plain = text.replaceAll('\r\n', '\n');
+  return lineEnd === '\n' ? plain : plain.replaceAll('\n', '\r\n');
+}
+
+/** A line without its end at text.slice(from, to); the next one begins at `next`. */
+type TextLine = { readonly text: string; readonly from: number; readonly to: number; readonly next: number };
+
+function linesOf(text: string): readonly TextLine[] {
+  const lines: TextLine[] = [];
+  for (let from = 0; from <= text.length;) {
+    const found = text.indexOf('\n', from);
+    const next = found === -1 ? text.length : found + 1;
+    const end = found === -1 ? text.length : found;
+    const to = end > from && text[end - 1] === '\r' ? end - 1 : end;
+    lines.push({ text: text.slice(from, to), from, to, next });
+    if (found === -1) break;
+    from = next;
+  }
+  return lines;
+}
+
+function keyOf(line: string): string {
+  return line.trim().replace(/\s+/g, ' ');
+}
+
+// The new text was written with the quoted indentation; each of its lines gets what the file has in
+// place of it. The longest known beginning decides, so a deeper line keeps what it is deeper by.
+function reindented(replacement: string, quoted: readonly string[], found: readonly string[]): string {
+  const known = new Map<string, string>();
+  quoted.forEach((line, index) => {
+    if (line.trim() !== '' && !known.has(indentOf(line))) known.set(indentOf(line), indentOf(found[index] ?? ''));
+  });
+  const longestFirst = [...known].sort(([a], [b]) => b.length - a.length);
+  return replacement
+    .split('\n')
+    .map((line) => {
+      if (line.trim() === '') return line;
+      const [given, real] = longestFirst.find(([indent]) => line.startsWith(indent)) ?? ['', ''];
+      return real + line.slice(given.length);
+    })
+    .join('\n');
+}
+
+function indentOf(line: string): string {
+  return /^[ \t]*/.exec(line)?.[0] ?? '';
+}

@@ -1,0 +1,151 @@
+// read: show the model a file, with line numbers it can refer to, or a picture.
+//
+// Only the lines asked for are kept in memory, so the size of the file does not matter.
+
+import type { FileHandle } from 'node:fs/promises';
+import * as z from 'zod/mini';
+import { ToolError } from '../failure.ts';
+import { byteSize, isPlainText, unfinishedBytes } from './bytes.ts';
+import { openFile } from './files.ts';
+import { OUTPUT_CHARS_MAX } from './output.ts';
+import { type Place, readablePlace, tidyPath } from './paths.ts';
+import { defineTool, type ToolOutput } from './tool.ts';
+
+const LINES = 1_000;
+const LINES_MAX = 5_000;
+const LINE_CHARS_MAX = 2_000;
+const LINE_BYTES_MAX = 4 * LINE_CHARS_MAX;
+// A little below the bound of all output: the last line says where to go on.
+const SHOWN_CHARS_MAX = OUTPUT_CHARS_MAX - 500;
+const CHUNK_BYTES = 64 * 1024;
+// In base64 this is the 5 MiB that providers accept.
+const IMAGE_BYTES_MAX = 3_932_160;
+
+export const read = defineTool({
+  name: 'read',
+  description: 'Read a text file, lines numbered from 1, or look at an image.',
+  input: z.strictObject({
+    path: z.string(),
+    from: z.optional(z.int().check(z.gte(1), z.describe('First line.'))),
+    lines: z.optional(z.int().check(z.gte(1), z.lte(LINES_MAX), z.describe(`Default ${LINES}.`))),
+  }),
+  access: 'read',
+  repeatable: true,
+  subject: ({ path }) => tidyPath(path),
+  async run({ path, from = 1, lines = LINES }, context) {
+    const place = await readablePlace(path, context);
+    const { file, stats } = await openFile(place);
+    try {
+      const start = await firstBytes(file);
+      const mediaType = imageType(start);
+      if (mediaType !== undefined) return await imageOutput(file, place, { mediaType, bytes: stats.size });
+      if (start.includes(0)) throw notText(place, stats.size);
+      return await textOutput(file, place, { from, lines, bytes: stats.size, signal: context.signal });
+    } finally {
+      await file.close();
+    }
+  },
+});
+
+async function firstBytes(file: FileHandle): Promise<Buffer> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(8_000), 0, 8_000, 0);
+  return buffer.subarray(0, bytesRead);
+}
+
+// By content, not by name: providers refuse a picture that is not what it says.
+function imageType(start: Buffer): string | undefined {
+  const text = start.toString('latin1', 0, 12);
+  if (text.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';
+  if (text.startsWith('\xff\xd8\xff')) return 'image/jpeg';
+  if (/^GIF8[79]a/.test(text)) return 'image/gif';
+  return /^RIFF....WEBP/s.test(text) ? 'image/webp' : undefined;
+}
+
+async function imageOutput(
+  file: FileHandle,
+  { shown }: Place,
+  { mediaType, bytes }: { readonly mediaType: string; readonly bytes: number },
+): Promise<ToolOutput> {
+  const told = `${shown}: ${mediaType}, ${byteSize(bytes)}`;
+  if (bytes > IMAGE_BYTES_MAX) throw new ToolError(`${told}: too large, at most ${byteSize(IMAGE_BYTES_MAX)}`);
+  const data = (await file.readFile()).toString('base64');
+  return { output: told, images: [{ type: 'image', mediaType, data }] };
+}
+
+function notText({ shown }: Place, bytes: number): ToolError {
+  return new ToolError(`${shown} is not UTF-8 text (${byteSize(bytes)})`);
+}
+
+type Wanted = {
+  readonly from: number;
+  readonly lines: number;
+  readonly bytes: number;
+  readonly signal: AbortSignal;
+};
+
+async function textOutput(file: FileHandle, place: Place, wanted: Wanted): Promise<string> {
+  const { lines, counted, hasMore } = await linesOf(file, wanted);
+  if (lines.some((line) => !isPlainText(line.bytes))) throw notText(place, wanted.bytes);
+  if (lines.length === 0) {
+    if (counted === 0 && wanted.from === 1) return '(empty file)';
+    throw new ToolError(`${place.shown} ends with line ${counted}`);
+  }
+  const numbered = lines.map((line, index) => `${wanted.from + index}\t${shownLine(line)}`);
+  if (wanted.from === 1) numbered[0] = numbered[0]?.replace('\t\uFEFF', '\t') ?? '';
+  if (hasMore) numbered.push(`[more lines follow: go on with from=${wanted.from + lines.length}]`);
+  return numbered.join('\n');
+}
+
+/** `bytes` is the line without its end, or the beginning of a long one; `length` the number of all its bytes. */
+type Line = { readonly bytes: Buffer; readonly length: number };
+type Lines = { readonly lines: readonly Line[]; readonly counted: number; readonly hasMore: boolean };
+
+async function linesOf(file: FileHandle, { from, lines: linesMax, signal }: Wanted): Promise<Lines> {
+  const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+  const lines: Line[] = [];
+  let counted = 0; // lines that have ended
+  let shownBytes = 0;
+  let kept: Buffer[] = [];
+  let length = 0;
+  const endLine = () => {
+    counted++;
+    if (counted >= from) lines.push(closedLine(kept, length));
+    shownBytes += Math.min(length, LINE_CHARS_MAX) + 8;
+    kept = [];
+    length = 0;
+  };
+
+  for (let position = 0; ;) {
+    signal.throwIfAborted();
+    const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, position);
+    if (bytesRead === 0) break;
+    position += bytesRead;
+    for (let at = 0; at < bytesRead;) {
+      if (counted + 1 === from) shownBytes = 0;
+      if (lines.length === linesMax || shownBytes > SHOWN_CHARS_MAX) {
+        if (lines.length > 0) return { lines, counted, hasMore: true };
+      }
+      const found = chunk.subarray(0, bytesRead).indexOf(10, at);
+      const end = found === -1 ? bytesRead : found;
+      const isWanted = counted + 1 >= from && length < LINE_BYTES_MAX;
+      if (isWanted) kept.push(Buffer.from(chunk.subarray(at, Math.min(end, at + LINE_BYTES_MAX))));
+      length += end - at;
+      at = end + 1;
+      if (found !== -1) endLine();
+    }
+  }
+  if (length > 0) endLine();
+  return { lines, counted, hasMore: false };
+}
+
+function closedLine(parts: readonly Buffer[], length: number): Line {
+  const bytes = Buffer.concat(parts);
+  // Where a long line was cut, so may be its last character.
+  return { length, bytes: bytes.length === length ? bytes : bytes.subarray(0, bytes.length - unfinishedBytes(bytes)) };
+}
+
+function shownLine({ bytes, length }: Line): string {
+  const line = bytes.toString('utf8').replace(/\r$/, '');
+  if (line.length <= LINE_CHARS_MAX && length === bytes.length) return line;
+  return `${line.slice(0, LINE_CHARS_MAX).toWellFormed()}… [the line has ${byteSize(length)}]`;
+}

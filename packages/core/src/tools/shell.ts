@@ -1,0 +1,105 @@
+// shell: run a command in the workspace.
+//
+// It gets no input, no keys and no terminal; stdout and stderr arrive as one text in the order they
+// were written; nothing it started is left when it is over.
+
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import * as z from 'zod/mini';
+import { ToolError } from '../failure.ts';
+import { type ChildEnd, runChild } from './child.ts';
+import { Deltas } from './deltas.ts';
+import { Capture } from './output.ts';
+import { defineTool, outputFile, type ToolContext, type ToolEvent } from './tool.ts';
+
+const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS_MAX = 1_800_000;
+// Linux takes no longer argument.
+const COMMAND_BYTES_MAX = 120_000;
+
+// What would wait for a person who is not there.
+const NOBODY_THERE = { PAGER: 'cat', GIT_PAGER: 'cat', GIT_EDITOR: ':', GIT_TERMINAL_PROMPT: '0' };
+
+export const shell = defineTool({
+  name: 'shell',
+  description:
+    'Run a bash command in the workspace. No stdin; stdout and stderr together; background processes end with the command.',
+  input: z.strictObject({
+    command: z.string().check(z.minLength(1)),
+    timeoutMs: z.optional(z.int().check(z.gte(1), z.lte(TIMEOUT_MS_MAX), z.describe(`Default ${TIMEOUT_MS}.`))),
+  }),
+  access: 'run',
+  subject: ({ command }) => command,
+  run: ({ command, timeoutMs = TIMEOUT_MS }, context) => runCommand(command, timeoutMs, context),
+});
+
+async function* runCommand(command: string, timeoutMs: number, context: ToolContext): AsyncGenerator<ToolEvent> {
+  if (Buffer.byteLength(command) > COMMAND_BYTES_MAX) {
+    throw new ToolError(`the command is longer than ${COMMAND_BYTES_MAX} bytes: write it to a file and run that`);
+  }
+  const capture = new Capture(outputFile(context));
+  const deltas = new Deltas();
+  // Also when nobody wants the rest any more: then the loop below is left by a return.
+  const left = new AbortController();
+  const keep = (chunk: Buffer) => {
+    deltas.push(chunk);
+    return capture.write(chunk);
+  };
+  const running = runChild(
+    {
+      file: shellFile(context.env['PATH'] ?? ''),
+      // One pipe for both, since between two the order of lines is lost.
+      args: ['-c', `exec 2>&1; ${command}`],
+      cwd: context.cwd,
+      env: { ...context.env, ...NOBODY_THERE },
+      callId: context.callId,
+      timeoutMs,
+      onStdout: keep,
+      onStderr: keep,
+    },
+    AbortSignal.any([context.signal, left.signal]),
+  ).finally(() => deltas.close());
+
+  try {
+    for await (const delta of deltas) yield { type: 'delta', delta };
+    const end = await running;
+    const { text } = await capture.finish();
+    const { exitCode, signal, durationMs } = end;
+    yield {
+      type: 'complete',
+      output: told(text, verdict(end, timeoutMs)),
+      ...((end.endedBy !== 'itself' || exitCode !== 0) && { isError: true }),
+      details: { ...(exitCode !== undefined && { exitCode }), ...(signal !== undefined && { signal }), durationMs },
+    };
+  } finally {
+    left.abort();
+  }
+}
+
+function shellFile(path: string): string {
+  const found = path.split(delimiter).map((folder) => join(folder, 'bash'));
+  return found.find((file) => existsSync(file)) ?? '/bin/sh';
+}
+
+function told(text: string, notes: readonly string[]): string {
+  const trimmed = text.replace(/\n+$/, '');
+  const lines = [trimmed === '' ? '(no output)' : trimmed, ...notes.map((note) => `[${note}]`)];
+  return lines.join('\n');
+}
+
+function verdict(end: ChildEnd, timeoutMs: number): readonly string[] {
+  switch (end.endedBy) {
+    case 'abort':
+      return ['interrupted'];
+    case 'timeout':
+      return [`stopped after ${timeoutMs / 1_000} s: give more with timeoutMs, up to ${TIMEOUT_MS_MAX}`];
+    case 'itself':
+      return [
+        ...(end.signal === undefined ? [] : [`ended by ${end.signal}`]),
+        ...(end.exitCode === undefined || end.exitCode === 0 ? [] : [`exit code ${end.exitCode}`]),
+        ...(end.leftBehind === 0
+          ? []
+          : [`ended what it left running: ${end.leftBehind} ${end.leftBehind === 1 ? 'process' : 'processes'}`]),
+      ];
+  }
+}

@@ -1,0 +1,19 @@
+// submit_result: a worker's last call, which says what it did. Whoever started the worker reads the details.
+
+import * as z from 'zod/mini';
+import { createSimpleTool } from './tool.ts';
+
+export const submitResult = createSimpleTool(
+  {
+    name: 'submit_result',
+    description: 'Report your finished work, once, at the end: what was done, what was not, how it was checked.',
+    input: z.strictObject({
+      summary: z.string().check(z.minLength(1)),
+      files: z.optional(z.array(z.string()).check(z.describe('Paths you changed.'))),
+    }),
+    access: 'none',
+    repeatable: true,
+    subject: () => '',
+  },
+  async ({ summary, files = [] }) => ({ output: 'received', details: { summary, files } }),
+);

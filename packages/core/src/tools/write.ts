@@ -1,0 +1,53 @@
+// write: make a file, or replace the whole of one.
+
+import { stat } from 'node:fs/promises';
+import * as z from 'zod/mini';
+import { ToolError } from '../failure.ts';
+import { changeBetween, changeSize, lineCount } from './changes.ts';
+import { readText, replaceFile } from './files.ts';
+import { codeOf, exclusively, type Place, tidyPath, unusable, writablePlace } from './paths.ts';
+import { defineTool, type ToolOutput } from './tool.ts';
+
+const NOT_TEXT = Symbol('not text');
+
+export const write = defineTool({
+  name: 'write',
+  description: 'Create a file (and its folders) or replace its whole content. To change a part, use edit.',
+  input: z.strictObject({ path: z.string(), content: z.string() }),
+  access: 'write',
+  repeatable: true,
+  subject: ({ path }) => tidyPath(path),
+  touches: ({ path }) => [tidyPath(path)],
+  async run({ path, content }, context) {
+    const place = await writablePlace(path, context);
+    return exclusively(place.real, () => writeWhole(place, content));
+  },
+});
+
+async function writeWhole(place: Place, content: string): Promise<ToolOutput> {
+  const path = place.shown;
+  const before = await contentBefore(place);
+  if (before === content) return { output: `${path} already has this content`, details: { path } };
+  await replaceFile(place, content);
+  if (before === undefined) {
+    const added = lineCount(content);
+    return { output: `created ${path} (${added} lines)`, details: { path, created: true, added, removed: 0 } };
+  }
+  if (before === NOT_TEXT) {
+    return { output: `replaced ${path} (${lineCount(content)} lines)`, details: { path, created: false } };
+  }
+  const change = await changeBetween(path, before, content);
+  return { output: `updated ${path} (${changeSize(change)})`, details: { path, created: false, ...change } };
+}
+
+async function contentBefore(place: Place): Promise<string | typeof NOT_TEXT | undefined> {
+  try {
+    await stat(place.real);
+    const { text, bom } = await readText(place);
+    return bom + text;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    if (error instanceof ToolError) return NOT_TEXT;
+    throw unusable(error, place.shown);
+  }
+}
