@@ -14,7 +14,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ToolError } from '../failure.ts';
-import { MARK, markedProcesses, markOf, ProcessTree, sendSignal } from './process-tree.ts';
+import { MARK, markedProcesses, markOf, ProcessTree, sendSignal } from './process/tree.ts';
 
 // Between TERM and KILL. Cancelling has to be quick.
 const TERM_GRACE_MS = 1_000;

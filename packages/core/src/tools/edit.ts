@@ -1,15 +1,15 @@
 // edit: replace a passage of a file.
 //
-// The passage is looked for as it stands, then with white space forgiven (see passage.ts). It must be
+// The passage is looked for as it stands, then with white space forgiven (see files/passage.ts). It must be
 // there once, or `all` be asked for: to guess which one was meant is to break the other. Line ends
 // and byte order mark stay as they are.
 
 import * as z from 'zod/mini';
 import { ToolError } from '../failure.ts';
-import { changeBetween, changeSize } from './changes.ts';
-import { readText, replaceFile } from './files.ts';
-import { findExact, findTolerant, lineAt, type Match, nearestLine } from './passage.ts';
-import { exclusively, type Place, tidyPath, writablePlace } from './paths.ts';
+import { changeBetween, changeSize } from './files/changes.ts';
+import { readText, replaceFile } from './files/content.ts';
+import { findExact, findTolerant, lineAt, type Match, nearestLine } from './files/passage.ts';
+import { exclusively, type Place, tidyPath, writablePlace } from './files/paths.ts';
 import { defineTool, type ToolOutput } from './tool.ts';
 
 const MATCHES_TOLD_MAX = 10;

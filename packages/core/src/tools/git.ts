@@ -8,8 +8,8 @@
 import * as z from 'zod/mini';
 import { ToolError } from '../failure.ts';
 import { runChild } from './child.ts';
-import { Capture } from './output.ts';
-import { readablePlace } from './paths.ts';
+import { Capture } from './output/capture.ts';
+import { readablePlace } from './files/paths.ts';
 import { defineTool, outputFile, type ToolContext } from './tool.ts';
 
 const TIMEOUT_MS = 60_000;

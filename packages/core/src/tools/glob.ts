@@ -2,8 +2,8 @@
 
 import { relative } from 'node:path';
 import * as z from 'zod/mini';
-import { readablePlace, tidyPath } from './paths.ts';
-import { askRipgrep, namePattern } from './ripgrep.ts';
+import { readablePlace, tidyPath } from './files/paths.ts';
+import { askRipgrep, namePattern } from './process/ripgrep.ts';
 import { defineTool } from './tool.ts';
 
 const PATHS_MAX = 500;

@@ -5,8 +5,8 @@ import { readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 import { ToolError } from '../failure.ts';
-import { nearNames } from './files.ts';
-import { codeOf, readablePlace, tidyPath, unusable } from './paths.ts';
+import { nearNames } from './files/content.ts';
+import { codeOf, readablePlace, tidyPath, unusable } from './files/paths.ts';
 import { defineTool } from './tool.ts';
 
 const ENTRIES_MAX = 500;

@@ -5,10 +5,10 @@
 import type { FileHandle } from 'node:fs/promises';
 import * as z from 'zod/mini';
 import { ToolError } from '../failure.ts';
-import { byteSize, isPlainText, unfinishedBytes } from './bytes.ts';
-import { openFile } from './files.ts';
-import { OUTPUT_CHARS_MAX } from './output.ts';
-import { type Place, readablePlace, tidyPath } from './paths.ts';
+import { byteSize, isPlainText, unfinishedBytes } from './output/bytes.ts';
+import { openFile } from './files/content.ts';
+import { OUTPUT_CHARS_MAX } from './output/capture.ts';
+import { type Place, readablePlace, tidyPath } from './files/paths.ts';
 import { defineTool, type ToolOutput } from './tool.ts';
 
 const LINES = 1_000;

@@ -8,8 +8,8 @@ import { delimiter, join } from 'node:path';
 import * as z from 'zod/mini';
 import { ToolError } from '../failure.ts';
 import { type ChildEnd, runChild } from './child.ts';
-import { Deltas } from './deltas.ts';
-import { Capture } from './output.ts';
+import { Deltas } from './output/deltas.ts';
+import { Capture } from './output/capture.ts';
 import { defineTool, outputFile, type ToolContext, type ToolEvent } from './tool.ts';
 
 const TIMEOUT_MS = 120_000;

@@ -11,7 +11,7 @@ import { ToolError } from '../failure.ts';
 import { isJsonObject, type Json } from '../json.ts';
 import type { ImagePart } from '../model/protocol.ts';
 import { type ParsedArguments, parseArguments } from './arguments.ts';
-import { boundedText, OUTPUT_CHARS_MAX } from './output.ts';
+import { boundedText, OUTPUT_CHARS_MAX } from './output/capture.ts';
 
 // How long a tool may take to stop once its signal says so, before it is left to itself. The shell
 // needs a second to be sure that all it started is gone.

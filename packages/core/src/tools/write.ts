@@ -3,9 +3,9 @@
 import { stat } from 'node:fs/promises';
 import * as z from 'zod/mini';
 import { ToolError } from '../failure.ts';
-import { changeBetween, changeSize, lineCount } from './changes.ts';
-import { readText, replaceFile } from './files.ts';
-import { codeOf, exclusively, type Place, tidyPath, unusable, writablePlace } from './paths.ts';
+import { changeBetween, changeSize, lineCount } from './files/changes.ts';
+import { readText, replaceFile } from './files/content.ts';
+import { codeOf, exclusively, type Place, tidyPath, unusable, writablePlace } from './files/paths.ts';
 import { defineTool, type ToolOutput } from './tool.ts';
 
 const NOT_TEXT = Symbol('not text');

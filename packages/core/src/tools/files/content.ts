@@ -4,8 +4,8 @@ import { constants, type Stats } from 'node:fs';
 import { access, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { randomBytes } from 'node:crypto';
-import { ToolError } from '../failure.ts';
-import { byteSize, isPlainText } from './bytes.ts';
+import { ToolError } from '../../failure.ts';
+import { byteSize, isPlainText } from '../output/bytes.ts';
 import { codeOf, type Place, unusable } from './paths.ts';
 
 export const TEXT_BYTES_MAX = 10_000_000;

@@ -5,12 +5,12 @@
 // here.
 
 import { basename, dirname, isAbsolute, matchesGlob } from 'node:path';
-import { ToolError } from '../failure.ts';
-import { textOf } from './bytes.ts';
-import { runChild } from './child.ts';
-import { Capture } from './output.ts';
-import type { Place } from './paths.ts';
-import { outputFile, type ToolContext } from './tool.ts';
+import { ToolError } from '../../failure.ts';
+import { textOf } from '../output/bytes.ts';
+import { runChild } from '../child.ts';
+import { Capture } from '../output/capture.ts';
+import type { Place } from '../files/paths.ts';
+import { outputFile, type ToolContext } from '../tool.ts';
 
 const TIMEOUT_MS = 60_000;
 const LINE_BYTES_MAX = 16_000;
