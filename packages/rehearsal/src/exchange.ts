@@ -1,12 +1,23 @@
 // One request, from the moment it has arrived to its last byte.
+//
+//   a fault in place of an answer -> what the real API refuses -> the rate limits -> the script -> the answer
+//
+// Each stage may end the request. A fault comes first, because an overloaded server does not look at
+// what it is sent.
 
 import type { ServerResponse } from 'node:http';
-import { castOf } from './choose.ts';
-import type { Json } from './json.ts';
-import { isObject } from './json.ts';
-import { replyOf } from './reply.ts';
-import type { RawResponse, Script } from './script.ts';
-import { pause, writeSteps, type Manner } from './transport.ts';
+import { limiter } from './meter/buckets.ts';
+import { promptCache, type Prompt } from './meter/cache.ts';
+import { castOf, type Chosen } from './answer/choose.ts';
+import { factsOf, toFault, type Fault } from './faults/fault.ts';
+import { faultRules } from './faults/rules.ts';
+import { itemMemory } from './wire/memory.ts';
+import { isObject, type Json, type JsonObject } from './json.ts';
+import { replyOf } from './answer/reply.ts';
+import { befall, sendRaw, sendRefusal, sendReply, type Sending } from './response.ts';
+import type { Answer, RawResponse, Script } from './script.ts';
+import { strictly } from './strict/strict.ts';
+import { pause } from './transport.ts';
 import { anthropic } from './wire/anthropic.ts';
 import { openaiChat } from './wire/openai-chat.ts';
 import { openaiResponses } from './wire/openai-responses.ts';
@@ -14,85 +25,145 @@ import type { Api, Refusal, RequestView, Wire } from './wire/wire.ts';
 
 const WIRES: Record<Api, Wire> = { anthropic, openai: openaiResponses, 'openai-chat': openaiChat };
 
-/** A request as it is recorded; the server writes down what becomes of it. */
+/** A request as it is recorded; what becomes of it is written down as it happens. */
 export type Exchange = {
   readonly n: number;
   readonly api: Api | undefined;
   agent: string;
   readonly path: string;
-  readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly secrets: readonly string[];
-  readonly bytes: Buffer;
-  readonly rawBody: string;
-  readonly body: Json;
+  rawBody: string;
+  body: Json;
   readonly at: number;
+  faults: readonly string[];
   status: number | undefined;
   refusal: string | undefined;
   aborted: boolean;
   closedAt: number | undefined;
 };
 
+/** What is not recorded: the keys, and the bytes of which the record holds the text. */
+export type Unrecorded = { readonly secrets: readonly string[]; readonly bytes: Buffer };
+
 /** Answers in place of the script, or leaves it to the script. */
 export type RequestHook = (request: RequestView) => RawResponse | undefined | Promise<RawResponse | undefined>;
 
 export type Counts = { rejections: number; inFlight: number };
 
-export type Respond = (exchange: Exchange, response: ServerResponse, signal: AbortSignal) => Promise<void>;
+export type Respond = (
+  exchange: Exchange,
+  unrecorded: Unrecorded,
+  response: ServerResponse,
+  signal: AbortSignal,
+) => Promise<void>;
 
 export function exchanges(script: Script, counts: Counts, hook: RequestHook | undefined): Respond {
   const cast = castOf(script);
+  const cache = promptCache(script.cache ?? {});
+  const limits = limiter(script.limits ?? {});
+  const struck = faultRules(script.faults ?? [], script.seed ?? 1);
+  const memory = itemMemory();
 
-  return async (exchange, response, signal) => {
-    const { n, api, bytes, headers } = exchange;
-    if (api === undefined)
-      return plainly(exchange, response, {
-        status: 404,
-        body: 'no such path: rehearsed are /v1/messages, /v1/chat/completions and /v1/responses\n',
-      });
+  return async (exchange, unrecorded, response, signal) => {
+    const { n, api, headers } = exchange;
+    if (api === undefined) return sendRaw(exchange, response, NO_SUCH_PATH);
     const wire = WIRES[api];
-    const requestId = `req_${n}`;
-    const refuse = (refusal: Refusal): void => {
-      exchange.refusal = refusal.message;
-      sendRefusal(exchange, response, { wire, refusal, requestId });
-    };
     const body = isObject(exchange.body) ? exchange.body : {};
     const view = cast.view({ n, api, outline: wire.outline(body), body, headers });
     exchange.agent = view.agent;
+    const sending: Sending = {
+      exchange,
+      response,
+      wire,
+      view,
+      requestId: `req_${n}`,
+      headers: () => limits.headers(api),
+      signal,
+    };
 
     const hooked = await hook?.(view);
-    if (hooked !== undefined) return plainly(exchange, response, hooked);
-    const chosen = cast.choose(view);
-    if (chosen === undefined) return refuse(exhausted(view));
-    const { answer, fill } = chosen;
-    if (answer.raw !== undefined) return plainly(exchange, response, answer.raw);
-    if (answer.delayMs !== undefined) await pause(answer.delayMs, signal);
+    if (hooked !== undefined) return sendRaw(exchange, response, hooked);
+    const faults = struck(api, view.agent);
+    exchange.faults = faults.map(({ fault }) => fault);
+    const instead = faults.find(({ fault }) => factsOf(fault).level === 'instead');
+    if (instead !== undefined) return befall(instead, sending);
 
-    const reply = replyOf({
-      answer,
-      fill,
-      view,
-      rawBody: bytes,
-      prompt: { input: 0, cacheRead: 0, cacheWrite: 0 },
-      chunkChars: script.chunkChars,
+    const prompt = cache(api, body);
+    const rejection =
+      script.strict === false
+        ? undefined
+        : strictly({ ...exchange, ...unrecorded, api }, { script, body, prompt, memory });
+    if (rejection !== undefined) counts.rejections += 1;
+    const refusal = rejection ?? limits.admit(api, prompt, counts.inFlight);
+    if (refusal !== undefined) return sendRefusal(refusal, sending);
+    const chosen = cast.choose(view);
+    if (chosen === undefined) return sendRefusal(exhausted(view), sending);
+    if (faults.some(({ fault }) => factsOf(fault).spoils)) chosen.putBack();
+
+    const outputTokens = await answerWith(chosen, {
+      sending,
+      bytes: unrecorded.bytes,
+      script,
+      prompt,
+      faults,
+      body,
+      memory,
     });
-    const shared = { [wire.requestIdHeader]: requestId };
-    exchange.status = 200;
-    if (!view.stream) {
-      response.writeHead(200, { ...shared, 'content-type': 'application/json' });
-      response.end(JSON.stringify(wire.whole(reply, body)));
-      return;
-    }
-    const manner: Manner = new Set();
-    response.writeHead(200, {
-      ...shared,
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache',
-    });
-    response.flushHeaders();
-    await writeSteps(response, wire.frames(reply, body), manner, signal);
+    limits.spend(outputTokens);
   };
 }
+
+type Answering = {
+  readonly sending: Sending;
+  readonly bytes: Buffer;
+  readonly script: Script;
+  readonly prompt: Prompt;
+  readonly faults: readonly Fault[];
+  readonly body: JsonObject;
+  readonly memory: ReturnType<typeof itemMemory>;
+};
+
+/** Returns how many tokens the answer had. */
+async function answerWith(
+  { answer, fill }: Chosen,
+  { sending, bytes, script, prompt, faults, body, memory }: Answering,
+): Promise<number> {
+  const { exchange, response, view, signal } = sending;
+  const all = [...faults, ...ownFaults(answer)].filter(({ fault }) => factsOf(fault).apis.includes(view.api));
+  exchange.faults = all.map(({ fault }) => fault);
+  if (answer.delayMs !== undefined) await pause(answer.delayMs, signal);
+  const instead = all.find(({ fault }) => factsOf(fault).level === 'instead');
+  if (instead !== undefined) {
+    befall(instead, sending);
+    return 0;
+  }
+  prompt.begin();
+  if (answer.raw !== undefined) {
+    sendRaw(exchange, response, answer.raw);
+    return 0;
+  }
+  const reply = replyOf({
+    answer,
+    fill,
+    view,
+    rawBody: bytes,
+    prompt: prompt.counts,
+    chunkChars: script.chunkChars,
+  });
+  const sent = await sendReply(reply, { ...sending, body, faults: all, tokensPerSecond: answer.tokensPerSecond });
+  if (view.api === 'openai') memory.learn(sent, body['store'] !== false);
+  return reply.usage.output;
+}
+
+function ownFaults({ fault }: Answer): readonly Fault[] {
+  if (fault === undefined) return [];
+  return (typeof fault === 'object' && 'length' in fault ? fault : [fault]).map(toFault);
+}
+
+const NO_SUCH_PATH: RawResponse = {
+  status: 404,
+  body: 'no such path; rehearsed are /v1/messages, /v1/chat/completions and /v1/responses\n',
+};
 
 function exhausted(view: RequestView): Refusal {
   return {
@@ -100,26 +171,4 @@ function exhausted(view: RequestView): Refusal {
     type: 'rehearsal_script_exhausted',
     message: `the script has no answer for request ${view.n} (agent ${view.agent}, turn ${view.turn}, step ${view.step}); add one, or give \`loop\` or \`otherwise\``,
   };
-}
-
-function plainly(
-  exchange: Exchange,
-  response: ServerResponse,
-  { status = 200, contentType = 'text/plain', headers = {}, body }: RawResponse,
-): void {
-  exchange.status = status;
-  response.writeHead(status, { 'content-type': contentType, ...headers });
-  response.end(body);
-}
-
-type Refusing = { readonly wire: Wire; readonly refusal: Refusal; readonly requestId: string };
-
-function sendRefusal(exchange: Exchange, response: ServerResponse, { wire, refusal, requestId }: Refusing): void {
-  exchange.status = refusal.status;
-  response.writeHead(refusal.status, {
-    [wire.requestIdHeader]: requestId,
-    'content-type': 'application/json',
-    ...refusal.headers,
-  });
-  response.end(JSON.stringify(wire.errorBody(refusal, requestId)));
 }

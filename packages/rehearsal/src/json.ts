@@ -23,3 +23,8 @@ export function textOf(value: Json | undefined): string {
 export function numberOf(value: Json | undefined): number | undefined {
   return typeof value === 'number' ? value : undefined;
 }
+
+/** A value as it would stand in a message. */
+export function shown(value: Json | undefined): string {
+  return typeof value === 'string' ? value : JSON.stringify(value ?? null);
+}

@@ -92,7 +92,7 @@ export type ScriptedCall = {
 };
 
 export type When = {
-  /** A regular expression for the last user text or the results after it; its groups are `{{ match.1 }}` and so on. */
+  /** A regular expression for what came since the last answer, results or a user text; its groups are `{{ match.1 }}` and so on. */
   readonly text?: string | RegExp;
   readonly system?: string | RegExp;
   readonly model?: string | RegExp;

@@ -13,6 +13,8 @@ import type { Api } from './wire/wire.ts';
 const HOST = '127.0.0.1';
 /** Nobody's request is this large; what is over it is not even read. */
 const BODY_BYTES_MAX = 256 * 1024 * 1024;
+/** How many requests are remembered with their bodies. */
+const REMEMBERED_MAX = 10_000;
 const SECRET_HEADERS = new Set(['authorization', 'x-api-key', 'api-key', 'cookie']);
 const KEPT_SECRET_CHARS = 4;
 
@@ -33,6 +35,8 @@ export type RecordedRequest = {
   readonly body: Json;
   readonly rawBody: string;
   readonly at: number;
+  /** The faults that befell it, by name. */
+  readonly faults: readonly string[];
   readonly status: number | undefined;
   /** Why it was refused, in the words of the API. */
   readonly refusal: string | undefined;
@@ -81,11 +85,12 @@ export async function startRehearsal(script: Script, options: RehearsalOptions =
       gone.abort();
       wake();
     });
-    void readBody(request).then(async (rawBody) => {
-      exchange = arrived(requests.length + 1, request, rawBody);
+    void readBody(request).then(async (bytes) => {
+      exchange = arrived(requests.length + 1, request, bytes.toString());
       requests.push(exchange);
+      forget(requests[requests.length - 1 - REMEMBERED_MAX]);
       wake();
-      await respond(exchange, response, gone.signal);
+      await respond(exchange, { bytes, secrets: secretsOf(request) }, response, gone.signal);
     });
   });
   // A client under test decides itself how long it waits.
@@ -142,29 +147,39 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-function arrived(n: number, request: IncomingMessage, bytes: Buffer): Exchange {
+function arrived(n: number, request: IncomingMessage, rawBody: string): Exchange {
   const path = request.url ?? '/';
-  const rawBody = bytes.toString();
-  const headers = Object.entries(request.headers).map(([name, value]) => [name, String(value)] as const);
   return {
     n,
     api: apiOf(path),
     agent: '',
     path,
-    method: request.method ?? '',
     headers: Object.fromEntries(
-      headers.map(([name, value]) => [name, SECRET_HEADERS.has(name) ? masked(value) : value]),
+      headersOf(request).map(([name, value]) => [name, SECRET_HEADERS.has(name) ? masked(value) : value]),
     ),
-    secrets: headers.filter(([name]) => SECRET_HEADERS.has(name)).map(([, value]) => value),
-    bytes,
     rawBody,
     body: parsed(rawBody),
     at: Date.now(),
+    faults: [],
     status: undefined,
     refusal: undefined,
     aborted: false,
     closedAt: undefined,
   };
+}
+
+function headersOf(request: IncomingMessage): readonly (readonly [string, string])[] {
+  return Object.entries(request.headers).map(([name, value]) => [name, String(value)]);
+}
+
+function secretsOf(request: IncomingMessage): readonly string[] {
+  return headersOf(request).flatMap(([name, value]) => (SECRET_HEADERS.has(name) ? [value] : []));
+}
+
+function forget(exchange: Exchange | undefined): void {
+  if (exchange === undefined) return;
+  exchange.body = '';
+  exchange.rawBody = '';
 }
 
 /** By the end of the path, so that every base address a client may have been given works. */

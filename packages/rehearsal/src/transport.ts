@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { constants, createGzip } from 'node:zlib';
 import type { FaultName } from './faults/fault.ts';
 import type { Json } from './json.ts';
-import { randomFrom } from './random.ts';
+import { randomFrom } from './faults/random.ts';
 import type { Frame } from './wire/wire.ts';
 
 /** Frames are gathered up to here before they are written. */

@@ -5,6 +5,7 @@ import type { Refusal } from '../wire/wire.ts';
 export const OVERFLOW_DIALECTS = [
   'anthropic',
   'openai',
+  'openai-responses',
   'bedrock',
   'gemini',
   'xai',
@@ -28,6 +29,13 @@ export function overflow(dialect: OverflowDialect, tokens: number, limit: number
         code: 'context_length_exceeded',
         param: 'messages',
         message: `This model's maximum context length is ${limit} tokens. However, your messages resulted in ${tokens} tokens.`,
+      };
+    case 'openai-responses':
+      return {
+        ...refusal,
+        code: 'context_length_exceeded',
+        param: 'input',
+        message: 'Your input exceeds the context window of this model. Please adjust your input and try again.',
       };
     case 'bedrock':
       return { ...refusal, type: 'ValidationException', message: 'Input is too long for requested model.' };

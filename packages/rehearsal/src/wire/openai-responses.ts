@@ -154,11 +154,11 @@ function output(reply: Reply, request: JsonObject): readonly JsonObject[] {
   const cutShort = reply.stop === 'length' || reply.stop === 'context' || reply.stop === 'filter';
   return reply.parts.map((part, index): JsonObject => {
     const status = cutShort && index === reply.parts.length - 1 ? 'incomplete' : 'completed';
-    const id = `${reply.id}${index.toString(16).padStart(4, '0')}`;
+    const id = outputId(reply, index);
     switch (part.type) {
       case 'text':
         return {
-          id: `msg_${id}`,
+          id,
           type: 'message',
           status,
           content: [textPart(part.pieces.whole(), reply.stop === 'refusal')],
@@ -166,16 +166,16 @@ function output(reply: Reply, request: JsonObject): readonly JsonObject[] {
         };
       case 'thinking':
         return {
-          id: `rs_${id}`,
+          id,
           type: 'reasoning',
           summary: [{ type: 'summary_text', text: part.text }],
           ...(sealed && { encrypted_content: part.seal }),
         };
       case 'redacted':
-        return { id: `rs_${id}`, type: 'reasoning', summary: [], ...(sealed && { encrypted_content: part.seal }) };
+        return { id, type: 'reasoning', summary: [], ...(sealed && { encrypted_content: part.seal }) };
       case 'call':
         return {
-          id: `fc_${id}`,
+          id,
           type: 'function_call',
           status,
           arguments: part.wireArgs,
@@ -184,6 +184,14 @@ function output(reply: Reply, request: JsonObject): readonly JsonObject[] {
         };
     }
   });
+}
+
+const ID_PREFIXES: Record<ReplyPart['type'], string> = { text: 'msg_', thinking: 'rs_', redacted: 'rs_', call: 'fc_' };
+
+/** The id of an output item. */
+export function outputId(reply: Reply, index: number): string {
+  const part = reply.parts[index];
+  return `${part === undefined ? '' : ID_PREFIXES[part.type]}${reply.id}${index.toString(16).padStart(4, '0')}`;
 }
 
 function textPart(text: string, refused: boolean): JsonObject {

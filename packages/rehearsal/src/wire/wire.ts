@@ -38,6 +38,8 @@ export type RequestView = {
   readonly text: string;
   /** What the tools returned since the last answer. */
   readonly results: readonly ToolOutput[];
+  /** Every text since the last answer: results and what the user said. */
+  readonly latest: readonly string[];
   readonly step: number;
   readonly turn: number;
   /** How many answers the conversation holds. */

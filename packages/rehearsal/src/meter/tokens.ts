@@ -1,6 +1,6 @@
 // How many tokens something has: its Unicode code points by four, which is near enough for prose and code.
 
-import type { Json } from './json.ts';
+import type { Json } from '../json.ts';
 
 const CODE_POINTS_PER_TOKEN = 4;
 /** What an image costs, whatever its size: about one of a megapixel. */

@@ -2,8 +2,8 @@
 //
 // A name that is not known is left as it stands, since a text may well be about templates.
 
-import type { Json } from './json.ts';
-import type { RequestView } from './wire/wire.ts';
+import type { Json } from '../json.ts';
+import type { RequestView } from '../wire/wire.ts';
 
 const TEMPLATE = /\{\{\s*([a-zA-Z]+)(?:\.(\d+))?\s*\}\}/g;
 

@@ -3,9 +3,9 @@
 // First the agent is found, then among its answers the first whose conditions hold, then the next one
 // in order. An answer that a fault spoiled is put back, so that the retry gets it.
 
-import type { AgentScript, Answer, AnswerSource, Script, When } from './script.ts';
+import type { AgentScript, Answer, AnswerSource, Script, When } from '../script.ts';
 import { templateFill, type Fill } from './template.ts';
-import type { Api, Outline, RequestView, ToolOutput } from './wire/wire.ts';
+import type { Api, Outline, RequestView, ToolOutput } from '../wire/wire.ts';
 
 /** The agent of all requests that carry no other agent's marker. */
 export const DEFAULT_AGENT = 'default';
@@ -99,9 +99,7 @@ function matched(when: When, view: RequestView): readonly string[] | undefined {
   if (when.system !== undefined && !pattern(when.system).test(view.system)) return undefined;
   if (when.text === undefined) return [];
   const expression = pattern(when.text);
-  // The results, where there are some: they are newer than the user's text.
-  const latest = view.results.length > 0 ? view.results.map(({ output }) => output) : [view.text];
-  return latest
+  return view.latest
     .map((text) => expression.exec(text))
     .find((match) => match !== null)
     ?.map((group) => group ?? '');
@@ -133,12 +131,20 @@ function viewOf({ n, api, outline, body, headers }: Arrived, agentIn: (text: str
   let step = 1;
   let answers = 0;
   let results: ToolOutput[] = [];
+  let latest: string[] = [];
   let before = '';
   for (const said of outline.said) {
-    if (said.by === 'user') step = 1;
-    if (said.by === 'tool') results.push({ id: said.id, name: names.get(said.id) ?? '', output: said.output });
+    if (said.by === 'user') {
+      step = 1;
+      latest.push(said.text);
+    }
+    if (said.by === 'tool') {
+      results.push({ id: said.id, name: names.get(said.id) ?? '', output: said.output });
+      latest.push(said.output);
+    }
     if (said.by === 'assistant') {
       results = [];
+      latest = [];
       // One answer may be several items in a row, as in the Responses API.
       if (before !== 'assistant') {
         answers += 1;
@@ -159,6 +165,7 @@ function viewOf({ n, api, outline, body, headers }: Arrived, agentIn: (text: str
     task,
     text: texts.at(-1) ?? '',
     results,
+    latest,
     step,
     turn: texts.length,
     answers,

@@ -2,10 +2,10 @@
 
 import { createHash } from 'node:crypto';
 import { fillJson, type Fill } from './template.ts';
-import type { Answer, AnswerPart, ScriptedCall, Text } from './script.ts';
+import type { Answer, AnswerPart, ScriptedCall, Text } from '../script.ts';
 import { sealOf } from './seal.ts';
-import { tokensIn } from './tokens.ts';
-import { slices, type Pieces, type Reply, type ReplyPart, type RequestView, type TokenCounts } from './wire/wire.ts';
+import { tokensIn } from '../meter/tokens.ts';
+import { slices, type Pieces, type Reply, type ReplyPart, type RequestView, type TokenCounts } from '../wire/wire.ts';
 
 const CHUNK_CHARS = 16;
 

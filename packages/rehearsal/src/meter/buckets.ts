@@ -1,0 +1,139 @@
+// Rate limits: token buckets that refill steadily, and the headers that tell of them.
+
+import type { RateLimits } from '../script.ts';
+import type { Api, Refusal } from '../wire/wire.ts';
+import type { Prompt } from './cache.ts';
+
+const WINDOW_MS = 60_000;
+
+export type Limiter = {
+  /** A refusal, or undefined: then the request has taken what it needs. */
+  readonly admit: (api: Api, prompt: Prompt, inFlight: number) => Refusal | undefined;
+  /** What an answer used is known only when it is made. */
+  readonly spend: (outputTokens: number) => void;
+  readonly headers: (api: Api) => Readonly<Record<string, string>>;
+};
+
+export function limiter(limits: RateLimits): Limiter {
+  const { windowMs = WINDOW_MS, concurrency = Infinity } = limits;
+  const requests = bucket(limits.requests, windowMs);
+  const input = bucket(limits.inputTokens, windowMs);
+  const output = bucket(limits.outputTokens, windowMs);
+
+  const headers: Limiter['headers'] = (api) => {
+    const named: readonly (readonly [string, Bucket | undefined])[] =
+      api === 'anthropic'
+        ? [
+            ['requests', requests],
+            ['input-tokens', input],
+            ['output-tokens', output],
+          ]
+        : [
+            ['requests', requests],
+            ['tokens', input],
+          ];
+    return Object.fromEntries(named.flatMap(([name, one]) => (one === undefined ? [] : describe(api, name, one))));
+  };
+  const refuse = (api: Api, what: string, limit: number, waitMs: number): Refusal => ({
+    ...exceeded(api, what, limit, waitMs),
+    headers: { ...headers(api), ...waitHeaders(api, waitMs) },
+  });
+
+  return {
+    headers,
+    spend: (outputTokens) => output?.take(outputTokens),
+    admit: (api, { counts }, inFlight) => {
+      if (inFlight > concurrency) return refuse(api, 'concurrent connections', concurrency, 1_000);
+      // What is read from the cache does not count against Anthropic's limit.
+      const inputTokens = counts.input + counts.cacheWrite + (api === 'anthropic' ? 0 : counts.cacheRead);
+      const needs: readonly (readonly [string, Bucket | undefined, number])[] = [
+        ['requests', requests, 1],
+        ['input tokens', input, inputTokens],
+        ['output tokens', output, 1],
+      ];
+      for (const [what, one, amount] of needs) {
+        const waitMs = one?.waitMs(amount) ?? 0;
+        if (one !== undefined && waitMs > 0) return refuse(api, what, one.capacity, waitMs);
+      }
+      requests?.take(1);
+      input?.take(inputTokens);
+      return undefined;
+    },
+  };
+}
+
+type Bucket = {
+  readonly capacity: number;
+  readonly level: () => number;
+  /** How long until so much is there; more than the whole bucket never is. */
+  readonly waitMs: (amount: number) => number;
+  readonly take: (amount: number) => void;
+};
+
+function bucket(capacity: number | undefined, windowMs: number): Bucket | undefined {
+  if (capacity === undefined) return undefined;
+  const perMs = capacity / windowMs;
+  let level = capacity;
+  let at = performance.now();
+  const current = (): number => {
+    const now = performance.now();
+    level = Math.min(capacity, level + (now - at) * perMs);
+    at = now;
+    return level;
+  };
+  return {
+    capacity,
+    level: current,
+    waitMs: (amount) => Math.max(0, (amount - current()) / perMs),
+    take: (amount) => {
+      level = current() - amount;
+    },
+  };
+}
+
+function describe(api: Api, name: string, one: Bucket): readonly (readonly [string, string])[] {
+  const remaining = String(Math.max(0, Math.floor(one.level())));
+  const fullMs = one.waitMs(one.capacity);
+  if (api === 'anthropic')
+    return [
+      [`anthropic-ratelimit-${name}-limit`, String(one.capacity)],
+      [`anthropic-ratelimit-${name}-remaining`, remaining],
+      [`anthropic-ratelimit-${name}-reset`, new Date(Date.now() + fullMs).toISOString()],
+    ];
+  return [
+    [`x-ratelimit-limit-${name}`, String(one.capacity)],
+    [`x-ratelimit-remaining-${name}`, remaining],
+    [`x-ratelimit-reset-${name}`, duration(fullMs)],
+  ];
+}
+
+/** As in `6m0s`, `1.5s` and `120ms`. */
+function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.ceil(ms)}ms`;
+  const seconds = Math.ceil(ms) / 1_000;
+  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${Math.round(seconds % 60)}s`;
+}
+
+function waitHeaders(api: Api, waitMs: number): Readonly<Record<string, string>> {
+  const seconds = String(Math.ceil(waitMs / 1_000));
+  return api === 'anthropic'
+    ? { 'retry-after': seconds }
+    : { 'retry-after': seconds, 'retry-after-ms': String(Math.ceil(waitMs)) };
+}
+
+function exceeded(api: Api, what: string, limit: number, waitMs: number): Refusal {
+  if (api === 'anthropic') {
+    const message =
+      what === 'concurrent connections'
+        ? 'Number of concurrent connections has exceeded your rate limit.'
+        : `This request would exceed your organization's rate limit of ${limit.toLocaleString('en')} ${what} per minute.`;
+    return { status: 429, type: 'rate_limit_error', message };
+  }
+  const type = what === 'requests' ? 'requests' : 'tokens';
+  return {
+    status: 429,
+    type,
+    code: 'rate_limit_exceeded',
+    message: `Rate limit reached on ${what} per min: Limit ${limit}. Please try again in ${duration(waitMs)}.`,
+  };
+}
