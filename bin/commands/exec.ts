@@ -4,9 +4,12 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
 import { choice, command, flag, list, nonEmpty, value } from '../command.ts';
+import { openDiagnostics } from '../diagnostics.ts';
+import { chooseModel } from '../execution/model-choice.ts';
+import { readPrompt } from '../execution/prompt.ts';
 import { type Io, print } from '../io.ts';
-import { readPrompt } from '../prompt.ts';
 import { parseBudget, parseCount, parseDuration } from '../quantities.ts';
+import { loadSettings } from '../settings.ts';
 import { clean } from '../views/terminal-text.ts';
 import type { View } from '../views/view.ts';
 
@@ -37,16 +40,31 @@ export const exec = command({
   ],
   async run(args, io) {
     const cwd = await folderAt(resolve(io.cwd, args.cwd ?? '.'));
-    const view = await openView(args.json ? 'json' : (args.view ?? 'lines'), io);
     if (args.json && args.view !== undefined && args.view !== 'json') {
       throw new UsageError(`--json and --view ${args.view} contradict each other; give one of them`);
     }
     const prompt = await readPrompt({ word: args.word, file: args['prompt-file'], cwd: io.cwd, stdin: io.stdin });
-    const { loadSettings } = await import('../settings.ts');
     const settings = await loadSettings(io, cwd);
     for (const warning of settings.warnings) await print(io.stderr, `${clean(`drover: ${warning}`)}\n`);
-    const { execute } = await import('../execution.ts');
-    return execute({ ...args, cwd, view, prompt, settings }, io);
+    const model = chooseModel(args.model, settings, io.cwd);
+    const view = await openView(args.json ? 'json' : (args.view ?? 'lines'), io);
+    const diagnostics = await openDiagnostics(io, args.log);
+
+    const { allow, ask, deny, yes, turns, timeout, budget, gate } = args;
+    const rules = {
+      allow: [...settings.allow, ...allow],
+      ask: [...settings.ask, ...ask],
+      deny: [...settings.deny, ...deny],
+      yes,
+    };
+    const gates = [...settings.gates, ...gate];
+    const { execute } = await import('../execution/execution.ts');
+    try {
+      const work = { prompt, cwd, model, view, rules, gates, turns, timeoutMs: timeout, budget };
+      return await execute(work, { settings, diagnostics, io });
+    } finally {
+      await diagnostics.close();
+    }
   },
 });
 

@@ -6,7 +6,7 @@ import { command, value } from '../command.ts';
 import { codeOfStop } from '../exit-code.ts';
 import { print } from '../io.ts';
 import { parseCount } from '../quantities.ts';
-import { openRehearsal } from '../rehearsal.ts';
+import { openRehearsal } from '../execution/rehearsal.ts';
 import { watchForStop } from '../stop.ts';
 
 export const rehearse = command({

@@ -9,10 +9,11 @@ export function duration(ms: number): string {
   return `${Math.floor(seconds / 60)} m ${String(seconds % 60).padStart(2, '0')} s`;
 }
 
-export function tokens({ input, output, cacheRead, cacheWrite, estimated }: Usage): string {
+/** What went in, and what came out. */
+export function tokens({ input, output, cacheRead, cacheWrite, estimated }: Usage): readonly [string, string] {
   const cached = cacheRead === 0 ? '' : ` (${count(cacheRead)} from cache)`;
   const about = estimated === true ? 'about ' : '';
-  return `${about}${count(input + cacheRead + cacheWrite)} tokens in${cached}, ${count(output)} out`;
+  return [`${about}${count(input + cacheRead + cacheWrite)} tokens in${cached}`, `${about}${count(output)} out`];
 }
 
 export function dollars(cost: number): string {

@@ -1,16 +1,17 @@
-// lines: a run for a person to read, as it happens: what the agent says, and a line for what it does.
+// lines: a session for a person to read, as it happens: what the agent says, and a line for what it does.
 //
 // It only ever appends, so it reads the same on a terminal, in a pipe and in a CI log; there it is plain,
 // and no line is cut. What comes from a model, a tool or a file goes through terminal-text.ts.
 
 import type { Shown } from '@drover/core/bus';
 import { type Io, type Output, print } from '../io.ts';
-import { dollars, duration, count, tokens } from './figures.ts';
+import { count, dollars, duration, tokens } from './figures.ts';
 import { type Style, styleFor } from './style.ts';
-import { Cleaner, oneLine } from './terminal-text.ts';
+import { clean, Cleaner, oneLine } from './terminal-text.ts';
 import type { View } from './view.ts';
 
 const COLUMNS_MIN = 20;
+const COLUMNS_DEFAULT = 80;
 
 export function linesView(output: Output, env: Io['env']): View {
   const lines = new Lines(output, styleFor(output, env));
@@ -20,7 +21,19 @@ export function linesView(output: Output, env: Io['env']): View {
   };
 }
 
-type Ended<Type extends Shown['type']> = Extract<Shown, { readonly type: Type }>;
+type Of<Type extends Shown['type']> = Extract<Shown, { readonly type: Type }>;
+type Mark = keyof typeof MARKS;
+
+const MARKS = {
+  call: ['cyan', '▸'],
+  good: ['green', '✓'],
+  bad: ['red', '✗'],
+  discard: ['yellow', '⨯'],
+  again: ['yellow', '↻'],
+  question: ['yellow', '?'],
+  warning: ['yellow', '!'],
+  aside: ['dim', '·'],
+} as const;
 
 /** A fold from events to text. */
 class Lines {
@@ -38,6 +51,7 @@ class Lines {
   /** The call whose start is the last line so far. */
   #openCall: string | undefined;
   #thinkingAt: number | undefined;
+  #discardReason: string | undefined;
 
   constructor(output: Output, style: Style) {
     this.#output = output;
@@ -47,18 +61,14 @@ class Lines {
   of(event: Shown): string {
     switch (event.type) {
       case 'session_start':
-        this.#startedAt = timeOf(event);
-        return this.#note('', `${this.#style('bold', 'drover')} `, `${event.model} in ${event.cwd}`);
+        return this.#start(event);
       case 'session_end':
         return this.#end(event);
       case 'message_start':
         this.#hasSpoken = false;
         return '';
       case 'text_start':
-        this.#spoken = '';
-        this.#cleaner = new Cleaner();
-        if (this.#block === 'text') this.#block = 'other text';
-        return '';
+        return this.#startText();
       case 'text_delta':
         this.#spoken += event.delta;
         return this.#text(event.delta);
@@ -68,41 +78,27 @@ class Lines {
         this.#thinkingAt = timeOf(event);
         return '';
       case 'thinking_end':
-        return this.#note('  ', this.#style('dim', '· '), `thought for ${this.#since(this.#thinkingAt, event)}`, 'dim');
+        return this.#note('aside', `thought for ${since(this.#thinkingAt, event)}`);
       case 'tool_execution_start':
-        this.#calls.set(event.callId, timeOf(event));
         return this.#call(event);
       case 'tool_execution_end':
         return this.#result(event);
       case 'permission_request':
-        return this.#note('  ', this.#style('yellow', '? '), `${event.summary} — ${event.why}`);
+        return this.#note('question', `${event.summary} — ${event.why}`);
       case 'permission_decision':
         return this.#decision(event);
       case 'retry':
-        return this.#note(
-          '  ',
-          this.#style('yellow', '↻ '),
-          `${event.reason}; asking again in ${duration(event.delayMs)}`,
-        );
+        return this.#again(event);
       case 'attempt_discarded':
         return this.#discarded(event);
       case 'compaction_start':
-        return this.#note(
-          '  ',
-          this.#style('dim', '· '),
-          `shortening the conversation (${count(event.tokens)} tokens)`,
-          'dim',
-        );
+        return this.#note('aside', `the conversation has ${count(event.tokens)} tokens and is shortened`);
       case 'compaction_end':
-        return this.#compacted(event);
+        return this.#note('aside', event.ok ? `it has ${count(event.tokens)} now` : 'it could not be shortened');
       case 'warning':
-        return this.#note('  ', this.#style('yellow', '! '), event.message);
+        return this.#note('warning', event.message);
       case 'awaiting_tool_execution':
-        return this.#note(
-          '  ',
-          this.#style('yellow', '… '),
-          `waiting for ${event.calls.map(({ summary }) => summary).join(', ')}`,
-        );
+        return this.#note('question', `waiting for ${event.calls.map(({ summary }) => summary).join(', ')}`);
       case 'message_end':
       case 'thinking_delta':
       case 'toolcall_start':
@@ -126,6 +122,20 @@ class Lines {
     return rest;
   }
 
+  #start(event: Of<'session_start'>): string {
+    this.#startedAt = timeOf(event);
+    const before = this.#enter('notes');
+    const where = oneLine(`${event.model} in ${event.cwd}`, this.#columns() - 'drover '.length);
+    return `${before}${this.#style('bold', 'drover')} ${where}\n`;
+  }
+
+  #startText(): string {
+    this.#spoken = '';
+    this.#cleaner = new Cleaner();
+    if (this.#block === 'text') this.#block = 'other text';
+    return '';
+  }
+
   #text(raw: string): string {
     const text = this.#cleaner.push(raw);
     // Blank lines at the beginning of an answer would tear the page apart.
@@ -137,65 +147,72 @@ class Lines {
     return before + shown;
   }
 
-  #call({ callId, summary }: Ended<'tool_execution_start'>): string {
-    const line = this.#note('  ', this.#style('cyan', '▸ '), summary);
-    this.#openCall = callId;
+  #call(event: Of<'tool_execution_start'>): string {
+    this.#calls.set(event.callId, timeOf(event));
+    const line = this.#note('call', event.summary);
+    this.#openCall = event.callId;
     return line;
   }
 
-  #result({ callId, summary, outputSummary, isError, ...event }: Ended<'tool_execution_end'>): string {
+  #result(event: Of<'tool_execution_end'>): string {
+    const { callId, summary, outputSummary, isError } = event;
     if (this.#refused.delete(callId)) return ''; // the decision has said so
     const startedAt = this.#calls.get(callId);
     this.#calls.delete(callId);
-    const mark = isError ? this.#style('red', '✗ ') : this.#style('green', '✓ ');
-    const time = startedAt === undefined ? '' : `${this.#since(startedAt, event)}  `;
+    const time = startedAt === undefined ? '' : `${since(startedAt, event)}  `;
     // Calls run side by side: a result says whose it is unless it stands right below its call.
-    const whose = this.#openCall === callId ? '' : `${summary}  `;
-    return this.#note('  ', mark, `${time}${whose}${outputSummary}`);
+    const whose = this.#openCall === callId ? '' : `${summary} — `;
+    return this.#note(isError ? 'bad' : 'good', `${whose}${outputSummary}`, time);
   }
 
-  #decision({ callId, allowed, always, reason, by }: Ended<'permission_decision'>): string {
-    if (allowed) return this.#note('  ', this.#style('green', '✓ '), always ? 'allowed from now on' : 'allowed');
+  #decision({ callId, allowed, always, reason, by }: Of<'permission_decision'>): string {
+    if (allowed) return this.#note('good', always ? 'allowed from now on' : 'allowed');
     this.#refused.add(callId);
-    const why = reason ?? (by === 'user' ? 'you said no' : 'nobody is there to ask');
-    return this.#note('  ', this.#style('red', '✗ '), `not allowed: ${why}`);
+    return this.#note('bad', `not allowed: ${reason ?? (by === 'user' ? 'you said no' : 'nobody is there to ask')}`);
   }
 
-  #discarded({ reason }: Ended<'attempt_discarded'>): string {
-    const what = this.#hasSpoken ? 'discarded, so the text above does not count' : 'this answer is discarded';
+  #again({ reason, delayMs }: Of<'retry'>): string {
+    const why = reason === this.#discardReason ? '' : `${reason}; `;
+    return this.#note('again', `${why}asking again in ${duration(delayMs)}`);
+  }
+
+  #discarded({ reason }: Of<'attempt_discarded'>): string {
+    const what = this.#hasSpoken ? 'the text above does not count' : 'this answer does not count';
     this.#hasSpoken = false;
-    return this.#note('  ', this.#style('yellow', '⨯ '), `${what}: ${reason}`);
+    const line = this.#note('discard', `${what}: ${reason}`);
+    this.#discardReason = reason;
+    return line;
   }
 
-  #compacted({ ok, tokens: left }: Ended<'compaction_end'>): string {
-    const text = ok ? `shortened to ${count(left)} tokens` : 'it could not be shortened';
-    return this.#note('  ', this.#style('dim', '· '), text, 'dim');
-  }
-
-  #end(event: Ended<'session_end'>): string {
+  #end(event: Of<'session_end'>): string {
     const { outcome, reason, usage, cost } = event;
-    const word = outcome === 'done' ? this.#style('green', '✓ done') : this.#style('red', `✗ ${outcome}`);
-    const because = reason === undefined || outcome === 'done' ? '' : `: ${new Cleaner().push(reason)}`;
+    const isDone = outcome === 'done';
+    const word = `${isDone ? '✓' : '✗'} ${outcome}`;
+    const because = isDone || reason === undefined ? '' : `: ${clean(reason)}`;
     const figures = [
-      ...(this.#startedAt === undefined ? [] : [this.#since(this.#startedAt, event)]),
-      tokens(usage),
+      ...(this.#startedAt === undefined ? [] : [since(this.#startedAt, event)]),
+      ...tokens(usage),
       ...(cost === undefined ? [] : [dollars(cost)]),
-    ].join(' · ');
-    const gap = this.#block === 'nothing' ? '' : '\n';
-    const before = this.rest() + gap;
+    ];
+    const before = this.rest() + (this.#block === 'nothing' ? '' : '\n');
     this.#block = 'nothing';
-    const separator = because === '' ? '  ' : '\n  ';
-    return `${before}${word}${because}${separator}${this.#style('dim', figures)}\n`;
+    const head = before + this.#style(isDone ? 'green' : 'red', word) + because;
+    const line = figures.join(' · ');
+    if (because === '' && word.length + 2 + line.length <= this.#columns())
+      return `${head}  ${this.#style('dim', line)}\n`;
+    const lines = 2 + line.length <= this.#columns() ? [line] : figures;
+    return [head, ...lines.map((each) => `  ${this.#style('dim', each)}`), ''].join('\n');
   }
 
-  /** One line: an indent, a mark, and text cut to what fits. */
-  #note(indent: string, mark: string, text: string, format?: 'dim'): string {
+  /** One line: a mark, figures that stay whole, and text cut to what fits. */
+  #note(mark: Mark, text: string, figures = ''): string {
     const before = this.#enter('notes');
     this.#openCall = undefined;
-    const columns = this.#output.isTTY === true ? Math.max(this.#output.columns ?? 80, COLUMNS_MIN) : Infinity;
-    const markColumns = indent === '' ? 'drover '.length : 2;
-    const line = oneLine(text, columns - indent.length - markColumns);
-    return `${before}${indent}${mark}${format === undefined ? line : this.#style(format, line)}\n`;
+    this.#discardReason = undefined;
+    const [format, sign] = MARKS[mark];
+    const line = oneLine(text, this.#columns() - '  ▸ '.length - figures.length);
+    const said = mark === 'aside' ? this.#style('dim', line) : line;
+    return `${before}  ${this.#style(format, sign)} ${this.#style('dim', figures)}${said}\n`;
   }
 
   /** Ends an open line, and puts an empty one between what is said and what is done. */
@@ -206,14 +223,19 @@ class Lines {
     return before + (changes ? '\n' : '');
   }
 
-  #since(start: number | undefined, event: { readonly at: string }): string {
-    return duration(timeOf(event) - (start ?? timeOf(event)));
+  #columns(): number {
+    if (this.#output.isTTY !== true) return Number.POSITIVE_INFINITY;
+    return Math.max(this.#output.columns ?? COLUMNS_DEFAULT, COLUMNS_MIN);
   }
 }
 
 /** What the end of a part adds to the deltas shown. Where some were dropped in between, the whole is shown again. */
 function restOf(whole: string, shown: string): string {
   return whole.startsWith(shown) ? whole.slice(shown.length) : `\n${whole}`;
+}
+
+function since(start: number | undefined, event: { readonly at: string }): string {
+  return duration(timeOf(event) - (start ?? timeOf(event)));
 }
 
 function timeOf({ at }: { readonly at: string }): number {

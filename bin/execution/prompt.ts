@@ -3,8 +3,8 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
-import type { Input } from './io.ts';
-import { codeOf, decoded } from './settings.ts';
+import type { Input } from '../io.ts';
+import { codeOf, decoded } from '../settings.ts';
 
 const PROMPT_BYTES_MAX = 10 * 1024 * 1024;
 

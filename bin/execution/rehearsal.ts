@@ -2,7 +2,7 @@
 
 import { UsageError } from '@drover/core/failure';
 import type { Rehearsal } from '@drover/rehearsal/server';
-import { codeOf } from './settings.ts';
+import { codeOf } from '../settings.ts';
 
 export async function openRehearsal(path: string, port: number | undefined): Promise<Rehearsal> {
   const [{ startRehearsal }, { loadScript }, { ScriptError }] = await Promise.all([

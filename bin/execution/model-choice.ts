@@ -3,9 +3,9 @@
 import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
 import { type Api, knownProviders, parseModel } from '@drover/core/model/catalog';
-import type { ProviderConfig } from './config-file.ts';
-import { type Settings, textOf } from './settings.ts';
-import { suggestion } from './suggestion.ts';
+import type { ProviderConfig } from '../config-file.ts';
+import { type Settings, textOf } from '../settings.ts';
+import { suggestion } from '../suggestion.ts';
 
 export type ServedModel = {
   readonly kind: 'served';
@@ -26,13 +26,20 @@ export type RehearsedModel = {
   readonly script: string;
 };
 
+export type ModelChoice = ServedModel | RehearsedModel;
+
+/** The name that is sent to the server. */
+export function modelName(model: ModelChoice): string {
+  return model.kind === 'served' ? model.name : 'scripted';
+}
+
 const rehearsals: ReadonlyMap<string, Api> = new Map([
   ['rehearsal', 'anthropic'],
   ['rehearsal-openai', 'openai'],
   ['rehearsal-openai-chat', 'openai-chat'],
 ]);
 
-export function chooseModel(wanted: string | undefined, settings: Settings, cwd: string): ServedModel | RehearsedModel {
+export function chooseModel(wanted: string | undefined, settings: Settings, cwd: string): ModelChoice {
   const label = wanted ?? settings.model;
   if (label === undefined) throw new UsageError(noModel(settings));
   const { provider, name } = parseModel(label);

@@ -5,8 +5,8 @@
 
 import { createInterface } from 'node:readline/promises';
 import type { Decision } from '@drover/core/events';
-import type { Io } from './io.ts';
-import { oneLine } from './views/terminal-text.ts';
+import type { Io } from '../io.ts';
+import { oneLine } from '../views/terminal-text.ts';
 
 export function isSomeoneThere(io: Io): boolean {
   return io.stdin.isTTY === true && io.stderr.isTTY === true;

@@ -1,0 +1,129 @@
+// One agent at work: settings and a model become a session, its events a view, its ending an exit code.
+
+import { join } from 'node:path';
+import { STEPS_MAX_DEFAULT } from '@drover/core/agent/limits';
+import { type ExecutionResult, Session } from '@drover/core/agent/session';
+import { ReaderLost, type Shown } from '@drover/core/bus';
+import { UsageError } from '@drover/core/failure';
+import { newId } from '@drover/core/ids';
+import { factsOf, type Price } from '@drover/core/model/catalog';
+import type { Provider } from '@drover/core/model/protocol';
+import { defaultRetry } from '@drover/core/model/retry';
+import { EventRedaction } from '@drover/core/redaction/event-redaction';
+import { Redactor } from '@drover/core/redaction/redactor';
+import { secretValues } from '@drover/core/redaction/secret-values';
+import { builtinTools } from '@drover/core/tools/builtin';
+import { endAllChildren } from '@drover/core/tools/child';
+import { childEnvironment } from '@drover/core/tools/environment';
+import type { Diagnostics } from '../diagnostics.ts';
+import { codeOfEnding, codeOfStop, exitCode } from '../exit-code.ts';
+import { type Io, print } from '../io.ts';
+import type { Budget } from '../quantities.ts';
+import type { Settings } from '../settings.ts';
+import { watchForStop } from '../stop.ts';
+import type { View } from '../views/view.ts';
+import { gatesPass } from './gate.ts';
+import { modelName, type ModelChoice } from './model-choice.ts';
+import { openProvider } from './open-provider.ts';
+import { permissionFor, type Rules } from './permission.ts';
+
+export type Work = {
+  readonly prompt: string;
+  readonly cwd: string;
+  readonly model: ModelChoice;
+  readonly view: View;
+  readonly rules: Rules;
+  readonly gates: readonly string[];
+  readonly turns: number | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly budget: Budget | undefined;
+};
+
+/** The world in which the work is done. */
+export type Surroundings = { readonly settings: Settings; readonly diagnostics: Diagnostics; readonly io: Io };
+
+export async function execute(work: Work, surroundings: Surroundings): Promise<number> {
+  const { settings, diagnostics, io } = surroundings;
+  const price = priceOf(work, settings);
+  const stop = watchForStop(io, () => endAllChildren('SIGKILL'));
+  const { provider, close } = await openProvider(work.model, settings);
+  try {
+    const session = openSession(work, surroundings, provider, price);
+    diagnostics.diagnose('session opened', { session: session.id, model: work.model.label });
+    const execution = session.execute({ content: work.prompt }, stop.signal);
+    const [result] = await Promise.all([execution.result(), showAll(execution, work.view, io)]);
+    diagnostics.diagnose('turn ended', { session: session.id, status: result.outcome.status });
+
+    const code = codeOfEnding({ outcome: result.outcome, refused: isRefused(result), stop: stop.cause() });
+    if (code !== exitCode.done) return code;
+    if (await gatesPass(work, io, stop.signal)) return exitCode.done;
+    return stop.signal.aborted ? codeOfStop(stop.cause()) : exitCode.gate;
+  } finally {
+    stop.close();
+    await close();
+  }
+}
+
+function openSession(
+  work: Work,
+  { settings, io }: Surroundings,
+  provider: Provider,
+  price: Price | undefined,
+): Session {
+  const id = newId('ses');
+  const facts = factsOf(modelName(work.model));
+  const stepsMax = work.turns ?? settings.turns ?? STEPS_MAX_DEFAULT;
+  const redaction = new EventRedaction(new Redactor([...secretValues(io.env), ...secretsOf(work.model)]));
+  return new Session({
+    id,
+    worker: 0,
+    provider,
+    model: modelName(work.model),
+    contextTokens: settings.contextTokens ?? facts.contextTokens,
+    outputTokensMax: facts.outputTokensMax,
+    ...(price !== undefined && { price }),
+    ...(work.budget !== undefined && { cap: work.budget }),
+    ...(settings.charsPerToken !== undefined && { charsPerToken: settings.charsPerToken }),
+    tools: builtinTools,
+    context: {
+      cwd: work.cwd,
+      env: childEnvironment(io.env),
+      outputFolder: join(settings.home, 'sessions', id, 'outputs'),
+    },
+    limits: { stepsMax, ...(work.timeoutMs !== undefined && { timeoutMs: work.timeoutMs }) },
+    retry: defaultRetry,
+    ...permissionFor(work, io),
+    pass: (event, place) => redaction.pass(event, place),
+  });
+}
+
+function priceOf({ model, budget }: Work, settings: Settings): Price | undefined {
+  const price = settings.prices.get(model.label) ?? factsOf(modelName(model)).price;
+  if (price === undefined && budget !== undefined && 'usd' in budget) {
+    throw new UsageError(
+      `--budget: the price of ${model.label} is not known; set "prices" in your config, or give the budget in tokens, such as 200ktok`,
+    );
+  }
+  return price;
+}
+
+function secretsOf(model: ModelChoice): readonly string[] {
+  return model.kind === 'served' ? [model.apiKey] : [];
+}
+
+async function showAll(events: AsyncIterable<Shown>, view: View, io: Io): Promise<void> {
+  try {
+    for await (const event of events) await view.show(event);
+  } catch (error) {
+    if (!(error instanceof ReaderLost)) throw error;
+    await print(io.stderr, 'drover: the output was read too slowly, so the rest of it is not shown\n');
+  }
+  await view.close();
+}
+
+/** The last calls of the turn were not allowed, so the agent stopped for want of permission. */
+function isRefused({ messages, denials }: ExecutionResult): boolean {
+  const last = messages.findLast((message) => message.role === 'tool');
+  const refusals = new Set(denials.map(({ why }) => `Not allowed: ${why}`));
+  return last?.results.some(({ output }) => refusals.has(output)) ?? false;
+}

@@ -1,0 +1,42 @@
+// Gates: commands that must pass once the agent is done.
+
+import { newId } from '@drover/core/ids';
+import { runChild } from '@drover/core/tools/child';
+import { childEnvironment } from '@drover/core/tools/environment';
+import { type Io, print } from '../io.ts';
+import { clean } from '../views/terminal-text.ts';
+
+const GATE_MS_MAX = 3_600_000;
+// Test runners put the verdict last.
+const OUTPUT_BYTES_KEPT = 64 * 1024;
+const LINES_SHOWN = 20;
+
+export type Gates = { readonly gates: readonly string[]; readonly cwd: string };
+
+/** Runs them in order; the first that fails ends it, and is told on standard error with the end of its output. */
+export async function gatesPass({ gates, cwd }: Gates, io: Io, signal: AbortSignal): Promise<boolean> {
+  for (const gate of gates) {
+    const tail = new Tail();
+    const keep = (chunk: Buffer): undefined => tail.push(chunk);
+    const child = { file: 'bash', args: ['-c', gate], cwd, env: childEnvironment(io.env), callId: newId('call') };
+    const end = await runChild({ ...child, timeoutMs: GATE_MS_MAX, onStdout: keep, onStderr: keep }, signal);
+    if (end.exitCode === 0) continue;
+    const how = end.exitCode === undefined ? `ended by ${end.signal ?? end.endedBy}` : `exit code ${end.exitCode}`;
+    await print(io.stderr, clean(`${tail.lastLines()}drover: the gate '${gate}' fails (${how})\n`));
+    return false;
+  }
+  return true;
+}
+
+class Tail {
+  #bytes = Buffer.alloc(0);
+
+  push(chunk: Buffer): undefined {
+    this.#bytes = Buffer.concat([this.#bytes, chunk]).subarray(-OUTPUT_BYTES_KEPT);
+  }
+
+  lastLines(): string {
+    const lines = this.#bytes.toString().trimEnd().split('\n').slice(-LINES_SHOWN);
+    return lines.join('\n') === '' ? '' : `${lines.join('\n')}\n`;
+  }
+}

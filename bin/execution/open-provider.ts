@@ -1,0 +1,32 @@
+// Opens the provider of a chosen model; for a rehearsed one, the scripted server as well.
+
+import { defaultTimeouts, wireApis } from '@drover/core/model/catalog';
+import type { Provider, StreamTimeouts } from '@drover/core/model/protocol';
+import type { Settings } from '../settings.ts';
+import type { ModelChoice } from './model-choice.ts';
+
+export type OpenedProvider = { readonly provider: Provider; readonly close: () => Promise<void> };
+
+export async function openProvider(model: ModelChoice, settings: Settings): Promise<OpenedProvider> {
+  const timeouts = timeoutsIn(settings);
+  const open = wireApis[model.api];
+  if (model.kind === 'served') {
+    const { provider: id, apiKey, baseUrl } = model;
+    const provider = await open({ id, apiKey, timeouts, ...(baseUrl !== undefined && { baseUrl }) });
+    return { provider, close: async () => undefined };
+  }
+  const { openRehearsal } = await import('./rehearsal.ts');
+  const rehearsal = await openRehearsal(model.script, undefined);
+  const baseUrl = rehearsal.baseUrlFor(model.api);
+  const provider = await open({ id: model.provider, apiKey: 'none', timeouts, baseUrl });
+  return { provider, close: () => rehearsal.close() };
+}
+
+function timeoutsIn({ timeouts: { headers, firstByte, silence, progress } }: Settings): StreamTimeouts {
+  return {
+    headersMs: headers ?? defaultTimeouts.headersMs,
+    firstByteMs: firstByte ?? defaultTimeouts.firstByteMs,
+    silenceMs: silence ?? defaultTimeouts.silenceMs,
+    progressMs: progress ?? defaultTimeouts.progressMs,
+  };
+}
