@@ -197,7 +197,7 @@ describe.each(APIS)('%s', (api) => {
       rows[name].map((row, at) => ({ name, row, title: `${factsOf(name).about}${at > 0 ? ` (${at + 1})` : ''}` })),
     );
 
-  test.concurrent.each(cases)('$title', async ({ name, row }) => {
+  test.each(cases)('$title', async ({ name, row }) => {
     const answer = row.answer ?? CALL;
     const { events, result, rejections } = await live(api, answer, { fault: name, ...row.fault } as Fault);
     const { expected } = row;

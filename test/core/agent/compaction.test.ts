@@ -38,7 +38,7 @@ test('it is checked before every request, so also after results, and the task st
 
 test.each(APIS)('%s: "context too long" leads to one compaction and one retry', async (api) => {
   const { run, server } = await agentOn(
-    { answers: [SUMMARY, ...floods(6, 4_000), { text: 'Done.' }], contextTokens: 6_500 },
+    { answers: [SUMMARY, ...floods(9, 4_000), { text: 'Done.' }], contextTokens: 7_500 },
     { api, tools: [flood] },
   );
   const { events, result } = await run('go');
