@@ -153,6 +153,8 @@ export type Provider = {
 export type ProviderOptions = {
   readonly id: string;
   readonly apiKey: string;
+  /** Where the key came from, to be named in advice; the format's usual variable unless told. */
+  readonly keyEnv?: string;
   readonly baseUrl?: string;
   readonly timeouts: StreamTimeouts;
 };

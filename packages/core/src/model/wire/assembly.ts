@@ -1,0 +1,314 @@
+// An answer, put together from the pieces in which it arrives.
+//
+// Every wire format streams blocks: text, thinking, calls, and things only that provider understands.
+// A dialect (one a provider file) knows which event means what; the assembly keeps the blocks by key,
+// whatever order their pieces come in, makes the events and in the end the message. `assemble` feeds
+// the one to the other, in the same way for every provider.
+//
+// PARTS
+//   A block gets its part number once there is something to show: text and thinking with their first
+//   character, a call at once. So an empty text is no part, and the numbers in the events are those of
+//   the finished message. A key that is opened again is a new block.
+//
+// ENDINGS
+//   An answer is whole once its stop reason is known. Until then the end of the stream is a failure;
+//   after that, nothing that happens to the connection can take it away.
+
+import { DroverError } from '../../failure.ts';
+import type { Json, JsonObject } from '../../json.ts';
+import type { AssistantPart, CallPart, ModelEvent, NativeItem, Stop } from '../protocol.ts';
+import { parseArguments } from './arguments.ts';
+import { parseObject } from './loose.ts';
+import type { Account } from './rejection.ts';
+import type { Frames } from './sse.ts';
+import { UsageCount } from './usage.ts';
+
+/** Whose answer is being read. */
+export type Source = {
+  readonly provider: string;
+  readonly model: string;
+  readonly account: Account;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Asked only where the server counts nothing. */
+  readonly estimatePrompt: () => number;
+};
+
+export type Ending = { readonly stop: Exclude<Stop, 'tool_calls' | 'error' | 'aborted'>; readonly explanation?: string };
+
+/** How one wire format says things. `take` throws DroverError where the server says that it failed. */
+export type Dialect = {
+  readonly take: (event: JsonObject) => void;
+  /** `[DONE]`, the one frame that is no JSON. */
+  readonly takeDone: () => void;
+  /** How the answer ended, or undefined while it has not. */
+  readonly ending: () => Ending | undefined;
+};
+
+type Key = string | number;
+
+type Block = {
+  readonly kind: 'text' | 'thinking' | 'call';
+  readonly callIndex: number; // of a call
+  part: number | undefined; // undefined while there is nothing to show
+  text: string; // of a call: its arguments
+  id: string;
+  name: string;
+  isAnnounced: boolean; // whether its start event has been said
+  isOpen: boolean;
+  problem: string | undefined;
+};
+
+const ANSWER_CHARS_MAX = 64 * 1024 * 1024;
+const CUT_OFF = 'the call was cut off by the output limit';
+
+/** The answer as events, ending with `finished`. */
+export async function* assemble(frames: Frames, assembly: Assembly, dialect: Dialect): AsyncGenerator<ModelEvent> {
+  try {
+    for await (const batch of frames) {
+      for (const { data } of batch) {
+        if (data === '[DONE]') {
+          dialect.takeDone();
+          continue;
+        }
+        const event = parseObject(data);
+        if (event === undefined) assembly.ignore();
+        else dialect.take(event);
+      }
+      for (const event of assembly.drain()) yield event;
+    }
+  } catch (error) {
+    // What arrived before the failure did arrive, also when both came in one piece.
+    for (const event of assembly.drain()) yield event;
+    if (dialect.ending() === undefined || !isConnectionLost(error)) throw error;
+  }
+  const ending = dialect.ending();
+  if (ending === undefined) {
+    throw new DroverError({ kind: 'provider.garbled', message: 'the stream ended before the answer did' });
+  }
+  for (const event of assembly.finish(ending)) yield event;
+}
+
+function isConnectionLost(error: unknown): boolean {
+  if (!(error instanceof DroverError)) return false;
+  const { kind } = error.failure;
+  return kind === 'provider.unavailable' || kind === 'provider.stalled' || kind === 'provider.garbled';
+}
+
+export class Assembly {
+  readonly usage = new UsageCount();
+  readonly #source: Source;
+  readonly #blocks = new Map<Key, Block>();
+  readonly #parts: Block[] = [];
+  readonly #natives: NativeItem[] = [];
+  #events: ModelEvent[] = [];
+  #isStarted = false;
+  #calls = 0;
+  #size = 0;
+  #ignored = 0;
+
+  constructor(source: Source) {
+    this.#source = source;
+  }
+
+  /** The server has begun to answer. */
+  start(): void {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    const usage = this.usage.soFar();
+    this.#events.push(usage === undefined ? { type: 'started' } : { type: 'started', usage });
+  }
+
+  open(key: Key, kind: 'text' | 'thinking'): void {
+    this.#add(key, kind, -1);
+  }
+
+  /** Id and name may come later: see `identify`. */
+  openCall(key: Key, id: string, name: string): void {
+    const block = this.#add(key, 'call', this.#calls++);
+    this.#place(block);
+    this.#identify(block, id, name);
+  }
+
+  /** The first id and name that are not empty count. */
+  identify(key: Key, id: string, name: string): void {
+    const block = this.#blocks.get(key);
+    if (block !== undefined) this.#identify(block, id, name);
+  }
+
+  /** What a key stands for at the moment. */
+  kindOf(key: Key): Block['kind'] | 'closed' | undefined {
+    const block = this.#blocks.get(key);
+    return block === undefined || block.isOpen ? block?.kind : 'closed';
+  }
+
+  /** What has been written to a block so far. */
+  textOf(key: Key): string {
+    return this.#blocks.get(key)?.text ?? '';
+  }
+
+  write(key: Key, delta: string): void {
+    const block = this.#blocks.get(key);
+    if (block === undefined || !block.isOpen) return this.ignore();
+    if (delta === '') return;
+    this.#size += delta.length;
+    if (this.#size > ANSWER_CHARS_MAX) throw garbled('the answer is over 64 MB');
+    block.text += delta;
+    const part = this.#place(block);
+    if (block.kind !== 'call') this.#events.push({ type: `${block.kind}_delta`, part, delta });
+    else if (block.isAnnounced) this.#say(block, part, delta);
+    else if (block.name !== '') this.#announce(block, part);
+  }
+
+  /** The whole text of a block, from a server that says it again at the end: that is what counts. */
+  complete(key: Key, whole: string): void {
+    const block = this.#blocks.get(key);
+    if (block === undefined || whole === '' || whole === block.text) return;
+    if (block.isOpen && whole.startsWith(block.text)) this.write(key, whole.slice(block.text.length));
+    else if (block.part !== undefined) block.text = whole;
+  }
+
+  /** A call that must not be run, and why. */
+  spoil(key: Key, problem: string): void {
+    const block = this.#blocks.get(key);
+    if (block !== undefined) block.problem = problem;
+  }
+
+  close(key: Key): void {
+    const block = this.#blocks.get(key);
+    if (block !== undefined) this.#close(block);
+  }
+
+  closeAll(): void {
+    for (const block of this.#parts) this.#close(block);
+  }
+
+  /** What only the provider understands about a block; it stands alone where the block shows nothing. */
+  attach(key: Key, payload: Json): void {
+    const part = this.#blocks.get(key)?.part;
+    if (part === undefined) this.insert(payload);
+    else this.#natives.push({ part, payload });
+  }
+
+  /** Something only the provider understands, at this place of the answer. */
+  insert(payload: Json): void {
+    this.#natives.push({ before: this.#parts.length, payload });
+  }
+
+  /** Something that was not understood, or came when it should not have. */
+  ignore(): void {
+    this.#ignored++;
+  }
+
+  drain(): readonly ModelEvent[] {
+    const events = this.#events;
+    if (events.length > 0) this.#events = [];
+    return events;
+  }
+
+  finish(ending: Ending): readonly ModelEvent[] {
+    this.start();
+    if (ending.stop === 'length') this.#spoilCut();
+    this.closeAll();
+    const content = this.#parts.map(toPart);
+    const { provider, model, headers, estimatePrompt } = this.#source;
+    this.#events.push({
+      type: 'finished',
+      message: {
+        role: 'assistant',
+        content,
+        stop: ending.stop === 'stop' && this.#calls > 0 ? 'tool_calls' : ending.stop,
+        usage: this.usage.total(content, estimatePrompt),
+        ...(this.#natives.length > 0 && { native: { provider, model, items: this.#natives } }),
+      },
+      notes: {
+        ignored: this.#ignored,
+        headers,
+        ...(ending.explanation !== undefined && { explanation: ending.explanation }),
+      },
+    });
+    return this.drain();
+  }
+
+  #add(key: Key, kind: Block['kind'], callIndex: number): Block {
+    this.close(key);
+    const block: Block = {
+      kind,
+      callIndex,
+      part: undefined,
+      text: '',
+      id: '',
+      name: '',
+      isAnnounced: false,
+      isOpen: true,
+      problem: undefined,
+    };
+    this.#blocks.set(key, block);
+    return block;
+  }
+
+  /** The block's part number, given now if it has none. */
+  #place(block: Block): number {
+    if (block.part !== undefined) return block.part;
+    block.part = this.#parts.push(block) - 1;
+    if (block.kind !== 'call') this.#events.push({ type: `${block.kind}_start`, part: block.part });
+    return block.part;
+  }
+
+  #identify(block: Block, id: string, name: string): void {
+    block.id ||= id;
+    block.name ||= name;
+    if (!block.isAnnounced && block.part !== undefined && block.id !== '' && block.name !== '') {
+      this.#announce(block, block.part);
+    }
+  }
+
+  #announce(block: Block, part: number): void {
+    const { callIndex } = block;
+    block.isAnnounced = true;
+    block.id ||= `call_${callIndex}`;
+    this.#events.push({ type: 'toolcall_start', part, callIndex, id: block.id, name: block.name });
+    if (block.text !== '') this.#say(block, part, block.text);
+  }
+
+  #say({ callIndex }: Block, part: number, delta: string): void {
+    this.#events.push({ type: 'toolcall_delta', part, callIndex, delta });
+  }
+
+  #close(block: Block): void {
+    if (!block.isOpen) return;
+    block.isOpen = false;
+    const { part, kind, callIndex } = block;
+    if (part === undefined) return;
+    if (kind !== 'call') {
+      this.#events.push({ type: `${kind}_end`, part, text: block.text });
+      return;
+    }
+    if (!block.isAnnounced) this.#announce(block, part);
+    this.#events.push({ type: 'toolcall_end', part, callIndex, call: toCall(block) });
+  }
+
+  // A limit reached right behind a call's name leaves arguments that look empty rather than broken.
+  #spoilCut(): void {
+    const last = this.#parts.at(-1);
+    for (const block of this.#parts) {
+      if (block.kind !== 'call') continue;
+      const isBare = block === last && block.text.trim() === '';
+      if (block.isOpen || isBare || toCall(block).problem !== undefined) block.problem ??= CUT_OFF;
+    }
+  }
+}
+
+function toPart(block: Block): AssistantPart {
+  return block.kind === 'call' ? toCall(block) : { type: block.kind, text: block.text };
+}
+
+function toCall({ id, name, text, problem }: Block): CallPart {
+  const parsed = parseArguments(text);
+  const trouble = problem ?? (name === '' ? 'the call names no tool' : parsed.problem);
+  const call: CallPart = { type: 'tool_call', id, name, args: parsed.args };
+  return trouble === undefined ? call : { ...call, args: {}, problem: trouble };
+}
+
+export function garbled(message: string): DroverError {
+  return new DroverError({ kind: 'provider.garbled', message });
+}

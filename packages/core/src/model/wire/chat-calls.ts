@@ -1,0 +1,62 @@
+// The calls of a chat completion, from deltas that say in many ways which call they belong to.
+//
+// As it should be, each delta has an index, and the first of a call its id and name. Servers leave out
+// the index or the id, use index 0 for every call, change the id with each delta, repeat the name or
+// send it late, send arguments as an object or a whole call at once. A delta goes to the call of its
+// index, else of its id, else to the last one, unless it looks like the beginning of another.
+
+import type { JsonObject } from '../../json.ts';
+import type { Assembly } from './assembly.ts';
+import { countOf, objectOf, parseObject, textOf } from './loose.ts';
+
+type Call = { readonly key: string; readonly index: number | undefined; id: string; name: string };
+type Delta = { readonly index: number | undefined; readonly id: string; readonly name: string; readonly text: string };
+
+export class ChatCalls {
+  readonly #assembly: Assembly;
+  readonly #calls: Call[] = [];
+
+  constructor(assembly: Assembly) {
+    this.#assembly = assembly;
+  }
+
+  take(wire: JsonObject): void {
+    const fn = objectOf(wire['function']) ?? {};
+    const given = fn['arguments'];
+    const isWhole = objectOf(given) !== undefined;
+    const delta: Delta = {
+      index: countOf(wire['index']),
+      id: textOf(wire['id']),
+      name: textOf(fn['name']),
+      text: isWhole ? JSON.stringify(given) : textOf(given),
+    };
+    const known = this.#callOf(delta);
+    const call = known === undefined || this.#isAnother(delta, known) ? this.#open(delta) : known;
+    call.id ||= delta.id;
+    call.name ||= delta.name;
+    this.#assembly.identify(call.key, delta.id, delta.name);
+    if (isWhole) this.#assembly.complete(call.key, delta.text);
+    else if (delta.text !== '') this.#assembly.write(call.key, delta.text);
+  }
+
+  #callOf({ index, id }: Delta): Call | undefined {
+    if (index !== undefined) return this.#calls.findLast((call) => call.index === index);
+    return (id === '' ? undefined : this.#calls.findLast((call) => call.id === id)) ?? this.#calls.at(-1);
+  }
+
+  #isAnother({ index, id, name, text }: Delta, known: Call): boolean {
+    if (name === '' || (id !== '' && id === known.id)) return false;
+    const isDone = parseObject(this.#assembly.textOf(known.key)) !== undefined;
+    if (id === '') return name !== known.name || (isDone && text !== '');
+    if (known.id === '') return isDone;
+    // With an index, a new id alone may be the same call's: some servers make one up for each delta.
+    return isDone || name !== known.name || (index === undefined && this.#assembly.textOf(known.key) === '');
+  }
+
+  #open({ index, id, name }: Delta): Call {
+    const call: Call = { key: `call:${this.#calls.length}`, index, id, name };
+    this.#calls.push(call);
+    this.#assembly.openCall(call.key, id, name);
+    return call;
+  }
+}

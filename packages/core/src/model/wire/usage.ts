@@ -1,0 +1,94 @@
+// What an answer cost in tokens, from counters that every server spells in its own way.
+//
+// Counters are totals: a later one replaces an earlier one. A prompt counter of zero or none replaces
+// nothing, since some servers count the prompt in the first event only and send zeros later. A server
+// that counts nothing gets an estimate, which says that it is one.
+
+import type { JsonObject } from '../../json.ts';
+import type { AssistantPart, ModelRequest, RequestMessage, Usage } from '../protocol.ts';
+import { countOf, objectOf } from './loose.ts';
+
+const CODE_POINTS_PER_TOKEN = 4;
+const TOKENS_PER_IMAGE = 1_600;
+
+export class UsageCount {
+  #prompt: { input: number; cacheRead: number; cacheWrite: number } | undefined;
+  #output: number | undefined;
+
+  /** Anthropic's counters: the prompt's three shares stand side by side. */
+  takeShares(usage: JsonObject | undefined): void {
+    if (usage === undefined) return;
+    const input = countOf(usage['input_tokens']);
+    const cacheRead = countOf(usage['cache_read_input_tokens']);
+    const cacheWrite = countOf(usage['cache_creation_input_tokens']);
+    if (input || cacheRead || cacheWrite) {
+      const before = this.#prompt ?? { input: 0, cacheRead: 0, cacheWrite: 0 };
+      this.#prompt = {
+        input: input ?? before.input,
+        cacheRead: cacheRead ?? before.cacheRead,
+        cacheWrite: cacheWrite ?? before.cacheWrite,
+      };
+    }
+    this.#output = countOf(usage['output_tokens']) ?? this.#output;
+  }
+
+  /** OpenAI's counters: the prompt's whole, and how much of it came from or went to the cache. */
+  takeWhole(usage: JsonObject | undefined): void {
+    if (usage === undefined) return;
+    const prompt = countOf(usage['input_tokens']) ?? countOf(usage['prompt_tokens']) ?? 0;
+    const details = objectOf(usage['input_tokens_details']) ?? objectOf(usage['prompt_tokens_details']);
+    const cached = countOf(details?.['cached_tokens']) ?? countOf(usage['prompt_cache_hit_tokens']);
+    const cacheRead = Math.min(prompt, cached ?? countOf(usage['cached_tokens']) ?? 0);
+    const cacheWrite = Math.min(prompt - cacheRead, countOf(details?.['cache_write_tokens']) ?? 0);
+    if (prompt > 0) this.#prompt = { input: prompt - cacheRead - cacheWrite, cacheRead, cacheWrite };
+    this.#output = countOf(usage['output_tokens']) ?? countOf(usage['completion_tokens']) ?? this.#output;
+  }
+
+  /** What is known by now, if anything is. */
+  soFar(): Usage | undefined {
+    if (this.#prompt === undefined && this.#output === undefined) return undefined;
+    return { ...(this.#prompt ?? { input: 0, cacheRead: 0, cacheWrite: 0 }), output: this.#output ?? 0 };
+  }
+
+  total(content: readonly AssistantPart[], estimatePrompt: () => number): Usage {
+    const told = this.soFar();
+    if (told !== undefined) return told;
+    const output = Math.ceil(content.reduce((sum, part) => sum + partSize(part), 0) / CODE_POINTS_PER_TOKEN);
+    return { input: estimatePrompt(), output, cacheRead: 0, cacheWrite: 0, estimated: true };
+  }
+}
+
+/** About how many tokens a request holds. */
+export function estimatePromptTokens(request: ModelRequest): number {
+  const tools = request.tools.reduce((sum, tool) => sum + codePoints(JSON.stringify(tool)), 0);
+  const texts = request.messages.reduce((sum, message) => sum + messageSize(message), 0);
+  const images = request.messages.reduce((sum, message) => sum + imageCount(message), 0);
+  const size = codePoints(request.system) + tools + texts;
+  return Math.ceil(size / CODE_POINTS_PER_TOKEN) + images * TOKENS_PER_IMAGE;
+}
+
+function messageSize(message: RequestMessage): number {
+  if (message.role === 'assistant') {
+    return message.content.reduce((sum, part) => sum + (part.type === 'native' ? 0 : partSize(part)), 0);
+  }
+  const results = message.results.reduce((sum, result) => sum + codePoints(result.output), 0);
+  return results + message.content.reduce((sum, part) => sum + (part.type === 'text' ? codePoints(part.text) : 0), 0);
+}
+
+function imageCount(message: RequestMessage): number {
+  if (message.role === 'assistant') return 0;
+  const shown = message.results.reduce((sum, result) => sum + (result.images?.length ?? 0), 0);
+  return shown + message.content.filter((part) => part.type === 'image').length;
+}
+
+function partSize(part: AssistantPart): number {
+  return part.type === 'tool_call'
+    ? codePoints(part.name) + codePoints(JSON.stringify(part.args))
+    : codePoints(part.text);
+}
+
+function codePoints(text: string): number {
+  let count = text.length;
+  for (const _ of text.matchAll(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g)) count--;
+  return count;
+}
