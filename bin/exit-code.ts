@@ -72,9 +72,14 @@ export function codeOfFailure(failure: Failure): number {
     case 'context.overflow':
     case 'answer.empty':
     case 'answer.paused':
+    case 'answer.text_call':
     case 'tool.unknown':
     case 'compaction.failed':
       return exitCode.incomplete;
+    case 'journal.busy':
+    case 'journal.damaged':
+    case 'journal.newer':
+      return exitCode.usage;
     case 'limit.reached':
       return codeOfLimit[failure.limit];
   }

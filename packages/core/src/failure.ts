@@ -37,7 +37,11 @@ export type Failure =
   | { readonly kind: 'answer.refused'; readonly message: string }
   | { readonly kind: 'answer.paused'; readonly limit: number }
   | { readonly kind: 'tool.unknown'; readonly limit: number }
+  | { readonly kind: 'answer.text_call'; readonly tool: string; readonly limit: number }
   | { readonly kind: 'compaction.failed'; readonly message: string }
+  | { readonly kind: 'journal.busy'; readonly path: string; readonly owner: string }
+  | { readonly kind: 'journal.damaged'; readonly path: string; readonly line: number; readonly what: string }
+  | { readonly kind: 'journal.newer'; readonly path: string; readonly version: number }
   | { readonly kind: 'limit.reached'; readonly limit: LimitName; readonly message: string };
 
 export class DroverError extends Error {
@@ -87,6 +91,14 @@ export function describe(failure: Failure): string {
       return `the model paused ${failure.limit} times without finishing`;
     case 'tool.unknown':
       return `the model asked for unknown tools ${failure.limit} times in a row`;
+    case 'answer.text_call':
+      return `the model wrote its call of ${failure.tool} as text ${failure.limit + 1} times instead of making it`;
+    case 'journal.busy':
+      return `process ${failure.owner} is writing ${failure.path}: wait for it, or stop it`;
+    case 'journal.damaged':
+      return `${failure.path}:${failure.line} is damaged: ${failure.what}`;
+    case 'journal.newer':
+      return `${failure.path} was written by a newer drover (format ${failure.version}); use that one`;
     case 'compaction.failed':
       return `the conversation could not be shortened: ${failure.message}`;
     case 'limit.reached':

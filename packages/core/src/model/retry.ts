@@ -43,7 +43,11 @@ export function retryDelayMs(
     case 'answer.refused':
     case 'answer.paused':
     case 'tool.unknown':
+    case 'answer.text_call':
     case 'compaction.failed':
+    case 'journal.busy':
+    case 'journal.damaged':
+    case 'journal.newer':
     case 'limit.reached':
       return undefined;
   }

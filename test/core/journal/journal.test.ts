@@ -1,0 +1,189 @@
+// The journal: cut anywhere, damaged anywhere, written by two, on a disk that is full.
+
+import { spawn } from 'node:child_process';
+import { open, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { JsonObject } from '@drover/core/json';
+import { readContents } from '@drover/core/journal/format';
+import { Journal, readJournal, type JournalFile, type JournalOptions } from '@drover/core/journal/journal';
+import { Lock } from '@drover/core/journal/lock';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../../support/agent.ts';
+
+const RECORDS: readonly JsonObject[] = Array.from({ length: 8 }, (_, n) => ({
+  type: 'warning',
+  message: `number ${n} – ünï\u2028code`,
+  n,
+}));
+
+async function place(): Promise<JournalOptions> {
+  const folder = await temporaryFolder();
+  return {
+    path: join(folder, 'sessions', 's', 'journal.jsonl'),
+    session: 's',
+    onTrouble: () => undefined,
+    onRecovery: () => undefined,
+  };
+}
+
+async function written(records: readonly JsonObject[]): Promise<JournalOptions> {
+  const options = await place();
+  const { journal } = await Journal.open(options);
+  await journal.append(records, true);
+  await journal.close();
+  return options;
+}
+
+test('what was appended is there when it is opened again, and the next follows on', async () => {
+  const options = await written(RECORDS);
+  const { journal, records } = await Journal.open(options);
+  expect(records).toEqual(RECORDS);
+  await journal.append([{ type: 'later' }], false);
+  await journal.close();
+  expect((await readJournal(options.path)).records).toEqual([...RECORDS, { type: 'later' }]);
+});
+
+test('whatever byte of the last three records a crash stops at, whole records remain and the next one follows on', async () => {
+  const options = await written(RECORDS);
+  const whole = await readFile(options.path);
+  const lines = whole.toString('latin1').split('\n');
+  const begin = lines.slice(0, -4).join('\n').length + 1;
+  for (let size = begin; size <= whole.length; size++) {
+    await writeFile(options.path, whole.subarray(0, size));
+    const survived = whole.subarray(0, size).toString('latin1').split('\n').length - 2;
+    const { journal } = await Journal.open(options);
+    await journal.append([{ type: 'next' }], true);
+    await journal.close();
+    expect((await readJournal(options.path)).records).toEqual([...RECORDS.slice(0, survived), { type: 'next' }]);
+  }
+});
+
+test('a file that is empty, or only half a head, is begun anew', async () => {
+  const options = await place();
+  await Journal.open(options).then(({ journal }) => journal.close());
+  for (const text of ['', '{"journal":1,"ses']) {
+    await writeFile(options.path, text);
+    const { journal, records } = await Journal.open(options);
+    await journal.close();
+    expect([records, (await readJournal(options.path)).version]).toEqual([[], 1]);
+  }
+});
+
+test.each([
+  ['a flipped byte', (text: string) => text.replace('number 3', 'number 4'), 5],
+  ['a missing line', (text: string) => text.split('\n').toSpliced(4, 1).join('\n'), 5],
+  [
+    'two lines in the wrong order',
+    (text: string) =>
+      text
+        .split('\n')
+        .toSpliced(4, 2, text.split('\n')[5] ?? '', text.split('\n')[4] ?? '')
+        .join('\n'),
+    5,
+  ],
+  ['a block of zeros', (text: string) => text.replace(/(?<=number 3)[^\n]*/, '\0'.repeat(64)), 5],
+  [
+    'a line that is not JSON',
+    (text: string) => text.replace(/\{"type":"warning","message":"number 3[^\n]*/, 'oops'),
+    5,
+  ],
+])(
+  '%s is damage: it is told with its line, nothing behind it is dropped, and nothing is written',
+  async (_, damage, line) => {
+    const options = await written(RECORDS);
+    const damaged = damage(await readFile(options.path, 'utf8'));
+    await writeFile(options.path, damaged);
+    await expect(readJournal(options.path)).rejects.toMatchObject({ failure: { kind: 'journal.damaged', line } });
+    await expect(Journal.open(options)).rejects.toMatchObject({ failure: { kind: 'journal.damaged', line } });
+    expect(await readFile(options.path, 'utf8')).toBe(damaged);
+    expect(readContents(Buffer.from(damaged)).records).toEqual(RECORDS.slice(0, 3));
+  },
+);
+
+test('a journal of a newer version is not read, and says so', async () => {
+  const options = await written([]);
+  const { seal } = await import('@drover/core/journal/format');
+  await writeFile(options.path, `${seal({ journal: 2, session: 's' }, '').text}\n`);
+  await expect(readJournal(options.path)).rejects.toThrow('was written by a newer drover (format 2)');
+});
+
+test('records of unknown types are kept', async () => {
+  const options = await written([{ type: 'from_the_future', stuff: [1, { a: null }] }]);
+  expect((await readJournal(options.path)).records).toEqual([{ type: 'from_the_future', stuff: [1, { a: null }] }]);
+});
+
+test('appends that come together share a sync, and stand in their order', async () => {
+  let syncs = 0;
+  const options = await place();
+  const openFile = async (path: string): Promise<JournalFile> => counting(await open(path, 'w+'), () => (syncs += 1));
+  const { journal } = await Journal.open({ ...options, openFile });
+  await Promise.all(Array.from({ length: 200 }, (_, n) => journal.append([{ n }], true)));
+  await journal.close();
+  expect((await readJournal(options.path)).records).toEqual(Array.from({ length: 200 }, (_, n) => ({ n })));
+  expect(syncs).toBeLessThan(10);
+});
+
+function counting(file: JournalFile, onSync: () => void): JournalFile {
+  return {
+    write: ((...args: Parameters<JournalFile['write']>) => file.write(...args)) as JournalFile['write'],
+    truncate: (size) => file.truncate(size),
+    close: () => file.close(),
+    datasync: () => {
+      onSync();
+      return file.datasync();
+    },
+  };
+}
+
+test('a full disk is told at once, nothing is half written, and it goes on when there is room again', async () => {
+  const told: string[] = [];
+  let room = 300;
+  const options = await place();
+  const openFile = async (path: string): Promise<JournalFile> => {
+    const file = await open(path, 'w+');
+    const write = async (bytes: Buffer, at: number, length: number, position: number) => {
+      const part = Math.min(length, Math.max(0, room - position));
+      if (part > 0) await file.write(bytes, at, part, position);
+      if (part < length) throw Object.assign(new Error('no space left'), { code: 'ENOSPC' });
+      return { bytesWritten: part, buffer: bytes };
+    };
+    return { ...counting(file, () => undefined), write: write as JournalFile['write'] };
+  };
+  const { journal } = await Journal.open({
+    ...options,
+    openFile,
+    onTrouble: (message) => told.push(message),
+    onRecovery: () => told.push('recovered'),
+  });
+  let isDone = false;
+  const appending = journal.append(RECORDS, true).then(() => (isDone = true));
+  while (told.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(isDone).toBe(false);
+  expect((await readJournal(options.path)).records).toEqual([]);
+  room = 1e9;
+  await appending;
+  await journal.close();
+  expect(told).toEqual([expect.stringContaining('cannot be written (ENOSPC)'), 'recovered']);
+  expect((await readJournal(options.path)).records).toEqual(RECORDS);
+});
+
+test('two writers never happen, and a dead owner’s lock is taken over', async () => {
+  const options = await written(RECORDS);
+  const script = `
+    import { Lock } from ${JSON.stringify(import.meta.resolve('@drover/core/journal/lock'))};
+    const lock = Lock.take(process.argv[1]);
+    process.stdout.write(lock === undefined ? 'refused' : 'taken');
+    if (lock !== undefined) setTimeout(() => undefined, 60_000);`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script, `${options.path}.lock`], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  expect(String(await new Promise((resolve) => child.stdout.once('data', resolve)))).toBe('taken');
+  await expect(Journal.open(options)).rejects.toMatchObject({
+    failure: { kind: 'journal.busy', owner: `${child.pid}` },
+  });
+  child.kill('SIGKILL');
+  await new Promise((resolve) => child.once('exit', resolve));
+  const { journal } = await Journal.open(options);
+  expect(Lock.take(`${options.path}.lock`)).toBeUndefined();
+  await journal.close();
+});
