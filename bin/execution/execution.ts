@@ -1,7 +1,7 @@
 // One agent at work: settings and a model become a session, its events a view, its ending an exit code.
 
 import { join } from 'node:path';
-import { STEPS_MAX_DEFAULT } from '@drover/core/agent/limits';
+import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
 import { type ExecutionResult, Session } from '@drover/core/agent/session';
 import { ReaderLost, type Shown } from '@drover/core/bus';
 import { UsageError } from '@drover/core/failure';
@@ -23,7 +23,7 @@ import type { Settings } from '../settings.ts';
 import { watchForStop } from '../stop.ts';
 import type { View } from '../views/view.ts';
 import { gatesPass } from './gate.ts';
-import { modelName, type ModelChoice } from './model-choice.ts';
+import type { ModelChoice } from './model-choice.ts';
 import { openProvider } from './open-provider.ts';
 import { permissionFor, type Rules } from './permission.ts';
 
@@ -71,14 +71,14 @@ function openSession(
   price: Price | undefined,
 ): Session {
   const id = newId('ses');
-  const facts = factsOf(modelName(work.model));
+  const facts = factsOf(work.model.name);
   const stepsMax = work.turns ?? settings.turns ?? STEPS_MAX_DEFAULT;
   const redaction = new EventRedaction(new Redactor([...secretValues(io.env), ...secretsOf(work.model)]));
   return new Session({
     id,
     worker: 0,
     provider,
-    model: modelName(work.model),
+    model: work.model.name,
     contextTokens: settings.contextTokens ?? facts.contextTokens,
     outputTokensMax: facts.outputTokensMax,
     ...(price !== undefined && { price }),
@@ -90,7 +90,11 @@ function openSession(
       env: childEnvironment(io.env),
       outputFolder: join(settings.home, 'sessions', id, 'outputs'),
     },
-    limits: { stepsMax, ...(work.timeoutMs !== undefined && { timeoutMs: work.timeoutMs }) },
+    limits: {
+      stepsMax,
+      textCallRetriesMax: TEXT_CALL_RETRIES_DEFAULT,
+      ...(work.timeoutMs !== undefined && { timeoutMs: work.timeoutMs }),
+    },
     retry: defaultRetry,
     ...permissionFor(work, io),
     pass: (event, place) => redaction.pass(event, place),
@@ -98,7 +102,7 @@ function openSession(
 }
 
 function priceOf({ model, budget }: Work, settings: Settings): Price | undefined {
-  const price = settings.prices.get(model.label) ?? factsOf(modelName(model)).price;
+  const price = settings.prices.get(model.label) ?? factsOf(model.name).price;
   if (price === undefined && budget !== undefined && 'usd' in budget) {
     throw new UsageError(
       `--budget: the price of ${model.label} is not known; set "prices" in your config, or give the budget in tokens, such as 200ktok`,

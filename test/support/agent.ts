@@ -78,7 +78,7 @@ export async function agentOn(script: Script, settings: Settings = {}): Promise<
     outputTokensMax: 8_192,
     tools: builtinTools,
     context: { cwd, env: { PATH: process.env['PATH'] ?? '' }, outputFolder: join(cwd, '.outputs') },
-    limits: { stepsMax: 50 },
+    limits: { textCallRetriesMax: 2, stepsMax: 50 },
     retry: quickRetry,
     judge: async () => ({ effect: 'allow', why: 'a test' }),
     question: async () => ({ allowed: false, by: 'nobody', always: false, reason: 'nobody to ask' }),

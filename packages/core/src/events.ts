@@ -41,7 +41,7 @@ export type Event =
     }
   // message
   | { readonly type: 'message_start'; readonly role: 'user' | 'assistant' | 'tool' }
-  | { readonly type: 'message_end'; readonly message: Message }
+  | { readonly type: 'message_end'; readonly message: Message; readonly kept?: false } // false: shown, but not in history
   | { readonly type: 'text_start' | 'thinking_start'; readonly part: number }
   | { readonly type: 'text_delta' | 'thinking_delta'; readonly part: number; readonly delta: string }
   | { readonly type: 'text_end' | 'thinking_end'; readonly part: number; readonly text: string }

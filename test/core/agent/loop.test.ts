@@ -172,6 +172,60 @@ test('two writes to one path in one answer never overlap', async () => {
   }
 });
 
+describe('a call written as text', () => {
+  const written = { text: '<invoke name="echo">\n<parameter name="text">x</parameter>\n</invoke>' };
+
+  test('is discarded, never executed, and asked for again with a reminder that leaves no trace', async () => {
+    const { run, session, server } = await agentOn(
+      { answers: [written, { text: 'Properly, then.' }] },
+      { tools: [echo] },
+    );
+    const { events, result } = await run('go');
+    expect(story(events)).toEqual([
+      'session starts',
+      'user says go',
+      'discards an attempt: a call of echo was written as text (invoke)',
+      'model says Properly, then. (stop)',
+      'done',
+      'session ends: done',
+    ]);
+    expect(server.requests[1]?.rawBody).toContain('written as text');
+    expect(JSON.stringify(session.conversation.messages)).not.toMatch(/invoke|written as text/);
+    expect(result.usage.output).toBeGreaterThan(20);
+  });
+
+  test('in thinking counts too, and the counter starts anew with each message', async () => {
+    const thought = { thinking: written.text, text: 'Well.' };
+    const { run } = await agentOn(
+      { answers: [written, thought, { text: 'ok' }, written, written, { text: 'ok' }] },
+      { tools: [echo] },
+    );
+    expect((await run('one')).result.outcome).toEqual({ status: 'done' });
+    expect((await run('two')).result.outcome).toEqual({ status: 'done' });
+  });
+
+  test('that goes on is an ending: error, or incomplete after work', async () => {
+    const { run } = await agentOn({ answers: [written], loop: true }, { tools: [echo] });
+    expect((await run('go')).result.outcome).toEqual({
+      status: 'error',
+      failure: { kind: 'answer.text_call', tool: 'echo', limit: 2 },
+    });
+    const after = await agentOn(
+      { answers: [{ calls: [{ name: 'echo', args: { text: 'x' } }] }, written, written, written] },
+      { tools: [echo] },
+    );
+    expect((await after.run('go')).result.outcome).toMatchObject({ status: 'incomplete' });
+  });
+
+  test('is an answer like any other where the limit is 0', async () => {
+    const { run } = await agentOn(
+      { answers: [written] },
+      { tools: [echo], limits: { stepsMax: 5, textCallRetriesMax: 0 } },
+    );
+    expect((await run('go')).result.outcome).toEqual({ status: 'done' });
+  });
+});
+
 describe('endings', () => {
   test('an empty answer is nudged once, without a trace in history, then it is an ending', async () => {
     const { run, server, session } = await agentOn({ answers: [{ text: '' }], loop: true });
@@ -226,7 +280,7 @@ describe('endings', () => {
   test('the limit of steps is an ending, and what was done is kept', async () => {
     const { run, server } = await agentOn(
       { answers: [{ calls: [{ name: 'echo', args: { text: 'again' } }] }], loop: true },
-      { tools: [echo], limits: { stepsMax: 3 } },
+      { tools: [echo], limits: { textCallRetriesMax: 2, stepsMax: 3 } },
     );
     const { result } = await run('go');
     expect(result.outcome).toMatchObject({ status: 'incomplete', failure: { limit: 'steps' } });
@@ -237,7 +291,7 @@ describe('endings', () => {
   test('the time limit stops a running tool and is an ending', async () => {
     const { run } = await agentOn(
       { answers: [{ calls: [{ name: 'echo', args: { text: 'never', ms: 60_000 } }] }] },
-      { tools: [echo], limits: { stepsMax: 9, timeoutMs: 150 } },
+      { tools: [echo], limits: { textCallRetriesMax: 2, stepsMax: 9, timeoutMs: 150 } },
     );
     const { result } = await run('go');
     expect(result.outcome).toMatchObject({ status: 'incomplete', failure: { limit: 'time' } });
@@ -247,12 +301,12 @@ describe('endings', () => {
     const slow = { calls: [{ name: 'echo', args: { text: 'x', ms: 100 } }] };
     const { run } = await agentOn(
       { answers: [slow, slow, slow, slow, { text: 'ok' }] },
-      { tools: [echo], limits: { stepsMax: 9, idleMs: 400 } },
+      { tools: [echo], limits: { textCallRetriesMax: 2, stepsMax: 9, idleMs: 400 } },
     );
     expect((await run('go')).result.outcome).toEqual({ status: 'done' });
     const stuck = await agentOn(
       { answers: [{ text: 'x', delayMs: 30_000 }] },
-      { limits: { stepsMax: 9, idleMs: 150 } },
+      { limits: { textCallRetriesMax: 2, stepsMax: 9, idleMs: 150 } },
     );
     expect((await stuck.run('go')).result.outcome).toMatchObject({ status: 'error', failure: { limit: 'idle' } });
   });

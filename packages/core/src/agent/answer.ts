@@ -1,4 +1,7 @@
 // One answer of a turn that is worth keeping: asked for, and the conversation shortened where it must be.
+//
+// An answer that is of no use (empty, or a call written as text) is asked for again, with a reminder
+// that goes into that one request and never into history.
 
 import { compacted, COMPACTIONS_IN_A_ROW_MAX, cut, SUMMARY_SYSTEM, transcript } from '../conversation/compaction.ts';
 import { codePoints } from '../conversation/conversation.ts';
@@ -6,12 +9,15 @@ import { DroverError } from '../failure.ts';
 import type { AssistantMessage, Message } from '../model/protocol.ts';
 import { buildRequest, isBlank } from '../model/request.ts';
 import { ask, type Answer } from './ask.ts';
+import { textFormCall } from './text-calls.ts';
 import { addMessage, emit, type Agent, type Turn } from './turn.ts';
 
 const PAUSES_MAX = 8;
 const COMPACT_AT = 0.8; // of the model's context
 const SUMMARY_TOKENS_MAX = 4_096;
 const NUDGE = 'Your last answer was empty. Go on with the work, or say that it is done and what came of it.';
+const WRITTEN_CALL =
+  'Your last answer held a tool call written as text, which does nothing, so it was discarded. Call the tool through the interface for tool calls.';
 
 /** An answer worth keeping, or undefined where the model must be asked once more. */
 export async function takeAnswer(agent: Agent, turn: Turn, signal: AbortSignal): Promise<AssistantMessage | undefined> {
@@ -25,28 +31,54 @@ export async function takeAnswer(agent: Agent, turn: Turn, signal: AbortSignal):
   }
   if (message.stop === 'refusal') {
     // Shown, but not kept: a conversation that holds a refusal is refused again.
-    emit(agent, turn, { type: 'message_end', message });
-    throw new DroverError({
-      kind: 'answer.refused',
-      message: notes.explanation ?? textOf(message) ?? 'no reason was given',
-    });
+    emit(agent, turn, { type: 'message_end', message, kept: false });
+    const explanation = notes.explanation ?? textOf(message) ?? 'no reason was given';
+    throw new DroverError({ kind: 'answer.refused', message: explanation });
   }
-  const says = message.content.some(
-    (part) => part.type === 'tool_call' || (part.type === 'text' && !isBlank(part.text)),
-  );
-  if (!says && message.stop !== 'pause' && message.stop !== 'length') {
-    emit(agent, turn, { type: 'message_end', message });
-    if (turn.nudge !== undefined) throw new DroverError({ kind: 'answer.empty' });
-    turn.nudge = NUDGE;
+  if (isWrittenCall(agent, turn, message)) return undefined;
+  if (isEmpty(message)) {
+    emit(agent, turn, { type: 'message_end', message, kept: false });
+    if (turn.isNudged) throw new DroverError({ kind: 'answer.empty' });
+    turn.isNudged = true;
+    turn.reminder = NUDGE;
     return undefined;
   }
-  if (message.stop === 'pause' && (turn.pauses += 1) > PAUSES_MAX)
+  if (message.stop === 'pause' && (turn.pauses += 1) > PAUSES_MAX) {
     throw new DroverError({ kind: 'answer.paused', limit: PAUSES_MAX });
-  turn.nudge = undefined;
+  }
+  turn.isNudged = false;
+  turn.reminder = undefined;
   turn.compactionsInARow = 0;
   turn.answers += 1;
   addMessage(agent, turn, message);
   return message;
+}
+
+/** True for a call written as text, which is taken back and asked for again. */
+function isWrittenCall(agent: Agent, turn: Turn, message: AssistantMessage): boolean {
+  const limit = agent.limits.textCallRetriesMax;
+  if (limit === 0 || message.content.some(({ type }) => type === 'tool_call')) return false;
+  const text = message.content.map((part) => ('text' in part ? part.text : '')).join('\n\n');
+  const found = textFormCall(
+    text,
+    agent.definitions.map(({ name }) => name),
+  );
+  if (found === undefined) return false;
+  emit(agent, turn, {
+    type: 'attempt_discarded',
+    reason: `a call of ${found.tool} was written as text (${found.dialect})`,
+    usage: message.usage,
+  });
+  turn.textCalls += 1;
+  if (turn.textCalls > limit) throw new DroverError({ kind: 'answer.text_call', tool: found.tool, limit });
+  turn.reminder = WRITTEN_CALL;
+  return true;
+}
+
+// The stop reason isn't asked: a server that says "tool_calls" and sends none has said nothing.
+function isEmpty({ content, stop }: AssistantMessage): boolean {
+  if (stop === 'pause' || stop === 'length') return false;
+  return !content.some((part) => part.type === 'tool_call' || (part.type === 'text' && !isBlank(part.text)));
 }
 
 async function askCompacting(agent: Agent, turn: Turn, signal: AbortSignal): Promise<Answer> {
@@ -64,7 +96,7 @@ async function askCompacting(agent: Agent, turn: Turn, signal: AbortSignal): Pro
 async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<Answer> {
   const { conversation } = agent;
   const reminder: readonly Message[] =
-    turn.nudge === undefined ? [] : [{ role: 'user', content: [{ type: 'text', text: turn.nudge }] }];
+    turn.reminder === undefined ? [] : [{ role: 'user', content: [{ type: 'text', text: turn.reminder }] }];
   const messages = [...conversation.messages, ...reminder];
   const estimated = conversation.estimate(agent.definitionChars);
   const { provider, model, definitions: tools, cacheKey } = agent;

@@ -5,12 +5,14 @@ import { DroverError, type Failure } from '../failure.ts';
 
 export type Limits = {
   readonly stepsMax: number;
+  readonly textCallRetriesMax: number; // 0 turns the detection off
   readonly outputTokensMax?: number; // in one turn
   readonly timeoutMs?: number;
   readonly idleMs?: number; // without progress: a token, a line of a tool's output, a result
 };
 
 export const STEPS_MAX_DEFAULT = 200;
+export const TEXT_CALL_RETRIES_DEFAULT = 2;
 
 export type Watch = {
   readonly signal: AbortSignal;

@@ -33,7 +33,9 @@ export class Turn {
   steps = 0;
   outputTokens = 0;
   answers = 0; // answers kept: work that was done
-  nudge: string | undefined;
+  reminder: string | undefined; // for the next request only
+  isNudged = false;
+  textCalls = 0;
   pauses = 0;
   unknownInARow = 0;
   compactionsInARow = 0;

@@ -1,0 +1,78 @@
+// A temporary workspace with real files, and tools called in it as the loop calls them.
+
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { newId } from '@drover/core/ids';
+import type { Json } from '@drover/core/json';
+import { childEnvironment } from '@drover/core/tools/environment';
+import { runTool, type Tool, type ToolContext, type ToolOutput } from '@drover/core/tools/tool';
+import { onTestFinished } from 'vitest';
+
+export const never = new AbortController().signal;
+
+export type Workspace = {
+  readonly cwd: string;
+  readonly outputFolder: string;
+  readonly context: (signal?: AbortSignal) => ToolContext;
+  /** Parses the arguments and runs the tool; throws where they don't parse. */
+  readonly call: (tool: Tool, args: Json, signal?: AbortSignal) => Promise<ToolOutput>;
+};
+
+export async function temporaryFolder(): Promise<string> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'drover-test-')));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export async function workspace(files: Readonly<Record<string, string | Buffer>> = {}): Promise<Workspace> {
+  const folder = await temporaryFolder();
+  const cwd = join(folder, 'workspace');
+  const outputFolder = join(folder, 'output');
+  await mkdir(cwd);
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(cwd, path)), { recursive: true });
+    await writeFile(join(cwd, path), content);
+  }
+  const context = (signal: AbortSignal = never): ToolContext => ({
+    cwd,
+    callId: newId('call'),
+    env: childEnvironment(process.env),
+    outputFolder,
+    signal,
+  });
+  return {
+    cwd,
+    outputFolder,
+    context,
+    async call(tool, args, signal) {
+      const parsed = tool.parse(args);
+      if (!parsed.ok) throw new Error(parsed.problem);
+      return runTool(tool, parsed.input, context(signal), () => undefined);
+    },
+  };
+}
+
+/** A new workspace in which one call is made. */
+export async function callIn(
+  files: Readonly<Record<string, string | Buffer>>,
+  tool: Tool,
+  args: Json,
+): Promise<ToolOutput> {
+  return (await workspace(files)).call(tool, args);
+}
+
+/** The largest growth of this process's memory while the work is done, in bytes. */
+export async function memoryGrowthDuring(work: () => Promise<unknown>): Promise<number> {
+  const before = process.memoryUsage.rss();
+  let peak = before;
+  const watch = setInterval(() => {
+    peak = Math.max(peak, process.memoryUsage.rss());
+  }, 10);
+  try {
+    await work();
+  } finally {
+    clearInterval(watch);
+  }
+  return Math.max(peak, process.memoryUsage.rss()) - before;
+}
