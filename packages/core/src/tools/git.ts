@@ -71,6 +71,9 @@ const OFF = [
   'gpg.ssh.program=false',
   'gpg.x509.program=false',
   'status.relativePaths=true',
+  'status.submoduleSummary=false',
+  'color.ui=never',
+  'color.status=never',
 ].flatMap((setting) => ['-c', setting]);
 
 const ENVIRONMENT = {
@@ -99,6 +102,8 @@ async function filtersOff(context: ToolContext): Promise<readonly string[]> {
   const drivers = new Set(answer.split('\n').map((line) => line.replace(/\.[^.]*$/, '')));
   drivers.delete('');
   if (drivers.size > FILTERS_MAX) throw new ToolError('the repository configures too many filters');
+  // On the command line everything after the first "=" is the value, so such a one could not be switched off.
+  if (answer.includes('=')) throw new ToolError('the repository configures a filter with = in its name');
   return [...drivers].flatMap((driver) =>
     ['clean=', 'smudge=', 'process=', 'required=false'].flatMap((setting) => ['-c', `${driver}.${setting}`]),
   );

@@ -5,8 +5,8 @@ import { readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 import { ToolError } from '../failure.ts';
-import { nearNames } from './files/content.ts';
-import { codeOf, readablePlace, tidyPath, unusable } from './files/paths.ts';
+import { withNearNames } from './files/content.ts';
+import { codeOf, readablePlace, tidyPath } from './files/paths.ts';
 import { defineTool } from './tool.ts';
 
 const ENTRIES_MAX = 500;
@@ -19,11 +19,11 @@ export const list = defineTool({
   repeatable: true,
   subject: ({ path = '.' }) => tidyPath(path),
   async run({ path = '.' }, context) {
-    const { real, shown } = await readablePlace(path, context);
+    const place = await readablePlace(path, context);
+    const { real, shown } = place;
     const entries = await readdir(real, { withFileTypes: true }).catch(async (error: unknown) => {
-      if (codeOf(error) === 'ENOENT') throw new ToolError(`${shown} does not exist${await nearNames(real, shown)}`);
       if (codeOf(error) === 'ENOTDIR') throw new ToolError(`${shown} is a file: use read`);
-      throw unusable(error, shown);
+      throw await withNearNames(error, place);
     });
     if (entries.length === 0) return '(empty folder)';
     const sorted = entries.toSorted((a, b) => (a.name < b.name ? -1 : 1));

@@ -13,6 +13,7 @@ import { defineTool, type ToolOutput } from './tool.ts';
 
 const LINES = 1_000;
 const LINES_MAX = 5_000;
+const LINE_NUMBER_MAX = 1_000_000_000;
 const LINE_CHARS_MAX = 2_000;
 const LINE_BYTES_MAX = 4 * LINE_CHARS_MAX;
 // A little below the bound of all output: the last line says where to go on.
@@ -26,7 +27,7 @@ export const read = defineTool({
   description: 'Read a text file, lines numbered from 1, or look at an image.',
   input: z.strictObject({
     path: z.string(),
-    from: z.optional(z.int().check(z.gte(1), z.describe('First line.'))),
+    from: z.optional(z.int().check(z.gte(1), z.lte(LINE_NUMBER_MAX), z.describe('First line.'))),
     lines: z.optional(z.int().check(z.gte(1), z.lte(LINES_MAX), z.describe(`Default ${LINES}.`))),
   }),
   access: 'read',

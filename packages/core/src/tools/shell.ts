@@ -77,8 +77,7 @@ async function* runCommand(command: string, timeoutMs: number, context: ToolCont
 }
 
 function shellFile(path: string): string {
-  const found = path.split(delimiter).map((folder) => join(folder, 'bash'));
-  return found.find((file) => existsSync(file)) ?? '/bin/sh';
+  return path.split(delimiter).some((folder) => existsSync(join(folder, 'bash'))) ? 'bash' : '/bin/sh';
 }
 
 function told(text: string, notes: readonly string[]): string {

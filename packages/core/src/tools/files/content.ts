@@ -17,8 +17,7 @@ const BOM = '\uFEFF';
 export async function openFile({ real, shown }: Place): Promise<{ readonly file: FileHandle; readonly stats: Stats }> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   const file = await open(real, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(async (error: unknown) => {
-    if (codeOf(error) === 'ENOENT') throw new ToolError(`${shown} does not exist${await nearNames(real, shown)}`);
-    throw unusable(error, shown);
+    throw await withNearNames(error, { real, shown });
   });
   const stats = await file.stat();
   if (stats.isFile()) return { file, stats };
@@ -78,18 +77,24 @@ async function existing(real: string): Promise<Stats | undefined> {
   }
 }
 
-/** ": did you mean …?" where the folder has something like it, else nothing. */
-export async function nearNames(real: string, shown: string): Promise<string> {
+/** The error as text for the model; where there is nothing of that name, with names that are like it. */
+export async function withNearNames(error: unknown, { real, shown }: Place): Promise<unknown> {
+  if (codeOf(error) !== 'ENOENT') return unusable(error, shown);
+  const near = await nearNames(real, shown);
+  const question = near.length === 0 ? '' : `: did you mean ${near.join(' or ')}?`;
+  return new ToolError(`${shown} does not exist${question}`, { cause: error });
+}
+
+async function nearNames(real: string, shown: string): Promise<readonly string[]> {
   const wanted = basename(real);
   const entries = await readdir(dirname(real)).catch(() => []);
-  const near = entries
+  return entries
     .slice(0, NEAR_ENTRIES_MAX)
     .map((name) => ({ name, distance: editDistance(name.toLowerCase(), wanted.toLowerCase()) }))
     .filter(({ distance }) => distance <= Math.max(1, Math.floor(wanted.length / 3)))
     .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
     .slice(0, NEAR_NAMES_MAX)
     .map(({ name }) => join(dirname(shown), name));
-  return near.length === 0 ? '' : `: did you mean ${near.join(' or ')}?`;
 }
 
 function editDistance(a: string, b: string): number {

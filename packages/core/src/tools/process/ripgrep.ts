@@ -4,11 +4,13 @@
 // pattern is given as a file type, which knows names only, and the folders of a pattern are compared
 // here.
 
+import { stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, matchesGlob } from 'node:path';
 import { ToolError } from '../../failure.ts';
 import { textOf } from '../output/bytes.ts';
 import { runChild } from '../child.ts';
 import { Capture } from '../output/capture.ts';
+import { withNearNames } from '../files/content.ts';
 import type { Place } from '../files/paths.ts';
 import { outputFile, type ToolContext } from '../tool.ts';
 
@@ -38,12 +40,15 @@ export async function askRipgrep(
     if (!enough.signal.aborted && !onLine(line.replace(/^\.\//, ''))) enough.abort();
   });
   const problem = new Capture(outputFile(context));
-  const { shown } = question.place;
+  const { real, shown } = question.place;
+  await stat(real).catch(async (error: unknown) => {
+    throw await withNearNames(error, question.place);
+  });
   const end = await runChild(
     {
       file: rgPath,
       // Led by a dot, for a name may begin like an option.
-      args: [...COMMON, ...question.args, '--', isAbsolute(shown) ? shown : `./${shown}`],
+      args: [...COMMON, ...question.args, '--', isAbsolute(shown) ? shown : `./${shown === '.' ? '' : shown}`],
       cwd: context.cwd,
       env: context.env,
       callId: context.callId,

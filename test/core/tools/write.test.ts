@@ -1,0 +1,86 @@
+// write: files made and replaced in one step.
+
+import { chmod, mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { write } from '@drover/core/tools/write';
+import { expect, test } from 'vitest';
+import { workspace } from '../../support/workspace.ts';
+
+test('a new file is made with its folders', async () => {
+  const { cwd, call } = await workspace();
+  expect(await call(write, { path: 'a/b/c.txt', content: 'one\ntwo\n' })).toEqual({
+    output: 'created a/b/c.txt (2 lines)',
+    details: { path: 'a/b/c.txt', created: true, added: 2, removed: 0 },
+  });
+  expect(await readFile(join(cwd, 'a/b/c.txt'), 'utf8')).toBe('one\ntwo\n');
+});
+
+test('a file is replaced, and the change told', async () => {
+  const { cwd, call } = await workspace({ 'a.txt': 'one\ntwo\nthree\n' });
+  expect(await call(write, { path: 'a.txt', content: 'one\n2\nthree\nfour\n' })).toEqual({
+    output: 'updated a.txt (+2 -1)',
+    details: {
+      path: 'a.txt',
+      created: false,
+      added: 2,
+      removed: 1,
+      diff: '--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n three\n+four',
+    },
+  });
+  expect(await readFile(join(cwd, 'a.txt'), 'utf8')).toBe('one\n2\nthree\nfour\n');
+  expect(await readdir(cwd)).toEqual(['a.txt']);
+});
+
+test('the mode of a replaced file stays', async () => {
+  const { cwd, call } = await workspace({ 'run.sh': 'true\n' });
+  await chmod(join(cwd, 'run.sh'), 0o775);
+  await call(write, { path: 'run.sh', content: 'false\n' });
+  expect((await stat(join(cwd, 'run.sh'))).mode & 0o7777).toBe(0o775);
+});
+
+test('the same content changes nothing', async () => {
+  const { cwd, call } = await workspace({ 'a.txt': 'one\n' });
+  const before = await stat(join(cwd, 'a.txt'));
+  expect((await call(write, { path: 'a.txt', content: 'one\n' })).output).toBe('a.txt already has this content');
+  expect((await stat(join(cwd, 'a.txt'))).ino).toBe(before.ino);
+});
+
+test('binary data is replaced without a diff', async () => {
+  const { cwd, call } = await workspace({ 'a.bin': Buffer.from([0, 1, 2]) });
+  expect(await call(write, { path: 'a.bin', content: '' })).toEqual({
+    output: 'replaced a.bin (0 lines)',
+    details: { path: 'a.bin', created: false },
+  });
+  expect(await readFile(join(cwd, 'a.bin'), 'utf8')).toBe('');
+});
+
+test('two texts that have nothing in common are not compared for long', async () => {
+  const text = (word: string) => Array.from({ length: 50_000 }, (_, index) => `${word} ${index}\n`).join('');
+  const { call } = await workspace({ 'a.txt': text('old') });
+  expect(await call(write, { path: 'a.txt', content: text('new') })).toEqual({
+    output: 'updated a.txt (+50000 -50000)',
+    details: { path: 'a.txt', created: false, added: 50_000, removed: 50_000 },
+  });
+});
+
+test('a folder is not replaced, and nothing is left beside it', async () => {
+  const { cwd, call } = await workspace();
+  await mkdir(join(cwd, 'a'));
+  expect(await call(write, { path: 'a', content: 'x' })).toEqual({ output: 'a is a folder', isError: true });
+  expect(await readdir(cwd)).toEqual(['a']);
+});
+
+test('a dangling link inside the workspace leads to a new file', async () => {
+  const { cwd, call } = await workspace();
+  await symlink('target.txt', join(cwd, 'link'));
+  expect((await call(write, { path: 'link', content: 'x' })).output).toBe('created target.txt (1 lines)');
+  expect(await readFile(join(cwd, 'link'), 'utf8')).toBe('x');
+});
+
+test('of many writes at once each is whole, and the last one stays', async () => {
+  const { cwd, call } = await workspace();
+  const contents = Array.from({ length: 20 }, (_, index) => `${index}`.repeat(100_000));
+  await Promise.all(contents.map((content) => call(write, { path: 'a.txt', content })));
+  expect(await readFile(join(cwd, 'a.txt'), 'utf8')).toBe(contents.at(-1));
+  expect(await readdir(cwd)).toEqual(['a.txt']);
+});
