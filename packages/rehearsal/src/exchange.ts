@@ -23,6 +23,8 @@ import { openaiChat } from './wire/openai-chat.ts';
 import { openaiResponses } from './wire/openai-responses.ts';
 import type { Api, Refusal, RequestView, Wire } from './wire/wire.ts';
 
+const CHARS_PER_TOKEN = 4;
+
 const WIRES: Record<Api, Wire> = { anthropic, openai: openaiResponses, 'openai-chat': openaiChat };
 
 /** A request as it is recorded; what becomes of it is written down as it happens. */
@@ -148,7 +150,8 @@ async function answerWith(
     view,
     rawBody: bytes,
     prompt: prompt.counts,
-    chunkChars: script.chunkChars,
+    // At a rate of tokens, every piece is one.
+    chunkChars: answer.tokensPerSecond === undefined ? script.chunkChars : CHARS_PER_TOKEN,
   });
   const sent = await sendReply(reply, { ...sending, body, faults: all, tokensPerSecond: answer.tokensPerSecond });
   if (view.api === 'openai') memory.learn(sent, body['store'] !== false);

@@ -168,8 +168,18 @@ export const scriptSchema: z.ZodType<Script> = script;
 
 /** Every field there is, to guess which one was meant. */
 export const FIELD_NAMES: readonly string[] = [
-  ...[script, agent, answer, when, call, usage, raw, cache, limits],
-  ...[statusFault.extend(rule), redirectFault, streamFault],
+  script,
+  agent,
+  answer,
+  when,
+  call,
+  usage,
+  raw,
+  cache,
+  limits,
+  statusFault.extend(rule),
+  redirectFault,
+  streamFault,
 ].flatMap(({ shape }) => Object.keys(shape));
 
 export const FAULT_NAMES: readonly string[] = NAMES;

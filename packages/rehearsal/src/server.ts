@@ -85,13 +85,21 @@ export async function startRehearsal(script: Script, options: RehearsalOptions =
       gone.abort();
       wake();
     });
-    void readBody(request).then(async (bytes) => {
-      exchange = arrived(requests.length + 1, request, bytes.toString());
-      requests.push(exchange);
-      forget(requests[requests.length - 1 - REMEMBERED_MAX]);
-      wake();
-      await respond(exchange, { bytes, secrets: secretsOf(request) }, response, gone.signal);
-    });
+    void readBody(request)
+      .then(async (bytes) => {
+        exchange = arrived(requests.length + 1, request, bytes.toString());
+        requests.push(exchange);
+        forget(requests[requests.length - 1 - REMEMBERED_MAX]);
+        wake();
+        await respond(exchange, { bytes, secrets: secretsOf(request) }, response, gone.signal);
+      })
+      .catch((error: unknown) => {
+        // Scripts may hold functions, and those may throw: whoever asked shall see it, and the server lives on.
+        const message = `the script failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
+        if (exchange !== undefined) Object.assign(exchange, { status: 500, refusal: message });
+        if (response.headersSent) response.destroy();
+        else response.writeHead(500, { 'content-type': 'text/plain', 'x-should-retry': 'false' }).end(message);
+      });
   });
   // A client under test decides itself how long it waits.
   server.requestTimeout = 0;

@@ -12,9 +12,9 @@
 // moment do not find each other's.
 
 import { createHash } from 'node:crypto';
-import { isList, isObject, objectsIn, textOf, type Json, type JsonObject } from '../json.ts';
+import { isObject, objectsIn, textOf, type Json, type JsonObject } from '../json.ts';
 import type { CacheSettings } from '../script.ts';
-import { tokensIn } from './tokens.ts';
+import { tokensIn, wordsIn } from './tokens.ts';
 import type { Api, TokenCounts } from '../wire/wire.ts';
 
 const TOKENS_MIN = 1_024;
@@ -124,7 +124,7 @@ function blocksOf(body: JsonObject): readonly CacheBlock[] {
 function bySteps(api: Api, body: JsonObject, store: Store): Prompt {
   const prompt = promptOf(api, body);
   const tokens = tokensIn(prompt);
-  const text = flattened(prompt);
+  const text = wordsIn(prompt).join('');
   const keys: string[] = [];
   let key = `${textOf(body['model'])} ${JSON.stringify(body['prompt_cache_key'] ?? null)}`;
   let cacheRead = 0;
@@ -154,18 +154,6 @@ function promptOf(api: Api, body: JsonObject): Json {
     case 'openai-chat':
       return [body['tools'] ?? none, body['messages'] ?? none];
   }
-}
-
-/** Everything that counts as a token, in a row. */
-function flattened(value: Json): string {
-  if (typeof value === 'string') return value;
-  if (value === null) return '';
-  if (isList(value)) return value.map(flattened).join('');
-  if (isObject(value))
-    return Object.entries(value)
-      .map(([key, item]) => key + flattened(item))
-      .join('');
-  return String(value);
 }
 
 function hash(before: string, text: string): string {

@@ -6,25 +6,69 @@ const CODE_POINTS_PER_TOKEN = 4;
 /** What an image costs, whatever its size: about one of a megapixel. */
 const IMAGE_CODE_POINTS = 6_400;
 
+/** The envelope round what is said: neither these names nor what stands under the second set are part of a prompt. */
+const ENVELOPE = new Set([
+  'role',
+  'type',
+  'content',
+  'text',
+  'thinking',
+  'output',
+  'input',
+  'arguments',
+  'function',
+  'tool_calls',
+  'name',
+  'description',
+  'parameters',
+  'input_schema',
+  'summary',
+]);
+const MARKINGS = new Set([
+  'role',
+  'type',
+  'id',
+  'call_id',
+  'tool_use_id',
+  'tool_call_id',
+  'status',
+  'signature',
+  'encrypted_content',
+  'cache_control',
+  'caller',
+  'is_error',
+  'strict',
+]);
+const IMAGES = new Set<Json | undefined>(['image', 'image_url', 'input_image']);
+
 export function tokensIn(value: Json | undefined): number {
-  return Math.ceil(codePointsIn(value) / CODE_POINTS_PER_TOKEN);
+  return Math.ceil(wordsIn(value).reduce((sum, text) => sum + codePoints(text), 0) / CODE_POINTS_PER_TOKEN);
 }
 
-/** The texts in a value, with the keys of its objects, for these are part of a prompt too. */
-function codePointsIn(value: Json | undefined): number {
-  if (typeof value === 'string') return codePoints(value);
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value).length;
-  if (value === undefined || value === null) return 0;
-  if (Array.isArray(value)) return value.reduce((sum: number, item: Json) => sum + codePointsIn(item), 0);
-  const entries = Object.entries(value);
-  if (isImage(entries)) return IMAGE_CODE_POINTS;
-  return entries.reduce((sum, [key, item]) => sum + key.length + codePointsIn(item), 0);
+/** Everything in a value that a model would read, in order. */
+export function wordsIn(value: Json | undefined): readonly string[] {
+  const words: string[] = [];
+  collect(value, words);
+  return words;
 }
 
-function isImage(entries: readonly [string, Json][]): boolean {
-  return entries.some(
-    ([key, item]) => key === 'type' && (item === 'image' || item === 'image_url' || item === 'input_image'),
-  );
+function collect(value: Json | undefined, words: string[]): void {
+  if (value === undefined || value === null) return;
+  if (typeof value !== 'object') words.push(String(value));
+  else if (Array.isArray(value)) for (const item of value) collect(item, words);
+  else collectFields(value as { readonly [key: string]: Json }, words);
+}
+
+function collectFields(value: { readonly [key: string]: Json }, words: string[]): void {
+  if (IMAGES.has(value['type'])) {
+    words.push(JSON.stringify(value).slice(0, IMAGE_CODE_POINTS).padEnd(IMAGE_CODE_POINTS));
+    return;
+  }
+  for (const [key, item] of Object.entries(value)) {
+    if (MARKINGS.has(key)) continue;
+    if (!ENVELOPE.has(key)) words.push(key);
+    collect(item, words);
+  }
 }
 
 function codePoints(text: string): number {
