@@ -7,6 +7,7 @@
 import type { Document, Node, Pair } from 'yaml';
 import { UsageError } from '@drover/core/failure';
 import type { Api, Price } from '@drover/core/model/catalog';
+import { parseRule, type Rule } from '@drover/core/permission/rules';
 import { parseDuration } from './quantities.ts';
 import { suggestion } from './suggestion.ts';
 
@@ -33,9 +34,9 @@ export type Config = {
   readonly workers?: number;
   readonly gates?: readonly string[];
   readonly ignore?: readonly string[];
-  readonly allow?: readonly string[];
-  readonly ask?: readonly string[];
-  readonly deny?: readonly string[];
+  readonly allow?: readonly Rule[];
+  readonly ask?: readonly Rule[];
+  readonly deny?: readonly Rule[];
   readonly timeouts?: Timeouts;
 };
 
@@ -67,17 +68,17 @@ function readRoot(reader: Reader): Config {
     contextTokens: (node) => reader.wholeNumber(node, 1_000, 100_000_000),
     turns: (node) => reader.wholeNumber(node, 1, 10_000),
     workers: (node) => reader.wholeNumber(node, 0, 64),
-    gates: (node) => reader.texts(node),
-    ignore: (node) => reader.texts(node),
-    allow: (node) => reader.texts(node),
-    ask: (node) => reader.texts(node),
-    deny: (node) => reader.texts(node),
+    gates: (node) => reader.list(node, (entry) => reader.text(entry)),
+    ignore: (node) => reader.list(node, (entry) => reader.text(entry)),
+    allow: (node) => reader.list(node, (entry) => reader.parsed(entry, (text) => parseRule(text, 'allow'))),
+    ask: (node) => reader.list(node, (entry) => reader.parsed(entry, (text) => parseRule(text, 'ask'))),
+    deny: (node) => reader.list(node, (entry) => reader.parsed(entry, (text) => parseRule(text, 'deny'))),
     timeouts: (node) =>
       reader.record<Timeouts>(node, 'timeouts', {
-        headers: (entry) => reader.duration(entry),
-        firstByte: (entry) => reader.duration(entry),
-        silence: (entry) => reader.duration(entry),
-        progress: (entry) => reader.duration(entry),
+        headers: (entry) => reader.parsed(entry, parseDuration),
+        firstByte: (entry) => reader.parsed(entry, parseDuration),
+        silence: (entry) => reader.parsed(entry, parseDuration),
+        progress: (entry) => reader.parsed(entry, parseDuration),
       }),
   });
 }
@@ -156,10 +157,9 @@ class Reader {
     return this.mistake(node, `this must be text, not ${this.#kind(node)}`);
   }
 
-  texts(node: Node): readonly string[] | undefined {
+  list<Value>(node: Node, read: (node: Node) => Value | undefined): readonly Value[] | undefined {
     if (!this.#yaml.isSeq(node)) return this.mistake(node, `this must be a list, not ${this.#kind(node)}`);
-    const items = (node.items as Node[]).map((item) => this.text(item));
-    return items.filter((item) => item !== undefined);
+    return (node.items as Node[]).map(read).filter((item) => item !== undefined);
   }
 
   number(node: Node, min: number, max: number): number | undefined {
@@ -181,10 +181,11 @@ class Reader {
     return this.mistake(node, `'${text}' is none of ${choices.join(', ')}${suggestion(text, choices)}`);
   }
 
-  duration(node: Node): number | undefined {
+  /** Text that is read further by what reads it on the command line, too. */
+  parsed<Value>(node: Node, parse: (text: string) => Value): Value | undefined {
     const text = this.text(node);
     try {
-      return text === undefined ? undefined : parseDuration(text);
+      return text === undefined ? undefined : parse(text);
     } catch (error) {
       if (error instanceof UsageError) return this.mistake(node, error.message);
       throw error;

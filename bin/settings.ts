@@ -16,6 +16,7 @@ import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
 import { isJsonObject, type Json } from '@drover/core/json';
 import { knownProviders, type Price } from '@drover/core/model/catalog';
+import type { Rule } from '@drover/core/permission/rules';
 import { type Config, isAddress, parseConfig, type ProviderConfig, type Timeouts } from './config-file.ts';
 import type { Io } from './io.ts';
 
@@ -27,14 +28,13 @@ export type Settings = {
   readonly providers: ReadonlyMap<string, ProviderConfig>;
   readonly prices: ReadonlyMap<string, Price>;
   readonly charsPerToken: number | undefined;
+  readonly textCallRetries: number | undefined;
   readonly contextTokens: number | undefined;
   readonly turns: number | undefined;
   readonly workers: number | undefined;
   readonly gates: readonly string[];
   readonly ignore: readonly string[];
-  readonly allow: readonly string[];
-  readonly ask: readonly string[];
-  readonly deny: readonly string[];
+  readonly rules: readonly Rule[];
   readonly timeouts: Timeouts;
   /** For the user to read: what of the project's config was left out. */
   readonly warnings: readonly string[];
@@ -62,14 +62,20 @@ export async function loadSettings(io: Io, cwd: string): Promise<Settings> {
     providers: new Map([...(trusted.providers ?? []), ...(own.providers ?? [])]),
     prices: new Map([...(trusted.prices ?? []), ...(own.prices ?? [])]),
     charsPerToken: charsPerTokenIn(env) ?? own.charsPerToken ?? trusted.charsPerToken,
+    textCallRetries: countIn(env, 'DROVER_TEXT_TOOL_CALL_RETRY_LIMIT', 0, 10),
     contextTokens: own.contextTokens ?? trusted.contextTokens,
     turns: lower(own.turns, theirs.turns),
     workers: own.workers ?? theirs.workers,
     gates: [...(own.gates ?? []), ...(trusted.gates ?? [])],
     ignore: [...(own.ignore ?? []), ...(theirs.ignore ?? [])],
-    allow: [...(own.allow ?? []), ...(trusted.allow ?? [])],
-    ask: [...(own.ask ?? []), ...(theirs.ask ?? [])],
-    deny: [...(own.deny ?? []), ...(theirs.deny ?? [])],
+    rules: [
+      ...(own.allow ?? []),
+      ...(trusted.allow ?? []),
+      ...(own.ask ?? []),
+      ...(theirs.ask ?? []),
+      ...(own.deny ?? []),
+      ...(theirs.deny ?? []),
+    ],
     timeouts: { ...trusted.timeouts, ...own.timeouts },
     warnings: project === undefined || approved ? [] : leftOut(project, cwd, userPath),
   };
@@ -184,6 +190,14 @@ function charsPerTokenIn(env: Io['env']): number | undefined {
   const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 1 && value <= 32) return value;
   throw new UsageError(`DROVER_CHARS_PER_TOKEN is '${text}'; it must be a number from 1 to 32`);
+}
+
+function countIn(env: Io['env'], name: string, min: number, max: number): number | undefined {
+  const text = textOf(env, name);
+  if (text === undefined) return undefined;
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  throw new UsageError(`${name} is '${text}'; it must be a whole number from ${min} to ${max}`);
 }
 
 /** Bytes as text, or undefined where they are not UTF-8. */

@@ -1,9 +1,106 @@
-// drover demo: an agent mends a small project while you watch.
+// drover demo: an agent mends a small project while you watch. No key, no network.
+//
+// The model's words are scripted; the loop, the tools, the tests and the result are real, and the demo
+// fails if the tests do. It reads no config and no key, and leaves nothing behind unless asked.
 
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
 import { command, flag } from '../command.ts';
+import { openDiagnostics } from '../diagnostics.ts';
+import { exitCode } from '../exit-code.ts';
+import { type Io, print } from '../io.ts';
+import { loadSettings } from '../settings.ts';
+import { type Style, styleFor } from '../views/style.ts';
+
+const GATE = 'node --test';
 
 export const demo = command({
   options: { keep: flag('Options:', 'Leave the sample project where it is, to look at') },
-  examples: [['drover demo', 'No key, no network']],
-  run: async () => 0,
+  examples: [
+    ['drover demo', 'Watch it'],
+    ['drover demo --keep', 'Watch it, and look at the result afterwards'],
+  ],
+  async run({ keep }, io) {
+    const folder = await mkdtemp(join(tmpdir(), 'drover-demo-'));
+    try {
+      return await show(join(folder, 'slugs'), sheltered(io, folder));
+    } finally {
+      if (keep) await print(io.stdout, `\nThe project is in ${join(folder, 'slugs')}\n`);
+      else await rm(folder, { recursive: true, force: true });
+    }
+  },
 });
+
+/** The same outside, without the user's own config, keys and state, and with our Node first on the PATH. */
+function sheltered(io: Io, folder: string): Io {
+  const { TERM, LANG, LC_ALL, NO_COLOR, FORCE_COLOR, TMPDIR } = io.env;
+  const path = [dirname(io.node), ...(io.env['PATH'] === undefined ? [] : [io.env['PATH']])].join(delimiter);
+  return { ...io, env: { TERM, LANG, LC_ALL, NO_COLOR, FORCE_COLOR, TMPDIR, HOME: folder, PATH: path } };
+}
+
+async function show(project: string, io: Io): Promise<number> {
+  const [{ execute }, { changesIn, makeSample }, { demoScript, PROMPT }, { linesView }] = await Promise.all([
+    import('../execution/execution.ts'),
+    import('../demo/sample.ts'),
+    import('../demo/script.ts'),
+    import('../views/lines.ts'),
+  ]);
+  const path = io.env['PATH'] ?? '';
+  const style = styleFor(io.stdout, io.env);
+  await mkdir(project, { recursive: true });
+  await makeSample(project, path);
+  await print(
+    io.stdout,
+    `A small library with a failing test, and an agent that is told:\n  ${style('bold', PROMPT)}\n\n`,
+  );
+
+  const code = await execute(
+    {
+      prompt: PROMPT,
+      cwd: project,
+      model: {
+        kind: 'rehearsed',
+        label: 'rehearsal/demo',
+        provider: 'rehearsal',
+        name: 'demo',
+        api: 'anthropic',
+        script: demoScript(io.stdout.isTTY === true),
+      },
+      view: linesView(io.stdout, io.env),
+      rules: [],
+      yes: false,
+      gates: [GATE],
+      turns: undefined,
+      timeoutMs: undefined,
+      budget: undefined,
+    },
+    { settings: await loadSettings(io, project), diagnostics: await openDiagnostics(io, undefined), io },
+  );
+  if (code === exitCode.done) await print(io.stdout, epilogue(await changesIn(project, path), style, io));
+  return code;
+}
+
+function epilogue(diff: string, style: Style, io: Io): string {
+  const lines = diff
+    .trimEnd()
+    .split('\n')
+    .filter((line) => !/^(diff|index|---|\+\+\+|@@) /.test(line));
+  const drover = io.env['npm_lifecycle_event'] === undefined ? 'drover' : 'npx -y pnpm@12.18.0 drover';
+  return [
+    '',
+    style('bold', `What changed in src/slug.js, and ${GATE} passes:`),
+    ...lines.map((line) => `  ${coloured(line, style)}`),
+    '',
+    style('bold', 'Only the model was scripted. With a real one, in a project of yours:'),
+    '  export ANTHROPIC_API_KEY=…',
+    `  ${drover} exec "fix the failing test" --model anthropic/claude-sonnet-4-5`,
+    '',
+  ].join('\n');
+}
+
+function coloured(line: string, style: Style): string {
+  if (line.startsWith('+')) return style('green', line);
+  if (line.startsWith('-')) return style('red', line);
+  return style('dim', line);
+}

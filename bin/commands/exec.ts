@@ -3,6 +3,7 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
+import { parseRule } from '@drover/core/permission/rules';
 import { choice, command, flag, list, nonEmpty, value } from '../command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import { chooseModel } from '../execution/model-choice.ts';
@@ -24,9 +25,13 @@ export const exec = command({
     view: choice('Output:', 'What to show', ['lines', 'json', 'silent']),
     json: flag('Output:', 'The same as --view json: one event a line'),
     log: value('Output:', 'FILE', 'Write diagnostics to a file', nonEmpty),
-    allow: list('Permission:', 'RULE', "Allow what matches, such as 'shell(pnpm test*)'", nonEmpty),
-    ask: list('Permission:', 'RULE', 'Ask before what matches', nonEmpty),
-    deny: list('Permission:', 'RULE', 'Never allow what matches, whatever else says', nonEmpty),
+    allow: list('Permission:', 'RULE', "Allow what matches, such as 'shell(pnpm test*)'", (text) =>
+      parseRule(text, 'allow'),
+    ),
+    ask: list('Permission:', 'RULE', 'Ask before what matches', (text) => parseRule(text, 'ask')),
+    deny: list('Permission:', 'RULE', 'Never allow what matches, whatever else says', (text) =>
+      parseRule(text, 'deny'),
+    ),
     yes: flag('Permission:', 'Answer every question with yes; what is denied stays denied'),
     turns: value('Limits:', 'N', 'At most so many steps', (text) => parseCount(text, 1, TURNS_MAX)),
     timeout: value('Limits:', 'TIME', 'Stop after so long: 90s, 30m, 1h30m', parseDuration),
@@ -51,16 +56,11 @@ export const exec = command({
     const diagnostics = await openDiagnostics(io, args.log);
 
     const { allow, ask, deny, yes, turns, timeout, budget, gate } = args;
-    const rules = {
-      allow: [...settings.allow, ...allow],
-      ask: [...settings.ask, ...ask],
-      deny: [...settings.deny, ...deny],
-      yes,
-    };
+    const rules = [...settings.rules, ...allow, ...ask, ...deny];
     const gates = [...settings.gates, ...gate];
     const { execute } = await import('../execution/execution.ts');
     try {
-      const work = { prompt, cwd, model, view, rules, gates, turns, timeoutMs: timeout, budget };
+      const work = { prompt, cwd, model, view, rules, yes, gates, turns, timeoutMs: timeout, budget };
       return await execute(work, { settings, diagnostics, io });
     } finally {
       await diagnostics.close();

@@ -9,6 +9,7 @@ import { newId } from '@drover/core/ids';
 import { factsOf, type Price } from '@drover/core/model/catalog';
 import type { Provider } from '@drover/core/model/protocol';
 import { defaultRetry } from '@drover/core/model/retry';
+import type { Rule } from '@drover/core/permission/rules';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
 import { Redactor } from '@drover/core/redaction/redactor';
 import { secretValues } from '@drover/core/redaction/secret-values';
@@ -25,14 +26,16 @@ import type { View } from '../views/view.ts';
 import { gatesPass } from './gate.ts';
 import type { ModelChoice } from './model-choice.ts';
 import { openProvider } from './open-provider.ts';
-import { permissionFor, type Rules } from './permission.ts';
+import { permissionFor } from './permission.ts';
+import { Person } from './person.ts';
 
 export type Work = {
   readonly prompt: string;
   readonly cwd: string;
   readonly model: ModelChoice;
   readonly view: View;
-  readonly rules: Rules;
+  readonly rules: readonly Rule[];
+  readonly yes: boolean;
   readonly gates: readonly string[];
   readonly turns: number | undefined;
   readonly timeoutMs: number | undefined;
@@ -46,9 +49,10 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<n
   const { settings, diagnostics, io } = surroundings;
   const price = priceOf(work, settings);
   const stop = watchForStop(io, () => endAllChildren('SIGKILL'));
+  const person = Person.at(io);
   const { provider, close } = await openProvider(work.model, settings);
   try {
-    const session = openSession(work, surroundings, provider, price);
+    const session = openSession(work, surroundings, { provider, price, person });
     diagnostics.diagnose('session opened', { session: session.id, model: work.model.label });
     const execution = session.execute({ content: work.prompt }, stop.signal);
     const [result] = await Promise.all([execution.result(), showAll(execution, work.view, io)]);
@@ -60,16 +64,15 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<n
     return stop.signal.aborted ? codeOfStop(stop.cause()) : exitCode.gate;
   } finally {
     stop.close();
+    person?.close();
     await close();
   }
 }
 
-function openSession(
-  work: Work,
-  { settings, io }: Surroundings,
-  provider: Provider,
-  price: Price | undefined,
-): Session {
+type Opened = { readonly provider: Provider; readonly price: Price | undefined; readonly person: Person | undefined };
+
+function openSession(work: Work, { settings, io }: Surroundings, opened: Opened): Session {
+  const { provider, price, person } = opened;
   const id = newId('ses');
   const facts = factsOf(work.model.name);
   const stepsMax = work.turns ?? settings.turns ?? STEPS_MAX_DEFAULT;
@@ -92,11 +95,11 @@ function openSession(
     },
     limits: {
       stepsMax,
-      textCallRetriesMax: TEXT_CALL_RETRIES_DEFAULT,
+      textCallRetriesMax: settings.textCallRetries ?? TEXT_CALL_RETRIES_DEFAULT,
       ...(work.timeoutMs !== undefined && { timeoutMs: work.timeoutMs }),
     },
     retry: defaultRetry,
-    ...permissionFor(work, io),
+    ...permissionFor(work, person),
     pass: (event, place) => redaction.pass(event, place),
   });
 }

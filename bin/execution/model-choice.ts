@@ -3,6 +3,7 @@
 import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
 import { type Api, knownProviders, parseModel } from '@drover/core/model/catalog';
+import type { Script } from '@drover/rehearsal/script';
 import type { ProviderConfig } from '../config-file.ts';
 import { type Settings, textOf } from '../settings.ts';
 import { suggestion } from '../suggestion.ts';
@@ -23,15 +24,11 @@ export type RehearsedModel = {
   readonly label: string;
   readonly provider: string;
   readonly api: Api;
-  readonly script: string;
+  readonly name: string;
+  readonly script: string | Script; // a path, or the script itself
 };
 
 export type ModelChoice = ServedModel | RehearsedModel;
-
-/** The name that is sent to the server. */
-export function modelName(model: ModelChoice): string {
-  return model.kind === 'served' ? model.name : 'scripted';
-}
 
 const rehearsals: ReadonlyMap<string, Api> = new Map([
   ['rehearsal', 'anthropic'],
@@ -46,7 +43,7 @@ export function chooseModel(wanted: string | undefined, settings: Settings, cwd:
 
   const rehearsedApi = rehearsals.get(provider);
   if (rehearsedApi !== undefined) {
-    return { kind: 'rehearsed', label, provider, api: rehearsedApi, script: resolve(cwd, name) };
+    return { kind: 'rehearsed', label, provider, api: rehearsedApi, name, script: resolve(cwd, name) };
   }
   const configured = settings.providers.get(provider);
   if (configured !== undefined)

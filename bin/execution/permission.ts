@@ -1,28 +1,17 @@
 // What the agent of this command may do, and who is asked about the rest.
 
 import type { SessionOptions } from '@drover/core/agent/session';
-import type { Io } from '../io.ts';
-import { askPerson, isSomeoneThere } from './question.ts';
+import type { Rule } from '@drover/core/permission/rules';
+import type { Person } from './person.ts';
 
-export type Rules = {
-  readonly allow: readonly string[];
-  readonly ask: readonly string[];
-  readonly deny: readonly string[];
-  readonly yes: boolean;
-};
+type Wishes = { readonly rules: readonly Rule[]; readonly yes: boolean; readonly gates: readonly string[] };
 
-export function permissionFor(
-  { rules }: { readonly rules: Rules },
-  io: Io,
-): Pick<SessionOptions, 'judge' | 'question'> {
+export function permissionFor({ yes }: Wishes, person: Person | undefined): Pick<SessionOptions, 'judge' | 'question'> {
   return {
-    judge: async (tool) => ({
-      effect: tool.access === 'run' && !rules.yes ? 'ask' : 'allow',
-      why: 'no rule allows it',
-    }),
+    judge: async (tool) => ({ effect: tool.access === 'run' && !yes ? 'ask' : 'allow', why: 'no rule allows it' }),
     question: async ({ label }, signal) =>
-      isSomeoneThere(io)
-        ? askPerson(io, label.summary, signal)
+      person !== undefined
+        ? person.ask(label.summary, signal)
         : { allowed: false, by: 'nobody', always: false, reason: 'nobody is there to ask' },
   };
 }

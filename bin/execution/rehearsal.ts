@@ -1,17 +1,17 @@
 // Starts the scripted model in this process, for --model rehearsal/…, `drover rehearse` and the demo.
 
 import { UsageError } from '@drover/core/failure';
+import type { Script } from '@drover/rehearsal/script';
 import type { Rehearsal } from '@drover/rehearsal/server';
 import { codeOf } from '../settings.ts';
 
-export async function openRehearsal(path: string, port: number | undefined): Promise<Rehearsal> {
-  const [{ startRehearsal }, { loadScript }, { ScriptError }] = await Promise.all([
-    import('@drover/rehearsal/server'),
-    import('@drover/rehearsal/load'),
-    import('@drover/rehearsal/script'),
-  ]);
+/** From a path, or from the script itself. */
+export async function openRehearsal(source: string | Script, port: number | undefined): Promise<Rehearsal> {
+  const { startRehearsal } = await import('@drover/rehearsal/server');
+  const { ScriptError } = await import('@drover/rehearsal/script');
   try {
-    const script = await loadScript(path);
+    const script =
+      typeof source === 'string' ? await (await import('@drover/rehearsal/load')).loadScript(source) : source;
     return await startRehearsal(script, port === undefined ? {} : { port });
   } catch (error) {
     if (error instanceof ScriptError) throw new UsageError(error.message, { cause: error });

@@ -6,8 +6,9 @@
 import type { Shown } from '@drover/core/bus';
 import { type Io, type Output, print } from '../io.ts';
 import { count, dollars, duration, tokens } from './figures.ts';
+import { diffLines, resultLine } from './call-result.ts';
 import { type Style, styleFor } from './style.ts';
-import { clean, Cleaner, oneLine } from './terminal-text.ts';
+import { clean, Cleaner, cut, oneLine } from './terminal-text.ts';
 import type { View } from './view.ts';
 
 const COLUMNS_MIN = 20;
@@ -155,14 +156,27 @@ class Lines {
   }
 
   #result(event: Of<'tool_execution_end'>): string {
-    const { callId, summary, outputSummary, isError } = event;
+    const { callId, summary, isError } = event;
     if (this.#refused.delete(callId)) return ''; // the decision has said so
     const startedAt = this.#calls.get(callId);
     this.#calls.delete(callId);
     const time = startedAt === undefined ? '' : `${since(startedAt, event)}  `;
     // Calls run side by side: a result says whose it is unless it stands right below its call.
     const whose = this.#openCall === callId ? '' : `${summary} — `;
-    return this.#note(isError ? 'bad' : 'good', `${whose}${outputSummary}`, time);
+    const line = this.#note(isError ? 'bad' : 'good', `${whose}${resultLine(event)}`, time);
+    return (
+      line +
+      diffLines(event)
+        .map((each) => this.#diffLine(each))
+        .join('')
+    );
+  }
+
+  #diffLine(line: string): string {
+    const format = line.startsWith('+') ? 'green' : line.startsWith('-') ? 'red' : 'dim';
+    // Tabs have no width of their own.
+    const text = clean(line.replaceAll('\t', '  ')).replaceAll('\n', ' ');
+    return `      ${this.#style(format, cut(text, this.#columns() - 6))}\n`;
   }
 
   #decision({ callId, allowed, always, reason, by }: Of<'permission_decision'>): string {

@@ -85,7 +85,10 @@ export function clean(text: string): string {
 
 /** One clean line, cut with an ellipsis to what fits into `columns`. */
 export function oneLine(text: string, columns: number): string {
-  const line = clean(text).replace(/\s+/g, ' ').trim();
+  return cut(clean(text).replace(/\s+/g, ' ').trim(), columns);
+}
+
+export function cut(line: string, columns: number): string {
   let width = 0;
   let fits = '';
   for (const { segment } of graphemes.segment(line)) {

@@ -6,13 +6,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { main } from '../../bin/drover.ts';
-import type { Io, StopCause } from '../../bin/io.ts';
+import type { Input, Io, StopCause } from '../../bin/io.ts';
 
 export type Given = {
   readonly env?: Record<string, string>;
   readonly stdin?: string | Uint8Array;
   readonly cwd?: string;
   readonly columns?: number;
+  /** Somebody sits at the terminal and types this, a line for each question. */
+  readonly typed?: readonly string[];
 };
 
 export type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string };
@@ -30,11 +32,14 @@ export class FakeIo {
   readonly #err: Sink;
   #listener: ((cause: StopCause) => void) | undefined;
 
-  constructor({ env, stdin, cwd, columns }: Given & { readonly cwd: string }) {
+  constructor({ env, stdin, cwd, columns, typed }: Given & { readonly cwd: string }) {
     this.#out = new Sink(columns);
-    this.#err = new Sink(columns);
+    this.#err = new Sink(typed === undefined ? columns : (columns ?? 80));
     this.io = {
-      stdin: Readable.from(stdin === undefined ? [] : [Buffer.from(stdin)]),
+      stdin:
+        typed === undefined
+          ? Readable.from(stdin === undefined ? [] : [Buffer.from(stdin)])
+          : keyboard(typed, this.#err),
       stdout: this.#out,
       stderr: this.#err,
       env: { HOME: cwd, PATH: process.env['PATH'], ...env },
@@ -58,6 +63,19 @@ export class FakeIo {
   get stderr(): string {
     return this.#err.text;
   }
+}
+
+/** Types the next line whenever a question was asked, and has gone home after the last. */
+function keyboard(lines: readonly string[], screen: PassThrough): Input {
+  const keys = new PassThrough();
+  const left = [...lines];
+  screen.on('data', (chunk: Buffer) => {
+    if (!chunk.toString().endsWith('lways: ')) return;
+    const line = left.shift();
+    if (line === undefined) keys.end();
+    else keys.write(`${line}\n`);
+  });
+  return Object.assign(keys, { isTTY: true });
 }
 
 class Sink extends PassThrough {

@@ -67,9 +67,8 @@ const NOTHING_SET = {
   workers: undefined,
   gates: [],
   ignore: [],
-  allow: [],
-  ask: [],
-  deny: [],
+  rules: [],
+  textCallRetries: undefined,
   timeouts: {},
   warnings: [],
 };
@@ -97,6 +96,10 @@ deny: ["shell(rm *)"]
 timeouts: {headers: 30s, firstByte: 1m, silence: 90s, progress: 1h}
 `;
 
+const ALLOW = { effect: 'allow', tool: 'shell', pattern: 'pnpm *', text: 'shell(pnpm *)' };
+const ASK = { effect: 'ask', tool: 'write', pattern: 'docs/*', text: 'write(docs/*)' };
+const DENY = { effect: 'deny', tool: 'shell', pattern: 'rm *', text: 'shell(rm *)' };
+
 const EVERYTHING_SET = {
   ...NOTHING_SET,
   model: 'local/qwen',
@@ -114,9 +117,7 @@ const EVERYTHING_SET = {
   workers: 4,
   gates: ['pnpm test'],
   ignore: ['dist'],
-  allow: ['shell(pnpm *)'],
-  ask: ['write(docs/*)'],
-  deny: ['shell(rm *)'],
+  rules: [ALLOW, ASK, DENY],
   timeouts: { headers: 30_000, firstByte: 60_000, silence: 90_000, progress: 3_600_000 },
 };
 
@@ -142,8 +143,7 @@ test("a project's config may ask for less and wish for more; the rest is named a
     turns: 50,
     workers: 4,
     ignore: ['dist'],
-    ask: ['write(docs/*)'],
-    deny: ['shell(rm *)'],
+    rules: [ASK, DENY],
     warnings: [
       '.drover/config.yaml may not set model, providers, prices, charsPerToken, contextTokens, allow, timeouts, so it is ignored; if you want it, move it to <root>/.config/drover/config.yaml',
       ".drover/config.yaml names a gate, which is not run unless you ask for it: --gate 'pnpm test'",
@@ -172,7 +172,8 @@ test('the user wins over the project, but for the number of steps, where the low
   const user = 'turns: 20\nworkers: 2\ndeny: ["shell(a)"]';
   const higher = await settingsIn({ user, project: 'turns: 99\nworkers: 9\ndeny: ["shell(b)"]' });
   const lower = await settingsIn({ user, project: 'turns: 5' });
-  expect([higher.turns, higher.workers, higher.deny]).toEqual([20, 2, ['shell(a)', 'shell(b)']]);
+  const rules = higher.rules.map(({ text }) => text);
+  expect([higher.turns, higher.workers, rules]).toEqual([20, 2, ['shell(a)', 'shell(b)']]);
   expect(lower.turns).toBe(5);
 });
 
@@ -242,6 +243,11 @@ test.each<[string, string, string]>([
     'timeouts: {silence: long}',
     "1:21: 'long' is not a duration; write it like 500ms, 90s, 30m or 1h30m",
   ],
+  [
+    'a rule that is none',
+    'deny: [read, "shell(rm"]',
+    '1:14: "shell(rm" is no rule: the ")" is missing that closes "(", expected at position 9; a right one is shell(pnpm test*), write(src/**), read or *',
+  ],
   ['an alias', 'gates: &a [x]\nignore: *a', '2:9: this must be a list, not an alias'],
   ['broken YAML', 'model: "a', '1:10: Missing closing "quote'],
 ])('%s is told with file, line and column', async (_, user, sentence) => {
@@ -266,6 +272,10 @@ test.each<[Record<string, string>, string]>([
   ],
   [{ DROVER_CHARS_PER_TOKEN: '0' }, "DROVER_CHARS_PER_TOKEN is '0'; it must be a number from 1 to 32"],
   [{ DROVER_CHARS_PER_TOKEN: '1e1' }, "DROVER_CHARS_PER_TOKEN is '1e1'; it must be a number from 1 to 32"],
+  [
+    { DROVER_TEXT_TOOL_CALL_RETRY_LIMIT: '-1' },
+    "DROVER_TEXT_TOOL_CALL_RETRY_LIMIT is '-1'; it must be a whole number from 0 to 10",
+  ],
   [{ ANTHROPIC_API_KEY: 'two\nlines' }, 'ANTHROPIC_API_KEY holds characters no key has; set it again'],
   [{ ANTHROPIC_API_KEY: ' ' }, 'anthropic needs a key: set ANTHROPIC_API_KEY (drover demo works without one)'],
 ])('a variable that cannot be used (%j) is named', async (env, sentence) => {
@@ -345,6 +355,7 @@ test('a model is found with its key and address', async () => {
     label: 'rehearsal-openai/a/b.yaml',
     provider: 'rehearsal-openai',
     api: 'openai',
+    name: 'a/b.yaml',
     script: '/here/a/b.yaml',
   });
   expect(() => chooseModel('openai/x', settings, '/here')).toThrow(UsageError);

@@ -1,0 +1,40 @@
+// What a call came to, for a person: one line, and for a change the change itself.
+//
+// The result's own text is written for the model; a person wants to know that 40 lines were read, not
+// which, and that a command failed, not its whole output.
+
+import type { Event } from '@drover/core/events';
+import { isJsonObject, type Json } from '@drover/core/json';
+import { count } from './figures.ts';
+
+const DIFF_LINES_MAX = 12;
+
+type CallEnd = Extract<Event, { readonly type: 'tool_execution_end' }>;
+
+export function resultLine({ output, outputSummary, isError, details }: CallEnd): string {
+  const lines = output.trimEnd().split('\n');
+  const exitCode = field(details, 'exitCode');
+  const amount = lines.length === 1 ? outputSummary : `${count(lines.length)} lines`;
+  if (typeof exitCode === 'number')
+    return exitCode === 0 ? amount : `exit code ${exitCode}, ${count(lines.length)} lines`;
+  if (isError || diffOf(details) !== undefined) return lines[0] ?? '';
+  return amount;
+}
+
+/** The lines of a change that are worth a look. */
+export function diffLines({ details }: CallEnd): readonly string[] {
+  const lines = (diffOf(details) ?? '')
+    .split('\n')
+    .filter((line) => /^[-+ ]/.test(line) && !/^(---|\+\+\+) /.test(line));
+  if (lines.length <= DIFF_LINES_MAX) return lines;
+  return [...lines.slice(0, DIFF_LINES_MAX), `… ${count(lines.length - DIFF_LINES_MAX)} lines more`];
+}
+
+function diffOf(details: Json | undefined): string | undefined {
+  const diff = field(details, 'diff');
+  return typeof diff === 'string' ? diff : undefined;
+}
+
+function field(details: Json | undefined, name: string): Json | undefined {
+  return details !== undefined && isJsonObject(details) ? details[name] : undefined;
+}

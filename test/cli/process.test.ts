@@ -1,0 +1,125 @@
+// drover as a process: it stops when asked, leaves nobody behind, and its exit code tells the truth.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { proves } from '../support/proves.ts';
+import { temporaryFolder } from './fake-io.ts';
+import { LAUNCHER, processesWith, Program } from './program.ts';
+
+// What a person or a supervisor waits for at most.
+const STOP_MS_MAX = 3_000;
+
+async function folderWith(script: string): Promise<string> {
+  const cwd = await temporaryFolder();
+  await writeFile(join(cwd, 'script.yaml'), script);
+  return cwd;
+}
+
+const EXEC = ['exec', 'go', '--model', 'rehearsal/script.yaml', '--yes'];
+const SLOW_TALKER = 'answers: [{text: {repeat: "word ", times: 2000}, tokensPerSecond: 20}]';
+const runs = (command: string): string =>
+  `answers: [{calls: [{name: shell, args: {command: ${JSON.stringify(command)}}}]}]`;
+
+const LIVES: readonly [how: string, script: string, args: readonly string[], code: number, outcome: string][] = [
+  ['is done', 'answers: [{text: hello}]', [], 0, 'done'],
+  ['meets a wrong key', 'answers: [{fault: {fault: status, status: 401}}]', [], 9, 'error'],
+  ['reaches a limit', runs('true'), ['--turns', '1'], 3, 'incomplete'],
+];
+
+for (const [how, script, args, code, outcome] of LIVES) {
+  proves('json.only-events', `--json of a session that ${how} is events, and the last says so`, async () => {
+    const ended = await new Program([...EXEC, '--json', ...args], await folderWith(script)).ended();
+    const events = ended.stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { readonly seq: number });
+    expect({ code: ended.code, stderr: ended.stderr }).toEqual({ code, stderr: '' });
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at + 1));
+    expect(events.at(-1)).toMatchObject({ type: 'session_end', outcome });
+  });
+}
+
+test.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+  ['SIGHUP', 143],
+] as const)('%s while a command runs: it is ended with all it started, and the code is %i', async (signal, code) => {
+  const mark = `61.${process.pid}${code}${signal.length}`;
+  const program = new Program([...EXEC, '--json'], await folderWith(runs(`sleep ${mark} & sleep ${mark}`)));
+  await program.printed('tool_execution_start');
+  program.child.kill(signal);
+  const ended = await program.ended();
+  expect([ended.code, ended.stderr, processesWith(`sleep ${mark}`)]).toEqual([code, '', []]);
+  expect(ended.ms).toBeLessThan(STOP_MS_MAX);
+  expect(JSON.parse(ended.stdout.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({
+    type: 'session_end',
+    outcome: 'incomplete',
+  });
+});
+
+test('SIGINT twice ends it at once, and with it a command that will not listen', async () => {
+  const mark = `62.${process.pid}`;
+  const stubborn = `trap '' TERM INT; while true; do sleep ${mark}; done`;
+  const program = new Program([...EXEC, '--json'], await folderWith(runs(stubborn)));
+  await program.printed('tool_execution_start');
+  program.child.kill('SIGINT');
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  program.child.kill('SIGINT');
+  const { code, ms } = await program.ended();
+  expect([code, processesWith(`sleep ${mark}`)]).toEqual([130, []]);
+  expect(ms).toBeLessThan(700);
+});
+
+test('closed output ends it politely', async () => {
+  const program = new Program([...EXEC, '--json'], await folderWith(SLOW_TALKER));
+  await program.printed('text_delta');
+  program.child.stdout.destroy();
+  const { code, stderr, ms } = await program.ended();
+  expect({ code, stderr }).toEqual({ code: 143, stderr: '' });
+  expect(ms).toBeLessThan(STOP_MS_MAX);
+});
+
+test('output that nobody reads does not keep it from stopping', async () => {
+  const flood = 'answers: [{text: {repeat: "word ", times: 200000}}]';
+  const program = new Program([...EXEC, '--json'], await folderWith(flood));
+  await program.printed('text_delta');
+  program.stopReading();
+  program.child.kill('SIGTERM');
+  const { code, ms } = await program.ended();
+  expect(code).toBe(143);
+  expect(ms).toBeLessThan(STOP_MS_MAX);
+});
+
+test('help into a pipe that is closed at once is no crash', async () => {
+  const program = new Program(['exec', '--help'], await temporaryFolder());
+  program.child.stdout.destroy();
+  const { code, stderr } = await program.ended();
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+});
+
+test('drover started through a link finds itself', async () => {
+  const cwd = await temporaryFolder();
+  await symlink(LAUNCHER, join(cwd, 'drover'));
+  expect(execFileSync(process.execPath, [join(cwd, 'drover'), '--version'], { encoding: 'utf8' })).toBe('0.1.0\n');
+});
+
+const OLD_NODES = ['/usr/bin/node', '/usr/local/bin/node'].filter((path) => existsSync(path) && majorOf(path) < 24);
+
+function majorOf(node: string): number {
+  return Number(execFileSync(node, ['-p', 'process.versions.node.split(".")[0]'], { encoding: 'utf8' }));
+}
+
+test('an old Node is told so in one sentence', async (context) => {
+  const [node] = OLD_NODES;
+  if (node === undefined) return context.skip('there is no Node older than 24 on this machine');
+  const { code, stdout, stderr } = await new Program(['exec', 'go'], await temporaryFolder(), node).ended();
+  const version = execFileSync(node, ['-p', 'process.versions.node'], { encoding: 'utf8' }).trim();
+  expect({ code, stdout, stderr }).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `drover needs Node 24 or newer; this is Node ${version}.\n`,
+  });
+});
