@@ -22,6 +22,7 @@ export const guarantees = {
   'permission.deny-wins': 'What a rule denies stays denied, also with --yes and however the command is wrapped.',
   'budget.holds': 'The budget is reserved before each request, so it is never passed.',
   'bus.nobody-waits': 'A view that is slow, or stuck, delays nobody and loses nothing that matters.',
+  'journal.kill-anywhere': 'Pull the plug at any moment: what was told is not lost, and no call is made twice.',
   'secrets.hidden': 'Keys and tokens are not shown, not even when they arrive in pieces.',
   'json.only-events': '--json prints one event a line and nothing else, and its last line says how it ended.',
 } as const;

@@ -4,7 +4,7 @@ import { Bus, ReaderLost, type Reader, type Shown } from '@drover/core/bus';
 import type { Event } from '@drover/core/events';
 import { expect, test } from 'vitest';
 
-const open = () => new Bus({ session: 'ses_1', pass: (event) => [event] });
+const open = () => new Bus({ session: 'ses_1', lastSeq: 0, pass: (event) => [event] });
 const delta = (text: string): Event => ({ type: 'text_delta', part: 0, delta: text });
 const warning = (message: string): Event => ({ type: 'warning', message });
 

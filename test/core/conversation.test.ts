@@ -32,9 +32,9 @@ test('a snapshot is deep and frozen: neither side sees what the other does later
 
   expect(snapshot).toEqual({ system: 'be good', messages: [calls('c1')] });
   const [message] = snapshot.messages;
-  expect(() => Object.assign((message?.role === 'assistant' ? message.content[0] : undefined) ?? {}, { name: 'write' })).toThrow(
-    TypeError,
-  );
+  expect(() =>
+    Object.assign((message?.role === 'assistant' ? message.content[0] : undefined) ?? {}, { name: 'write' }),
+  ).toThrow(TypeError);
   expect(() => (snapshot.messages as Message[]).push(user('x'))).toThrow(TypeError);
   expect(conversation.messages[0]).toEqual(calls('c1'));
 });

@@ -1,6 +1,8 @@
-// The bus: stamps each event once, then hands it to any number of readers.
+// The bus: stamps each event once, has it stored, then hands it to any number of readers.
 //
 // WHAT HOLDS
+//   With a store, an event that must not be lost is on the disk before anybody is told of it; `settled`
+//   waits for that. Deltas are told at once, but never before what happened before them.
 //   Sequence numbers start at 1 and rise by 1. `emit` never waits: every reader has a queue of its own,
 //   bounded in bytes. A reader that keeps up gets every event as it was. For one that lags by more
 //   than 1 MB, neighbouring deltas of one block are joined; past half of its bound deltas are dropped,
@@ -20,8 +22,18 @@ export class ReaderLost extends Error {
   override readonly name = 'ReaderLost';
 }
 
+/** Where events are kept. It is given all of them and decides which to keep, and how. */
+export type Store = {
+  /** Resolves when what must not be lost can't be lost any more. */
+  readonly append: (events: readonly Recorded[]) => Promise<void>;
+  /** A delta that is shown without waiting. */
+  readonly note: (event: Recorded) => void;
+};
+
 export type BusOptions = {
   readonly session: string;
+  readonly lastSeq: number; // 0 for a new session
+  readonly store?: Store;
   /** What is shown instead of an event: redaction, which may hold text back until it is known to be harmless. */
   readonly pass: (event: Event, place: Place) => readonly Event[];
 };
@@ -29,19 +41,26 @@ export type BusOptions = {
 export class Bus {
   readonly #options: BusOptions;
   readonly #readers = new Set<Reader>();
-  #seq = 0;
+  #seq: number;
+  #unstored: Recorded[] = [];
+  #storing: Promise<void> | undefined;
 
   constructor(options: BusOptions) {
     this.#options = options;
+    this.#seq = options.lastSeq;
   }
 
   emit(event: Event, place: Place): void {
     for (const shown of this.#options.pass(event, place)) {
       this.#seq += 1;
       const at = new Date().toISOString();
-      const recorded: Recorded = { v: 1, seq: this.#seq, at, session: this.#options.session, ...place, ...shown };
-      for (const reader of this.#readers) reader.push(recorded);
+      this.#keep({ v: 1, seq: this.#seq, at, session: this.#options.session, ...place, ...shown });
     }
+  }
+
+  /** Everything emitted so far is stored and told. */
+  async settled(): Promise<void> {
+    while (this.#storing !== undefined) await this.#storing;
   }
 
   /** Reads everything emitted from now on. */
@@ -55,6 +74,32 @@ export class Bus {
   close(): void {
     for (const reader of this.#readers) reader.finish();
     this.#readers.clear();
+  }
+
+  #keep(event: Recorded): void {
+    const { store } = this.#options;
+    if (store === undefined) return this.#tell(event);
+    if (this.#storing === undefined && deliveryOf(event.type) === 'lossy') {
+      store.note(event);
+      return this.#tell(event);
+    }
+    this.#unstored.push(event);
+    this.#storing ??= this.#storeAll(store).finally(() => (this.#storing = undefined));
+    // Whoever waits for `settled` hears of a failure.
+    this.#storing.catch(() => undefined);
+  }
+
+  async #storeAll(store: Store): Promise<void> {
+    while (this.#unstored.length > 0) {
+      const batch = this.#unstored;
+      this.#unstored = [];
+      await store.append(batch);
+      for (const event of batch) this.#tell(event);
+    }
+  }
+
+  #tell(event: Recorded): void {
+    for (const reader of this.#readers) reader.push(event);
   }
 }
 

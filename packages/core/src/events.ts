@@ -96,6 +96,8 @@ export type Event =
       readonly ok: boolean;
       readonly tokens: number;
       readonly summary?: string;
+      readonly tail?: number; // messages that were kept behind it
+
       readonly failure?: Failure;
     }
   | { readonly type: 'heartbeat' }

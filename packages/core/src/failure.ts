@@ -11,7 +11,7 @@ export type StreamTimer = 'headers' | 'first-byte' | 'silence' | 'progress';
 export type LimitName = 'steps' | 'output-tokens' | 'budget' | 'time' | 'idle';
 
 export type Failure =
-  | { readonly kind: 'aborted'; readonly by: 'user' | 'shutdown' }
+  | { readonly kind: 'aborted'; readonly by: 'user' | 'shutdown' | 'crash' }
   /** Worth trying again: overloaded, unreachable, reset. `shouldRetry` is the server's own word. */
   | {
       readonly kind: 'provider.unavailable';
@@ -68,7 +68,7 @@ export class UsageError extends Error {
 export function describe(failure: Failure): string {
   switch (failure.kind) {
     case 'aborted':
-      return failure.by === 'user' ? 'interrupted' : 'shutting down';
+      return ABORT_WORDS[failure.by];
     case 'provider.unavailable':
       return `the provider is unavailable: ${failure.message}`;
     case 'provider.throttled':
@@ -105,6 +105,8 @@ export function describe(failure: Failure): string {
       return failure.message;
   }
 }
+
+const ABORT_WORDS = { user: 'interrupted', shutdown: 'shutting down', crash: 'drover was stopped in the middle of it' };
 
 const TIMER_WORDS: Record<StreamTimer, string> = {
   headers: 'no response headers',

@@ -133,6 +133,7 @@ async function compact(agent: Agent, turn: Turn, reason: 'limit' | 'overflow', s
     emit(agent, turn, {
       type: 'compaction_end',
       ok: true,
+      tail: parts.tail.length,
       tokens: conversation.expectedTokens(agent.definitionChars),
       summary,
     });

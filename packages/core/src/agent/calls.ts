@@ -4,6 +4,9 @@
 // result for the model, and the others are not affected: providers reject a conversation in which a
 // call has no result, and the model is the one who knows what to do instead. A call that was never
 // started has a `tool_execution_end` without a start.
+//
+// A call's intent is on the disk before it is run, so after a crash it is known which calls may have had
+// an effect: those get a result that says so, unless the tool is safe to repeat.
 
 import type { CallLabel, Decision, Event, PendingCall } from '../events.ts';
 import { newId } from '../ids.ts';
@@ -17,6 +20,8 @@ import { Lanes } from './lanes.ts';
 // worker*100 + callIndex must not collide within an answer.
 export const CALLS_MAX = 100;
 const PARALLEL_MAX = 8;
+const UNCERTAIN =
+  'UNCERTAIN: drover was stopped while this ran, so it may or may not have taken effect. Find out before you do it again.';
 
 export type Verdict = { readonly effect: 'allow' | 'ask' | 'deny'; readonly why: string };
 export type Question = {
@@ -37,54 +42,75 @@ export type Bench = {
   readonly judge: (tool: Tool, input: Json) => Promise<Verdict>;
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
   readonly emit: (event: Event) => void;
+  /** What was emitted can't be lost any more: a call's intent is, before it is run. */
+  readonly settled: (signal: AbortSignal) => Promise<void>;
 };
+
+/** The calls of an answer while not all of them have a result. */
+export type OpenCalls = {
+  readonly calls: readonly CallPart[];
+  /** In the order of the calls: what is known already. */
+  readonly results: (ToolResult | undefined)[];
+  /** By position: calls that were begun, by a process that is gone, and of which nothing more is known. */
+  readonly begun: Map<number, CallLabel>;
+  /** Calls that wait for a remote tool. */
+  readonly pending: readonly PendingCall[];
+};
+
+export function openCalls(calls: readonly CallPart[]): OpenCalls {
+  return { calls, results: [], begun: new Map(), pending: [] };
+}
 
 export type Denial = { readonly name: string; readonly subject: string; readonly why: string };
 
-export type Settled = {
-  /** In the order of the calls; undefined where a remote tool has yet to answer. */
-  readonly results: readonly (ToolResult | undefined)[];
-  readonly pending: readonly PendingCall[];
+export type Settled = Pick<OpenCalls, 'results' | 'pending'> & {
   readonly denials: readonly Denial[];
   readonly unknownOnly: boolean;
 };
 
-export async function settleCalls(bench: Bench, calls: readonly CallPart[], signal: AbortSignal): Promise<Settled> {
-  const lanes = new Lanes(PARALLEL_MAX);
-  const denials: Denial[] = [];
-  const pending: PendingCall[] = [];
-  const labelled = calls
-    .slice(0, CALLS_MAX)
-    .map((call, callIndex) => ({ call, label: labelOf(bench, call, callIndex) }));
+export async function settleCalls(bench: Bench, open: OpenCalls, signal: AbortSignal): Promise<Settled> {
+  const { calls } = open;
+  const settling: Settling = { bench, lanes: new Lanes(PARALLEL_MAX), denials: [], pending: [] };
   if (calls.length > CALLS_MAX) {
-    bench.emit({
-      type: 'warning',
-      message: `the model asked for ${calls.length} calls at once; the first ${CALLS_MAX} are run`,
-    });
+    const message = `the model asked for ${calls.length} calls at once; the first ${CALLS_MAX} are run`;
+    bench.emit({ type: 'warning', message });
   }
-
   const results = await Promise.all(
     calls.map(async (call, at): Promise<ToolResult | undefined> => {
-      const own = labelled[at];
-      if (own === undefined)
-        return refusalOf(
-          call,
-          `Not run: an answer may hold at most ${CALLS_MAX} calls, and this was number ${at + 1}.`,
-        );
-      const output = await settle({ bench, lanes, denials, pending }, own.call, own.label, signal);
-      return (
-        output && {
-          id: call.id,
-          name: call.name,
-          output: output.output,
-          isError: output.isError ?? false,
-          ...(output.images && { images: output.images }),
-        }
-      );
+      const known = open.results[at];
+      if (known !== undefined) return known;
+      const output =
+        at < CALLS_MAX
+          ? await settle(settling, call, open.begun.get(at) ?? labelOf(bench, call, at), open.begun.has(at), signal)
+          : tooMany(at);
+      return output && resultOf(call, output);
     }),
   );
   const unknownOnly = calls.every((call) => toolNamed(bench.tools, call.name) === undefined);
-  return { results, pending, denials, unknownOnly };
+  return { results, pending: settling.pending, denials: settling.denials, unknownOnly };
+}
+
+export function resultOf(call: Pick<CallPart, 'id' | 'name'>, { output, isError, images }: ToolOutput): ToolResult {
+  return { id: call.id, name: call.name, output, isError: isError ?? false, ...(images && { images }) };
+}
+
+/** Results for calls that nobody will run any more. */
+export function abandonedCalls({ calls, results, begun }: OpenCalls): readonly ToolResult[] {
+  return calls.map(
+    (call, at) =>
+      results[at] ??
+      resultOf(call, {
+        output: begun.has(at) ? UNCERTAIN : 'Not run: interrupted before it was started.',
+        isError: true,
+      }),
+  );
+}
+
+function tooMany(at: number): ToolOutput {
+  return {
+    output: `Not run: an answer may hold at most ${CALLS_MAX} calls, and this was number ${at + 1}.`,
+    isError: true,
+  };
 }
 
 function labelOf(bench: Bench, call: CallPart, callIndex: number): CallLabel {
@@ -99,10 +125,6 @@ function labelOf(bench: Bench, call: CallPart, callIndex: number): CallLabel {
   };
 }
 
-function refusalOf(call: CallPart, output: string): ToolResult {
-  return { id: call.id, name: call.name, output, isError: true };
-}
-
 type Settling = {
   readonly bench: Bench;
   readonly lanes: Lanes;
@@ -114,6 +136,7 @@ async function settle(
   settling: Settling,
   call: CallPart,
   label: CallLabel,
+  wasBegun: boolean,
   signal: AbortSignal,
 ): Promise<ToolOutput | undefined> {
   const { bench } = settling;
@@ -127,6 +150,7 @@ async function settle(
   if (call.problem !== undefined) return refuse(`Not run: ${call.problem}`);
   const parsed = tool.parse(call.args);
   if (!parsed.ok) return refuse(`Not run: the arguments of ${tool.name} don't fit. ${parsed.problem}`);
+  if (wasBegun && !tool.repeatable) return refuse(UNCERTAIN);
 
   const denial = await deniedBecause(bench, tool, parsed.input, label, signal);
   if (denial !== undefined) {
@@ -169,6 +193,7 @@ async function execute(
   if (signal.aborted) return ended(bench, label, { output: 'Interrupted before it was started.', isError: true });
   const { callId, callIndex, index, name } = label;
   bench.emit({ type: 'tool_execution_start', args: input, ...label });
+  await bench.settled(signal);
   let isOpen = true;
   const onDelta = (delta: string) => {
     if (isOpen) bench.emit({ type: 'tool_execution_delta', delta, callId, callIndex, index, name });

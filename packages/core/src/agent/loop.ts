@@ -5,10 +5,11 @@
 // throws only what is a bug.
 
 import { DroverError, type Failure } from '../failure.ts';
-import type { CallPart, ToolResult } from '../model/protocol.ts';
+import type { Event } from '../events.ts';
+import type { AssistantPart, CallPart } from '../model/protocol.ts';
 import { failedTurn, type TurnOutcome } from '../outcome.ts';
 import { takeAnswer } from './answer.ts';
-import { settleCalls } from './calls.ts';
+import { openCalls, resultOf, settleCalls, type OpenCalls } from './calls.ts';
 import { failureOf } from './limits.ts';
 import { addMessage, emit, type Agent, type Turn } from './turn.ts';
 
@@ -17,29 +18,22 @@ const UNKNOWN_IN_A_ROW_MAX = 3;
 export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Promise<TurnOutcome> {
   try {
     while (true) {
-      checkLimits(agent, turn);
-      turn.steps += 1;
-      const answer = await takeAnswer(agent, turn, signal);
-      if (answer === undefined) continue;
+      if (turn.open === undefined) {
+        checkLimits(agent, turn);
+        turn.steps += 1;
+        await agent.settled(signal);
+        const answer = await takeAnswer(agent, turn, signal);
+        if (answer === undefined) continue;
 
-      const calls = answer.content.filter((part) => part.type === 'tool_call');
-      if (calls.length === 0) {
-        if (answer.stop === 'pause') continue;
-        if (answer.stop === 'length') throw limit('output-tokens', 'the answer was cut off at the output limit');
-        return { status: 'done' };
+        const calls = answer.content.filter(isCall);
+        if (calls.length === 0) {
+          if (answer.stop === 'pause') continue;
+          if (answer.stop === 'length') throw limit('output-tokens', 'the answer was cut off at the output limit');
+          return { status: 'done' };
+        }
+        turn.open = openCalls(calls);
       }
-      const settled = await settleCalls({ ...agent.bench, emit: (event) => emit(agent, turn, event) }, calls, signal);
-      turn.denials.push(...settled.denials);
-      if (settled.pending.length > 0 && !signal.aborted) {
-        turn.open = { calls, settled };
-        emit(agent, turn, { type: 'awaiting_tool_execution', calls: settled.pending });
-        return { status: 'suspended' };
-      }
-      closeCalls(agent, turn, calls, settled.results);
-      if (signal.aborted) throw new DroverError(failureOf(signal));
-      turn.unknownInARow = settled.unknownOnly ? turn.unknownInARow + 1 : 0;
-      if (turn.unknownInARow >= UNKNOWN_IN_A_ROW_MAX)
-        throw new DroverError({ kind: 'tool.unknown', limit: UNKNOWN_IN_A_ROW_MAX });
+      if (!(await settleOpen(agent, turn, turn.open, signal))) return { status: 'suspended' };
     }
   } catch (error) {
     if (error instanceof DroverError) return failedTurn(error.failure, turn.answers > 0);
@@ -47,19 +41,29 @@ export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Pr
   }
 }
 
-/** All results as one message, in the order of the calls. A call without one was interrupted. */
-export function closeCalls(
-  agent: Agent,
-  turn: Turn,
-  calls: readonly CallPart[],
-  results: readonly (ToolResult | undefined)[],
-): void {
-  const whole = calls.map(
-    (call, at): ToolResult =>
-      results[at] ?? { id: call.id, name: call.name, output: 'Interrupted: no result came.', isError: true },
+/** All results as one message, in the order of the calls; false where remote ones have yet to come. */
+async function settleOpen(agent: Agent, turn: Turn, open: OpenCalls, signal: AbortSignal): Promise<boolean> {
+  const bench = { ...agent.bench, settled: agent.settled, emit: (event: Event) => emit(agent, turn, event) };
+  const { results, pending, denials, unknownOnly } = await settleCalls(bench, open, signal);
+  turn.denials.push(...denials);
+  if (pending.length > 0 && !signal.aborted) {
+    turn.open = { ...open, results, pending };
+    emit(agent, turn, { type: 'awaiting_tool_execution', calls: pending });
+    return false;
+  }
+  const whole = open.calls.map(
+    (call, at) => results[at] ?? resultOf(call, { output: 'Interrupted: no result came.', isError: true }),
   );
   turn.open = undefined;
   addMessage(agent, turn, { role: 'tool', results: whole });
+  if (signal.aborted) throw new DroverError(failureOf(signal));
+  turn.unknownInARow = unknownOnly ? turn.unknownInARow + 1 : 0;
+  if (turn.unknownInARow < UNKNOWN_IN_A_ROW_MAX) return true;
+  throw new DroverError({ kind: 'tool.unknown', limit: UNKNOWN_IN_A_ROW_MAX });
+}
+
+function isCall(part: AssistantPart): part is CallPart {
+  return part.type === 'tool_call';
 }
 
 function checkLimits(agent: Agent, turn: Turn): void {

@@ -1,22 +1,23 @@
 // A session: one agent's conversation with an id. It runs one turn at a time, can wait for remote tools
 // and go on later, and tells everything that happens as events.
 
-import { Bus, type BusOptions, type Reader, type Shown } from '../bus.ts';
+import { Bus, type BusOptions, type Reader, type Shown, type Store } from '../bus.ts';
 import { CHARS_PER_TOKEN_DEFAULT, codePoints, Conversation } from '../conversation/conversation.ts';
 import { Instructions } from '../conversation/instructions.ts';
 import { systemPrompt } from '../conversation/prompt.ts';
 import type { Decision, Event, PendingCall } from '../events.ts';
-import { describe, UsageError } from '../failure.ts';
+import { describe, DroverError, UsageError } from '../failure.ts';
+import type { Past } from '../journal/history.ts';
 import type { Json } from '../json.ts';
 import { Budget, type Cap } from '../model/budget.ts';
 import { costOf, type Price } from '../model/catalog.ts';
 import type { ImagePart, Message, Provider, TextPart, Usage } from '../model/protocol.ts';
 import type { RetryPolicy } from '../model/retry.ts';
-import type { TurnOutcome } from '../outcome.ts';
+import { failedTurn, type TurnOutcome } from '../outcome.ts';
 import type { Tool, ToolContext } from '../tools/tool.ts';
-import type { Denial, Question, Verdict } from './calls.ts';
-import { watch, type Limits } from './limits.ts';
-import { closeCalls, runTurn } from './loop.ts';
+import { abandonedCalls, type Denial, type Question, type Verdict } from './calls.ts';
+import { failureOf, watch, type Limits } from './limits.ts';
+import { runTurn } from './loop.ts';
 import { addMessage, emit, Turn, type Agent } from './turn.ts';
 
 export type SessionOptions = {
@@ -36,12 +37,16 @@ export type SessionOptions = {
   readonly judge: (tool: Tool, input: Json) => Promise<Verdict>;
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
   readonly pass: BusOptions['pass'];
+  readonly store?: Store;
+  /** What a session of this id has been through before. */
+  readonly past?: Past;
 };
 
-/** What a turn begins with: a message, or the results a suspended session waits for. */
+/** What an execution begins with: a message, the results a suspended session waits for, or the wish to go on. */
 export type Input =
   | { readonly content: string | readonly (TextPart | ImagePart)[] }
-  | { readonly results: readonly RemoteResult[] };
+  | { readonly results: readonly RemoteResult[] }
+  | { readonly resume: true };
 
 export type RemoteResult = { readonly callId: string; readonly output: string; readonly isError?: boolean };
 
@@ -81,27 +86,34 @@ export class Session {
   #total: Usage = NOTHING;
   #isRunning = false;
   #isStarted = false;
+  #isOpen = false; // a turn has begun and not ended
+  #canResume = false;
   #progress: () => void = () => undefined;
 
   constructor(options: SessionOptions) {
     this.#options = options;
     this.id = options.id;
-    this.bus = new Bus({ session: options.id, pass: options.pass });
+    const { past, pass, store } = options;
+    this.bus = new Bus({ session: options.id, lastSeq: past?.lastSeq ?? 0, pass, ...(store && { store }) });
     this.conversation = new Conversation(systemPrompt(undefined), options.charsPerToken ?? CHARS_PER_TOKEN_DEFAULT);
     this.#instructions = new Instructions(options.context.cwd);
     this.#agent = this.#makeAgent();
+    if (past !== undefined) this.#restore(past);
   }
 
+  /** The calls that wait for a remote tool. */
   get pending(): readonly PendingCall[] {
-    return this.#turn.open?.settled.pending ?? [];
+    return this.#turn.open?.pending ?? [];
   }
 
   execute(input: Input, signal: AbortSignal): Execution {
     if (this.#isRunning) throw new UsageError(`session ${this.id} is busy: wait for its turn to end, or cancel it`);
-    if ('content' in input && this.#turn.open !== undefined)
+    if ('content' in input && this.pending.length > 0)
       throw new UsageError(`session ${this.id} waits for the results of ${this.pending.length} remote calls`);
-    if ('results' in input && this.#turn.open === undefined)
+    if ('results' in input && this.pending.length === 0)
       throw new UsageError(`session ${this.id} waits for no results`);
+    if ('resume' in input && !this.#canResume)
+      throw new UsageError(`session ${this.id} has nothing to resume: its last turn is done`);
     this.#isRunning = true;
     const reader = this.bus.reader();
     const result = this.#run(input, signal, reader);
@@ -116,7 +128,9 @@ export class Session {
     this.#progress = watching.progress;
     try {
       const outcome = await this.#takeTurn(input, watching.signal);
-      return this.#tell(outcome);
+      const result = this.#tell(outcome);
+      await this.bus.settled();
+      return result;
     } finally {
       watching.stop();
       this.#isRunning = false;
@@ -127,38 +141,69 @@ export class Session {
   async #takeTurn(input: Input, signal: AbortSignal): Promise<TurnOutcome> {
     if (!this.#isStarted) await this.#start();
     if ('content' in input) {
+      this.#abandonTurn();
       this.#turn = new Turn(this.#turn.number + 1);
       const content =
         typeof input.content === 'string' ? [{ type: 'text' as const, text: input.content }] : input.content;
       addMessage(this.#agent, this.#turn, { role: 'user', content });
-    } else if (!this.#deliver(input.results)) {
-      return { status: 'suspended' };
     }
+    if ('results' in input) this.#deliver(input.results);
+    if (this.pending.length > 0) return { status: 'suspended' };
+    if ('resume' in input && this.#isAnswered) return { status: 'done' };
+    this.#isOpen = true;
     return runTurn(this.#agent, this.#turn, signal);
   }
 
   async #start(): Promise<void> {
     this.#isStarted = true;
-    const { provider, model, context } = this.#options;
-    this.#emit({ type: 'session_start', model: `${provider.id}/${model}`, cwd: context.cwd });
+    const { provider, model, context, past } = this.#options;
+    if (past === undefined) this.#emit({ type: 'session_start', model: `${provider.id}/${model}`, cwd: context.cwd });
     this.conversation.system = systemPrompt(await this.#instructions.forStart());
   }
 
-  /** True once every remote call has its result. */
-  #deliver(delivered: readonly RemoteResult[]): boolean {
+  /** The model has said its last word, and only the ending is missing. */
+  get #isAnswered(): boolean {
+    const last = this.conversation.messages.at(-1);
+    return last?.role === 'assistant' && last.stop === 'stop' && this.#turn.open === undefined;
+  }
+
+  #restore({ messages, turn, steps, answers, ending, open, usage }: Past): void {
+    this.conversation.replace(messages);
+    this.#turn = new Turn(turn);
+    this.#turn.steps = steps;
+    this.#turn.answers = answers;
+    this.#turn.open = open;
+    this.#total = usage;
+    this.#isOpen = turn > 0 && ending === undefined;
+    this.#canResume = turn > 0 && ending !== 'done';
+  }
+
+  /** A new message ends what a crash left open: its calls get results that say so, and the turn its ending. */
+  #abandonTurn(): void {
+    if (!this.#isOpen) return;
     const { open } = this.#turn;
-    if (open === undefined) return false;
-    const results = [...open.settled.results];
-    for (const { callId, output, isError } of delivered) {
-      const call = open.settled.pending.find((pending) => pending.callId === callId);
-      if (call === undefined) throw new UsageError(`session ${this.id} waits for no call ${callId}`);
-      results[call.callIndex] = { id: call.toolUseId, name: call.name, output, isError: isError ?? false };
-    }
-    const pending = open.settled.pending.filter(({ callIndex }) => results[callIndex] === undefined);
-    this.#turn.open = { calls: open.calls, settled: { ...open.settled, results, pending } };
-    if (pending.length > 0) return false;
-    closeCalls(this.#agent, this.#turn, open.calls, results);
-    return true;
+    this.#turn.open = undefined;
+    if (open !== undefined) addMessage(this.#agent, this.#turn, { role: 'tool', results: abandonedCalls(open) });
+    this.#turn.messages.length = 0;
+    const ending = endingOf(failedTurn({ kind: 'aborted', by: 'crash' }, true), []);
+    if (ending !== undefined) this.#emit(ending);
+    this.#isOpen = false;
+  }
+
+  #deliver(delivered: readonly RemoteResult[]): void {
+    const { open } = this.#turn;
+    if (open === undefined) return;
+    const calls = delivered.map(({ callId }) => open.pending.find((pending) => pending.callId === callId));
+    delivered.forEach(({ callId }, at) => {
+      if (calls[at] === undefined) throw new UsageError(`session ${this.id} waits for no call ${callId}`);
+    });
+    const results = [...open.results];
+    delivered.forEach(({ output, isError = false }, at) => {
+      const call = calls[at];
+      if (call !== undefined) results[call.callIndex] = { id: call.toolUseId, name: call.name, output, isError };
+    });
+    const pending = open.pending.filter(({ callIndex }) => results[callIndex] === undefined);
+    this.#turn.open = { ...open, results, pending };
   }
 
   #tell(outcome: TurnOutcome): ExecutionResult {
@@ -167,8 +212,10 @@ export class Session {
     const cost = price && costOf(this.#spent, price);
     const costs = cost === undefined ? {} : { cost };
     const reason = 'failure' in outcome ? describe(outcome.failure) : undefined;
-    const ending = endingOf(outcome, messages);
+    const ending = endingOf(outcome, this.conversation.messages);
     if (ending !== undefined) this.#emit(ending);
+    this.#isOpen = ending === undefined;
+    this.#canResume = outcome.status !== 'done';
     this.#emit({
       type: 'session_end',
       outcome: outcome.status,
@@ -204,8 +251,23 @@ export class Session {
         if (!WAITING.has(event.type)) this.#progress();
         this.bus.emit(event, place);
       },
+      settled: (signal) => this.#settled(signal),
       spend: (usage) => this.#spend(usage),
     };
+  }
+
+  /** Waits for the disk, but not longer than anybody wants to. */
+  async #settled(signal: AbortSignal): Promise<void> {
+    if (this.#options.store === undefined) return;
+    const given = Promise.withResolvers<void>();
+    const giveUp = () => given.reject(new DroverError(failureOf(signal)));
+    if (signal.aborted) giveUp();
+    signal.addEventListener('abort', giveUp, { once: true });
+    try {
+      await Promise.race([this.bus.settled(), given.promise]);
+    } finally {
+      signal.removeEventListener('abort', giveUp);
+    }
   }
 
   #spend(usage: Usage): void {

@@ -1,10 +1,10 @@
 // An agent, and one of its turns as far as it has come.
 
-import type { Bench, Denial, Settled } from './calls.ts';
+import type { Bench, Denial, OpenCalls } from './calls.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Event, Place } from '../events.ts';
 import type { Budget } from '../model/budget.ts';
-import type { CallPart, Message, Provider, ToolDefinition, Usage } from '../model/protocol.ts';
+import type { Message, Provider, ToolDefinition, Usage } from '../model/protocol.ts';
 import type { RetryPolicy } from '../model/retry.ts';
 import type { Limits } from './limits.ts';
 
@@ -16,12 +16,14 @@ export type Agent = {
   readonly outputTokensMax: number;
   readonly definitions: readonly ToolDefinition[];
   readonly definitionChars: number;
-  readonly bench: Omit<Bench, 'emit'>;
+  readonly bench: Omit<Bench, 'emit' | 'settled'>;
   readonly limits: Limits;
   readonly retry: RetryPolicy;
   readonly budget: Budget;
   readonly cacheKey: string;
   readonly emit: (event: Event, place: Place) => void;
+  /** Everything that was told so far is safe. */
+  readonly settled: (signal: AbortSignal) => Promise<void>;
   readonly spend: (usage: Usage) => void;
 };
 
@@ -39,8 +41,7 @@ export class Turn {
   pauses = 0;
   unknownInARow = 0;
   compactionsInARow = 0;
-  /** Calls of which some wait for a remote tool. */
-  open: { readonly calls: readonly CallPart[]; readonly settled: Settled } | undefined;
+  open: OpenCalls | undefined;
 
   constructor(number: number) {
     this.number = number;

@@ -1,0 +1,119 @@
+// What a journal says has happened, as what a session needs to go on. A fold: the same records always
+// give the same past.
+//
+// What was shown and taken back, what was never finished and what was only noted on the way (`partial`)
+// is in none of it, so nothing half said is ever sent to a model.
+
+import { openCalls, resultOf, type OpenCalls } from '../agent/calls.ts';
+import { compacted } from '../conversation/compaction.ts';
+import type { CallLabel, Recorded } from '../events.ts';
+import type { JsonObject } from '../json.ts';
+import type { Message, Usage } from '../model/protocol.ts';
+
+// Deltas have numbers too, and aren't kept. After a crash nobody knows how many were told, so the next
+// number leaves more room than a second of them can take.
+const SEQ_JUMP = 1_000_000;
+
+export type Past = {
+  readonly messages: readonly Message[];
+  readonly lastSeq: number;
+  readonly turn: number;
+  readonly steps: number; // of that turn
+  readonly answers: number; // of that turn
+  /** How the last turn ended; undefined while it hasn't. */
+  readonly ending: 'done' | 'incomplete' | 'error' | 'cancelled' | undefined;
+  readonly open: OpenCalls | undefined;
+  readonly usage: Usage;
+  readonly model: string;
+  readonly cwd: string;
+};
+
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+export function pastOf(records: readonly JsonObject[]): Past | undefined {
+  const past: Writable<Past> = {
+    messages: [],
+    lastSeq: 0,
+    turn: 0,
+    steps: 0,
+    answers: 0,
+    ending: undefined,
+    open: undefined,
+    usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+    model: '',
+    cwd: '',
+  };
+  const messages: Message[] = [];
+  // Our own records, each under its seal: they are what they were when they were written.
+  for (const record of records as unknown as readonly Recorded[]) {
+    past.lastSeq = Math.max(past.lastSeq, record.seq ?? 0);
+    past.steps = record.step ?? past.steps;
+    fold(past, messages, record);
+  }
+  if (past.model === '') return undefined;
+  if (records.at(-1)?.['type'] !== 'session_end') past.lastSeq += SEQ_JUMP;
+  return { ...past, messages };
+}
+
+function fold(past: Writable<Past>, messages: Message[], record: Recorded): void {
+  switch (record.type) {
+    case 'session_start':
+      past.model = record.model;
+      past.cwd = record.cwd;
+      return;
+    case 'message_end':
+      if (record.kept !== false) foldMessage(past, messages, record.message, record.turn ?? 0);
+      return;
+    case 'tool_execution_start':
+      past.open?.begun.set(record.callIndex, labelIn(record));
+      return;
+    case 'tool_execution_end': {
+      if (past.open === undefined) return;
+      past.open.begun.delete(record.callIndex);
+      past.open.results[record.callIndex] = resultOf({ id: record.toolUseId, name: record.name }, record);
+      return;
+    }
+    case 'awaiting_tool_execution':
+      if (past.open !== undefined) past.open = { ...past.open, pending: record.calls };
+      return;
+    case 'compaction_end':
+      if (record.summary !== undefined && record.tail !== undefined) {
+        const tail = messages.splice(messages.length - record.tail);
+        messages.splice(0, messages.length, ...compacted(messages, tail, record.summary));
+      }
+      return;
+    case 'usage':
+      past.usage = record.total;
+      return;
+    case 'done':
+    case 'incomplete':
+    case 'error':
+    case 'cancelled':
+      past.ending = record.type;
+  }
+}
+
+function labelIn({ callId, toolUseId, callIndex, index, name, summary }: CallLabel): CallLabel {
+  return { callId, toolUseId, callIndex, index, name, summary };
+}
+
+function foldMessage(past: Writable<Past>, messages: Message[], message: Message, turn: number): void {
+  messages.push(message);
+  switch (message.role) {
+    case 'user':
+      past.turn = turn;
+      past.steps = 0;
+      past.answers = 0;
+      past.ending = undefined;
+      past.open = undefined;
+      return;
+    case 'assistant': {
+      past.answers += 1;
+      const calls = message.content.filter((part) => part.type === 'tool_call');
+      past.open = calls.length === 0 ? undefined : openCalls(calls);
+      return;
+    }
+    case 'tool':
+      past.open = undefined;
+  }
+}

@@ -1,0 +1,98 @@
+// Keeps a session's events in its journal: what matters at once and for good, what streams once a second.
+//
+// PARTIAL CONTENT
+//   While an answer streams, what has arrived is noted at most once a second, by a clock that further
+//   text doesn't push back, as the new text of the blocks that changed. It is there for people who look
+//   after a crash; `message_end` carries the whole, stands behind it, and always wins. A note that can't
+//   be written is told and left out: the next one begins where the last good one ended.
+
+import type { Store } from '../bus.ts';
+import { deliveryOf, type EventType, type Recorded } from '../events.ts';
+import type { JsonObject } from '../json.ts';
+import type { Journal } from './journal.ts';
+
+const NOTE_MS = 1_000;
+
+// Before these are told, or anything comes of them, they are on the disk.
+const DURABLE: ReadonlySet<EventType> = new Set([
+  'session_start',
+  'message_end',
+  'tool_execution_start',
+  'tool_execution_end',
+  'permission_decision',
+  'awaiting_tool_execution',
+  'attempt_discarded',
+  'compaction_end',
+  'done',
+  'incomplete',
+  'error',
+  'cancelled',
+  'session_end',
+]);
+
+type Block = { text: string; noted: number };
+type Streamed = Extract<Recorded, { readonly type: 'text_delta' | 'thinking_delta' }>;
+
+export type RecorderOptions = {
+  readonly journal: Pick<Journal, 'append'>;
+  readonly noteMs?: number;
+  readonly diagnose: (message: string) => void;
+};
+
+export class Recorder implements Store {
+  readonly #options: RecorderOptions;
+  readonly #blocks = new Map<string, { readonly like: Streamed; readonly block: Block }>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+  }
+
+  append(events: readonly Recorded[]): Promise<void> {
+    const kept: Recorded[] = [];
+    for (const event of events) {
+      if (deliveryOf(event.type) === 'lossy') this.note(event);
+      else kept.push(event);
+      if (event.type === 'message_end' || event.type === 'attempt_discarded') this.#forget();
+    }
+    return this.#options.journal.append(
+      kept as readonly JsonObject[],
+      kept.some(({ type }) => DURABLE.has(type)),
+    );
+  }
+
+  note(event: Recorded): void {
+    if (event.type !== 'text_delta' && event.type !== 'thinking_delta') return;
+    const key = `${event.type} ${event.part}`;
+    const known = this.#blocks.get(key);
+    if (known === undefined) this.#blocks.set(key, { like: event, block: { text: event.delta, noted: 0 } });
+    else known.block.text += event.delta;
+    this.#timer ??= setTimeout(() => this.#write(), this.#options.noteMs ?? NOTE_MS);
+  }
+
+  /** The answer is whole, or taken back: there is nothing left to note. */
+  #forget(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#blocks.clear();
+  }
+
+  #write(): void {
+    this.#timer = undefined;
+    const changed = [...this.#blocks.values()].filter(({ block }) => block.text.length > block.noted);
+    const records = changed.map(({ like, block }) => noteOf(like, block));
+    const upTo = changed.map(({ block }) => block.text.length);
+    // Journal appends keep their order, so a message_end that comes meanwhile stands behind this.
+    this.#options.journal.append(records, false).then(
+      () => changed.forEach(({ block }, at) => (block.noted = upTo[at] ?? block.noted)),
+      (error: Error) => this.#options.diagnose(`what streams could not be noted: ${error.message}`),
+    );
+  }
+}
+
+function noteOf({ v, seq, at, session, worker, turn, step, part, type }: Streamed, { text, noted }: Block): JsonObject {
+  const place = JSON.parse(JSON.stringify({ worker, turn, step })) as JsonObject;
+  // Thinking in pieces has no signature: it is for display, and never goes back to a model.
+  const kind = type === 'text_delta' ? { kind: 'text' } : { kind: 'thinking', unsigned: true };
+  return { v, seq, at, session, ...place, type: 'partial', part, ...kind, from: noted, text: text.slice(noted) };
+}

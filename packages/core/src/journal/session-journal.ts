@@ -1,0 +1,34 @@
+// A session's place on the disk: its folder, its journal, and its past.
+
+import { join } from 'node:path';
+import type { Store } from '../bus.ts';
+import { pastOf, type Past } from './history.ts';
+import { Journal } from './journal.ts';
+import { Recorder } from './recorder.ts';
+
+export type SessionJournal = {
+  readonly store: Store;
+  readonly past: Past | undefined; // undefined for a session that has not begun
+  readonly close: () => Promise<void>;
+};
+
+export type Hooks = {
+  /** For the person at the screen, at once: the disk is full, or writable again. */
+  readonly onTrouble: (message: string) => void;
+  readonly onRecovery: () => void;
+  readonly diagnose: (message: string) => void;
+};
+
+export function sessionFolder(home: string, id: string): string {
+  return join(home, 'sessions', id);
+}
+
+export function journalPath(home: string, id: string): string {
+  return join(sessionFolder(home, id), 'journal.jsonl');
+}
+
+export async function openSessionJournal(home: string, id: string, hooks: Hooks): Promise<SessionJournal> {
+  const { journal, records } = await Journal.open({ path: journalPath(home, id), session: id, ...hooks });
+  const store = new Recorder({ journal, diagnose: hooks.diagnose });
+  return { store, past: pastOf(records), close: () => journal.close() };
+}
