@@ -8,7 +8,7 @@ import { journalPath, openSessionJournal } from '@drover/core/journal/session-jo
 import type { Message } from '@drover/core/model/protocol';
 import { defineTool, type Tool } from '@drover/core/tools/tool';
 import type { Script } from '@drover/rehearsal/script';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { agentOn, temporaryFolder, type Rehearsed, type Settings } from '../../support/agent.ts';
 import { proves } from '../../support/proves.ts';
@@ -21,6 +21,7 @@ type Life = Rehearsed & { readonly die: () => Promise<void> };
 /** A process's worth of a session; the next one finds what this one wrote. */
 async function begin(home: string, script: Script, settings: Settings = {}): Promise<Life> {
   const { store, past, close } = await openSessionJournal(home, 's1', HOOKS);
+  onTestFinished(close);
   const options: Partial<SessionOptions> = { id: 's1', store, ...(past && { past }) };
   return { ...(await agentOn(script, { ...settings, ...options })), die: close };
 }

@@ -87,6 +87,7 @@ export class Journal {
 
   /** Waits for what is under way; what cannot be written then is given up. */
   async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return;
     this.#closing.abort();
     while (this.#isWriting) await sleep(1);
     await this.#file.close();

@@ -1,0 +1,131 @@
+// What streams is noted once a second, and the whole always wins.
+
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Recorded } from '@drover/core/events';
+import { readContents } from '@drover/core/journal/format';
+import { pastOf } from '@drover/core/journal/history';
+import { Recorder } from '@drover/core/journal/recorder';
+import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';
+import type { JsonObject } from '@drover/core/json';
+import { EventRedaction } from '@drover/core/redaction/event-redaction';
+import { Redactor } from '@drover/core/redaction/redactor';
+import { expect, test } from 'vitest';
+import { agentOn, temporaryFolder } from '../../support/agent.ts';
+
+const at = { v: 1, seq: 1, at: 'now', session: 's', turn: 1, step: 1 } as const;
+const delta = (text: string, part = 0): Recorded => ({ ...at, type: 'text_delta', part, delta: text });
+const thought = (text: string): Recorded => ({ ...at, type: 'thinking_delta', part: 0, delta: text });
+const whole = (text: string): Recorded => ({
+  ...at,
+  type: 'message_end',
+  message: {
+    role: 'assistant',
+    content: [{ type: 'text', text }],
+    stop: 'stop',
+    usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+  },
+});
+
+/** A journal in memory, as slow as a bad disk. */
+function slowJournal(delayMs: () => number) {
+  const records: JsonObject[] = [];
+  let last = Promise.resolve();
+  const append = (more: readonly JsonObject[]): Promise<void> => {
+    last = last.then(() => sleep(delayMs())).then(() => void records.push(...more));
+    return last;
+  };
+  return { records, append };
+}
+
+test('notes come at most once a period, by a clock that more text does not push back, with only what is new', async () => {
+  const journal = slowJournal(() => 0);
+  const recorder = new Recorder({ journal, noteMs: 100, diagnose: () => undefined });
+  const begun = performance.now();
+  for (let n = 0; performance.now() - begun < 450; n++) {
+    recorder.note(delta(`${n} `));
+    await sleep(7);
+  }
+  await sleep(150);
+  expect(journal.records.length).toBeGreaterThanOrEqual(3);
+  expect(journal.records.length).toBeLessThanOrEqual(6);
+  let text = '';
+  for (const record of journal.records) {
+    expect(record['from']).toBe(text.length);
+    text += String(record['text']);
+  }
+  expect(text).toMatch(/^0 1 2 /);
+});
+
+test('only blocks that changed are noted, and thinking is marked as unsigned', async () => {
+  const journal = slowJournal(() => 0);
+  const recorder = new Recorder({ journal, noteMs: 20, diagnose: () => undefined });
+  recorder.note(thought('hm'));
+  recorder.note(delta('a', 1));
+  await sleep(60);
+  recorder.note(delta('b', 1));
+  await sleep(60);
+  expect(journal.records.map(({ part, kind, from, text, unsigned }) => ({ part, kind, from, text, unsigned }))).toEqual(
+    [
+      { part: 0, kind: 'thinking', from: 0, text: 'hm', unsigned: true },
+      { part: 1, kind: 'text', from: 0, text: 'a', unsigned: undefined },
+      { part: 1, kind: 'text', from: 1, text: 'b', unsigned: undefined },
+    ],
+  );
+});
+
+test('with a slow disk the whole stands behind every note, a thousand times of a thousand', async () => {
+  for (let round = 0; round < 1_000; round++) {
+    const journal = slowJournal(() => (round % 3 === 0 ? 1 : 0));
+    const recorder = new Recorder({ journal, noteMs: 0, diagnose: () => undefined });
+    recorder.note(delta('half'));
+    if (round % 2 === 0) await sleep(round % 4 === 0 ? 1 : 0);
+    await recorder.append([whole('the whole')]);
+    await sleep(0);
+    expect(journal.records.at(-1)?.['type']).toBe('message_end');
+  }
+}, 60_000);
+
+test('a note that cannot be written is told, and the next one has it all', async () => {
+  const records: JsonObject[] = [];
+  const told: string[] = [];
+  let isBroken = true;
+  const append = async (more: readonly JsonObject[]) => {
+    if (isBroken) throw new Error('the disk is away');
+    records.push(...more);
+  };
+  const recorder = new Recorder({ journal: { append }, noteMs: 10, diagnose: (message) => told.push(message) });
+  recorder.note(delta('one '));
+  await sleep(40);
+  isBroken = false;
+  recorder.note(delta('two'));
+  await sleep(40);
+  expect(told).toEqual(['what streams could not be noted: the disk is away']);
+  expect(records).toMatchObject([{ from: 0, text: 'one two' }]);
+});
+
+test('in a real session: notes while it streams, none of them in the past, and no secret in any', async () => {
+  const secret = 'correct-horse-battery-staple-42';
+  const home = await temporaryFolder();
+  const hooks = { onTrouble: () => undefined, onRecovery: () => undefined, diagnose: () => undefined };
+  const { store, close } = await openSessionJournal(home, 's', hooks);
+  const redaction = new EventRedaction(new Redactor([secret]));
+  const { run } = await agentOn(
+    {
+      answers: [{ text: `It goes on. `.repeat(30) + secret + ' and on'.repeat(60), tokensPerSecond: 60 }],
+      chunkChars: 4,
+    },
+    { id: 's', store, pass: (event, place) => redaction.pass(event, place) },
+  );
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(), 2_600);
+  await run('go', controller.signal);
+  await close();
+  const text = await readFile(journalPath(home, 's'), 'utf8');
+  const { records } = readContents(Buffer.from(text));
+  const notes = records.filter(({ type }) => type === 'partial');
+  expect(notes.length).toBeGreaterThanOrEqual(1);
+  expect(notes.length).toBeLessThanOrEqual(3);
+  expect(text).not.toContain(secret);
+  expect(pastOf(records)?.messages.map(({ role }) => role)).toEqual(['user']);
+});
