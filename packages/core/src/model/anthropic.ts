@@ -316,9 +316,9 @@ export function anthropic(options: ProviderOptions): Provider {
   return {
     id,
     limits: LIMITS,
-    async *stream(request, signal) {
+    stream(request, signal) {
       const body = toWire(request);
-      const { headers, frames } = await open(
+      const { headers, frames } = open(
         {
           account,
           timeouts,
@@ -332,7 +332,7 @@ export function anthropic(options: ProviderOptions): Provider {
         signal,
       );
       const estimatePrompt = () => estimatePromptTokens(request);
-      yield* read(frames, { provider: id, model: request.model, account, headers, estimatePrompt });
+      return read(frames, { provider: id, model: request.model, account, headers, estimatePrompt });
     },
   };
 }

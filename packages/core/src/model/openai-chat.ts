@@ -192,7 +192,11 @@ class ChatDialect implements Dialect {
 
   #throwError(chunk: JsonObject): void {
     const { error } = chunk;
-    const found = isJsonObject(error) ? error : chunk['object'] === 'error' || chunk['type'] === 'error' ? chunk : undefined;
+    const found = isJsonObject(error)
+      ? error
+      : chunk['object'] === 'error' || chunk['type'] === 'error'
+        ? chunk
+        : undefined;
     const failed = found ?? (typeof error === 'string' && error !== '' ? { ...chunk, message: error } : undefined);
     if (failed !== undefined) throw new DroverError(failureOfError(failed, this.#source.account));
   }
@@ -215,7 +219,8 @@ class ChatDialect implements Dialect {
     const details = objectsOf(delta['reasoning_details']);
     for (const detail of details) this.#addDetail(detail);
     const vendor = textOf(delta['reasoning_content']);
-    const other = textOf(delta['reasoning']) || details.map(({ text, summary }) => textOf(text) || textOf(summary)).join('');
+    const other =
+      textOf(delta['reasoning']) || details.map(({ text, summary }) => textOf(text) || textOf(summary)).join('');
     if (vendor !== '') this.#write('thinking', vendor, 'reasoning_content');
     else if (other !== '') this.#write('thinking', other, 'reasoning');
   }
@@ -291,17 +296,19 @@ class ChatDialect implements Dialect {
 export function openaiChat(options: ProviderOptions): Provider {
   const { id, timeouts } = options;
   const account = accountOf(options, USUAL);
+  // The SDK takes these from the environment, and they are nobody's business but OpenAI's.
+  const identity = options.baseUrl === undefined ? {} : { organization: null, project: null };
   return {
     id,
     limits: LIMITS,
-    async *stream(request, signal) {
+    stream(request, signal) {
       const body = toWire(request, account.address);
-      const { headers, frames } = await open(
+      const { headers, frames } = open(
         {
           account,
           timeouts,
           send: (fetch) =>
-            new OpenAI(sdkOptions(account, timeouts, fetch))
+            new OpenAI({ ...sdkOptions(account, timeouts, fetch), ...identity })
               .post('/chat/completions', { body, stream: true })
               .asResponse(),
           unfold,
@@ -310,7 +317,7 @@ export function openaiChat(options: ProviderOptions): Provider {
         signal,
       );
       const estimatePrompt = () => estimatePromptTokens(request);
-      yield* read(frames, { provider: id, model: request.model, account, headers, estimatePrompt });
+      return read(frames, { provider: id, model: request.model, account, headers, estimatePrompt });
     },
   };
 }

@@ -47,7 +47,7 @@ const CACHE_KEY_CHARS_MAX = 64;
 const PLAIN_MODELS = /^(ft:)?(gpt-3|gpt-4|chatgpt|gpt-5[\w.]*-chat)/;
 
 /** The items that stand by themselves and that the API takes back. */
-const RETURNABLE: ReadonlySet<string> = new Set<ResponseInputItem['type']>([
+const RETURNABLE: ReadonlySet<string> = new Set<NonNullable<ResponseInputItem['type']>>([
   'reasoning',
   'compaction',
   'web_search_call',
@@ -243,6 +243,9 @@ class ResponsesDialect implements Dialect {
     this.#assembly.start();
     this.#slots.delete(place);
     const at = this.#slot(place);
+    // Opened here, so that they keep their places however their texts come.
+    if (item['type'] === 'message') this.#assembly.open(`${at}:0`, 'text');
+    if (item['type'] === 'reasoning') this.#assembly.open(`${at}:thinking`, 'thinking');
     if (item['type'] === 'function_call') {
       this.#assembly.openCall(at, textOf(item['call_id']), textOf(item['name']));
     }
@@ -264,12 +267,13 @@ class ResponsesDialect implements Dialect {
 
   #finishMessage(at: number, item: JsonObject): void {
     const { id, phase } = item;
+    if (objectsOf(item['content']).length === 0) this.#assembly.close(`${at}:0`);
     objectsOf(item['content']).forEach((content, index) => {
       if (content['type'] === 'refusal') this.#refusal = textOf(content['refusal']) || this.#refusal;
       const key = `${at}:${index}`;
       const text = textOf(content['text']);
-      if (text === '') return;
-      if (this.#assembly.kindOf(key) === undefined) this.#assembly.open(key, 'text');
+      if (text === '') return this.#assembly.close(key);
+      if (this.#assembly.kindOf(key) !== 'text' && this.#assembly.textOf(key) === '') this.#assembly.open(key, 'text');
       this.#assembly.complete(key, text);
       this.#assembly.close(key);
       if (typeof id === 'string') {
@@ -281,7 +285,7 @@ class ResponsesDialect implements Dialect {
   #finishReasoning(key: string, item: JsonObject): void {
     const texts = [...objectsOf(item['summary']), ...objectsOf(item['content'])].map(({ text }) => textOf(text));
     const said = texts.filter((text) => text !== '').join('\n\n');
-    if (said !== '' && this.#assembly.kindOf(key) === undefined) this.#write(key, 'thinking', said);
+    if (said !== '' && this.#assembly.textOf(key) === '') this.#write(key, 'thinking', said);
     this.#assembly.close(key);
     // Nothing is stored there, so without its encrypted content an item can't be found again.
     if (textOf(item['encrypted_content']) !== '') this.#assembly.attach(key, item);
@@ -322,24 +326,28 @@ class ResponsesDialect implements Dialect {
 export function openaiResponses(options: ProviderOptions): Provider {
   const { id, timeouts } = options;
   const account = accountOf(options, USUAL);
+  // The SDK takes these from the environment, and they are nobody's business but OpenAI's.
+  const identity = options.baseUrl === undefined ? {} : { organization: null, project: null };
   return {
     id,
     limits: LIMITS,
-    async *stream(request, signal) {
+    stream(request, signal) {
       const body = toWire(request);
-      const { headers, frames } = await open(
+      const { headers, frames } = open(
         {
           account,
           timeouts,
           send: (fetch) =>
-            new OpenAI(sdkOptions(account, timeouts, fetch)).post('/responses', { body, stream: true }).asResponse(),
+            new OpenAI({ ...sdkOptions(account, timeouts, fetch), ...identity })
+              .post('/responses', { body, stream: true })
+              .asResponse(),
           unfold,
           isLast,
         },
         signal,
       );
       const estimatePrompt = () => estimatePromptTokens(request);
-      yield* read(frames, { provider: id, model: request.model, account, headers, estimatePrompt });
+      return read(frames, { provider: id, model: request.model, account, headers, estimatePrompt });
     },
   };
 }

@@ -6,9 +6,10 @@
 // the one to the other, in the same way for every provider.
 //
 // PARTS
-//   A block gets its part number once there is something to show: text and thinking with their first
-//   character, a call at once. So an empty text is no part, and the numbers in the events are those of
-//   the finished message. A key that is opened again is a new block.
+//   Parts stand in the order in which their blocks were opened, and an empty text is no part. So a block
+//   gets its number once there is something to show and all that were opened before it have theirs or
+//   turned out empty; what comes meanwhile is held back. The numbers in the events are therefore those
+//   of the finished message. A key that is opened again is a new block.
 //
 // ENDINGS
 //   An answer is whole once its stop reason is known. Until then the end of the stream is a failure;
@@ -28,12 +29,15 @@ export type Source = {
   readonly provider: string;
   readonly model: string;
   readonly account: Account;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: () => Readonly<Record<string, string>>; // as they are when the answer is finished
   /** Asked only where the server counts nothing. */
   readonly estimatePrompt: () => number;
 };
 
-export type Ending = { readonly stop: Exclude<Stop, 'tool_calls' | 'error' | 'aborted'>; readonly explanation?: string };
+export type Ending = {
+  readonly stop: Exclude<Stop, 'tool_calls' | 'error' | 'aborted'>;
+  readonly explanation?: string;
+};
 
 /** How one wire format says things. `take` throws DroverError where the server says that it failed. */
 export type Dialect = {
@@ -46,14 +50,16 @@ export type Dialect = {
 
 type Key = string | number;
 
+type Mark = { readonly block: Block | undefined; readonly opened: number; readonly payload: Json };
+
 type Block = {
   readonly kind: 'text' | 'thinking' | 'call';
   readonly callIndex: number; // of a call
-  part: number | undefined; // undefined while there is nothing to show
+  part: number | undefined; // undefined while it has no place yet
   text: string; // of a call: its arguments
   id: string;
   name: string;
-  isAnnounced: boolean; // whether its start event has been said
+  isAnnounced: boolean; // of a call: whether its start has been told
   isOpen: boolean;
   problem: string | undefined;
 };
@@ -98,9 +104,11 @@ export class Assembly {
   readonly usage = new UsageCount();
   readonly #source: Source;
   readonly #blocks = new Map<Key, Block>();
+  readonly #opened: Block[] = [];
   readonly #parts: Block[] = [];
-  readonly #natives: NativeItem[] = [];
+  readonly #natives: Mark[] = [];
   #events: ModelEvent[] = [];
+  #decided = 0; // of the blocks opened: those that have their place, or need none
   #isStarted = false;
   #calls = 0;
   #size = 0;
@@ -125,14 +133,18 @@ export class Assembly {
   /** Id and name may come later: see `identify`. */
   openCall(key: Key, id: string, name: string): void {
     const block = this.#add(key, 'call', this.#calls++);
-    this.#place(block);
-    this.#identify(block, id, name);
+    block.id = id;
+    block.name = name;
+    this.#place();
   }
 
   /** The first id and name that are not empty count. */
   identify(key: Key, id: string, name: string): void {
     const block = this.#blocks.get(key);
-    if (block !== undefined) this.#identify(block, id, name);
+    if (block === undefined) return;
+    block.id ||= id;
+    block.name ||= name;
+    if (!block.isAnnounced && block.part !== undefined) this.#announce(block, block.part);
   }
 
   /** What a key stands for at the moment. */
@@ -153,10 +165,8 @@ export class Assembly {
     this.#size += delta.length;
     if (this.#size > ANSWER_CHARS_MAX) throw garbled('the answer is over 64 MB');
     block.text += delta;
-    const part = this.#place(block);
-    if (block.kind !== 'call') this.#events.push({ type: `${block.kind}_delta`, part, delta });
-    else if (block.isAnnounced) this.#say(block, part, delta);
-    else if (block.name !== '') this.#announce(block, part);
+    if (block.part === undefined) this.#place();
+    else this.#tell(block, block.part, delta);
   }
 
   /** The whole text of a block, from a server that says it again at the end: that is what counts. */
@@ -164,7 +174,7 @@ export class Assembly {
     const block = this.#blocks.get(key);
     if (block === undefined || whole === '' || whole === block.text) return;
     if (block.isOpen && whole.startsWith(block.text)) this.write(key, whole.slice(block.text.length));
-    else if (block.part !== undefined) block.text = whole;
+    else block.text = whole;
   }
 
   /** A call that must not be run, and why. */
@@ -179,19 +189,17 @@ export class Assembly {
   }
 
   closeAll(): void {
-    for (const block of this.#parts) this.#close(block);
+    for (const block of this.#opened) this.#close(block);
   }
 
   /** What only the provider understands about a block; it stands alone where the block shows nothing. */
   attach(key: Key, payload: Json): void {
-    const part = this.#blocks.get(key)?.part;
-    if (part === undefined) this.insert(payload);
-    else this.#natives.push({ part, payload });
+    this.#natives.push({ block: this.#blocks.get(key), opened: this.#opened.length, payload });
   }
 
   /** Something only the provider understands, at this place of the answer. */
   insert(payload: Json): void {
-    this.#natives.push({ before: this.#parts.length, payload });
+    this.#natives.push({ block: undefined, opened: this.#opened.length, payload });
   }
 
   /** Something that was not understood, or came when it should not have. */
@@ -210,6 +218,7 @@ export class Assembly {
     if (ending.stop === 'length') this.#spoilCut();
     this.closeAll();
     const content = this.#parts.map(toPart);
+    const items = this.#natives.map((mark) => this.#toItem(mark));
     const { provider, model, headers, estimatePrompt } = this.#source;
     this.#events.push({
       type: 'finished',
@@ -218,11 +227,11 @@ export class Assembly {
         content,
         stop: ending.stop === 'stop' && this.#calls > 0 ? 'tool_calls' : ending.stop,
         usage: this.usage.total(content, estimatePrompt),
-        ...(this.#natives.length > 0 && { native: { provider, model, items: this.#natives } }),
+        ...(items.length > 0 && { native: { provider, model, items } }),
       },
       notes: {
         ignored: this.#ignored,
-        headers,
+        headers: headers(),
         ...(ending.explanation !== undefined && { explanation: ending.explanation }),
       },
     });
@@ -243,54 +252,70 @@ export class Assembly {
       problem: undefined,
     };
     this.#blocks.set(key, block);
+    this.#opened.push(block);
     return block;
   }
 
-  /** The block's part number, given now if it has none. */
-  #place(block: Block): number {
-    if (block.part !== undefined) return block.part;
-    block.part = this.#parts.push(block) - 1;
-    if (block.kind !== 'call') this.#events.push({ type: `${block.kind}_start`, part: block.part });
-    return block.part;
-  }
-
-  #identify(block: Block, id: string, name: string): void {
-    block.id ||= id;
-    block.name ||= name;
-    if (!block.isAnnounced && block.part !== undefined && block.id !== '' && block.name !== '') {
-      this.#announce(block, block.part);
+  /** Gives a place to every block that can have one now. */
+  #place(): void {
+    for (; this.#decided < this.#opened.length; this.#decided++) {
+      const block = this.#opened[this.#decided];
+      if (block === undefined) return;
+      const isEmpty = block.kind !== 'call' && block.text === '';
+      if (isEmpty && block.isOpen) return;
+      if (isEmpty) continue;
+      block.part = this.#parts.push(block) - 1;
+      if (block.kind === 'call') this.#announce(block, block.part);
+      else {
+        this.#events.push({ type: `${block.kind}_start`, part: block.part });
+        this.#tell(block, block.part, block.text);
+      }
+      if (!block.isOpen) this.#tellEnd(block, block.part);
     }
   }
 
-  #announce(block: Block, part: number): void {
-    const { callIndex } = block;
-    block.isAnnounced = true;
-    block.id ||= `call_${callIndex}`;
-    this.#events.push({ type: 'toolcall_start', part, callIndex, id: block.id, name: block.name });
-    if (block.text !== '') this.#say(block, part, block.text);
+  #tell(block: Block, part: number, delta: string): void {
+    if (block.kind !== 'call') this.#events.push({ type: `${block.kind}_delta`, part, delta });
+    else if (block.isAnnounced) this.#events.push({ type: 'toolcall_delta', part, callIndex: block.callIndex, delta });
+    else this.#announce(block, part);
   }
 
-  #say({ callIndex }: Block, part: number, delta: string): void {
-    this.#events.push({ type: 'toolcall_delta', part, callIndex, delta });
+  /** As soon as the call is known by name, and by id unless there is none. */
+  #announce(block: Block, part: number): void {
+    const { callIndex, name, text, isOpen } = block;
+    if (isOpen && (name === '' || (block.id === '' && text === ''))) return;
+    block.isAnnounced = true;
+    block.id ||= `call_${callIndex}`;
+    this.#events.push({ type: 'toolcall_start', part, callIndex, id: block.id, name });
+    if (text !== '') this.#tell(block, part, text);
   }
 
   #close(block: Block): void {
     if (!block.isOpen) return;
     block.isOpen = false;
-    const { part, kind, callIndex } = block;
-    if (part === undefined) return;
+    if (block.part === undefined) this.#place();
+    else this.#tellEnd(block, block.part);
+  }
+
+  #tellEnd(block: Block, part: number): void {
+    const { kind, callIndex, text } = block;
     if (kind !== 'call') {
-      this.#events.push({ type: `${kind}_end`, part, text: block.text });
+      this.#events.push({ type: `${kind}_end`, part, text });
       return;
     }
     if (!block.isAnnounced) this.#announce(block, part);
     this.#events.push({ type: 'toolcall_end', part, callIndex, call: toCall(block) });
   }
 
+  #toItem({ block, opened, payload }: Mark): NativeItem {
+    if (block?.part !== undefined) return { part: block.part, payload };
+    return { before: this.#opened.slice(0, opened).filter(({ part }) => part !== undefined).length, payload };
+  }
+
   // A limit reached right behind a call's name leaves arguments that look empty rather than broken.
   #spoilCut(): void {
-    const last = this.#parts.at(-1);
-    for (const block of this.#parts) {
+    const last = this.#opened.findLast(({ kind, text }) => kind === 'call' || text !== '');
+    for (const block of this.#opened) {
       if (block.kind !== 'call') continue;
       const isBare = block === last && block.text.trim() === '';
       if (block.isOpen || isBare || toCall(block).problem !== undefined) block.problem ??= CUT_OFF;

@@ -46,11 +46,13 @@ export class ChatCalls {
 
   #isAnother({ index, id, name, text }: Delta, known: Call): boolean {
     if (name === '' || (id !== '' && id === known.id)) return false;
-    const isDone = parseObject(this.#assembly.textOf(known.key)) !== undefined;
-    if (id === '') return name !== known.name || (isDone && text !== '');
-    if (known.id === '') return isDone;
+    const written = this.#assembly.textOf(known.key);
+    const isDone = parseObject(written) !== undefined;
+    if (known.name === '' || (known.id === '' && id !== '')) return isDone;
+    if (name !== known.name) return true;
+    if (id === '') return isDone && text !== '';
     // With an index, a new id alone may be the same call's: some servers make one up for each delta.
-    return isDone || name !== known.name || (index === undefined && this.#assembly.textOf(known.key) === '');
+    return isDone || (index === undefined && written === '');
   }
 
   #open({ index, id, name }: Delta): Call {

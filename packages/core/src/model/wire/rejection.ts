@@ -17,12 +17,16 @@ export type Account = {
   readonly key: string;
   readonly keyName: string; // what the user knows the key by, as an environment variable
   readonly address: string; // where requests go
+  readonly shownAddress: string; // the same, fit to be shown
 };
 
 /** `usual` is where a format's key and address come from if nothing else was said. */
-export function accountOf(options: ProviderOptions, usual: { readonly keyEnv: string; readonly baseUrl: string }): Account {
+export function accountOf(
+  options: ProviderOptions,
+  usual: { readonly keyEnv: string; readonly baseUrl: string },
+): Account {
   const { apiKey, keyEnv = usual.keyEnv, baseUrl = usual.baseUrl } = options;
-  return { key: apiKey.trim(), keyName: keyEnv, address: baseUrl };
+  return { key: apiKey.trim(), keyName: keyEnv, address: baseUrl, shownAddress: withoutLogin(baseUrl) };
 }
 
 export type Rejection = {
@@ -99,10 +103,7 @@ export function failureOfError(error: JsonObject, account: Account): Failure {
   const said = messageOf(error);
   const codes = codesOf(error);
   const message = said === '' ? `an error in the stream: ${codes || 'no reason given'}` : said;
-  return verdict(
-    { status: statusMeant(error), words: `${codes} ${said}`, message, header: () => undefined },
-    account,
-  );
+  return verdict({ status: statusMeant(error), words: `${codes} ${said}`, message, header: () => undefined }, account);
 }
 
 /** The error in a body, or undefined where it holds none. */
@@ -128,7 +129,11 @@ export function failureOfNetwork(error: unknown, account: Account): Failure {
 /** For a text that is shown to a person. */
 export function presentable(message: string, account: Account): string {
   const shown = account.key.length < 8 ? message : message.replaceAll(account.key, '[key]');
-  return oneLine(shown, MESSAGE_CHARS_MAX);
+  return oneLine(withoutLogin(shown), MESSAGE_CHARS_MAX);
+}
+
+function withoutLogin(text: string): string {
+  return text.replace(/\/\/[^/@\s]+@/g, '//');
 }
 
 type Refused = {
@@ -159,7 +164,7 @@ function rejected(status: number, message: string, isPaidUp: boolean, account: A
   return { kind: 'provider.rejected', status, message, ...(fix !== undefined && { fix }) };
 }
 
-function fixFor(status: number, { keyName, address }: Account): string | undefined {
+function fixFor(status: number, { keyName, shownAddress }: Account): string | undefined {
   switch (status) {
     case 401:
       return `check the key in ${keyName}`;
@@ -168,7 +173,7 @@ function fixFor(status: number, { keyName, address }: Account): string | undefin
     case 403:
       return `check what the key in ${keyName} may be used for`;
     case 404:
-      return `check the model's name, and the base URL ${address}`;
+      return `check the model's name, and the base URL ${shownAddress}`;
     case 413:
       return 'send less: fewer or smaller images and files';
     default:

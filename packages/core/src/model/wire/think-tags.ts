@@ -13,13 +13,13 @@ export class ThinkTags {
   #held = '';
 
   push(text: string): readonly Piece[] {
-    if (this.#state === 'text') return [{ kind: 'text', text }];
+    if (this.#isText()) return [{ kind: 'text', text }];
     this.#held += text;
     const pieces: Piece[] = [];
     if (this.#state === 'start') this.#decide();
     if (this.#state === 'thinking') this.#think(pieces);
     if (this.#state === 'gap') this.#skipGap();
-    return this.#state === 'text' ? [...pieces, ...this.end()] : pieces;
+    return this.#isText() ? [...pieces, ...this.end()] : pieces;
   }
 
   /** What was held back after all. */
@@ -27,6 +27,10 @@ export class ThinkTags {
     const text = this.#held;
     this.#held = '';
     return text === '' ? [] : [{ kind: this.#state === 'thinking' ? 'thinking' : 'text', text }];
+  }
+
+  #isText(): boolean {
+    return this.#state === 'text';
   }
 
   #decide(): void {

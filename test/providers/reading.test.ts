@@ -1,0 +1,46 @@
+// What each recorded stream says. Next to a recording stands what drover makes of it, to be read by eye.
+
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { ModelEvent } from '@drover/core/model/protocol';
+import { decode, finished, readAll, recordings } from './recordings.ts';
+
+test.each(recordings)('$api: $name', async ({ api, name, bytes }) => {
+  const events = await readAll(api, decode([bytes]));
+  const { message, notes } = finished(events);
+  const { ignored, explanation } = notes;
+  const said = { ...message, notes: { ignored, explanation } };
+  await expect(`${JSON.stringify(said, undefined, 2)}\n`).toMatchFileSnapshot(
+    join(import.meta.dirname, '../recordings', api, `${name}.json`),
+  );
+});
+
+test.each(recordings)('the events of $api: $name tell its message', async ({ api, bytes }) => {
+  const events = await readAll(api, decode([bytes]));
+  const { message } = finished(events);
+  expect(events[0]?.type).toBe('started');
+  expect(partsOf(events)).toEqual(
+    message.content.map((part) => (part.type === 'tool_call' ? { call: part.id, name: part.name } : part)),
+  );
+});
+
+/** The parts as someone sees them who only follows the events. */
+function partsOf(events: readonly ModelEvent[]): unknown[] {
+  const parts: ({ type?: string; text: string; end?: unknown } | undefined)[] = [];
+  for (const event of events) {
+    if (event.type === 'text_start' || event.type === 'thinking_start') {
+      expect(parts[event.part]).toBeUndefined();
+      parts[event.part] = { type: event.type.replace('_start', ''), text: '' };
+    } else if (event.type === 'toolcall_start') {
+      expect(parts[event.part]).toBeUndefined();
+      parts[event.part] = { text: '', end: { call: event.id, name: event.name } };
+    } else if ('delta' in event) {
+      const part = parts[event.part];
+      if (part !== undefined) part.text += event.delta;
+    } else if (event.type === 'text_end' || event.type === 'thinking_end') {
+      expect(parts[event.part]?.text).toBe(event.text);
+      parts[event.part] = { text: '', end: { type: event.type.replace('_end', ''), text: event.text } };
+    }
+  }
+  return parts.map((part) => part?.end);
+}
