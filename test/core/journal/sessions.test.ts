@@ -1,0 +1,77 @@
+// The list of sessions: made from the journals, remembered, and made again when it is lost.
+
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Journal, readJournal } from '@drover/core/journal/journal';
+import { retell } from '@drover/core/journal/retelling';
+import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';
+import { isLive, listSessions } from '@drover/core/journal/sessions';
+import { expect, test } from 'vitest';
+import { agentOn, temporaryFolder } from '../../support/agent.ts';
+import { story } from '../../support/story.ts';
+
+const HOOKS = { onTrouble: () => undefined, onRecovery: () => undefined, diagnose: () => undefined };
+
+async function lived(home: string, id: string, prompt: string, status: number): Promise<void> {
+  const { store, past, close } = await openSessionJournal(home, id, HOOKS);
+  const { run } = await agentOn(
+    { answers: [{ text: 'ok', ...(status !== 200 && { fault: { fault: 'status' as const, status } }) }] },
+    { id, store, ...(past && { past }) },
+  );
+  await run(prompt);
+  await close();
+}
+
+test('sessions are listed newest first, with what was asked and how it ended', async () => {
+  const home = await temporaryFolder();
+  await lived(home, 'ses_a', 'first task\nwith details', 200);
+  await lived(home, 'ses_b', 'second task', 401);
+  expect(listSessions(home).map(({ id, title, state, turns, model }) => [id, title, state, turns, model])).toEqual([
+    ['ses_b', 'second task', 'error', 1, 'anthropic/scripted'],
+    ['ses_a', 'first task', 'done', 1, 'anthropic/scripted'],
+  ]);
+  expect(listSessions(join(home, 'nowhere'))).toEqual([]);
+});
+
+test('the index is only a memory: lost, broken or outdated, the list is the same', async () => {
+  const home = await temporaryFolder();
+  await lived(home, 'ses_a', 'a task', 200);
+  const rows = listSessions(home);
+  await writeFile(join(home, 'index.sqlite'), 'this is no database'.repeat(100));
+  expect(listSessions(home)).toEqual(rows);
+  await rm(join(home, 'index.sqlite'));
+  expect(listSessions(home)).toEqual(rows);
+  await lived(home, 'ses_a', 'more', 200);
+  expect(listSessions(home)[0]?.turns).toBe(2);
+});
+
+test('a damaged journal is listed as such', async () => {
+  const home = await temporaryFolder();
+  await lived(home, 'ses_a', 'a task', 200);
+  const text = await readFile(journalPath(home, 'ses_a'), 'utf8');
+  await writeFile(journalPath(home, 'ses_a'), text.replace('"done"', '"gone"'));
+  expect(listSessions(home)[0]?.state).toBe('damaged');
+});
+
+test('a session is live while somebody writes it', async () => {
+  const home = await temporaryFolder();
+  const { journal } = await Journal.open({ path: journalPath(home, 's'), session: 's', ...HOOKS });
+  expect([isLive(home, 's'), isLive(home, 'nobody')]).toEqual([true, false]);
+  await journal.close();
+  expect(isLive(home, 's')).toBe(false);
+});
+
+test('a journal can be told again, and the story is the same', async () => {
+  const home = await temporaryFolder();
+  const { store, close } = await openSessionJournal(home, 's', HOOKS);
+  const { run } = await agentOn(
+    { answers: [{ thinking: 'hm', text: 'Looking.', calls: [{ name: 'list', args: {} }] }, { text: 'Done.' }] },
+    { id: 's', store },
+  );
+  const { events } = await run('go');
+  await close();
+  const { records } = await readJournal(journalPath(home, 's'));
+  const told = retell(records);
+  expect(story(told)).toEqual(story(events));
+  expect(told.flatMap((event) => (event.type === 'text_delta' ? [event.delta] : []))).toEqual(['Looking.', 'Done.']);
+});
