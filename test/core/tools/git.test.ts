@@ -130,6 +130,15 @@ test('nothing that the repository configures is run', async () => {
   expect(existsSync(proof)).toBe(false);
 });
 
+test('the environment does not lead to another repository', async () => {
+  const { context, cwd } = await repository();
+  const other = await repository();
+  other.run('commit', '--quiet', '--allow-empty', '--message=Elsewhere');
+  const env = { ...context().env, GIT_DIR: join(other.cwd, '.git'), GIT_WORK_TREE: other.cwd };
+  const { output } = await runTool(git, { action: 'log' }, { ...context(), cwd, env }, () => undefined);
+  expect(output).not.toContain('Elsewhere');
+});
+
 test('a filter that could not be switched off is not risked', async () => {
   const { cwd, call } = await repository();
   await appendFile(join(cwd, '.git', 'config'), '[filter "a=b"]\n\tclean = touch it-ran\n');

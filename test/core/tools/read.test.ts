@@ -55,19 +55,21 @@ test('a line of any length is shown by its beginning', async () => {
   expect(output).toBe(`1\t${'🦊'.repeat(1_000)}… [the line has 400.0 KB]\n2\tnext`);
 });
 
-test('the end of a large file is found without loading it', async () => {
+test.each([
+  ['many lines', `${'x'.repeat(99)}\n`.repeat(10_000), 1_200_001, '1200001\tthe end'],
+  ['one line', 'x'.repeat(1_000_000), 1, `1\t${'x'.repeat(2_000)}… [the line has 120.0 MB]`],
+])('a large file of %s is read without loading it', async (_, block, from, expected) => {
   const { cwd, call } = await workspace();
   const file = await open(join(cwd, 'large.log'), 'w');
-  const block = `${'x'.repeat(99)}\n`.repeat(10_000);
   for (let index = 0; index < 120; index++) await file.write(block);
   await file.write('the end\n');
   await file.close();
 
   let output = '';
   const growth = await memoryGrowthDuring(async () => {
-    ({ output } = await call(read, { path: 'large.log', from: 1_200_001 }));
+    ({ output } = await call(read, { path: 'large.log', from }));
   });
-  expect(output).toBe('1200001\tthe end');
+  expect(output).toBe(expected);
   expect(growth).toBeLessThan(64_000_000);
 });
 

@@ -73,7 +73,7 @@ test('a folder is not replaced, and nothing is left beside it', async () => {
 test('a dangling link inside the workspace leads to a new file', async () => {
   const { cwd, call } = await workspace();
   await symlink('target.txt', join(cwd, 'link'));
-  expect((await call(write, { path: 'link', content: 'x' })).output).toBe('created target.txt (1 lines)');
+  expect((await call(write, { path: 'link', content: 'x' })).output).toBe('created target.txt (1 line)');
   expect(await readFile(join(cwd, 'link'), 'utf8')).toBe('x');
 });
 

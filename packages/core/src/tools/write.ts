@@ -31,13 +31,17 @@ async function writeWhole(place: Place, content: string): Promise<ToolOutput> {
   await replaceFile(place, content);
   if (before === undefined) {
     const added = lineCount(content);
-    return { output: `created ${path} (${added} lines)`, details: { path, created: true, added, removed: 0 } };
+    return { output: `created ${path} (${lines(added)})`, details: { path, created: true, added, removed: 0 } };
   }
   if (before === NOT_TEXT) {
-    return { output: `replaced ${path} (${lineCount(content)} lines)`, details: { path, created: false } };
+    return { output: `replaced ${path} (${lines(lineCount(content))})`, details: { path, created: false } };
   }
   const change = await changeBetween(path, before, content);
   return { output: `updated ${path} (${changeSize(change)})`, details: { path, created: false, ...change } };
+}
+
+function lines(count: number): string {
+  return count === 1 ? '1 line' : `${count} lines`;
 }
 
 async function contentBefore(place: Place): Promise<string | typeof NOT_TEXT | undefined> {

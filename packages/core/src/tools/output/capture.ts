@@ -16,7 +16,7 @@ import { binaryData, byteSize, isBinary, markedText, orphanedBytes, textOf, unfi
 
 export const OUTPUT_CHARS_MAX = 30_000;
 const HEAD_CHARS = 12_000;
-const TAIL_CHARS = 17_500; // the rest is room for the line between
+const TAIL_CHARS = 16_500; // the rest is room for the line between, and for what a tool adds
 const FILE_BYTES_MAX = 64_000_000;
 const CUT_AT_LINE_WITHIN_CHARS = 500;
 // A character of a JavaScript string takes at most three bytes of UTF-8.
