@@ -11,6 +11,7 @@ import { openDiagnostics } from '../diagnostics.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Io, print } from '../io.ts';
 import { loadSettings } from '../settings.ts';
+import { wrapped } from '../views/word-wrap.ts';
 import { type Style, styleFor } from '../views/style.ts';
 
 const GATE = 'node --test';
@@ -50,9 +51,10 @@ async function show(project: string, io: Io): Promise<number> {
   const style = styleFor(io.stdout, io.env);
   await mkdir(project, { recursive: true });
   await makeSample(project, path);
+  const task = wrapped(PROMPT, (io.stdout.columns ?? 80) - 2).replaceAll('\n', '\n  ');
   await print(
     io.stdout,
-    `A small library with a failing test, and an agent that is told:\n  ${style('bold', PROMPT)}\n\n`,
+    `A small library with a failing test, and an agent that is told:\n  ${style('bold', task)}\n\n`,
   );
 
   const code = await execute(

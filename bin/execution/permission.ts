@@ -6,9 +6,15 @@ import type { Person } from './person.ts';
 
 type Wishes = { readonly rules: readonly Rule[]; readonly yes: boolean; readonly gates: readonly string[] };
 
-export function permissionFor({ yes }: Wishes, person: Person | undefined): Pick<SessionOptions, 'judge' | 'question'> {
+export function permissionFor(
+  { yes, gates }: Wishes,
+  person: Person | undefined,
+): Pick<SessionOptions, 'judge' | 'question'> {
   return {
-    judge: async (tool) => ({ effect: tool.access === 'run' && !yes ? 'ask' : 'allow', why: 'no rule allows it' }),
+    judge: async (tool, input) => ({
+      effect: tool.access === 'run' && !yes && !gates.includes(tool.subject(input)) ? 'ask' : 'allow',
+      why: 'no rule allows it',
+    }),
     question: async ({ label }, signal) =>
       person !== undefined
         ? person.ask(label.summary, signal)

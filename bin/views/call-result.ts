@@ -12,7 +12,11 @@ const DIFF_LINES_MAX = 12;
 type CallEnd = Extract<Event, { readonly type: 'tool_execution_end' }>;
 
 export function resultLine({ output, outputSummary, isError, details }: CallEnd): string {
-  const lines = output.trimEnd().split('\n');
+  // The notes at the end, such as [exit code 1], are not the command's.
+  const lines = output
+    .trimEnd()
+    .replace(/(\n\[[^\n]*\])+$/, '')
+    .split('\n');
   const exitCode = field(details, 'exitCode');
   const amount = lines.length === 1 ? outputSummary : `${count(lines.length)} lines`;
   if (typeof exitCode === 'number')

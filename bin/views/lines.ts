@@ -10,6 +10,7 @@ import { diffLines, resultLine } from './call-result.ts';
 import { type Style, styleFor } from './style.ts';
 import { clean, Cleaner, cut, oneLine } from './terminal-text.ts';
 import type { View } from './view.ts';
+import { WordWrap } from './word-wrap.ts';
 
 const COLUMNS_MIN = 20;
 const COLUMNS_DEFAULT = 80;
@@ -45,6 +46,8 @@ class Lines {
   /** The text of the current part as it came, to see what its end has to add. */
   #spoken = '';
   #cleaner = new Cleaner();
+  #wrap: WordWrap;
+  #isSpeaking = false; // this part has begun
   #hasSpoken = false; // in this attempt at an answer
   #startedAt: number | undefined;
   readonly #calls = new Map<string, number>(); // callId -> when it was started
@@ -57,6 +60,7 @@ class Lines {
   constructor(output: Output, style: Style) {
     this.#output = output;
     this.#style = style;
+    this.#wrap = new WordWrap(() => this.#columns());
   }
 
   of(event: Shown): string {
@@ -74,7 +78,7 @@ class Lines {
         this.#spoken += event.delta;
         return this.#text(event.delta);
       case 'text_end':
-        return this.#text(restOf(event.text, this.#spoken));
+        return this.#text(restOf(event.text, this.#spoken)) + this.#said(this.#wrap.flush());
       case 'thinking_start':
         this.#thinkingAt = timeOf(event);
         return '';
@@ -132,7 +136,9 @@ class Lines {
 
   #startText(): string {
     this.#spoken = '';
+    this.#isSpeaking = false;
     this.#cleaner = new Cleaner();
+    this.#wrap = new WordWrap(() => this.#columns());
     if (this.#block === 'text') this.#block = 'other text';
     return '';
   }
@@ -140,12 +146,18 @@ class Lines {
   #text(raw: string): string {
     const text = this.#cleaner.push(raw);
     // Blank lines at the beginning of an answer would tear the page apart.
-    const shown = this.#block === 'text' ? text : text.trimStart();
+    const shown = this.#isSpeaking ? text : text.trimStart();
     if (shown === '') return '';
+    this.#isSpeaking = true;
+    return this.#said(this.#wrap.push(shown));
+  }
+
+  #said(text: string): string {
+    if (text === '') return '';
     const before = this.#enter('text');
     this.#hasSpoken = true;
-    this.#isLineOpen = !shown.endsWith('\n');
-    return before + shown;
+    this.#isLineOpen = !text.endsWith('\n');
+    return before + text;
   }
 
   #call(event: Of<'tool_execution_start'>): string {
@@ -191,11 +203,12 @@ class Lines {
   }
 
   #discarded({ reason }: Of<'attempt_discarded'>): string {
+    const rest = this.#said(this.#wrap.flush());
     const what = this.#hasSpoken ? 'the text above does not count' : 'this answer does not count';
     this.#hasSpoken = false;
     const line = this.#note('discard', `${what}: ${reason}`);
     this.#discardReason = reason;
-    return line;
+    return rest + line;
   }
 
   #end(event: Of<'session_end'>): string {

@@ -104,7 +104,8 @@ const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 const WIDE =
   /^(?:\p{Emoji_Presentation}|[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{20000}-\u{3FFFD}]|.\uFE0F)/u;
 
-function widthOf(grapheme: string): number {
+/** How many columns a character takes. */
+export function widthOf(grapheme: string): number {
   if (/^[\p{Mark}\p{Format}]/u.test(grapheme)) return 0;
   return WIDE.test(grapheme) ? 2 : 1;
 }

@@ -109,6 +109,93 @@ test('--version is the version in package.json, and nothing else', async () => {
   expect(await drover(['--version'])).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
 });
 
+test('the help lists the commands there are', async () => {
+  const { code, stdout, stderr } = await drover(['--help']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(`\n${stdout}`).toMatchInlineSnapshot(`
+    "
+    drover <command>
+
+    One goal, many agents, one tested result.
+
+    Commands:
+      drover exec [prompt]      One agent works in this folder until it is done, and
+                                nobody has to watch
+      drover demo               Watch an agent mend a small project: no key, no
+                                network
+      drover rehearse <script>  Serve a scripted model to this and other programs,
+                                on this machine only
+      drover completion         Print a completion script for bash or zsh
+
+    Options:
+      -h, --help     Show help                                             [boolean]
+          --version  Show the version                                      [boolean]
+
+    Examples:
+      drover demo                               Watch an agent mend a small project:
+                                                no key, no network
+      drover exec "fix the failing test"        One agent in this folder
+      --model anthropic/claude-sonnet-4-5
+
+    drover <command> --help says more about a command.
+    "
+  `);
+});
+
+test('the help of a command has groups, examples and the exit codes, and fits the terminal', async () => {
+  const { code, stdout, stderr } = await drover(['exec', '-h'], { columns: 100 });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(`\n${stdout}`).toMatchInlineSnapshot(`
+    "
+    drover exec [prompt] [options]
+
+    Positionals:
+      prompt  What the agent shall do; - reads it from standard input                           [string]
+
+    Model:
+          --model  PROVIDER/NAME: The model to ask                                              [string]
+
+    Input:
+          --prompt-file  FILE: Read the prompt from a file                                      [string]
+          --cwd          DIR: The folder to work in                                             [string]
+
+    Output:
+          --view  lines|json|silent: What to show                                               [string]
+          --json  The same as --view json: one event a line                                    [boolean]
+          --log   FILE: Write diagnostics to a file                                             [string]
+
+    Permission:
+          --allow  RULE: Allow what matches, such as 'shell(pnpm test*)' (repeatable)           [string]
+          --ask    RULE: Ask before what matches (repeatable)                                   [string]
+          --deny   RULE: Never allow what matches, whatever else says (repeatable)              [string]
+          --yes    Answer every question with yes; what is denied stays denied                 [boolean]
+
+    Limits:
+          --turns    N: At most so many steps                                                   [string]
+          --timeout  TIME: Stop after so long: 90s, 30m, 1h30m                                  [string]
+          --budget   AMOUNT: Spend no more than this: 5usd, 200ktok                             [string]
+          --gate     CMD: A command that must pass when the agent is done (repeatable)          [string]
+
+    Options:
+      -h, --help  Show help                                                                    [boolean]
+
+    Examples:
+      drover exec "fix the failing test" --model          With ANTHROPIC_API_KEY set
+      anthropic/claude-sonnet-4-5
+      drover exec - --json < prompt.txt                   For scripts: the prompt from standard input,
+                                                          events as JSON
+      drover exec "update the docs" --allow 'shell(pnpm   Allow some commands, cap the cost
+      *)' --budget 2usd
+
+    Exit codes: 0 done · 1 internal error · 2 usage or config invalid · 3 incomplete · 4 a gate fails ·
+    6 budget reached · 7 deadline reached · 8 blocked by permission · 9 provider unavailable or refuses
+    · 130 SIGINT · 143 SIGTERM, SIGHUP or closed output
+    "
+  `);
+  const narrow = await drover(['exec', '--help'], { columns: 60 });
+  expect(Math.max(...narrow.stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(60);
+});
+
 test('the completion script completes commands and flags', async () => {
   const script = await drover(['completion']);
   const commands = await drover(['--get-yargs-completions', 'drover', 'e']);

@@ -2,7 +2,8 @@
 
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import type { Event, Recorded } from '@drover/core/events';
+import type { Decision, Event, Recorded } from '@drover/core/events';
+import type { Json } from '@drover/core/json';
 import type { Usage } from '@drover/core/model/protocol';
 import type { Output } from '../../bin/io.ts';
 import { jsonView } from '../../bin/views/json.ts';
@@ -27,6 +28,8 @@ function label(callIndex: number, summary: string) {
   return { callId: `call_${callIndex}`, toolUseId: `t${callIndex}`, callIndex, index: callIndex, name, summary };
 }
 
+type CallEnd = Extract<Event, { readonly type: 'tool_execution_end' }>;
+
 const says = (...deltas: readonly string[]): readonly Event[] => [
   { type: 'message_start', role: 'assistant' },
   { type: 'text_start', part: 0 },
@@ -38,7 +41,7 @@ const starts = (callIndex: number, summary: string): Event => ({
   args: {},
   ...label(callIndex, summary),
 });
-const ends = (callIndex: number, summary: string, outputSummary: string, isError = false): Event => ({
+const ends = (callIndex: number, summary: string, outputSummary: string, isError = false): CallEnd => ({
   type: 'tool_execution_end',
   output: outputSummary,
   outputSummary,
@@ -141,10 +144,13 @@ test('lines: permission is asked for, given, refused; a refused call is told onc
     why: 'no rule allows it',
     ...label(callIndex, summary),
   });
-  const decide = (callIndex: number, summary: string, decision: object): Event => ({
+  const decide = (callIndex: number, summary: string, decision: Partial<Decision>): Event => ({
     type: 'permission_decision',
     requestId: `ask_${callIndex}`,
-    ...{ allowed: false, by: 'user', always: false, ...decision },
+    allowed: false,
+    by: 'user',
+    always: false,
+    ...decision,
     ...label(callIndex, summary),
   });
   const events = [
@@ -279,6 +285,67 @@ test('lines: no control sequence of a model, a tool or a file name reaches the t
   `);
   // eslint-disable-next-line no-control-regex
   expect(text).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
+});
+
+test('lines: a change is shown, cut to what one wants to see of it', async () => {
+  const diff = [
+    '--- a/x.js',
+    '+++ b/x.js',
+    '@@ -1,3 +1,3 @@',
+    ' one',
+    '-two\t\u001b[2J',
+    '+zwei',
+    ...Array.from({ length: 20 }, (_, at) => `+${at}`),
+  ];
+  const output = `edited x.js (+21 -1)\n${diff.join('\n')}`;
+  const end = {
+    ...ends(0, 'edit: x.js', ''),
+    output,
+    details: { path: 'x.js', diff: diff.join('\n'), added: 21, removed: 1 },
+  };
+  expect(await shown([starts(0, 'edit: x.js'), end])).toMatchInlineSnapshot(`
+    "
+      ▸ edit: x.js
+      ✓ 0.1 s  edited x.js (+21 -1)
+           one
+          -two  
+          +zwei
+          +0
+          +1
+          +2
+          +3
+          +4
+          +5
+          +6
+          +7
+          +8
+          … 11 lines more
+    "
+  `);
+});
+
+test('lines: what a command or a search came to is told in a few words', async () => {
+  const tell = (output: string, details: Json, isError = false): Event => ({
+    ...ends(0, 'shell: x', 'summary', isError),
+    output,
+    details,
+  });
+  const events = [
+    tell('one line', { exitCode: 0 }),
+    tell('two\nlines', { exitCode: 0 }),
+    tell('it\nfailed\n[exit code 3]', { exitCode: 3 }, true),
+    tell('many\nmatches', {}),
+    tell('there is no such file\nat all', {}, true),
+  ];
+  expect(await shown(events)).toMatchInlineSnapshot(`
+    "
+      ✓ shell: x — summary
+      ✓ shell: x — 2 lines
+      ✗ shell: x — exit code 3, 2 lines
+      ✓ shell: x — 2 lines
+      ✗ shell: x — there is no such file
+    "
+  `);
 });
 
 test('json: every event is one line, whatever is in it', async () => {
