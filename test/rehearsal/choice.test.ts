@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import type { JsonObject } from '@drover/rehearsal/json';
 import type { Script } from '@drover/rehearsal/script';
-import { at, post, requestFor, stage, type Stage } from './clients.ts';
+import { at, post, requestFor, stage, textAt, type Stage } from './clients.ts';
 
 const call = (id: string, name = 'read'): JsonObject => ({
   role: 'assistant',
@@ -170,7 +170,7 @@ test('in Responses and Chat Completions the conversation is read alike', async (
       { role: 'tool', tool_call_id: 'c2', content: [{ type: 'text', text: 'two' }] },
     ],
   });
-  expect(JSON.parse(String(at(chat.json, 'choices.0.message.content')))).toEqual(seen);
+  expect(JSON.parse(textAt(chat.json, 'choices.0.message.content'))).toEqual(seen);
   const responses = await post(server, 'openai', {
     model: 'm',
     input: [
@@ -182,7 +182,7 @@ test('in Responses and Chat Completions the conversation is read alike', async (
       { type: 'function_call_output', call_id: 'c2', output: 'two' },
     ],
   });
-  expect(JSON.parse(String(at(responses.json, 'output.0.content.0.text')))).toEqual(seen);
+  expect(JSON.parse(textAt(responses.json, 'output.0.content.0.text'))).toEqual(seen);
 });
 
 test('templates are filled, in texts and deep in arguments; unknown ones are left', async () => {

@@ -1,7 +1,7 @@
 // The real SDKs and plain fetch, pointed at a rehearsal server that ends with the test.
 
 import { onTestFinished } from 'vitest';
-import type { Json, JsonObject } from '@drover/rehearsal/json';
+import { shown, type Json, type JsonObject } from '@drover/rehearsal/json';
 import type { Script } from '@drover/rehearsal/script';
 import { startRehearsal, type Rehearsal, type RehearsalOptions } from '@drover/rehearsal/server';
 import type { Api } from '@drover/rehearsal/wire/wire';
@@ -75,7 +75,7 @@ export function dataIn(stream: string): readonly Json[] {
       const lines = event.split(/\r\n|\n|\r/).filter((line) => line.startsWith('data: '));
       return lines.length === 0 ? [] : [lines.map((line) => line.slice('data: '.length)).join('\n')];
     })
-    .map((data) => (data.startsWith('{') ? (JSON.parse(data) as Json) : data));
+    .map((data) => (data.startsWith('{') && data.endsWith('}') ? (JSON.parse(data) as Json) : data));
 }
 
 /** What an object has under a path like `error.message`. */
@@ -86,4 +86,10 @@ export function at(value: Json | undefined, path: string): Json | undefined {
       (inner, key) => (typeof inner === 'object' && inner !== null ? (inner as Record<string, Json>)[key] : undefined),
       value,
     );
+}
+
+/** The same, as it would stand in a message; nothing where there is nothing. */
+export function textAt(value: Json | undefined, path: string): string {
+  const found = at(value, path);
+  return found === undefined || found === null ? '' : shown(found);
 }

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import type { Json, JsonObject } from '@drover/rehearsal/json';
-import { at, post, requestFor, send, stage } from './clients.ts';
+import { at, post, requestFor, send, stage, textAt } from './clients.ts';
 
 const user = (content: Json = 'go'): JsonObject => ({ role: 'user', content });
 const assistant = (content: Json = 'well'): JsonObject => ({ role: 'assistant', content });
@@ -231,7 +231,7 @@ test('a conversation as it should be is accepted', async () => {
   });
   const first = await post(server, 'anthropic', requestFor('anthropic'));
   const content = at(first.json, 'content') as readonly JsonObject[];
-  const ids = content.flatMap(({ type, id }) => (type === 'tool_use' ? [String(id)] : []));
+  const ids = content.flatMap((block) => (block['type'] === 'tool_use' ? [textAt(block, 'id')] : []));
   const messages = [
     user(),
     assistant(content),
@@ -251,6 +251,18 @@ test('thinking that was changed is refused in the latest assistant message, and 
     (await post(server, 'anthropic', requestFor('anthropic', { messages }))).status;
   expect(await ask([user(), assistant([changed, said ?? {}]), user()])).toBe(400);
   expect(await ask([user(), assistant([changed, said ?? {}]), user(), assistant(), user()])).toBe(200);
+});
+
+test('an answer that was paused may come back as the last message', async () => {
+  const { server } = await stage({
+    answers: [{ thinking: 'hm', text: 'wait', stop: 'pause' }],
+    otherwise: { text: 'fine' },
+  });
+  const { json } = await post(server, 'anthropic', requestFor('anthropic'));
+  const ask = async (content: Json) =>
+    (await post(server, 'anthropic', requestFor('anthropic', { messages: [user(), assistant(content)] }))).status;
+  expect(await ask(at(json, 'content') ?? [])).toBe(200);
+  expect(await ask('wait')).toBe(400);
 });
 
 test.each([

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import type { Json, JsonObject } from '@drover/rehearsal/json';
 import { OVERFLOW_DIALECTS } from '@drover/rehearsal/strict/overflow';
-import { at, post, requestFor, send, stage } from './clients.ts';
+import { at, post, requestFor, send, stage, textAt } from './clients.ts';
 
 type Case = [rule: string, body: JsonObject, message: string | RegExp, rest?: JsonObject];
 
@@ -327,12 +327,12 @@ test('Responses: reasoning goes back with the item that followed it, and with it
   );
   const items = at(first.json, 'output') as readonly JsonObject[];
   const [reasoning = {}, message = {}, made = {}] = items;
-  const done = output(String(made['call_id']));
+  const done = output(textAt(made, 'call_id'));
   const ask = async (input: readonly Json[]) => {
     const { status, json } = await post(server, 'openai', { model: 'm', store: false, input });
-    return status === 200 ? 'accepted' : `${status} ${String(at(json, 'error.message'))}`;
+    return status === 200 ? 'accepted' : `${status} ${textAt(json, 'error.message')}`;
   };
-  const id = String(reasoning['id']);
+  const id = textAt(reasoning, 'id');
   const { encrypted_content: _, ...unsealed } = reasoning;
 
   expect(await ask([user, ...items, done])).toBe('accepted');
@@ -343,7 +343,7 @@ test('Responses: reasoning goes back with the item that followed it, and with it
     `400 Item '${id}' of type 'reasoning' was provided without its required following item.`,
   );
   expect(await ask([user, message, made, done])).toBe(
-    `400 Item '${String(message['id'])}' of type 'message' was provided without its required 'reasoning' item: '${id}'.`,
+    `400 Item '${textAt(message, 'id')}' of type 'message' was provided without its required 'reasoning' item: '${id}'.`,
   );
   expect(await ask([user, unsealed, message, made, done])).toMatch(
     /^404 Item with id 'rs_\w+' not found\. Items are not persisted when `store` is set to false\./,
@@ -411,7 +411,7 @@ test('a prompt that is too long, in every dialect', async () => {
     const { server } = await stage({ answers: [{ text: 'fine' }], contextTokens: 10, overflowDialect });
     const response = await send(server, 'openai-chat', { body: requestFor('openai-chat', {}, 'x'.repeat(80)) });
     const said = await response.text();
-    return `${overflowDialect}: ${response.status} ${said === '' ? '(nothing)' : String(at(JSON.parse(said) as Json, 'error.message'))}`;
+    return `${overflowDialect}: ${response.status} ${said === '' ? '(nothing)' : textAt(JSON.parse(said) as Json, 'error.message')}`;
   });
   expect((await Promise.all(told)).join('\n')).toMatchInlineSnapshot(`
     "anthropic: 400 prompt is too long: 20 tokens > 10 maximum

@@ -11,7 +11,7 @@ import { promptCache, type Prompt } from './meter/cache.ts';
 import { castOf, type Chosen } from './answer/choose.ts';
 import { factsOf, toFault, type Fault } from './faults/fault.ts';
 import { faultRules } from './faults/rules.ts';
-import { itemMemory } from './wire/memory.ts';
+import { newMemory, type LearningMemory } from './wire/memory.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
 import { replyOf } from './answer/reply.ts';
 import { befall, sendRaw, sendRefusal, sendReply, type Sending } from './response.ts';
@@ -64,7 +64,7 @@ export function exchanges(script: Script, counts: Counts, hook: RequestHook | un
   const cache = promptCache(script.cache ?? {});
   const limits = limiter(script.limits ?? {});
   const struck = faultRules(script.faults ?? [], script.seed ?? 1);
-  const memory = itemMemory();
+  const memory = newMemory();
 
   return async (exchange, unrecorded, response, signal) => {
     const { n, api, headers } = exchange;
@@ -122,7 +122,7 @@ type Answering = {
   readonly prompt: Prompt;
   readonly faults: readonly Fault[];
   readonly body: JsonObject;
-  readonly memory: ReturnType<typeof itemMemory>;
+  readonly memory: LearningMemory;
 };
 
 /** Returns how many tokens the answer had. */
@@ -154,7 +154,7 @@ async function answerWith(
     chunkChars: answer.tokensPerSecond === undefined ? script.chunkChars : CHARS_PER_TOKEN,
   });
   const sent = await sendReply(reply, { ...sending, body, faults: all, tokensPerSecond: answer.tokensPerSecond });
-  if (view.api === 'openai') memory.learn(sent, body['store'] !== false);
+  memory.learn(view.api, sent, body);
   return reply.usage.output;
 }
 

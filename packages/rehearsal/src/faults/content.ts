@@ -47,10 +47,13 @@ export function spoilContent(reply: Reply, fault: FaultName): Reply {
       return { ...reply, parts: [], stop: 'end' };
     case 'thinking-only':
       return { ...reply, parts: [thinkingOf(reply)], stop: 'end' };
+    case 'pause':
+      // What the server runs itself made it pause; calls for the client would have ended the answer.
+      return { ...reply, parts: reply.parts.filter(({ type }) => type !== 'call'), stop: 'pause' };
     case 'refusal':
       return { ...reply, parts: reply.parts.filter(({ type }) => type === 'text'), stop: 'refusal' };
     case 'length':
-      return { ...reply, parts: reply.parts.map(halfText), stop: 'length' };
+      return { ...reply, parts: cutText(reply.parts), stop: 'length' };
     case 'length-in-args':
       return {
         ...eachCall(reply, ({ wireArgs }) => ({ wireArgs: typeof wireArgs === 'string' ? half(wireArgs) : wireArgs })),
@@ -62,7 +65,6 @@ export function spoilContent(reply: Reply, fault: FaultName): Reply {
 }
 
 const STOPS: Readonly<Partial<Record<FaultName, Stop>>> = {
-  pause: 'pause',
   filter: 'filter',
   'context-window': 'context',
 };
@@ -88,6 +90,12 @@ function withNul(args: Json): Json {
 
 function thinkingOf(reply: Reply): ReplyPart {
   return reply.parts.find(({ type }) => type === 'thinking') ?? { type: 'thinking', text: 'Hm.', seal: sealOf('Hm.') };
+}
+
+/** Nothing comes after the text that the limit cut. */
+function cutText(parts: readonly ReplyPart[]): readonly ReplyPart[] {
+  const end = parts.findIndex(({ type }) => type === 'text');
+  return end === -1 ? parts : [...parts.slice(0, end), ...parts.slice(end, end + 1).map(halfText)];
 }
 
 function halfText(part: ReplyPart): ReplyPart {

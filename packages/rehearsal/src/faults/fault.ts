@@ -140,7 +140,7 @@ export const FAULTS = {
   pause: content('the stop reason pause_turn', ['anthropic']),
   refusal: content('a refusal'),
   filter: content('a stop by the content filter'),
-  'context-window': content('a stop because the context window is full'),
+  'context-window': content('a stop because the context window is full', ['anthropic']),
   length: content('a stop at the output limit, inside the text'),
   'length-in-args': content('a stop at the output limit, inside the arguments of a call'),
 

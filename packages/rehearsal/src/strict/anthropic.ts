@@ -4,12 +4,13 @@ import { isList, isObject, numberOf, objectsIn, textOf, type Json, type JsonObje
 import { isSeal, sealOf } from '../answer/seal.ts';
 import { shapeProblems } from './anthropic-shape.ts';
 import { imageProblems, type PlacedImage } from './images.ts';
+import type { Memory } from '../wire/memory.ts';
 import type { Refusal } from '../wire/wire.ts';
 
 const CACHE_MARKS_MAX = 4;
 
-export function anthropicProblem(body: JsonObject): Refusal | undefined {
-  const message = shapeProblems(body).next().value ?? senseProblems(body).next().value;
+export function anthropicProblem(body: JsonObject, memory: Memory): Refusal | undefined {
+  const message = shapeProblems(body).next().value ?? senseProblems(body, memory).next().value;
   return message === undefined ? undefined : { status: 400, type: 'invalid_request_error', message };
 }
 
@@ -18,7 +19,7 @@ type Block = JsonObject;
 type Turn = { readonly index: number; readonly role: string; readonly blocks: readonly Placed[] };
 type Placed = { readonly at: string; readonly type: string; readonly block: Block };
 
-function* senseProblems(body: JsonObject): Generator<string, undefined> {
+function* senseProblems(body: JsonObject, memory: Memory): Generator<string, undefined> {
   const turns = objectsIn(body['messages']).map(turnOf);
   if (turns[0]?.role !== 'user') yield 'messages: first message must use the "user" role';
   yield* contentProblems(turns);
@@ -28,7 +29,8 @@ function* senseProblems(body: JsonObject): Generator<string, undefined> {
   yield* markProblems(body);
   yield* thinkingProblems(body, turns);
   yield* imageProblems(turns.flatMap(images));
-  if (turns.at(-1)?.role === 'assistant')
+  const last = turns.at(-1);
+  if (last?.role === 'assistant' && !memory.isPaused(last.blocks.map(({ block }) => block)))
     yield 'This model does not support assistant message prefill. The conversation must end with a user message.';
 }
 

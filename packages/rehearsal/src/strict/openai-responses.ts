@@ -2,7 +2,7 @@
 
 import { isList, isObject, objectsIn, textOf, type JsonObject } from '../json.ts';
 import { isSeal } from '../answer/seal.ts';
-import type { ItemMemory } from '../wire/memory.ts';
+import type { Memory } from '../wire/memory.ts';
 import type { Refusal } from '../wire/wire.ts';
 import {
   functionProblems,
@@ -37,11 +37,11 @@ const ITEM_TYPES = [
 const ID_PREFIXES: Readonly<Record<string, string>> = { message: 'msg', reasoning: 'rs', function_call: 'fc' };
 const ROLES = ['assistant', 'system', 'developer', 'user'];
 
-export function responsesProblem(body: JsonObject, memory: ItemMemory): Refusal | undefined {
+export function responsesProblem(body: JsonObject, memory: Memory): Refusal | undefined {
   return refusalOf(problems(body, memory).next().value);
 }
 
-function* problems(body: JsonObject, memory: ItemMemory): Generator<Problem, undefined> {
+function* problems(body: JsonObject, memory: Memory): Generator<Problem, undefined> {
   const unknown = Object.keys(body).find((key) => !REQUEST_KEYS.has(key));
   if (unknown !== undefined)
     yield { message: `Unknown parameter: '${unknown}'.`, param: unknown, code: 'unknown_parameter' };
@@ -150,7 +150,7 @@ function* pairProblems(items: readonly JsonObject[]): Generator<Problem> {
     if (!answered.has(id)) yield { message: `No tool output found for function call ${id}.`, param: 'input' };
 }
 
-function* reasoningProblems(items: readonly JsonObject[], { after, before, stored }: ItemMemory): Generator<Problem> {
+function* reasoningProblems(items: readonly JsonObject[], { after, before, stored }: Memory): Generator<Problem> {
   for (const [index, item] of items.entries()) {
     const id = textOf(item['id']);
     const needed = before.get(id);

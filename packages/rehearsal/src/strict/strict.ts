@@ -3,7 +3,7 @@
 import type { Prompt } from '../meter/cache.ts';
 import { textOf, type JsonObject } from '../json.ts';
 import type { Script } from '../script.ts';
-import type { ItemMemory } from '../wire/memory.ts';
+import type { Memory } from '../wire/memory.ts';
 import type { Refusal } from '../wire/wire.ts';
 import { anthropicProblem } from './anthropic.ts';
 import { bytesProblem, keyProblem, sizeProblem, type Envelope } from './body.ts';
@@ -15,7 +15,7 @@ export type Judged = {
   readonly script: Script;
   readonly body: JsonObject;
   readonly prompt: Prompt;
-  readonly memory: ItemMemory;
+  readonly memory: Memory;
 };
 
 export function strictly(envelope: Envelope, { script, body, prompt, memory }: Judged): Refusal | undefined {
@@ -28,10 +28,10 @@ export function strictly(envelope: Envelope, { script, body, prompt, memory }: J
   );
 }
 
-function senseProblem({ api }: Envelope, body: JsonObject, memory: ItemMemory): Refusal | undefined {
+function senseProblem({ api }: Envelope, body: JsonObject, memory: Memory): Refusal | undefined {
   switch (api) {
     case 'anthropic':
-      return anthropicProblem(body);
+      return anthropicProblem(body, memory);
     case 'openai':
       return responsesProblem(body, memory);
     case 'openai-chat':

@@ -1,6 +1,6 @@
 // Anthropic Messages: how its requests read and how its answers look.
 
-import { isList, isObject, objectsIn, textOf, type Json, type JsonObject } from '../json.ts';
+import { isList, objectsIn, textOf, type Json, type JsonObject } from '../json.ts';
 import {
   argumentPieces,
   slices,
@@ -26,7 +26,7 @@ export const anthropic: Wire = {
   frames,
   whole: (reply) => ({
     ...message(reply),
-    content: reply.parts.map(wholeBlock),
+    content: wholeBlocks(reply),
     stop_reason: STOP_REASONS[reply.stop],
     stop_details: stopDetails(reply),
     usage: usage(reply, reply.usage.output),
@@ -154,6 +154,10 @@ function emptyBlock(part: ReplyPart): JsonObject {
   }
 }
 
+export function wholeBlocks(reply: Reply): readonly JsonObject[] {
+  return reply.parts.map(wholeBlock);
+}
+
 function wholeBlock(part: ReplyPart): JsonObject {
   switch (part.type) {
     case 'text':
@@ -205,8 +209,4 @@ function errorObject(refusal: Refusal): JsonObject {
 
 function frame(kind: Frame['kind'], event: string, data: JsonObject): Frame {
   return { kind, event, data: JSON.stringify(data) };
-}
-
-export function isAnthropicBlock(block: Json | undefined, type: string): block is JsonObject {
-  return isObject(block) && block['type'] === type;
 }

@@ -1,35 +1,52 @@
-// What the Responses API remembers of the items it made: which are stored, and which belong together.
+// What the servers remember of the answers they gave, as far as it decides what they accept.
+//
+// The Responses API knows which items it stored and which belong together. The Messages API knows an
+// answer that it paused: that one alone may come back as the last message.
 
+import { textOf, type JsonObject } from '../json.ts';
+import { wholeBlocks } from './anthropic.ts';
 import { outputId } from './openai-responses.ts';
-import type { Reply } from './wire.ts';
+import type { Api, Reply } from './wire.ts';
 
-/** What the server remembers of the items it made. */
-export type ItemMemory = {
+export type Memory = {
   /** Which item came right after a reasoning item, by its id, and the other way round. */
   readonly after: ReadonlyMap<string, string>;
   readonly before: ReadonlyMap<string, string>;
   readonly stored: ReadonlySet<string>;
+  readonly isPaused: (blocks: readonly JsonObject[]) => boolean;
 };
 
-export type LearningMemory = ItemMemory & { readonly learn: (reply: Reply, isStored: boolean) => void };
+export type LearningMemory = Memory & { readonly learn: (api: Api, reply: Reply, request: JsonObject) => void };
 
-export function itemMemory(): LearningMemory {
+export function newMemory(): LearningMemory {
   const after = new Map<string, string>();
   const before = new Map<string, string>();
   const stored = new Set<string>();
+  const paused = new Set<string>();
+  const learnItems = (reply: Reply, isStored: boolean): void => {
+    for (const [index, part] of reply.parts.entries()) {
+      const id = outputId(reply, index);
+      if (isStored) stored.add(id);
+      const isReasoning = part.type === 'thinking' || part.type === 'redacted';
+      if (!isReasoning || index + 1 >= reply.parts.length) continue;
+      after.set(id, outputId(reply, index + 1));
+      before.set(outputId(reply, index + 1), id);
+    }
+  };
   return {
     after,
     before,
     stored,
-    learn: (reply, isStored) => {
-      for (const [index, part] of reply.parts.entries()) {
-        const id = outputId(reply, index);
-        if (isStored) stored.add(id);
-        const isReasoning = part.type === 'thinking' || part.type === 'redacted';
-        if (!isReasoning || index + 1 >= reply.parts.length) continue;
-        after.set(id, outputId(reply, index + 1));
-        before.set(outputId(reply, index + 1), id);
-      }
+    isPaused: (blocks) => paused.has(fingerprint(blocks)),
+    learn: (api, reply, request) => {
+      if (api === 'openai') learnItems(reply, request['store'] !== false);
+      if (api === 'anthropic' && reply.stop === 'pause') paused.add(fingerprint(wholeBlocks(reply)));
     },
   };
+}
+
+function fingerprint(blocks: readonly JsonObject[]): string {
+  return JSON.stringify(
+    blocks.map(({ type, text, thinking, data, id }) => [type, text ?? thinking ?? data ?? textOf(id)]),
+  );
 }
