@@ -253,7 +253,7 @@ class ChatDialect implements Dialect {
     for (const { kind, text } of this.#tags.end()) this.#write(kind, text, '');
     this.#closeCurrent();
     this.#assembly.closeAll();
-    if (this.#details.length > 0) this.#assembly.insert({ reasoning_details: this.#details });
+    if (this.#details.length > 0) this.#assembly.preface({ reasoning_details: this.#details });
     this.#details = [];
   }
 

@@ -70,28 +70,34 @@ const CUT_OFF = 'the call was cut off by the output limit';
 /** The answer as events, ending with `finished`. */
 export async function* assemble(frames: Frames, assembly: Assembly, dialect: Dialect): AsyncGenerator<ModelEvent> {
   try {
-    for await (const batch of frames) {
-      for (const { data } of batch) {
-        if (data === '[DONE]') {
-          dialect.takeDone();
-          continue;
-        }
-        const event = parseObject(data);
-        if (event === undefined) assembly.ignore();
-        else dialect.take(event);
-      }
+    for await (const batch of untilLost(frames, dialect)) {
+      for (const { data } of batch) takeFrame(data, assembly, dialect);
       for (const event of assembly.drain()) yield event;
     }
   } catch (error) {
     // What arrived before the failure did arrive, also when both came in one piece.
     for (const event of assembly.drain()) yield event;
-    if (dialect.ending() === undefined || !isConnectionLost(error)) throw error;
+    throw error;
   }
   const ending = dialect.ending();
-  if (ending === undefined) {
-    throw new DroverError({ kind: 'provider.garbled', message: 'the stream ended before the answer did' });
-  }
+  if (ending === undefined) throw garbled('the stream ended before the answer did');
   for (const event of assembly.finish(ending)) yield event;
+}
+
+function takeFrame(data: string, assembly: Assembly, dialect: Dialect): void {
+  if (data === '[DONE]') return dialect.takeDone();
+  const event = parseObject(data);
+  if (event === undefined) assembly.ignore();
+  else dialect.take(event);
+}
+
+/** A connection that breaks when the answer is whole has merely ended. */
+async function* untilLost(frames: Frames, dialect: Dialect): Frames {
+  try {
+    yield* frames;
+  } catch (error) {
+    if (dialect.ending() === undefined || !isConnectionLost(error)) throw error;
+  }
 }
 
 function isConnectionLost(error: unknown): boolean {
@@ -200,6 +206,11 @@ export class Assembly {
   /** Something only the provider understands, at this place of the answer. */
   insert(payload: Json): void {
     this.#natives.push({ block: undefined, opened: this.#opened.length, payload });
+  }
+
+  /** Something only the provider understands about the answer as a whole: it stands in front. */
+  preface(payload: Json): void {
+    this.#natives.push({ block: undefined, opened: 0, payload });
   }
 
   /** Something that was not understood, or came when it should not have. */

@@ -40,30 +40,29 @@ export class SseDecoder {
   #frames: SseFrame[] = [];
 
   push(bytes: Uint8Array): readonly SseFrame[] {
-    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const cut = Math.max(chunk.lastIndexOf(LF), chunk.lastIndexOf(CR)) + 1;
-    if (cut > 0) this.#read(this.#decode(chunk.subarray(0, cut)));
-    this.#keep(chunk.subarray(cut));
+    const cut = lastLineEnd(bytes) + 1;
+    if (cut > 0) this.#read(this.#decode(bytes.subarray(0, cut)));
+    this.#keep(cut === 0 ? bytes : bytes.subarray(cut));
     return this.#takeFrames();
   }
 
   /** What is left when the stream ends without a blank line. */
   end(): readonly SseFrame[] {
-    if (this.#tailSize > 0) this.#read(`${this.#decode(Buffer.alloc(0))}\n`);
+    if (this.#tailSize > 0) this.#read(`${this.#decode(NO_BYTES)}\n`);
     this.#dispatch();
     return this.#takeFrames();
   }
 
   /** The kept tail and what completes it, as text. */
-  #decode(bytes: Buffer): string {
-    if (this.#tailSize === 0) return bytes.toString('utf8');
+  #decode(bytes: Uint8Array): string {
+    if (this.#tailSize === 0) return asBuffer(bytes).toString('utf8');
     this.#keep(bytes);
     const text = this.#tail.toString('utf8', 0, this.#tailSize);
     this.#tailSize = 0;
     return text;
   }
 
-  #keep(bytes: Buffer): void {
+  #keep(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     const size = this.#tailSize + bytes.length;
     if (size > EVENT_SIZE_MAX) throw tooLarge('a line');
@@ -72,7 +71,7 @@ export class SseDecoder {
       this.#tail.copy(larger, 0, 0, this.#tailSize);
       this.#tail = larger;
     }
-    bytes.copy(this.#tail, this.#tailSize);
+    this.#tail.set(bytes, this.#tailSize);
     this.#tailSize = size;
   }
 
@@ -128,6 +127,16 @@ export class SseDecoder {
 }
 
 const NONE: readonly SseFrame[] = [];
+const NO_BYTES = new Uint8Array();
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** Where the last line of a chunk ends, or -1. */
+function lastLineEnd(bytes: Uint8Array): number {
+  return Math.max(bytes.lastIndexOf(LF), bytes.lastIndexOf(CR));
+}
 
 /** What stands behind a field's name, or undefined where the name goes on. */
 function fieldValue(text: string, at: number, end: number): string | undefined {
