@@ -14,6 +14,7 @@ import { loadSettings } from '../settings.ts';
 import { wrapped } from '../views/word-wrap.ts';
 import { type Style, styleFor } from '../views/style.ts';
 
+const COLUMNS_DEFAULT = 80;
 const GATE = 'node --test';
 
 export const demo = command({
@@ -51,10 +52,11 @@ async function show(project: string, io: Io): Promise<number> {
   const style = styleFor(io.stdout, io.env);
   await mkdir(project, { recursive: true });
   await makeSample(project, path);
-  const task = wrapped(PROMPT, (io.stdout.columns ?? 80) - 2).replaceAll('\n', '\n  ');
+  const columns = io.stdout.columns ?? COLUMNS_DEFAULT;
+  const task = wrapped(PROMPT, columns - 2).replaceAll('\n', '\n  ');
   await print(
     io.stdout,
-    `A small library with a failing test, and an agent that is told:\n  ${style('bold', task)}\n\n`,
+    `${wrapped('A small library with a failing test, and an agent that is told:', columns)}\n  ${style('bold', task)}\n\n`,
   );
 
   const code = await execute(
@@ -84,6 +86,7 @@ async function show(project: string, io: Io): Promise<number> {
 }
 
 function epilogue(diff: string, style: Style, io: Io): string {
+  const columns = io.stdout.columns ?? COLUMNS_DEFAULT;
   const lines = diff
     .trimEnd()
     .split('\n')
@@ -91,10 +94,10 @@ function epilogue(diff: string, style: Style, io: Io): string {
   const drover = io.env['npm_lifecycle_event'] === undefined ? 'drover' : 'npx -y pnpm@12.18.0 drover';
   return [
     '',
-    style('bold', `What changed in src/slug.js, and ${GATE} passes:`),
+    style('bold', wrapped(`What changed in src/slug.js, and now ${GATE} passes:`, columns)),
     ...lines.map((line) => `  ${coloured(line, style)}`),
     '',
-    style('bold', 'Only the model was scripted. With a real one, in a project of yours:'),
+    style('bold', wrapped('Only the model was scripted. With a real one, in a project of yours:', columns)),
     '  export ANTHROPIC_API_KEY=…',
     `  ${drover} exec "fix the failing test" --model anthropic/claude-sonnet-4-5`,
     '',

@@ -55,7 +55,7 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<n
     const session = openSession(work, surroundings, { provider, price, person });
     diagnostics.diagnose('session opened', { session: session.id, model: work.model.label });
     const execution = session.execute({ content: work.prompt }, stop.signal);
-    const [result] = await Promise.all([execution.result(), showAll(execution, work.view, io)]);
+    const [result] = await Promise.all([execution.result(), showAll(execution, { view: work.view, person, io })]);
     diagnostics.diagnose('turn ended', { session: session.id, status: result.outcome.status });
 
     const code = codeOfEnding({ outcome: result.outcome, refused: isRefused(result), stop: stop.cause() });
@@ -118,12 +118,19 @@ function secretsOf(model: ModelChoice): readonly string[] {
   return model.kind === 'served' ? [model.apiKey] : [];
 }
 
-async function showAll(events: AsyncIterable<Shown>, view: View, io: Io): Promise<void> {
+type Screen = { readonly view: View; readonly person: Person | undefined; readonly io: Io };
+
+async function showAll(events: AsyncIterable<Shown>, { view, person, io }: Screen): Promise<void> {
   try {
-    for await (const event of events) await view.show(event);
+    for await (const event of events) {
+      await view.show(event);
+      person?.sees(event);
+    }
   } catch (error) {
     if (!(error instanceof ReaderLost)) throw error;
     await print(io.stderr, 'drover: the output was read too slowly, so the rest of it is not shown\n');
+  } finally {
+    person?.seesNoMore();
   }
   await view.close();
 }

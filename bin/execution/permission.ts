@@ -15,9 +15,9 @@ export function permissionFor(
       effect: tool.access === 'run' && !yes && !gates.includes(tool.subject(input)) ? 'ask' : 'allow',
       why: 'no rule allows it',
     }),
-    question: async ({ label }, signal) =>
+    question: async ({ requestId, subject, label: { name } }, signal) =>
       person !== undefined
-        ? person.ask(label.summary, signal)
+        ? person.ask({ requestId, name, subject }, signal)
         : { allowed: false, by: 'nobody', always: false, reason: 'nobody is there to ask' },
   };
 }

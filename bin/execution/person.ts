@@ -2,12 +2,13 @@
 //
 // There is one where standard input and standard error are both a terminal. It stays in its normal
 // mode, so Ctrl-C is a signal as ever and nothing has to be restored. What was typed before a question
-// was asked is no answer to it.
+// was asked is no answer to it, and a question is asked only once the view has shown what led to it.
 
 import { createInterface, type Interface } from 'node:readline';
+import type { Shown } from '@drover/core/bus';
 import type { Decision } from '@drover/core/events';
 import { type Io, print } from '../io.ts';
-import { oneLine } from '../views/terminal-text.ts';
+import { writtenOut } from '../views/terminal-text.ts';
 
 const CHOICES = '[y]es [n]o [a]lways: ';
 const COLUMNS_DEFAULT = 80;
@@ -26,10 +27,14 @@ const ANSWERS = new Map([
 const GONE: Decision = { allowed: false, by: 'nobody', always: false, reason: 'nobody is there to ask any more' };
 const CANCELLED: Decision = { allowed: false, by: 'cancel', always: false, reason: 'interrupted' };
 
+export type Asked = { readonly requestId: string; readonly name: string; readonly subject: string };
+
 export class Person {
   readonly #io: Io;
   #lines: Interface | undefined; // from the first question on
   #isGone = false;
+  #isWatching = true;
+  readonly #requests = new Map<string, PromiseWithResolvers<void>>(); // settled once they are shown
   #hear: (line: string | undefined) => void = () => undefined;
 
   private constructor(io: Io) {
@@ -40,13 +45,25 @@ export class Person {
     return io.stdin.isTTY === true && io.stderr.isTTY === true ? new Person(io) : undefined;
   }
 
+  /** The view has come to this event. */
+  sees(event: Shown): void {
+    if (event.type === 'permission_request') this.#shown(event.requestId).resolve();
+  }
+
+  /** The view shows nothing more, and is not to be waited for. */
+  seesNoMore(): void {
+    this.#isWatching = false;
+    for (const shown of this.#requests.values()) shown.resolve();
+  }
+
   /** One question; the caller asks one at a time. */
-  async ask(summary: string, signal: AbortSignal): Promise<Decision> {
+  async ask(what: Asked, signal: AbortSignal): Promise<Decision> {
+    if (this.#isWatching) await untilAborted(this.#shown(what.requestId).promise, signal);
     this.#open();
-    const columns = (this.#io.stderr.columns ?? COLUMNS_DEFAULT) - CHOICES.length - '  Allow ? '.length;
+    const question = this.#worded(what);
     while (!this.#isGone && !signal.aborted) {
       const line = this.#nextLine(signal);
-      await print(this.#io.stderr, `  Allow ${oneLine(summary, columns)}? ${CHOICES}`);
+      await print(this.#io.stderr, question);
       const decision = ANSWERS.get(((await line) ?? '').trim().toLowerCase());
       if (decision !== undefined) return decision;
     }
@@ -57,6 +74,20 @@ export class Person {
 
   close(): void {
     this.#lines?.close();
+  }
+
+  // All of it, however long: nobody shall agree to what they could not see.
+  #worded({ name, subject }: Asked): string {
+    const whole = writtenOut(subject);
+    const short = `  Allow ${name}: ${whole}? ${CHOICES}`;
+    if (!whole.includes('\n') && short.length <= (this.#io.stderr.columns ?? COLUMNS_DEFAULT)) return short;
+    return `  Allow ${name}:\n${whole.replaceAll(/^/gm, '    ')}\n  ${CHOICES}`;
+  }
+
+  #shown(requestId: string): PromiseWithResolvers<void> {
+    const shown = this.#requests.get(requestId) ?? Promise.withResolvers<void>();
+    this.#requests.set(requestId, shown);
+    return shown;
   }
 
   #open(): void {
@@ -71,14 +102,23 @@ export class Person {
 
   async #nextLine(signal: AbortSignal): Promise<string | undefined> {
     const { promise, resolve } = Promise.withResolvers<string | undefined>();
-    const onAbort = (): void => resolve(undefined);
-    signal.addEventListener('abort', onAbort, { once: true });
     this.#hear = resolve;
     try {
-      return await promise;
+      return await untilAborted(promise, signal);
     } finally {
       this.#hear = () => undefined;
-      signal.removeEventListener('abort', onAbort);
     }
+  }
+}
+
+async function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value | undefined> {
+  const aborted = Promise.withResolvers<undefined>();
+  const onAbort = (): void => aborted.resolve(undefined);
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
   }
 }

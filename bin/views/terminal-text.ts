@@ -83,6 +83,11 @@ export function clean(text: string): string {
   return new Cleaner().push(text);
 }
 
+/** The whole text, with everything that cannot be seen written out: for what a person is asked to agree to. */
+export function writtenOut(text: string): string {
+  return text.replace(/[^\P{Other}\n]|[\p{Zl}\p{Zp}]/gu, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);
+}
+
 /** One clean line, cut with an ellipsis to what fits into `columns`. */
 export function oneLine(text: string, columns: number): string {
   return cut(clean(text).replace(/\s+/g, ' ').trim(), columns);

@@ -17,7 +17,56 @@ test('the demo ends with a mended library, passing tests, and what to type next'
     .replace(/[\d,]+ tokens in.*out/, '<tokens>')
     .replace(/, \d+ lines/, ', <n> lines')
     .replace(/(<time>  )\d+ lines$/gm, '$1<n> lines');
-  expect(`\n${steady}`).toMatchInlineSnapshot();
+  expect(`\n${steady}`).toMatchInlineSnapshot(`
+    "
+    A small library with a failing test, and an agent that is told:
+      A test of this library fails. Find out why, mend the library, and show that
+      the tests pass.
+
+    drover rehearsal/demo in <folder>
+
+    I start with the tests, to see what fails.
+
+      ▸ shell: node --test
+      ✗ <time>  exit code 1, <n> lines
+
+    Titles with several separators in a row fail. I read the code and what is expected of it.
+
+      ▸ read: src/slug.js
+      ▸ read: test/slug.test.js
+      ✓ <time>  read: src/slug.js — 8 lines
+      ✓ <time>  read: test/slug.test.js — 15 lines
+
+    Each character that is no letter and no digit becomes a dash of its own, so ", " becomes two. A run of them should become one: the pattern lacks a plus.
+
+      ▸ edit: src/slug.js
+      ✓ <time>  edited src/slug.js (+1 -1)
+           export function slug(title) {
+             return title
+               .toLowerCase()
+          -    .replace(/[^a-z0-9]/g, '-')
+          +    .replace(/[^a-z0-9]+/g, '-')
+               .replace(/^-+|-+$/g, '');
+           }
+
+    Now the tests again.
+
+      ▸ shell: node --test
+      ✓ <time>  <n> lines
+
+    Done. In \`src/slug.js\` a run of separators now becomes a single dash. All three tests pass; nothing else was changed.
+
+    ✓ done  <time> · <tokens>
+
+    What changed in src/slug.js, and now node --test passes:
+      -    .replace(/[^a-z0-9]/g, '-')
+      +    .replace(/[^a-z0-9]+/g, '-')
+
+    Only the model was scripted. With a real one, in a project of yours:
+      export ANTHROPIC_API_KEY=…
+      drover exec "fix the failing test" --model anthropic/claude-sonnet-4-5
+    "
+  `);
 });
 
 test('--keep leaves the sample project to look at', async () => {

@@ -83,6 +83,13 @@ test.each([
   );
 });
 
+test('a question shows the whole command, however long, and hides nothing in it', async () => {
+  const command = `touch x${' '.repeat(200)}; rm -r \u001b[2Ky\nrm z`;
+  const ran = await exec(script(calls(command), SAYS_DONE), { typed: ['n'] });
+  const stderr = `  Allow shell:\n    touch x${' '.repeat(200)}; rm -r \\u{1b}[2Ky\n    rm z\n  [y]es [n]o [a]lways: `;
+  expect({ code: ran.code, stderr: ran.stderr }).toEqual({ code: 8, stderr });
+});
+
 test('always is asked once', async () => {
   const ran = await exec(script(calls('touch x', 'touch x'), SAYS_DONE), { typed: ['a'] });
   expect([ran.code, ran.stderr.split('Allow').length - 1]).toEqual([0, 1]);

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { clean, Cleaner, oneLine } from '../../bin/views/terminal-text.ts';
+import { clean, Cleaner, oneLine, writtenOut } from '../../bin/views/terminal-text.ts';
 
 test.each([
   ['a colour', '\u001b[1;31mred\u001b[0m', 'red'],
@@ -59,4 +59,11 @@ test.each([
   ['e\u0301e\u0301e\u0301', 2, 'e\u0301…'],
 ])('%j cut to %i columns is %j', (text, columns, cut) => {
   expect(oneLine(text, columns)).toBe(cut);
+});
+
+test('what a person is asked to agree to hides nothing', () => {
+  const text = 'rm a\u0008\u0008b \u200bc\u202ed\u001b[2K\nnext\tline\u2028\u00ad ä日👍';
+  expect(writtenOut(text)).toBe(
+    'rm a\\u{8}\\u{8}b \\u{200b}c\\u{202e}d\\u{1b}[2K\nnext\\u{9}line\\u{2028}\\u{ad} ä日👍',
+  );
 });
