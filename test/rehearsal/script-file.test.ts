@@ -1,0 +1,143 @@
+// Scripts from files: what is read, and what is said about what is wrong.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { globSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { FAULTS } from '@drover/rehearsal/faults/fault';
+import { loadScript, parseScript } from '@drover/rehearsal/load';
+import { FAULT_NAMES } from '@drover/rehearsal/schema';
+import { ScriptError } from '@drover/rehearsal/script';
+import { at, post, requestFor, send, stage } from './clients.ts';
+
+async function fileOf(name: string, text: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'rehearsal-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, name), text);
+  return join(folder, name);
+}
+
+test('a script in YAML', async () => {
+  const text = `
+    answers:
+      - text: hello
+      - when: { text: '/bye/i' }
+        text: { repeat: 'bye ', times: 2 }
+        fault: [crlf, { fault: cut, after: 1 }]
+    agents:
+      bob: [{ calls: [{ name: read, args: { path: a.txt } }] }]
+    faults:
+      - { at: 1, fault: status, status: 529, headers: { retry-after: '3' } }
+    cache: { tokensMin: 10 }
+  `;
+  expect(await parseScript(text, 'x.yaml')).toEqual({
+    answers: [
+      { text: 'hello' },
+      { when: { text: '/bye/i' }, text: { repeat: 'bye ', times: 2 }, fault: ['crlf', { fault: 'cut', after: 1 }] },
+    ],
+    agents: { bob: [{ calls: [{ name: 'read', args: { path: 'a.txt' } }] }] },
+    faults: [{ at: 1, fault: 'status', status: 529, headers: { 'retry-after': '3' } }],
+    cache: { tokensMin: 10 },
+  });
+});
+
+test('a bare list is the answers', async () => {
+  expect(await parseScript('- text: a\n- text: b\n', 'x.yaml')).toEqual({ answers: [{ text: 'a' }, { text: 'b' }] });
+  await expect(parseScript('- text: a\n- txt: b\n', 'x.yaml')).rejects.toThrow(
+    new ScriptError('x.yaml:2:3: unknown field `txt` in `1`; did you mean text?'),
+  );
+});
+
+test.each([
+  ['answers:\n  - txt: hi\n', '2:5: unknown field `txt` in `answers.0`; did you mean text?'],
+  ['answers:\n  - text: 5\n', '2:11: `answers.0.text` is 5; write a text'],
+  ['answers: 5', '1:10: `answers` is 5; write a list'],
+  ['answers:\n - calls:\n    - nam: x\n', '3:7: `answers.0.calls.0.name` is missing; give it as a text'],
+  [
+    'answers:\n - when: {text: "("}\n',
+    '2:17: `answers.0.when.text`: Invalid regular expression: /(/: Unterminated group; correct the expression',
+  ],
+  ['answers:\n - {text: x, stop: edn}\n', '2:20: `answers.0.stop` is "edn"; did you mean end?'],
+  ['answers:\n - fault: [cut, ct]\n', '2:17: `answers.0.fault.1` is "ct"; did you mean cut?'],
+  [
+    'answers:\n - fault: {fault: cut, afer: 3}\n',
+    '2:24: unknown field `afer` in `answers.0.fault`; did you mean after?',
+  ],
+  ['faults:\n  - {at: 1, fault: status}\nanswers: []\n', '2:5: `faults.0.status` is missing; give it as a number'],
+  ['faults:\n  - {at: 1, fault: sttus}\nanswers: []\n', '2:20: `faults.0.fault` is "sttus"; did you mean status?'],
+  ['agents:\n  a: {markr: x, answers: []}\n', '2:7: unknown field `markr` in `agents.a`; did you mean marker?'],
+  ['limits: {request: 5}\nanswers: []', '1:10: unknown field `request` in `limits`; did you mean requests?'],
+  [
+    'answers: [\n',
+    '2:1: flow sequence in block collection must be sufficiently indented and end with a ]; correct the YAML',
+  ],
+  ['', '1:1: the script has no answers; give `answers` or `agents`'],
+])('what is wrong with %j', async (text, message) => {
+  await expect(parseScript(text, 'x.yaml')).rejects.toThrow(new ScriptError(`x.yaml:${message}`));
+});
+
+test('every fault can be named in a file', () => {
+  expect(FAULT_NAMES).toEqual(Object.keys(FAULTS));
+});
+
+test('a script that is not there, and one that exports nothing', async () => {
+  await expect(loadScript('/no/such/script.yaml')).rejects.toThrow(
+    /^\/no\/such\/script\.yaml:1:1: cannot be read: ENOENT.*; name a script that exists$/,
+  );
+  const path = await fileOf('empty.mjs', 'export const answers = [];');
+  await expect(loadScript(path)).rejects.toThrow(
+    `${path}:1:1: exports no script; write \`export default { answers: [...] }\``,
+  );
+});
+
+test.each([
+  ['a script', 'export default { answers: [{ text: "hi" }] };'],
+  ['a list of answers', 'export default [{ text: "hi" }];'],
+  ['a function', 'export default ({ text }) => (text === "go" ? { text: "hi" } : undefined);'],
+])('a module exports %s', async (_, code) => {
+  const { server } = await stage(await loadScript(await fileOf('script.mjs', code)));
+  expect(at((await post(server, 'openai-chat', requestFor('openai-chat'))).json, 'choices.0.message.content')).toBe(
+    'hi',
+  );
+});
+
+const examples = globSync('examples/rehearsal/*.yaml');
+
+test('there are examples', () => {
+  expect(examples.length).toBeGreaterThan(2);
+});
+
+test.each(examples)('%s can be played', async (path) => {
+  const { server } = await stage(await loadScript(path));
+  const ask = () => send(server, 'anthropic', { body: requestFor('anthropic', {}, 'You are the coordinator') });
+  // Some break on purpose.
+  for (let n = 0; n < 4; n++)
+    await ask()
+      .then((response) => response.text())
+      .catch(() => 'broken');
+  expect(server.requests.map(({ status }) => status)).toContain(200);
+  expect(server.rejections).toBe(0);
+});
+
+test('the workers of the example go through the same steps side by side', async () => {
+  const { server } = await stage(await loadScript('examples/rehearsal/coordinator-and-workers.yaml'));
+  const step = async (task: string, steps: number): Promise<unknown> => {
+    const behind = Array.from({ length: steps }, (_, index) => [
+      { role: 'assistant', content: [{ type: 'tool_use', id: `c${index}`, name: 'grep', input: {} }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: `c${index}`, content: 'found' }] },
+    ]).flat();
+    const messages = [{ role: 'user', content: task }, ...behind];
+    const { json } = await post(server, 'anthropic', requestFor('anthropic', { messages }));
+    return at(json, 'content.0.name') ?? at(json, 'content.1.input.summary') ?? at(json, 'content.0.text');
+  };
+  const one = 'Replace moment in src/dates.ts';
+  const two = 'Replace moment in src/logs.ts';
+  expect([await step(one, 0), await step(two, 0), await step(one, 1), await step(one, 2), await step(two, 1)]).toEqual([
+    'grep',
+    'grep',
+    'step 2: replaced',
+    'Done.',
+    'step 2: replaced',
+  ]);
+});
