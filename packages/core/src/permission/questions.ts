@@ -1,0 +1,127 @@
+// Questions to the user: first come, first asked, one at a time, each answered once.
+//
+// A question is over when it is answered, when its call is cancelled, or when everything is. An answer
+// for good holds for the rest of the run, for exactly that tool and subject; it also settles what is
+// waiting with the same question. Where nobody is there to ask, the answer is no, at once, and says
+// how to allow it next time.
+
+import type { Question } from '../agent/calls.ts';
+import type { Decision } from '../events.ts';
+import { answerKey } from './policy.ts';
+import { SHELL } from './rules.ts';
+
+const SUBJECT_CHARS_MAX = 200;
+
+export type Answer = { readonly allowed: boolean; readonly always: boolean };
+
+type Waiting = { readonly question: Question; readonly settle: (decision: Decision) => void };
+
+export class Questions {
+  readonly #onAsk: ((question: Question) => void) | undefined;
+  readonly #queue: Waiting[] = [];
+  readonly #remembered = new Map<string, boolean>();
+  #shown: Waiting | undefined;
+  #isClosed = false;
+
+  /** `onAsk` is shown one question at a time; undefined where nobody is there to ask. */
+  constructor(onAsk: ((question: Question) => void) | undefined) {
+    this.#onAsk = onAsk;
+  }
+
+  /** What was answered for good, for the policy: then it need not be asked at all. */
+  get remembered(): ReadonlyMap<string, boolean> {
+    return this.#remembered;
+  }
+
+  /** The question that is being shown. */
+  get current(): Question | undefined {
+    return this.#shown?.question;
+  }
+
+  async ask(question: Question, signal: AbortSignal): Promise<Decision> {
+    if (this.#isClosed || signal.aborted) return CANCELLED;
+    const answered = this.#remembered.get(keyOf(question));
+    if (answered !== undefined) return { allowed: answered, by: 'user', always: true };
+    if (this.#onAsk === undefined) return nobody(question);
+
+    const { promise, resolve } = Promise.withResolvers<Decision>();
+    const waiting = { question, settle: resolve };
+    const onAbort = () => this.#settle(waiting, CANCELLED);
+    signal.addEventListener('abort', onAbort, { once: true });
+    this.#queue.push(waiting);
+    this.#showNext();
+    try {
+      return await promise;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** False where no such question waits any more. */
+  answer(requestId: string, { allowed, always }: Answer): boolean {
+    const waiting = this.#queue.find(({ question }) => question.requestId === requestId);
+    if (waiting === undefined) return false;
+    const decision: Decision = { allowed, by: 'user', always };
+    const key = keyOf(waiting.question);
+    const alike = always ? this.#queue.filter(({ question }) => keyOf(question) === key) : [waiting];
+    if (always) this.#remembered.set(key, allowed);
+    for (const each of alike) this.#remove(each, decision);
+    this.#showNext();
+    return true;
+  }
+
+  /** Releases all that wait, and whoever still comes. */
+  close(): void {
+    this.#isClosed = true;
+    for (const waiting of this.#queue.splice(0)) waiting.settle(CANCELLED);
+    this.#shown = undefined;
+  }
+
+  #settle(waiting: Waiting, decision: Decision): void {
+    this.#remove(waiting, decision);
+    this.#showNext();
+  }
+
+  #remove(waiting: Waiting, decision: Decision): void {
+    const at = this.#queue.indexOf(waiting);
+    if (at === -1) return;
+    this.#queue.splice(at, 1);
+    if (this.#shown === waiting) this.#shown = undefined;
+    waiting.settle(decision);
+  }
+
+  #showNext(): void {
+    if (this.#shown !== undefined) return;
+    const [next] = this.#queue;
+    this.#shown = next;
+    if (next !== undefined) this.#onAsk?.(next.question);
+  }
+}
+
+const CANCELLED: Decision = {
+  allowed: false,
+  by: 'cancel',
+  always: false,
+  reason: 'interrupted before it was allowed',
+};
+
+function keyOf({ tool, subject }: Question): string {
+  return answerKey(tool.name, subject);
+}
+
+function nobody(question: Question): Decision {
+  const reason = `${question.why}, and nobody is there to ask; --allow ${quoted(ruleFor(question))} or --yes would allow it`;
+  return { allowed: false, by: 'nobody', always: false, reason };
+}
+
+// The narrowest rule that allows it. A compound command is allowed by a rule for each of its commands;
+// which those would be is more than a hint can say.
+function ruleFor({ tool, subject }: Question): string {
+  const isPlain = subject !== '' && subject.length <= SUBJECT_CHARS_MAX && !/[\n*]/.test(subject);
+  const isOneRule = tool.name !== SHELL || !/[;&|<>()$`"'\\~{}?[\]]/.test(subject);
+  return isPlain && isOneRule ? `${tool.name}(${subject})` : tool.name;
+}
+
+function quoted(rule: string): string {
+  return `'${rule.replaceAll("'", `'\\''`)}'`;
+}

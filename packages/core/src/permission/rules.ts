@@ -1,0 +1,137 @@
+// Rules: what the user allows, wants to be asked about, or denies, by tool and subject.
+//
+//   read                 every call of the tool, and of every tool that only reads
+//   write(src/**)        paths, relative to the workspace; * stays within a folder, ** does not
+//   shell(pnpm test*)    one simple command, its words joined by a space; * is any text
+//   *                    every call of every tool
+//
+// `read` and `write` stand for what a tool does as well as for the tool of that name: who denies
+// write(secrets/**) does not want it edited either. A path is followed through its links, so that a
+// link is no way round a rule.
+
+import { isAbsolute, relative, resolve } from 'node:path';
+import { UsageError } from '../failure.ts';
+import type { Tool } from '../tools/tool.ts';
+import { realPath, realRoot } from './paths.ts';
+
+export type Effect = 'allow' | 'ask' | 'deny';
+
+export type Rule = {
+  readonly effect: Effect;
+  readonly tool: string; // '*' for every tool
+  readonly pattern?: string; // absent for every subject
+  readonly text: string; // as it was written
+};
+
+export const SHELL = 'shell';
+
+// The subjects of these are words and not paths.
+const WORDY: ReadonlySet<string> = new Set([SHELL, 'git']);
+
+const EXAMPLE = 'a right one is shell(pnpm test*), write(src/**), read or *';
+
+/** Throws UsageError where the text is no rule. */
+export function parseRule(text: string, effect: Effect): Rule {
+  const rule = text.trim();
+  const start = text.indexOf(rule);
+  const problem = (at: number, what: string) =>
+    new UsageError(`${JSON.stringify(text)} is no rule: ${what} at position ${start + at + 1}; ${EXAMPLE}`);
+  if (rule === '') throw problem(0, 'it is empty');
+  if (rule === '*') return { effect, tool: '*', text: rule };
+
+  const tool = /^[A-Za-z][\w-]*/.exec(rule)?.[0];
+  if (tool === undefined) throw problem(0, `the name of a tool is expected, not ${JSON.stringify(rule[0])},`);
+  const rest = rule.slice(tool.length);
+  if (rest === '') return { effect, tool, text: rule };
+  if (!rest.startsWith('(')) throw problem(tool.length, `"(" or the end is expected, not ${JSON.stringify(rest[0])},`);
+  if (!rest.endsWith(')')) throw problem(rule.length, `the ")" is missing that closes "(", expected`);
+  const pattern = rest.slice(1, -1).trim();
+  if (pattern === '') throw problem(tool.length + 1, `a pattern is expected between the parentheses`);
+  // Otherwise shell(*) would need a command that is understood, and shell would not.
+  return pattern === '*' || pattern === '**' ? { effect, tool, text: rule } : { effect, tool, pattern, text: rule };
+}
+
+/** Is the rule about calls of this tool, whatever their subject? */
+export function concerns(rule: Rule, tool: Tool): boolean {
+  if (rule.tool === '*' || rule.tool === tool.name) return true;
+  return rule.tool === tool.access && (rule.tool === 'read' || rule.tool === 'write');
+}
+
+/** Does the rule hold for this call? Not for the shell, whose commands are judged one by one. */
+export function matches(rule: Rule, tool: Tool, subject: string, root: string): boolean {
+  if (!concerns(rule, tool)) return false;
+  if (rule.pattern === undefined) return true;
+  if (WORDY.has(tool.name) || (tool.access !== 'read' && tool.access !== 'write')) {
+    return wildcard(rule.pattern, subject);
+  }
+  return matchesPath(rule, subject, root);
+}
+
+export function matchesPath({ pattern = '**', effect }: Rule, path: string, root: string): boolean {
+  const seen = relative(root, resolve(root, path));
+  const real = relative(realRoot(root), realPath(root, path));
+  const fits = (inside: string) => {
+    if (isAbsolute(pattern)) return globOf(pattern).test(resolve(root, inside));
+    if (effect === 'allow' && (inside.startsWith('..') || isAbsolute(inside))) return false;
+    return globOf(pattern).test(inside === '' ? '.' : inside);
+  };
+  return effect === 'allow' ? fits(seen) && fits(real) : fits(seen) || fits(real);
+}
+
+/** `*` in a pattern is any text, also none. Linear in the text for each `*`: patterns meet texts from a model. */
+export function wildcard(pattern: string, text: string): boolean {
+  const [head = '', ...rest] = pattern.split('*');
+  const tail = rest.pop();
+  if (tail === undefined) return pattern === text;
+  if (!text.startsWith(head)) return false;
+  let at = head.length;
+  for (const piece of rest) {
+    const found = text.indexOf(piece, at);
+    if (found === -1) return false;
+    at = found + piece.length;
+  }
+  return text.length - tail.length >= at && text.endsWith(tail);
+}
+
+/** Could a text that begins like this match? */
+export function mayMatch(pattern: string, beginning: string): boolean {
+  const head = pattern.split('*', 1)[0] ?? '';
+  return head.startsWith(beginning) || (head !== pattern && beginning.startsWith(head));
+}
+
+const globs = new Map<string, RegExp>();
+
+function globOf(pattern: string): RegExp {
+  const known = globs.get(pattern);
+  if (known !== undefined) return known;
+  const plain = pattern.replace(/^\.\//, '').replace(/\/+$/, '');
+  const source = plain.replace(/\*\*\/|\/\*\*$|\*\*|\*|\?|\{[^{}]*\}|[\\^$+.()|[\]{}]/g, (part) => {
+    switch (part) {
+      case '**/':
+        return '(?:[^/]+/)*';
+      case '/**':
+        return '(?:/.*)?';
+      case '**':
+        return '.*';
+      case '*':
+        return '[^/]*';
+      case '?':
+        return '[^/]';
+      default:
+        return part.length > 1 ? alternatives(part) : `\\${part}`;
+    }
+  });
+  // A name without a wildcard is a folder too, and stands for what is in it.
+  const below = /[*?{]/.test(plain) ? '' : '(?:/.*)?';
+  const glob = new RegExp(`^${source}${below}$`, 's');
+  globs.set(pattern, glob);
+  return glob;
+}
+
+function alternatives(braces: string): string {
+  const each = braces
+    .slice(1, -1)
+    .split(',')
+    .map((part) => part.replace(/[\\^$+.()|[\]?*]/g, (character) => (character === '*' ? '[^/]*' : `\\${character}`)));
+  return `(?:${each.join('|')})`;
+}
