@@ -41,6 +41,7 @@ const LIMITS: WireLimits = {
   callIdPattern: /^[a-zA-Z0-9_-]+$/,
   callIdCharsMax: 64,
   cacheMarksMax: 4,
+  leadingTypes: ['redacted_thinking'],
   bodyBytesMax: 32 * 1024 * 1024,
   imageBytesMax: 5 * 1024 * 1024,
 };

@@ -38,6 +38,7 @@ const LIMITS: WireLimits = {
   callIdPattern: /^[a-zA-Z0-9_-]+$/,
   callIdCharsMax: 40,
   cacheMarksMax: 0,
+  leadingTypes: [],
   bodyBytesMax: 32 * 1024 * 1024,
   imageBytesMax: 5 * 1024 * 1024,
 };
@@ -62,9 +63,8 @@ export function toWire(request: ModelRequest, address: string): ChatCompletionCr
         function: { name, description, parameters: schema as Record<string, unknown> },
       })),
     }),
-    ...(isOpenai
-      ? { max_completion_tokens: outputTokensMax, prompt_cache_key: cacheKey.slice(0, CACHE_KEY_CHARS_MAX) }
-      : { max_tokens: outputTokensMax }),
+    ...(isOpenai ? { max_completion_tokens: outputTokensMax } : { max_tokens: outputTokensMax }),
+    ...(isOpenai && cacheKey !== '' && { prompt_cache_key: cacheKey.slice(0, CACHE_KEY_CHARS_MAX) }),
     stream: true,
     stream_options: { include_usage: true },
   };

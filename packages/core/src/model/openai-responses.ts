@@ -35,11 +35,13 @@ const LIMITS: WireLimits = {
   callIdPattern: /^[a-zA-Z0-9_-]+$/,
   callIdCharsMax: 64,
   cacheMarksMax: 0,
+  leadingTypes: ['reasoning'],
   bodyBytesMax: 32 * 1024 * 1024,
   imageBytesMax: 5 * 1024 * 1024,
 };
 const USUAL = { keyEnv: 'OPENAI_API_KEY', baseUrl: 'https://api.openai.com/v1' };
 const CACHE_KEY_CHARS_MAX = 64;
+const OUTPUT_TOKENS_MIN = 16; // fewer are refused
 
 // ── request ───────────────────────────────────────────────────────────────────────────────────
 
@@ -71,8 +73,8 @@ export function toWire(request: ModelRequest): ResponseCreateParamsStreaming {
       })),
       parallel_tool_calls: true,
     }),
-    max_output_tokens: outputTokensMax,
-    prompt_cache_key: cacheKey.slice(0, CACHE_KEY_CHARS_MAX),
+    max_output_tokens: Math.max(OUTPUT_TOKENS_MIN, outputTokensMax),
+    ...(cacheKey !== '' && { prompt_cache_key: cacheKey.slice(0, CACHE_KEY_CHARS_MAX) }),
     store: false,
     ...(!PLAIN_MODELS.test(model) && { include: ['reasoning.encrypted_content' as const] }),
     stream: true,
