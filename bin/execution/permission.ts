@@ -1,23 +1,39 @@
 // What the agent of this command may do, and who is asked about the rest.
 
+import type { Question } from '@drover/core/agent/calls';
 import type { SessionOptions } from '@drover/core/agent/session';
+import { judge, type Policy } from '@drover/core/permission/policy';
+import { Questions } from '@drover/core/permission/questions';
 import type { Rule } from '@drover/core/permission/rules';
 import type { Person } from './person.ts';
 
-type Wishes = { readonly rules: readonly Rule[]; readonly yes: boolean; readonly gates: readonly string[] };
+type Wishes = {
+  readonly cwd: string;
+  readonly rules: readonly Rule[];
+  readonly yes: boolean;
+  readonly gates: readonly string[];
+};
 
-export function permissionFor(
-  { yes, gates }: Wishes,
-  person: Person | undefined,
-): Pick<SessionOptions, 'judge' | 'question'> {
+export function permissionFor(wishes: Wishes, person: Person | undefined): Pick<SessionOptions, 'judge' | 'question'> {
+  const { cwd: root, rules, yes, gates } = wishes;
+  const signals = new Map<string, AbortSignal>(); // requestId -> what withdraws the question
+  const put = async (question: Question, to: Person): Promise<void> => {
+    const signal = signals.get(question.requestId);
+    const answer = signal && (await to.ask(question, signal));
+    if (answer !== undefined) questions.answer(question.requestId, answer);
+  };
+  const questions = new Questions(person && ((question) => void put(question, person)));
+  // Whoever starts an agent in a folder wants it to work there.
+  const policy: Policy = { root, rules, yes, gates, workspace: true, remembered: questions.remembered };
   return {
-    judge: async (tool, input) => ({
-      effect: tool.access === 'run' && !yes && !gates.includes(tool.subject(input)) ? 'ask' : 'allow',
-      why: 'no rule allows it',
-    }),
-    question: async ({ requestId, subject, label: { name } }, signal) =>
-      person !== undefined
-        ? person.ask({ requestId, name, subject }, signal)
-        : { allowed: false, by: 'nobody', always: false, reason: 'nobody is there to ask' },
+    judge: (tool, input) => judge(policy, tool, input),
+    question: async (question, signal) => {
+      signals.set(question.requestId, signal);
+      try {
+        return await questions.ask(question, signal);
+      } finally {
+        signals.delete(question.requestId);
+      }
+    },
   };
 }

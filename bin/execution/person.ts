@@ -5,17 +5,18 @@
 // was asked is no answer to it, and a question is asked only once the view has shown what led to it.
 
 import { createInterface, type Interface } from 'node:readline';
+import type { Question } from '@drover/core/agent/calls';
 import type { Shown } from '@drover/core/bus';
-import type { Decision } from '@drover/core/events';
+import type { Answer } from '@drover/core/permission/questions';
 import { type Io, print } from '../io.ts';
 import { writtenOut } from '../views/terminal-text.ts';
 
 const CHOICES = '[y]es [n]o [a]lways: ';
 const COLUMNS_DEFAULT = 80;
 
-const YES: Decision = { allowed: true, by: 'user', always: false };
-const NO: Decision = { allowed: false, by: 'user', always: false };
-const ALWAYS: Decision = { allowed: true, by: 'user', always: true };
+const YES: Answer = { allowed: true, always: false };
+const NO: Answer = { allowed: false, always: false };
+const ALWAYS: Answer = { allowed: true, always: true };
 const ANSWERS = new Map([
   ['y', YES],
   ['yes', YES],
@@ -24,10 +25,6 @@ const ANSWERS = new Map([
   ['a', ALWAYS],
   ['always', ALWAYS],
 ]);
-const GONE: Decision = { allowed: false, by: 'nobody', always: false, reason: 'nobody is there to ask any more' };
-const CANCELLED: Decision = { allowed: false, by: 'cancel', always: false, reason: 'interrupted' };
-
-export type Asked = { readonly requestId: string; readonly name: string; readonly subject: string };
 
 export class Person {
   readonly #io: Io;
@@ -56,20 +53,20 @@ export class Person {
     for (const shown of this.#requests.values()) shown.resolve();
   }
 
-  /** One question; the caller asks one at a time. */
-  async ask(what: Asked, signal: AbortSignal): Promise<Decision> {
-    if (this.#isWatching) await untilAborted(this.#shown(what.requestId).promise, signal);
+  /** One question at a time. Undefined where it was withdrawn; somebody who has gone says no. */
+  async ask(question: Question, signal: AbortSignal): Promise<Answer | undefined> {
+    if (this.#isWatching) await untilAborted(this.#shown(question.requestId).promise, signal);
     this.#open();
-    const question = this.#worded(what);
+    const words = this.#worded(question);
     while (!this.#isGone && !signal.aborted) {
       const line = this.#nextLine(signal);
-      await print(this.#io.stderr, question);
-      const decision = ANSWERS.get(((await line) ?? '').trim().toLowerCase());
-      if (decision !== undefined) return decision;
+      await print(this.#io.stderr, words);
+      const answer = ANSWERS.get(((await line) ?? '').trim().toLowerCase());
+      if (answer !== undefined) return answer;
     }
     // The question is left without an answer, so its line is still open.
     await print(this.#io.stderr, '\n');
-    return signal.aborted ? CANCELLED : GONE;
+    return signal.aborted ? undefined : NO;
   }
 
   close(): void {
@@ -77,7 +74,7 @@ export class Person {
   }
 
   // All of it, however long: nobody shall agree to what they could not see.
-  #worded({ name, subject }: Asked): string {
+  #worded({ label: { name }, subject }: Question): string {
     const whole = writtenOut(subject);
     const short = `  Allow ${name}: ${whole}? ${CHOICES}`;
     if (!whole.includes('\n') && short.length <= (this.#io.stderr.columns ?? COLUMNS_DEFAULT)) return short;

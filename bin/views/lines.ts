@@ -10,7 +10,7 @@ import { diffLines, resultLine } from './call-result.ts';
 import { type Style, styleFor } from './style.ts';
 import { clean, Cleaner, cut, oneLine } from './terminal-text.ts';
 import type { View } from './view.ts';
-import { WordWrap } from './word-wrap.ts';
+import { WordWrap, wrapped } from './word-wrap.ts';
 
 const COLUMNS_MIN = 20;
 const COLUMNS_DEFAULT = 80;
@@ -30,12 +30,15 @@ const MARKS = {
   call: ['cyan', '▸'],
   good: ['green', '✓'],
   bad: ['red', '✗'],
+  refusal: ['red', '✗'],
   discard: ['yellow', '⨯'],
   again: ['yellow', '↻'],
   question: ['yellow', '?'],
   warning: ['yellow', '!'],
   aside: ['dim', '·'],
 } as const;
+
+const WHOLE: ReadonlySet<Mark> = new Set(['refusal', 'discard', 'again', 'warning']);
 
 /** A fold from events to text. */
 class Lines {
@@ -194,7 +197,10 @@ class Lines {
   #decision({ callId, allowed, always, reason, by }: Of<'permission_decision'>): string {
     if (allowed) return this.#note('good', always ? 'allowed from now on' : 'allowed');
     this.#refused.add(callId);
-    return this.#note('bad', `not allowed: ${reason ?? (by === 'user' ? 'you said no' : 'nobody is there to ask')}`);
+    return this.#note(
+      'refusal',
+      `not allowed: ${reason ?? (by === 'user' ? 'you said no' : 'nobody is there to ask')}`,
+    );
   }
 
   #again({ reason, delayMs }: Of<'retry'>): string {
@@ -231,13 +237,16 @@ class Lines {
     return [head, ...lines.map((each) => `  ${this.#style('dim', each)}`), ''].join('\n');
   }
 
-  /** One line: a mark, figures that stay whole, and text cut to what fits. */
+  /** A mark, figures that stay whole, and text: on one line, cut to what fits, unless it matters to its end. */
   #note(mark: Mark, text: string, figures = ''): string {
     const before = this.#enter('notes');
     this.#openCall = undefined;
     this.#discardReason = undefined;
     const [format, sign] = MARKS[mark];
-    const line = oneLine(text, this.#columns() - '  ▸ '.length - figures.length);
+    const columns = this.#columns() - '  ▸ '.length;
+    const line = WHOLE.has(mark)
+      ? wrapped(clean(text), columns).replaceAll('\n', '\n    ')
+      : oneLine(text, columns - figures.length);
     const said = mark === 'aside' ? this.#style('dim', line) : line;
     return `${before}  ${this.#style(format, sign)} ${this.#style('dim', figures)}${said}\n`;
   }

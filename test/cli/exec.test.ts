@@ -73,7 +73,7 @@ test.each([
   [['y'], 0, 'allowed'],
   [['n'], 8, 'not allowed: you said no'],
   [['what?', '', 'Yes '], 0, 'allowed'],
-  [[], 8, 'not allowed: nobody is there to ask any more'],
+  [[], 8, 'not allowed: you said no'],
 ])('somebody at the terminal who types %j is asked, and heard', async (typed, code, line) => {
   const ran = await exec(script(calls('touch x'), SAYS_DONE), { typed });
   expect(ran.code).toBe(code);
