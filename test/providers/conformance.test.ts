@@ -20,6 +20,7 @@ type Expected =
   | { readonly notRun: RegExp }
   /** Another answer, which is right: what is checked is the text of the turn. */
   | { readonly says: RegExp }
+  | { readonly thinks: string }
   | { readonly ends: Failure['kind'] };
 
 type Row = { readonly expected: Expected; readonly fault?: Partial<Fault>; readonly answer?: Answer };
@@ -122,9 +123,9 @@ const rows: Record<FaultName, readonly Row[]> = {
   'chat-usage-extra': [same],
   'chat-usage-absent': [same],
   'chat-content-array': [same],
-  'chat-reasoning': [{ ...same, answer: THINKING }],
-  'chat-reasoning-content': [{ ...same, answer: THINKING }],
-  'chat-think-tags': [{ ...same, answer: THINKING }],
+  'chat-reasoning': [{ expected: { thinks: 'Where is it?' }, answer: THINKING }],
+  'chat-reasoning-content': [{ expected: { thinks: 'Where is it?' }, answer: THINKING }],
+  'chat-think-tags': [{ expected: { thinks: 'Where is it?' }, answer: THINKING }],
   'chat-no-role': [same],
   'chat-extra-choices': [same],
   'chat-null-delta': [same],
@@ -221,6 +222,14 @@ describe.each(APIS)('%s', (api) => {
       const results = result.messages.flatMap((message) => (message.role === 'tool' ? message.results : []));
       expect(results.map(({ isError }) => isError)).toEqual([true]);
       expect(results[0]?.output).toMatch(expected.notRun);
+    } else if ('thinks' in expected) {
+      expect(gist(result.messages)[1]).toMatchObject({
+        content: [
+          { type: 'thinking', text: expected.thinks },
+          { type: 'text', text: 'Let me look.' },
+          { name: 'read' },
+        ],
+      });
     } else {
       expect(textOf(result.messages)).toMatch(expected.says);
     }

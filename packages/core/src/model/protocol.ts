@@ -131,6 +131,8 @@ export type WireLimits = {
   readonly callIdPattern: RegExp; // what an id may look like; others are rewritten
   readonly callIdCharsMax: number;
   readonly cacheMarksMax: number;
+  /** Types of sealed payloads that must be followed by what they led to, as thinking must. */
+  readonly leadingTypes: readonly string[];
   readonly bodyBytesMax: number;
   readonly imageBytesMax: number;
 };

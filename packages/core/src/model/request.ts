@@ -152,9 +152,14 @@ function cleanAssistantParts(
     if (clean !== undefined) parts.push(own === undefined ? clean : { ...clean, native: wellFormed(own.payload) });
   });
   addStandalone(message.content.length);
-  // Thinking must be followed by what was thought about.
-  while (parts.at(-1)?.type === 'thinking') parts.pop();
+  while (leads(parts.at(-1), input.provider.limits)) parts.pop();
   return parts;
+}
+
+/** Thinking must be followed by what was thought about. */
+function leads(part: RequestPart | undefined, { leadingTypes }: WireLimits): boolean {
+  if (part?.type !== 'native') return part?.type === 'thinking';
+  return isJsonObject(part.native) && leadingTypes.includes(String(part.native['type']));
 }
 
 function cleanPart(
