@@ -13,7 +13,7 @@ import type {
 } from '@drover/core/model/protocol';
 import { buildRequest } from '@drover/core/model/request';
 import type { Answer, Script } from '@drover/rehearsal/script';
-import { APIS, never } from './agent.ts';
+import { APIS, never, providerOn, rehearsal } from './agent.ts';
 
 export type Random = {
   readonly below: (n: number) => number;
@@ -96,6 +96,23 @@ export function anyAnswer(random: Random): Script {
   };
   const answer = (): Answer => ({ parts: Array.from({ length: 1 + random.below(4) }, part) });
   return { answers: [() => answer()] };
+}
+
+/** Lives one life for each seed; tells which were refused, and why. */
+export async function refusedHistories(firstSeed: number, lastSeed: number): Promise<readonly string[]> {
+  const server = await rehearsal(anyAnswer(randomFrom(firstSeed)));
+  const providers = {
+    anthropic: await providerOn(server, 'anthropic'),
+    openai: await providerOn(server, 'openai'),
+    'openai-chat': await providerOn(server, 'openai-chat'),
+  };
+  const refused: string[] = [];
+  for (let seed = firstSeed; seed <= lastSeed; seed++) {
+    const life = new Life(randomFrom(seed), providers);
+    await life.live(4 + (seed % 12)).catch((error: Error) => refused.push(`seed ${seed}: ${error.message}`));
+  }
+  if (server.requests.length <= lastSeed - firstSeed) refused.push('hardly anything was asked');
+  return server.rejections === 0 ? refused : [...refused, `${server.rejections} requests were refused`];
 }
 
 export class Life {
