@@ -77,10 +77,10 @@ test('a dangling link inside the workspace leads to a new file', async () => {
   expect(await readFile(join(cwd, 'link'), 'utf8')).toBe('x');
 });
 
-test('of many writes at once each is whole, and the last one stays', async () => {
+test('of many writes at once one stays, whole', async () => {
   const { cwd, call } = await workspace();
   const contents = Array.from({ length: 20 }, (_, index) => `${index}`.repeat(100_000));
   await Promise.all(contents.map((content) => call(write, { path: 'a.txt', content })));
-  expect(await readFile(join(cwd, 'a.txt'), 'utf8')).toBe(contents.at(-1));
+  expect(contents).toContain(await readFile(join(cwd, 'a.txt'), 'utf8'));
   expect(await readdir(cwd)).toEqual(['a.txt']);
 });

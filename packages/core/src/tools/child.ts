@@ -95,7 +95,8 @@ export function runningGroups(): readonly number[] {
  */
 export function endAllChildren(signal: NodeJS.Signals): void {
   for (const group of groups) sendSignal(-group, signal);
-  for (const id of markedProcesses()) sendSignal(id, signal);
+  // Twice, because one that is just being started has no environment to show.
+  for (let look = 0; look < 2; look++) for (const id of markedProcesses()) sendSignal(id, signal);
 }
 
 type StartedChild = ChildProcess & { readonly pid: number; readonly stdout: Readable; readonly stderr: Readable };

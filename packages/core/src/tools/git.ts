@@ -62,6 +62,7 @@ const OFF = [
   'core.sshCommand=false',
   'core.untrackedCache=false',
   'diff.external=',
+  'diff.autoRefreshIndex=false', // it would lock and write the index
   'diff.noprefix=false',
   'diff.mnemonicPrefix=false',
   'protocol.allow=never',
