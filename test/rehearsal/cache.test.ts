@@ -102,7 +102,7 @@ test('Anthropic: an entry more than 20 blocks behind a mark is not found', async
 
 test('Anthropic: an entry exists only once the answer that wrote it has begun', async () => {
   const { server } = await stage({
-    answers: [{ text: 'slow', delayMs: 150 }],
+    answers: [{ text: 'slow', delayMs: 1_000 }],
     otherwise: { text: 'ok' },
     faults: [{ at: 1, fault: 'status', status: 529 }],
   });

@@ -35,7 +35,7 @@ type Got = { readonly status: number; readonly headers: Headers; readonly body: 
 async function got(api: Api, fault: Fault | undefined, more: JsonObject = { stream: true }): Promise<Got> {
   const { server } = await stage({ answers: [ANSWER], ...(fault && { faults: [{ ...fault, at: 1 }] }) });
   const gone = new AbortController();
-  const patience = setTimeout(() => gone.abort(), STALLS.includes(fault?.fault) ? 300 : 10_000);
+  const patience = setTimeout(() => gone.abort(), STALLS.includes(fault?.fault) ? 1_500 : 15_000);
   const pieces: Buffer[] = [];
   let opened: Response | undefined;
   let ending = 'ended';

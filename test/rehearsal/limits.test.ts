@@ -36,7 +36,7 @@ test('Anthropic: requests per minute', async () => {
       'anthropic-ratelimit-requests-limit': '2',
       'anthropic-ratelimit-requests-remaining': '0',
       'anthropic-ratelimit-requests-reset': expect.any(String),
-      'retry-after': '30',
+      'retry-after': expect.stringMatching(/^(29|30)$/),
     },
   ]);
   expect(server.rejections).toBe(0);
@@ -99,15 +99,15 @@ test.each(['openai', 'openai-chat'] as const)('%s: requests and tokens per minut
 });
 
 test('a bucket fills up again', async () => {
-  const { server } = await stage({ otherwise: { text: 'ok' }, limits: { requests: 1, windowMs: 100 } });
+  const { server } = await stage({ otherwise: { text: 'ok' }, limits: { requests: 1, windowMs: 1_000 } });
   const ask = async () => (await send(server, 'openai', { body: requestFor('openai') })).status;
   expect([await ask(), await ask()]).toEqual([200, 429]);
-  await setTimeout(120);
+  await setTimeout(1_100);
   expect(await ask()).toBe(200);
 });
 
 test('too many requests at a time', async () => {
-  const { server } = await stage({ otherwise: { text: 'ok', delayMs: 100 }, limits: { concurrency: 2 } });
+  const { server } = await stage({ otherwise: { text: 'ok', delayMs: 1_000 }, limits: { concurrency: 2 } });
   const ask = () => send(server, 'anthropic', { body: requestFor('anthropic') });
   const statuses = (await Promise.all([ask(), ask(), ask()])).map(({ status }) => status);
   expect(statuses.toSorted((a, b) => a - b)).toEqual([200, 200, 429]);

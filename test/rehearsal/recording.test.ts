@@ -47,7 +47,7 @@ test('a client that goes away is seen at once', async () => {
 });
 
 test('requests in flight are counted', async () => {
-  const { server } = await stage({ otherwise: { text: 'ok', delayMs: 50 } });
+  const { server } = await stage({ otherwise: { text: 'ok', delayMs: 500 } });
   await Promise.all([1, 2, 3].map(async () => (await send(server, 'openai', { body: requestFor('openai') })).text()));
   await Promise.all([1, 2, 3].map((n) => server.settled(n)));
   expect([server.maxInFlight, server.inFlight]).toEqual([3, 0]);
