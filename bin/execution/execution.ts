@@ -3,9 +3,10 @@
 import { join } from 'node:path';
 import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
 import { type ExecutionResult, Session } from '@drover/core/agent/session';
-import { ReaderLost, type Shown } from '@drover/core/bus';
+import { ReaderLost, type Shown, type Store } from '@drover/core/bus';
 import { UsageError } from '@drover/core/failure';
 import { newId } from '@drover/core/ids';
+import { sessionFolder } from '@drover/core/journal/session-journal';
 import { factsOf, type Price } from '@drover/core/model/catalog';
 import type { Provider } from '@drover/core/model/protocol';
 import { defaultRetry } from '@drover/core/model/retry';
@@ -25,6 +26,7 @@ import { watchForStop } from '../stop.ts';
 import type { View } from '../views/view.ts';
 import { gatesPass } from './gate.ts';
 import type { ModelChoice } from './model-choice.ts';
+import { openJournal } from './open-journal.ts';
 import { openProvider } from './open-provider.ts';
 import { permissionFor } from './permission.ts';
 import { Person } from './person.ts';
@@ -48,32 +50,41 @@ export type Surroundings = { readonly settings: Settings; readonly diagnostics: 
 export async function execute(work: Work, surroundings: Surroundings): Promise<number> {
   const { settings, diagnostics, io } = surroundings;
   const price = priceOf(work, settings);
-  const stop = watchForStop(io, () => endAllChildren('SIGKILL'));
-  const person = Person.at(io);
-  const { provider, close } = await openProvider(work.model, settings);
-  try {
-    const session = openSession(work, surroundings, { provider, price, person });
-    diagnostics.diagnose('session opened', { session: session.id, model: work.model.label });
-    const execution = session.execute({ content: work.prompt }, stop.signal);
-    const [result] = await Promise.all([execution.result(), showAll(execution, { view: work.view, person, io })]);
-    diagnostics.diagnose('turn ended', { session: session.id, status: result.outcome.status });
+  const id = newId('ses');
 
-    const code = codeOfEnding({ outcome: result.outcome, refused: isRefused(result), stop: stop.cause() });
-    if (code !== exitCode.done) return code;
-    if (await gatesPass(work, io, stop.signal)) return exitCode.done;
-    return stop.signal.aborted ? codeOfStop(stop.cause()) : exitCode.gate;
-  } finally {
-    stop.close();
-    person?.close();
-    await close();
-  }
+  await using opened = new AsyncDisposableStack();
+  const stop = opened.adopt(
+    watchForStop(io, () => endAllChildren('SIGKILL')),
+    ({ close }) => close(),
+  );
+  const person = opened.adopt(Person.at(io), (someone) => someone?.close());
+  const { provider } = opened.adopt(await openProvider(work.model, settings), ({ close }) => close());
+  const { store } = opened.adopt(await openJournal({ home: settings.home, session: id }, surroundings), ({ close }) =>
+    close(),
+  );
+
+  const session = openSession(work, surroundings, { id, provider, price, person, store });
+  diagnostics.diagnose('session opened', { session: id, model: work.model.label });
+  const execution = session.execute({ content: work.prompt }, stop.signal);
+  const [result] = await Promise.all([execution.result(), showAll(execution, { view: work.view, person, io })]);
+  diagnostics.diagnose('turn ended', { session: id, status: result.outcome.status });
+
+  const code = codeOfEnding({ outcome: result.outcome, refused: isRefused(result), stop: stop.cause() });
+  if (code !== exitCode.done) return code;
+  if (await gatesPass(work, io, stop.signal)) return exitCode.done;
+  return stop.signal.aborted ? codeOfStop(stop.cause()) : exitCode.gate;
 }
 
-type Opened = { readonly provider: Provider; readonly price: Price | undefined; readonly person: Person | undefined };
+type Opened = {
+  readonly id: string;
+  readonly provider: Provider;
+  readonly price: Price | undefined;
+  readonly person: Person | undefined;
+  readonly store: Store;
+};
 
 function openSession(work: Work, { settings, io }: Surroundings, opened: Opened): Session {
-  const { provider, price, person } = opened;
-  const id = newId('ses');
+  const { id, provider, price, person, store } = opened;
   const facts = factsOf(work.model.name);
   const stepsMax = work.turns ?? settings.turns ?? STEPS_MAX_DEFAULT;
   const redaction = new EventRedaction(new Redactor([...secretValues(io.env), ...secretsOf(work.model)]));
@@ -91,7 +102,7 @@ function openSession(work: Work, { settings, io }: Surroundings, opened: Opened)
     context: {
       cwd: work.cwd,
       env: childEnvironment(io.env),
-      outputFolder: join(settings.home, 'sessions', id, 'outputs'),
+      outputFolder: join(sessionFolder(settings.home, id), 'outputs'),
     },
     limits: {
       stepsMax,
@@ -101,6 +112,7 @@ function openSession(work: Work, { settings, io }: Surroundings, opened: Opened)
     retry: defaultRetry,
     ...permissionFor(work, person),
     pass: (event, place) => redaction.pass(event, place),
+    store,
   });
 }
 

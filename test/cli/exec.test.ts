@@ -151,6 +151,23 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'output closed'] as const)(
   },
 );
 
+test('a session is kept under DROVER_HOME', async () => {
+  const cwd = await temporaryFolder();
+  const ran = await exec(script(SAYS_DONE), { cwd, env: { DROVER_HOME: join(cwd, 'state') }, args: ['--json'] });
+  const { session } = JSON.parse(ran.stdout.split('\n')[0] ?? '') as { readonly session: string };
+  const journal = await readFile(join(cwd, 'state/sessions', session, 'journal.jsonl'), 'utf8');
+  expect(journal).toContain('That is all.');
+});
+
+test('where nothing can be kept, the fix is told', async () => {
+  const cwd = await temporaryFolder();
+  await writeFile(join(cwd, 'state'), '');
+  const ran = await exec(script(SAYS_DONE), { cwd, env: { DROVER_HOME: join(cwd, 'state') } });
+  const stderr =
+    'drover: nothing can be kept in <cwd>/state (ENOTDIR); set DROVER_HOME to a folder that can be written\n';
+  expect(ran).toEqual({ code: 2, stdout: '', stderr });
+});
+
 test('diagnostics go to a file, and only when asked for', async () => {
   const cwd = await temporaryFolder();
   const ran = await exec(script(SAYS_DONE), { cwd, args: ['--log', 'log.jsonl', '--view', 'silent'] });

@@ -70,6 +70,11 @@ test.each<[string, readonly string[], string]>([
     "--view: 'jsn' is none of lines, json, silent; did you mean json?",
   ],
   [
+    'a rule that is none',
+    ['exec', 'go', '--deny', 'shell rm'],
+    '--deny: "shell rm" is no rule: "(" or the end is expected, not " ", at position 6; a right one is shell(pnpm test*), write(src/**), read or *',
+  ],
+  [
     'two views',
     ['exec', 'go', '--json', '--view', 'lines'],
     '--json and --view lines contradict each other; give one of them',

@@ -1,0 +1,32 @@
+// Opens the journal of a session under drover's own folder, and tells of trouble with the disk at once.
+
+import { DroverError, UsageError } from '@drover/core/failure';
+import { openSessionJournal, type SessionJournal } from '@drover/core/journal/session-journal';
+import type { Diagnostics } from '../diagnostics.ts';
+import { type Io, print } from '../io.ts';
+import { codeOf } from '../settings.ts';
+import { clean } from '../views/terminal-text.ts';
+
+export type JournalPlace = { readonly home: string; readonly session: string };
+
+export type Listeners = { readonly diagnostics: Diagnostics; readonly io: Io };
+
+export async function openJournal(
+  { home, session }: JournalPlace,
+  { diagnostics, io }: Listeners,
+): Promise<SessionJournal> {
+  const tell = (message: string): void => void print(io.stderr, `${clean(`drover: ${message}`)}\n`);
+  try {
+    return await openSessionJournal(home, session, {
+      onTrouble: tell,
+      onRecovery: () => tell('the disk can be written again; going on'),
+      diagnose: (message) => diagnostics.diagnose(message, { session }),
+    });
+  } catch (error) {
+    if (error instanceof DroverError || !(error instanceof Error && 'code' in error)) throw error;
+    throw new UsageError(
+      `nothing can be kept in ${home} (${codeOf(error)}); set DROVER_HOME to a folder that can be written`,
+      { cause: error },
+    );
+  }
+}
