@@ -16,7 +16,6 @@ import { outputFile, type ToolContext } from '../tool.ts';
 
 const TIMEOUT_MS = 60_000;
 const LINE_BYTES_MAX = 16_000;
-const NOTHING_FOUND = 1;
 
 const COMMON = [
   '--no-config',
@@ -62,10 +61,10 @@ export async function askRipgrep(
   if (enough.signal.aborted) return;
   if (end.endedBy === 'abort') throw new ToolError('interrupted');
   if (end.endedBy === 'timeout') throw new ToolError(`stopped after ${TIMEOUT_MS / 1_000} s: narrow the search`);
-  if (end.exitCode !== 0 && end.exitCode !== NOTHING_FOUND) {
-    const { text } = await problem.finish();
-    throw new ToolError(text.trim().replace(/^rg: /, '') || `the search ended by ${end.signal ?? end.exitCode}`);
-  }
+  if (end.signal !== undefined) throw new ToolError(`the search was ended by ${end.signal}`);
+  // A file that may not be read makes it fail without a word, but what it found elsewhere counts.
+  const { text } = await problem.finish();
+  if (end.exitCode !== 0 && text !== '') throw new ToolError(text.trim().replace(/^rg: /, ''));
 }
 
 /** A pattern without a folder means files of that name anywhere. */
