@@ -26,7 +26,9 @@ export const demo = command({
   async run({ keep }, io) {
     const folder = await mkdtemp(join(tmpdir(), 'drover-demo-'));
     try {
-      return await show(join(folder, 'slugs'), sheltered(io, folder));
+      const code = await show(join(folder, 'slugs'), sheltered(io, folder));
+      if (code === exitCode.done) await print(io.stdout, whatNext(io));
+      return code;
     } finally {
       if (keep) await print(io.stdout, `\nThe project is in ${join(folder, 'slugs')}\n`);
       else await rm(folder, { recursive: true, force: true });
@@ -91,15 +93,25 @@ function epilogue(diff: string, style: Style, io: Io): string {
     .trimEnd()
     .split('\n')
     .filter((line) => !/^(diff|index|---|\+\+\+|@@) /.test(line));
-  const drover = io.env['npm_lifecycle_event'] === undefined ? 'drover' : 'npx -y pnpm@12.18.0 drover';
   return [
     '',
     style('bold', wrapped(`What changed in src/slug.js, and now ${GATE} passes:`, columns)),
     ...lines.map((line) => `  ${coloured(line, style)}`),
     '',
-    style('bold', wrapped('Only the model was scripted. With a real one, in a project of yours:', columns)),
+  ].join('\n');
+}
+
+function whatNext(io: Io): string {
+  const style = styleFor(io.stdout, io.env);
+  const head = wrapped('Only the model was scripted. With a real one:', io.stdout.columns ?? COLUMNS_DEFAULT);
+  // In a clone the scripts of the package are how drover is started, and they run in the clone.
+  const isClone = io.env['npm_lifecycle_event'] !== undefined;
+  const exec = isClone ? 'npx -y pnpm@12.18.0 drover exec --cwd path/to/your/project' : 'drover exec';
+  return [
+    '',
+    style('bold', head),
     '  export ANTHROPIC_API_KEY=…',
-    `  ${drover} exec "fix the failing test" --model anthropic/claude-sonnet-4-5`,
+    `  ${exec} --model anthropic/claude-sonnet-4-5 "fix the failing test"`,
     '',
   ].join('\n');
 }

@@ -16,7 +16,9 @@ test('the demo ends with a mended library, passing tests, and what to type next'
     .replace(/\d+(\.\d+)? m?s\b/g, '<time>')
     .replace(/[\d,]+ tokens in.*out/, '<tokens>')
     .replace(/, \d+ lines/, ', <n> lines')
-    .replace(/(<time>  )\d+ lines$/gm, '$1<n> lines');
+    .replace(/(<time> {2})\d+ lines$/gm, '$1<n> lines')
+    // The two run side by side, and either may be first.
+    .replace(/( *✓ .*read: test.*\n)( *✓ .*read: src.*\n)/, '$2$1');
   expect(`\n${steady}`).toMatchInlineSnapshot(`
     "
     A small library with a failing test, and an agent that is told:
@@ -62,9 +64,9 @@ test('the demo ends with a mended library, passing tests, and what to type next'
       -    .replace(/[^a-z0-9]/g, '-')
       +    .replace(/[^a-z0-9]+/g, '-')
 
-    Only the model was scripted. With a real one, in a project of yours:
+    Only the model was scripted. With a real one:
       export ANTHROPIC_API_KEY=…
-      drover exec "fix the failing test" --model anthropic/claude-sonnet-4-5
+      drover exec --model anthropic/claude-sonnet-4-5 "fix the failing test"
     "
   `);
 });
