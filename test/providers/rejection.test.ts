@@ -135,6 +135,7 @@ describe('429', () => {
     'Rate limit reached on tokens per min (TPM): Limit 30000. Add a payment method at https://host/account/billing.',
     'Request too large for gpt-5 on tokens per min (TPM): Limit 30000, Requested 31000. Reduce the length of the messages.',
     'You exceeded your current quota. Quota exceeded for requests per day. Please retry in 30s.',
+    'Too many tokens at once. Please reduce the length of the messages.',
   ])('a rate is not final: %s', (message) => {
     expect(failure(429, saying(message))).toMatchObject({ kind: 'provider.throttled' });
   });

@@ -74,15 +74,18 @@ test('a stream that is slow but goes on is not cut', async () => {
 });
 
 test('a reader that takes its time is not a server that is quiet', async () => {
+  const isReading = Promise.withResolvers<void>();
   const server = await loopback(async (response) => {
     response.writeHead(200).write(HEAD);
-    await sleep(50);
+    await isReading.promise;
+    await sleep(400);
     response.end(TEXT.subarray(600));
   });
-  const provider = providerAt(server.url, 'anthropic', { silenceMs: 300, progressMs: 300 });
+  const provider = providerAt(server.url, 'anthropic', { silenceMs: 1_000, progressMs: 1_000 });
   const events = [];
   for await (const event of provider.stream(REQUEST, never)) {
-    if (events.length === 1) await sleep(900);
+    if (events.length === 1) await sleep(1_900);
+    if (events.length === 1) isReading.resolve();
     events.push(event);
   }
   expect(finished(events).message.stop).toBe('stop');

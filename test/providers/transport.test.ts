@@ -181,14 +181,19 @@ describe('refusals', () => {
   });
 
   test('are known although their body never ends', async () => {
+    let size = 0;
     const server = await loopback((response) => {
       response.writeHead(503);
-      const more = () => void (response.destroyed || response.write('x'.repeat(16_384), more));
+      const more = () => {
+        size += 16_384;
+        if (!response.destroyed) response.write('x'.repeat(16_384), more);
+      };
       more();
     });
     await expect(ask(providerAt(server.url))).rejects.toMatchObject({
       failure: { kind: 'provider.unavailable', status: 503, message: 'HTTP 503 with a plain-text body' },
     });
+    expect(size).toBeLessThan(32 * 1024 * 1024);
   });
 
   test('are known although their body breaks off', async () => {

@@ -73,7 +73,6 @@ class Line {
   readonly #signal: AbortSignal;
   readonly #stop = new AbortController();
   #failure: Failure | undefined;
-  #isOver = false; // the answer is complete, only the connection lingers
 
   constructor(exchange: Exchange, signal: AbortSignal) {
     this.#exchange = exchange;
@@ -86,7 +85,6 @@ class Line {
     this.#signal.addEventListener('abort', abort, { once: true });
     const watch = new StreamWatch(this.#exchange.timeouts, (failure) => {
       this.#failure = failure;
-      this.#isOver = failure === undefined;
       abort();
     });
     try {
@@ -95,7 +93,7 @@ class Line {
       this.headers = tellingHeaders(response.headers);
       yield* this.#read(response, watch);
     } catch (cause) {
-      if (!this.#isOver) throw this.#reason(cause);
+      throw this.#reason(cause);
     } finally {
       watch.close();
       this.#signal.removeEventListener('abort', abort);
