@@ -12,8 +12,8 @@ import { type Io, isGone, print, type StopCause, type StopListener } from './io.
 import { clean } from './views/terminal-text.ts';
 
 const NODE_MIN = 24;
-// Whoever asked us to stop waits no longer than 3 s, whatever is still open.
-const STOP_MS_MAX = 2_500;
+// Whoever asked us to stop waits no longer than 3 s, whatever is still open; a stubborn child takes one.
+const STOP_MS_MAX = 2_000;
 const FLUSH_MS_MAX = 1_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
