@@ -69,7 +69,11 @@ async function report(error: unknown, io: Io): Promise<number> {
 }
 
 function processIo(): Io {
-  // Node reports a reader that went away as an error of the stream; unheard, it would be a crash.
+  // Node reports a reader that went away as an error of the stream; unheard, it would be a crash. That is
+  // no trouble of the user's, as a full disk is; and nobody hears of trouble with stderr.
+  process.stdout.once('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') process.stderr.write(`drover: the output cannot be written (${error.code})\n`);
+  });
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   return {
     stdin: process.stdin,

@@ -1,7 +1,7 @@
 // drover as a process: it stops when asked, leaves nobody behind, and its exit code tells the truth.
 
-import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -99,6 +99,15 @@ test('help into a pipe that is closed at once is no crash', async () => {
   program.child.stdout.destroy();
   const { code, stderr } = await program.ended();
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+});
+
+test('output onto a full disk is told, and ends it', async () => {
+  const cwd = await folderWith('answers: [{text: hello}]');
+  const full = openSync('/dev/full', 'w');
+  const env = { PATH: process.env['PATH'], HOME: cwd };
+  const ran = spawnSync(process.execPath, [LAUNCHER, ...EXEC, '--json'], { cwd, env, stdio: ['ignore', full, 'pipe'] });
+  closeSync(full);
+  expect([ran.status, ran.stderr.toString()]).toEqual([143, 'drover: the output cannot be written (ENOSPC)\n']);
 });
 
 test('drover started through a link finds itself', async () => {
