@@ -199,9 +199,10 @@ export const CONTEXT_SHAPES: readonly Shape[] = [
   },
   {
     id: 'docker-auth',
-    anchors: ['auth": "', 'auth":"', String.raw`auth\": \"`, String.raw`auth\":\"`],
-    body: [run(BASE64, 12, 12)],
-    shown: 0,
+    anchors: ['auth"', 'auth\\'],
+    body: [run(NAMED, 1, 14), run(BASE64, 16, 40)],
+    needs: /(?=.*[A-Z])(?=.*[a-z])(?=.*\d)/,
+    shown: 1,
     tail: { of: PADDED },
   },
   {

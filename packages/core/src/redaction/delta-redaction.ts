@@ -35,7 +35,9 @@ export class DeltaRedaction {
   #cursor: Cursor = { at: 0, row: 0 };
   #questions: Question[] = []; // anchors not yet judged
   #finds: Find[] = []; // by start; not yet shown, or still growing
-  readonly #stretches = new Map<Tail, Stretch>(); // so that a stretch is measured once, however many secrets are in it
+  // What is measured is remembered while the text stays the same, so that many secrets in one run cost no more than one.
+  readonly #stretches = new Map<Tail, Stretch>();
+  readonly #stops = new Map<string, { readonly from: number; readonly at: number }>();
 
   constructor(search: AnchorSearch, suspects: readonly Suspect[]) {
     this.#search = search;
@@ -67,6 +69,7 @@ export class DeltaRedaction {
   #take(delta: string, isWhole: boolean): string {
     this.#text += delta;
     this.#stretches.clear();
+    this.#stops.clear();
     for (const find of this.#finds) this.#grow(find, isWhole);
 
     const open = this.#questions;
@@ -87,6 +90,8 @@ export class DeltaRedaction {
   #judge(question: Question, isWhole: boolean): void {
     const suspect = this.#suspects[question.rank];
     if (suspect === undefined) return;
+    // A run inside a run that is already going adds nothing.
+    if (suspect.isRun && suspect.tail !== undefined && this.#known(suspect.tail, question.start) !== undefined) return;
     const anchorEnd = literalEnd(suspect.anchor, this.#text, question.start, isWhole);
     const sighting = typeof anchorEnd === 'number' ? suspect.judge(this.#text, question.start, isWhole) : anchorEnd;
     if (sighting === 'more') this.#questions.push(question);
@@ -106,22 +111,35 @@ export class DeltaRedaction {
   }
 
   #stretch(tail: Tail, start: number, isWhole: boolean): Stretch {
-    const known = this.#stretches.get(tail);
-    if (known !== undefined && known.start <= start && start <= known.end) return known;
-    const end = runEnd(tail.of, this.#text, start, this.#text.length);
-    const stop = tail.until === undefined ? -1 : this.#text.slice(start, end).indexOf(tail.until);
-    const stretch =
-      stop >= 0
-        ? { start, end: start + stop, isOver: true }
-        : { start, end: end - this.#undecided(tail, start, end, isWhole), isOver: end < this.#text.length };
+    const known = this.#known(tail, start);
+    if (known !== undefined) return known;
+    const stop = tail.until === undefined ? this.#text.length : this.#nextStop(tail.until, start);
+    const end = runEnd(tail.of, this.#text, start, stop);
+    const isOver = end < this.#text.length;
+    const stretch = { start, end: isOver ? end : end - this.#undecided(tail, start, isWhole), isOver };
     this.#stretches.set(tail, stretch);
     return stretch;
   }
 
+  #known(tail: Tail, at: number): Stretch | undefined {
+    const stretch = this.#stretches.get(tail);
+    return stretch !== undefined && stretch.start <= at && at <= stretch.end ? stretch : undefined;
+  }
+
+  /** Where the literal stands next, or the end of the text. */
+  #nextStop(literal: string, from: number): number {
+    const known = this.#stops.get(literal);
+    if (known !== undefined && known.from <= from && from <= known.at) return known.at;
+    const found = this.#text.indexOf(literal, from);
+    const at = found < 0 ? this.#text.length : found;
+    this.#stops.set(literal, { from, at });
+    return at;
+  }
+
   /** How much of a stretch that ends with the text could be the beginning of what stops it. */
-  #undecided(tail: Tail, start: number, end: number, isWhole: boolean): number {
-    if (tail.until === undefined || isWhole || end < this.#text.length) return 0;
-    return Math.min(end - start, overlap(this.#text, tail.until));
+  #undecided(tail: Tail, start: number, isWhole: boolean): number {
+    if (tail.until === undefined || isWhole) return 0;
+    return Math.min(this.#text.length - start, overlap(this.#text, tail.until));
   }
 
   /** No secret that is still unknown can begin before this. */

@@ -14,20 +14,20 @@ import { ANCHOR_CHARS, suspectsFor } from './suspects.ts';
 const DEPTH_MAX = 1_000;
 
 export class Redactor {
-  readonly #suspects: readonly Suspect[];
-  readonly #search: AnchorSearch;
+  readonly #values: readonly string[];
+  #ready: { readonly search: AnchorSearch; readonly suspects: readonly Suspect[] } | undefined;
 
   /** `values` are the exact secrets to hide, beside everything that has the shape of a token. */
   constructor(values: Iterable<string>) {
-    this.#suspects = suspectsFor(values);
-    this.#search = new AnchorSearch(this.#suspects.map((suspect) => suspect.anchor.slice(0, ANCHOR_CHARS)));
+    this.#values = [...values];
   }
 
   /** The text without its secrets; the very same text where there are none. */
   text(text: string): string {
+    const { search, suspects } = this.#prepared();
     // Most texts have not even an anchor.
-    if (!this.#search.advance({ at: 0, row: 0 }, text)) return text;
-    return DeltaRedaction.whole(text, this.#search, this.#suspects);
+    if (!search.advance({ at: 0, row: 0 }, text)) return text;
+    return DeltaRedaction.whole(text, search, suspects);
   }
 
   /** The value with every string in it redacted, keys untouched; the very same value where nothing changed. */
@@ -37,7 +37,18 @@ export class Redactor {
 
   /** The same for a text that arrives in pieces and is shown as it comes. */
   deltas(): DeltaRedaction {
-    return new DeltaRedaction(this.#search, this.#suspects);
+    const { search, suspects } = this.#prepared();
+    return new DeltaRedaction(search, suspects);
+  }
+
+  // It takes some 20 ms, which a command that shows nothing secret should not wait for.
+  #prepared(): { readonly search: AnchorSearch; readonly suspects: readonly Suspect[] } {
+    if (this.#ready === undefined) {
+      const suspects = suspectsFor(this.#values);
+      const search = new AnchorSearch(suspects.map((suspect) => suspect.anchor.slice(0, ANCHOR_CHARS)));
+      this.#ready = { search, suspects };
+    }
+    return this.#ready;
   }
 
   #value(value: Json, depth: number): Json {

@@ -58,21 +58,6 @@ export function plainForms(value: string): string[] {
   ]);
 }
 
-/** What is the same in every base64 text that contains these bytes, wherever in it they begin; both alphabets. */
-export function base64Forms(value: string): string[] {
-  return unique([0, 1, 2].flatMap((shift) => bothAlphabets(base64Core(value, shift))));
-}
-
-/** The base64 characters that depend on these bytes alone, when `shift` bytes stand before them in their group of three. */
-export function base64Core(value: string, shift: number): string {
-  const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(value)]);
-  return bytes.toString('base64').slice(Math.ceil((shift * 8) / 6), Math.floor((bytes.length * 8) / 6));
-}
-
-export function bothAlphabets(standard: string): string[] {
-  return unique([standard, standard.replaceAll('+', '-').replaceAll('/', '_')]);
-}
-
 function isSecretName(name: string): boolean {
   if (PUBLIC_NAME.test(name)) return false;
   return SECRET_NAME.test(name) || (SECRET_WORD.test(name) && !BENIGN_ENDING.test(name));

@@ -5,16 +5,18 @@
 // exact value in one of its forms. Each judgement depends on a bounded piece of text around the
 // anchor and on nothing else, so it is the same whether the text comes whole or in pieces.
 
+import { base64Core, base64Forms, bothAlphabets, decodeAround } from './base64.ts';
 import { CONTEXT_SHAPES } from './context-shapes.ts';
 import type { Shape, Sighting, Tail } from './pattern.ts';
 import { BASE64_ANY, isAllowedAt, matchBody, PADDED, reachOf, runEnd } from './pattern.ts';
-import { base64Core, base64Forms, bothAlphabets, isWorthHiding, plainForms } from './secret-values.ts';
+import { isWorthHiding, plainForms } from './secret-values.ts';
 import { TOKEN_SHAPES } from './token-shapes.ts';
 
 export type Suspect = {
   readonly label: string;
   readonly anchor: string; // begins at `start`; searched for by its first ANCHOR_CHARS only
   readonly tail?: Tail;
+  readonly isRun: boolean; // all of it is made of the characters of its tail
   /** Asked where the whole anchor stands; `isWhole` says that nothing follows the text. */
   readonly judge: (text: string, start: number, isWhole: boolean) => Sighting;
 };
@@ -25,9 +27,12 @@ export const ANCHOR_CHARS = 6;
 // A longer value is looked for in pieces, so that a stream never waits for the whole of it.
 const PIECE_CHARS = 256;
 const PIECE_CHARS_MIN = 8;
-const BASE64_CONTEXT_CHARS = 64; // how far back base64 is decoded to see what stands before an anchor
+const PEEK_CHARS = 32;
+const BASE64_CONTEXT_CHARS = 32; // how far back base64 is decoded to see what stands before an anchor
 
-const UNPRINTABLE_END = /[^\t\n\r\x20-\x7e][\s\S]{0,5}$/;
+const BASE64_TAIL: Tail = { of: PADDED };
+const PRINTABLE = /^[\t\n\r\x20-\x7e]*$/; // random bytes are not
+const GARBAGE_CHARS = 6; // how many characters before an anchor must be text
 
 /** All suspects; where two claim the same text, the earlier one names it. */
 export function suspectsFor(values: Iterable<string>): Suspect[] {
@@ -37,7 +42,7 @@ export function suspectsFor(values: Iterable<string>): Suspect[] {
     ...shapes.flatMap((shape) => shape.anchors.map((anchor) => inPlainText(shape, anchor))),
     ...shapes.flatMap((shape) => shape.anchors.flatMap((anchor) => inBase64(shape, anchor))),
     ...secrets.flatMap((secret) => plainForms(secret).flatMap((form) => exactly(form))),
-    ...secrets.flatMap((secret) => base64Forms(secret).flatMap((form) => exactly(form, { of: PADDED }))),
+    ...secrets.flatMap((secret) => base64Forms(secret).flatMap((form) => exactly(form, BASE64_TAIL))),
   ];
 }
 
@@ -46,6 +51,7 @@ function inPlainText(shape: Shape, anchor: string): Suspect {
     label: `[redacted:${shape.id}]`,
     anchor,
     ...(shape.tail === undefined ? {} : { tail: shape.tail }),
+    isRun: false,
     judge: (text, start, isWhole) =>
       isAllowedAt(shape, text, start)
         ? matchBody(shape, text, { start, end: start + anchor.length }, isWhole)
@@ -55,31 +61,39 @@ function inPlainText(shape: Shape, anchor: string): Suspect {
 
 /** One suspect for each place in a group of three bytes where the anchor may begin, and for each alphabet. */
 function inBase64(shape: Shape, anchor: string): Suspect[] {
-  const reachChars = Math.ceil((reachOf(shape) * 4) / 3) + 4;
   return [0, 1, 2].flatMap((shift) =>
     bothAlphabets(base64Core(anchor, shift)).map((core) => ({
       label: `[redacted:${shape.id}]`,
       anchor: core,
-      tail: { of: PADDED },
-      judge: (text: string, start: number, isWhole: boolean): Sighting => {
-        const group = start - Math.ceil((shift * 8) / 6); // where the group of four characters begins
-        const before = shape.after === undefined ? '' : decodeBefore(text, group, start, shift);
-        if (!isAllowedAt(shape, before + anchor, before.length)) return undefined;
-
-        const limit = Math.min(text.length, start + reachChars);
-        const end = runEnd(BASE64_ANY, text, start, limit);
-        const decoded = before + anchor + decodeAfter(text, { group, start, end }, shift + Buffer.byteLength(anchor));
-        const isComplete = end < text.length || isWhole;
-        const sighting = matchBody(
-          shape,
-          decoded,
-          { start: before.length, end: before.length + anchor.length },
-          isComplete,
-        );
-        return typeof sighting === 'object' ? { start, end } : sighting;
-      },
+      tail: BASE64_TAIL,
+      isRun: true,
+      judge: judgeBase64(shape, anchor, shift),
     })),
   );
+}
+
+function judgeBase64(shape: Shape, anchor: string, shift: number): Suspect['judge'] {
+  const reachChars = Math.ceil((reachOf(shape) * 4) / 3) + 4;
+  return (text, start, isWhole) => {
+    const group = start - Math.ceil((shift * 8) / 6); // where the anchor's group of four characters begins
+    const from = shape.after === undefined ? group : contextStart(text, group, start);
+    const at = ((group - from) / 4) * 3 + shift;
+    // A short look tells most of what is no secret.
+    for (const chars of [PEEK_CHARS, reachChars]) {
+      const end = runEnd(BASE64_ANY, text, start, Math.min(text.length, start + chars));
+      const decoded = decodeAround(text, { from, end }, { anchor, at });
+      // What decodes to no text was no base64, but a word glued to its front: then the anchor begins a text.
+      const isAllowed = isGarbage(decoded, at) ? isAllowedAt(shape, anchor, 0) : isAllowedAt(shape, decoded, at);
+      if (!isAllowed) return undefined;
+
+      const isPeek = end === start + chars && chars < reachChars;
+      const isComplete = !isPeek && (end < text.length || isWhole);
+      const sighting = matchBody(shape, decoded, { start: at, end: at + anchor.length }, isComplete);
+      if (sighting === undefined || (sighting === 'more' && !isPeek)) return sighting;
+      if (sighting !== 'more') return PRINTABLE.test(decoded.slice(at, sighting.end)) ? { start, end } : undefined;
+    }
+    return undefined;
+  };
 }
 
 function exactly(form: string, tail?: Tail): Suspect[] {
@@ -92,26 +106,20 @@ function exactly(form: string, tail?: Tail): Suspect[] {
     label: '[redacted:value]',
     anchor: piece,
     ...(tail === undefined ? {} : { tail }),
+    isRun: tail !== undefined,
     judge: (_, start) => ({ start, end: start + piece.length }),
   }));
 }
 
-// Decodes whole groups of four characters only, backwards from the anchor's own group as far as base64 goes.
-function decodeBefore(text: string, group: number, start: number, shift: number): string {
-  if (group < 0 || runEnd(BASE64_ANY, text, group, start) < start) return '';
+/** As far back from the anchor's group as whole groups of base64 go. */
+function contextStart(text: string, group: number, start: number): number {
   let from = group;
+  if (group < 0 || runEnd(BASE64_ANY, text, group, start) < start) return from;
   while (from >= 4 && group - from < BASE64_CONTEXT_CHARS && runEnd(BASE64_ANY, text, from - 4, from) === from)
     from -= 4;
-  const before = decode(text.slice(from, start)).slice(0, ((group - from) / 4) * 3 + shift);
-  // What decodes to no text was no base64, but a word glued to its front.
-  return UNPRINTABLE_END.test(before) ? '' : before;
+  return from;
 }
 
-function decodeAfter(text: string, run: { group: number; start: number; end: number }, skipBytes: number): string {
-  // The characters between the group's beginning and the anchor may be missing; the bytes they make are skipped anyway.
-  return decode('A'.repeat(run.start - run.group) + text.slice(run.start, run.end)).slice(skipBytes);
-}
-
-function decode(base64: string): string {
-  return Buffer.from(base64, 'base64').toString('latin1');
+function isGarbage(decoded: string, end: number): boolean {
+  return end > 0 && !PRINTABLE.test(decoded.slice(Math.max(0, end - GARBAGE_CHARS), end));
 }

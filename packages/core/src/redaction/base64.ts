@@ -1,0 +1,60 @@
+// Looking into base64 without knowing where it begins.
+//
+// Base64 writes three bytes as four characters, so a text can stand in it in three ways, depending on
+// how many bytes stand before it in its group. For each way some characters depend on that text
+// alone; they can be searched for, and from there the rest can be decoded in place.
+
+const SCRATCH_BYTES = 1_024;
+
+const scratch = Buffer.alloc(SCRATCH_BYTES); // decoding happens at every suspicion, and allocates nothing
+const values = valuesOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789', '+-', '/_');
+
+/** What is the same in every base64 text that contains these bytes, wherever in it they begin; both alphabets. */
+export function base64Forms(value: string): string[] {
+  return [...new Set([0, 1, 2].flatMap((shift) => bothAlphabets(base64Core(value, shift))))];
+}
+
+/** The characters that depend on these bytes alone, when `shift` bytes stand before them in their group. */
+export function base64Core(value: string, shift: number): string {
+  const bytes = Buffer.from('\0'.repeat(shift) + value);
+  return bytes.toString('base64').slice(Math.ceil((shift * 8) / 6), Math.floor((bytes.length * 8) / 6));
+}
+
+export function bothAlphabets(standard: string): string[] {
+  return [...new Set([standard, standard.replaceAll('+', '-').replaceAll('/', '_')])];
+}
+
+/**
+ * Decodes a stretch that begins with a whole group. The anchor, known to stand at `at` in the result, is put
+ * there, since the first characters of its group may be missing or belong to something else.
+ */
+export function decodeAround(
+  text: string,
+  stretch: { readonly from: number; readonly end: number },
+  known: { readonly anchor: string; readonly at: number },
+): string {
+  const { from, end } = stretch;
+  const length = Math.min(SCRATCH_BYTES - 3, Math.floor(((end - from) * 3) / 4));
+  for (let at = from, byte = 0; byte < length; at += 4, byte += 3) {
+    const group =
+      (sixBits(text, at) << 18) | (sixBits(text, at + 1) << 12) | (sixBits(text, at + 2) << 6) | sixBits(text, at + 3);
+    scratch[byte] = group >> 16;
+    scratch[byte + 1] = group >> 8;
+    scratch[byte + 2] = group;
+  }
+  for (let at = 0; at < known.anchor.length; at++) scratch[known.at + at] = known.anchor.charCodeAt(at);
+  return scratch.toString('latin1', 0, Math.max(length, known.at + known.anchor.length));
+}
+
+function sixBits(text: string, at: number): number {
+  return values[text.charCodeAt(at)] ?? 0;
+}
+
+function valuesOf(common: string, ...last: readonly string[]): Uint8Array {
+  const table = new Uint8Array(128);
+  for (let at = 0; at < common.length; at++) table[common.charCodeAt(at)] = at;
+  for (const [index, chars] of last.entries()) {
+    for (let at = 0; at < chars.length; at++) table[chars.charCodeAt(at)] = common.length + index;
+  }
+  return table;
+}
