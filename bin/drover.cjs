@@ -14,4 +14,4 @@ require('module').enableCompileCache();
 
 // In a clone the tree runs as it stands, whatever was built before; a published package has the bundle only.
 var source = require('path').join(__dirname, 'drover.ts');
-require(require('fs').existsSync(source) ? source : '../dist/drover.js').run();
+require(require('fs').existsSync(source) ? source : '../dist/drover.cjs').run();

@@ -115,8 +115,12 @@ async function flushed(io: Io): Promise<void> {
   await Promise.race([Promise.all(written), timeUp]);
 }
 
-/** The program. Also called by bin/drover.cjs, which an older Node can read. */
+let isRunning = false;
+
+/** The program. Also called by bin/drover.cjs, which an older Node can read; it runs once all the same. */
 export async function run(): Promise<void> {
+  if (isRunning) return;
+  isRunning = true;
   const io = processIo();
   const version = Number.parseInt(process.versions.node, 10);
   if (version < NODE_MIN) {
@@ -128,5 +132,5 @@ export async function run(): Promise<void> {
   process.exit(code);
 }
 
-// Undefined in a Node that is too old: that one shall hear so.
+// Undefined in a bundle, and in a Node that is too old: that one shall hear so.
 if (import.meta.main !== false) void run();
