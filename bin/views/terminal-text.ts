@@ -94,6 +94,9 @@ export function oneLine(text: string, columns: number): string {
 }
 
 export function cut(line: string, columns: number): string {
+  if (PLAIN.test(line)) return line.length <= columns ? line : `${line.slice(0, columns - 1)}…`;
+  // Made only when it is needed: the first one costs more than the rest of a start.
+  graphemes ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
   let width = 0;
   let fits = '';
   for (const { segment } of graphemes.segment(line)) {
@@ -105,7 +108,8 @@ export function cut(line: string, columns: number): string {
   return line;
 }
 
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+const PLAIN = /^[ -~]*$/;
+let graphemes: Intl.Segmenter | undefined;
 const WIDE =
   /^(?:\p{Emoji_Presentation}|[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{20000}-\u{3FFFD}]|.\uFE0F)/u;
 
