@@ -94,7 +94,7 @@ test('what stands before a secret still counts after much has been shown', () =>
     const line = `${prose}${text} end`;
     const whole = redactor.text(line);
     return Array.from({ length: text.length }, (_, at) => prose.length + at).some(
-      (cut) => streamed([prose, line.slice(prose.length, cut), line.slice(cut)]) !== whole,
+      (cut) => streamed([line.slice(0, cut), line.slice(cut)]) !== whole,
     );
   });
   expect(different.map(({ id }) => id)).toEqual([]);

@@ -72,7 +72,7 @@ test('what only speaks of secrets stays as it is', () => {
     'curl -H "Authorization: Bearer $TOKEN" "https://$USER:$PASSWORD@example.com"',
     'Authorization: Bearer <token>, or x-api-key: <key>',
     'const password = process.env.DB_PASSWORD; connect({ password, token: getToken() });',
-    '//registry.npmjs.org/:_authToken=${NPM_TOKEN}',
+    '//registry.example.com/:_authToken=${NPM_TOKEN}',
     'npm_config_registry, npm_lifecycle_event, secret_key_base, sk-navigation-bar-item-is-active',
     '-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ\n-----END CERTIFICATE-----',
     'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',

@@ -52,9 +52,9 @@ test.each(['base64', 'base64url'] as const)('a secret inside %s is found whereve
 test('a word glued to the front of base64 does not hide what is in it', () => {
   const key = PLANTED.find(({ id }) => id === 'aws-access-key-id')?.secret ?? '';
   const base64 = Buffer.from(key).toString('base64');
-  const words = ['x', 'to', 'key', 'path', 'token', 'bearer', 'folder/', 'a-b-c-'];
-  expect(words.map((word) => redactor.text(`${word}-${base64}`))).toEqual(
-    words.map((word) => `${word}-[redacted:aws-access-key-id]`),
+  const words = ['x-', 'key-', 'token-', 'folder/', 'data', 'body', 'result'];
+  expect(words.map((word) => redactor.text(word + base64))).toEqual(
+    words.map((word) => `${word}[redacted:aws-access-key-id]`),
   );
 });
 

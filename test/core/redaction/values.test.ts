@@ -108,10 +108,12 @@ test('variables are secret by their names, addresses by their password', () => {
     SLACK_WEBHOOK_URL: 'https://example.com/hook/value',
     DATABASE_URL: 'postgres://app:p%40ssw0rd-db@db:5432/app',
     STORAGE: 'AccountName=x;AccountKey=bm90LWEta2V5;Suffix=y',
-    GOOGLE_APPLICATION_CREDENTIALS: '/home/me/service.json',
+    GOOGLE_APPLICATION_CREDENTIALS: '/srv/me/service.json',
     TLS_KEY: './certs/key.pem',
-    PWD: '/home/me/projects',
-    OLDPWD: '/home/me/elsewhere',
+    DEPLOY_KEY: '/srv/me/.ssh/id_ed25519',
+    STORAGE_KEY: '/srv1K2x/vL9pQ',
+    PWD: '/srv/me/projects',
+    OLDPWD: '/srv/me/elsewhere',
     PATH: '/usr/bin:/usr/local/bin',
     SSH_AUTH_SOCK: '/tmp/agent.sock.1234',
     TOKEN_ENDPOINT: 'https://example.com/token',
@@ -132,5 +134,6 @@ test('variables are secret by their names, addresses by their password', () => {
     'p%40ssw0rd-db',
     'p@ssw0rd-db',
     'bm90LWEta2V5',
+    '/srv1K2x/vL9pQ',
   ]);
 });

@@ -20,7 +20,9 @@ const BENIGN_ENDING =
   /_(?:FILE|PATH|DIR|NAME|ID|TYPE|TTL|URL|URI|ENDPOINT|HOST|REGION|LENGTH|LIMIT|EXPIRY|EXPIRES|TIMEOUT|ENABLED)$/i;
 // Public by purpose, though their names sound otherwise.
 const PUBLIC_NAME = /(?:PUBLIC_KEY|PUBLISHABLE_KEY|SSH_KEY_TYPE|GPG_KEY|HOST_KEY)$/i;
-const FILE_PATH = /^(?:~|\.{0,2})?\/(?:[^/\n]*\/)*[^/\n]*\.[A-Za-z0-9]{1,8}$|^[A-Za-z]:\\/;
+// A path to a secret is none. Base64 may begin with a slash too, so a path needs an ending or a folder everybody has.
+const FILE_PATH =
+  /^(?:~|\.{0,2})?\/(?:[^/\n]*\/)*[^/\n]*\.[A-Za-z0-9]{1,8}$|^[A-Za-z]:\\|^(?:~|\.{1,2}|\/(?:home|Users|root|etc|var|opt|usr|tmp|run|mnt|srv|private|workspace|app))\/[\w./ @-]+$/;
 
 const URL_PASSWORD = /:\/\/[^\s/?#@:]*:([^\s/@]+)@/g;
 const NAMED_PASSWORD = /(?:^|[;?&\s])(?:password|pwd|AccountKey|SharedAccessKey)=([^;&\s]+)/gi;

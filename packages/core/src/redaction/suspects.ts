@@ -26,8 +26,7 @@ export const ANCHOR_CHARS = 6;
 
 // A longer value is looked for in pieces, so that a stream never waits for the whole of it.
 const PIECE_CHARS = 256;
-const PIECE_CHARS_MIN = 8;
-const PEEK_CHARS = 32;
+const PEEK_CHARS = 32; // of base64, to see first whether it is worth decoding more
 const BASE64_CONTEXT_CHARS = 32; // how far back base64 is decoded to see what stands before an anchor
 
 const BASE64_TAIL: Tail = { of: PADDED };
@@ -99,9 +98,8 @@ function judgeBase64(shape: Shape, anchor: string, shift: number): Suspect['judg
 function exactly(form: string, tail?: Tail): Suspect[] {
   const pieces: string[] = [];
   for (let at = 0; at < form.length; at += PIECE_CHARS) pieces.push(form.slice(at, at + PIECE_CHARS));
-  // A remainder too short to be looked for alone is found as the end of a whole piece.
-  if (pieces.length > 1 && (pieces.at(-1)?.length ?? 0) < PIECE_CHARS_MIN)
-    pieces.splice(-1, 1, form.slice(-PIECE_CHARS));
+  // What remains at the end may be short and common, so it is looked for with what stands before it.
+  if (pieces.length > 1) pieces.splice(-1, 1, form.slice(-PIECE_CHARS));
   return pieces.map((piece) => ({
     label: '[redacted:value]',
     anchor: piece,
