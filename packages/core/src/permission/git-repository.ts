@@ -126,7 +126,7 @@ function kindOf(path: string): 'file' | 'folder' | undefined {
 }
 
 function textOf(path: string): string | undefined {
-  return attempt(() => readFileSync(path, 'utf8'));
+  return kindOf(path) === 'file' ? attempt(() => readFileSync(path, 'utf8')) : undefined;
 }
 
 function attempt<T>(look: () => T): T | undefined {

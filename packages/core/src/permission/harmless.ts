@@ -1,8 +1,8 @@
 // Whether one simple command may run unasked: it reads, within the workspace, and starts nothing.
 
-import { objectionToAwk } from './awk-program.ts';
+import { objectionToAwk } from './programs/awk.ts';
 import { objectionToGit } from './git-commands.ts';
-import { objectionToSed } from './sed-script.ts';
+import { objectionToSed } from './programs/sed.ts';
 import { assignments, commands, type CommandSpec, versions } from './shell-commands.ts';
 import type { ShellRedirect, SimpleCommand } from './shell-grammar.ts';
 import { type Arguments, objectionToPath, type Place, readArguments } from './shell-options.ts';
@@ -25,7 +25,7 @@ export function objectionToSurroundings(
 ): string | undefined {
   for (const { name, value } of set) {
     const allowed = Object.hasOwn(assignments, name) ? assignments[name] : undefined;
-    const isPlain = value.kind === 'literal' && /^[\w.+-]*(?:\/[\w.+-]+)*$/.test(value.text);
+    const isPlain = value.kind === 'literal' && /^(?:\w[\w.+-]*(?:\/\w[\w.+-]*)*)?$/.test(value.text);
     if (allowed === undefined || !(allowed === 'plain' ? isPlain : allowed.includes(value.text))) {
       return `it sets ${name}, which may change what a command does`;
     }
@@ -169,6 +169,8 @@ const specials: Readonly<Record<string, Special>> = {
   },
   command: (words, place, depth) => {
     if (words[0]?.text === '-v' || words[0]?.text === '-V') return undefined;
+    // Where a cd leads is followed only if it is written as one.
+    if (words[0]?.text === 'cd') return 'command: it changes the folder';
     return words[0]?.prefix.startsWith('-') === true ? 'command: an option' : objectionToWords(words, place, depth + 1);
   },
   timeout: (words, place, depth) => {

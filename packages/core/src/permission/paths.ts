@@ -5,9 +5,9 @@ import { dirname, isAbsolute, join, sep } from 'node:path';
 
 const LINKS_UNRESOLVED = new Set(['ENOENT', 'ELOOP', 'ENOTDIR', 'EACCES', 'ENAMETOOLONG', 'EPERM', 'EINVAL']);
 
-/** The place a path names, seen from a folder; `..` leaves the folder a link led to, as it does for the system. */
+/** The place a path names, seen from a real folder; `..` leaves the folder a link led to, as it does for the system. */
 export function realPath(from: string, path: string): string {
-  let at = isAbsolute(path) ? sep : realRoot(from);
+  let at = isAbsolute(path) ? sep : from;
   for (const part of path.split('/')) {
     if (part === '' || part === '.') continue;
     at = part === '..' ? dirname(at) : followed(join(at, part));
@@ -15,9 +15,9 @@ export function realPath(from: string, path: string): string {
   return at;
 }
 
+/** Both are real. */
 export function isInside(root: string, place: string): boolean {
-  const real = realRoot(root);
-  return place === real || place.startsWith(real.endsWith(sep) ? real : real + sep);
+  return place === root || place.startsWith(root.endsWith(sep) ? root : root + sep);
 }
 
 export function realRoot(folder: string): string {

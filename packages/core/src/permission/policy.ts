@@ -9,11 +9,12 @@ import type { Verdict } from '../agent/calls.ts';
 import type { Json } from '../json.ts';
 import type { Tool } from '../tools/tool.ts';
 import { objectionTo, objectionToSurroundings } from './harmless.ts';
-import { isInside, realPath } from './paths.ts';
+import { isInside, realPath, realRoot } from './paths.ts';
 import { type Effect, matches, matchesPath, type Rule, SHELL, wildcard } from './rules.ts';
 import { type SimpleCommand, understand, type Understanding } from './shell-grammar.ts';
 import type { Place } from './shell-options.ts';
-import { findMatch, type Parser, type Scan, scanCommand } from './shell-scan.ts';
+import { loadParser } from './shell-parser.ts';
+import { findMatch, type Scan, scanCommand } from './shell-scan.ts';
 
 const FOLDERS_MAX = 16;
 
@@ -55,8 +56,9 @@ function byDefault({ root, workspace }: Policy, tool: Tool, subject: string): Ve
       return { effect: 'allow', why: 'it changes nothing' };
     case 'write': {
       if (!workspace) return { effect: 'ask', why: 'it writes' };
-      const place = realPath(root, subject);
-      if (!isInside(root, place)) return { effect: 'ask', why: 'it writes outside the workspace' };
+      const folder = realRoot(root);
+      const place = realPath(folder, subject);
+      if (!isInside(folder, place)) return { effect: 'ask', why: 'it writes outside the workspace' };
       const isGit = /(?:^|[/\\])(?:\.git|git~\d+)(?:[/\\]|$)/i.test(`${subject}/${place}`);
       if (isGit) return { effect: 'ask', why: 'what git keeps in .git can run programs' };
       return { effect: 'allow', why: 'it writes in the workspace' };
@@ -101,7 +103,7 @@ async function judgeShell(policy: Policy, tool: Tool, command: string): Promise<
   const everything = allowed.find(({ pattern }) => pattern === undefined);
   if (everything !== undefined) return byRule(everything);
   if (policy.gates.some((gate) => gate.trim() === command.trim())) return { effect: 'allow', why: 'it is a gate' };
-  const understanding = understand(command, parser.parse(command));
+  const understanding = understand(command, parser);
   return judgeCommands(policy, allowed, understanding);
 }
 
@@ -135,7 +137,7 @@ function isPathRule(tool: string): boolean {
 function judgeCommands(policy: Policy, allowed: readonly Rule[], understanding: Understanding): Verdict {
   if (!understanding.understood) return { effect: 'ask', why: understanding.why };
   const { commands } = understanding;
-  const place = placeOf(policy.root, commands);
+  const place = placeOf(realRoot(policy.root), commands);
   if (place === undefined) return { effect: 'ask', why: 'it goes through too many folders' };
   const restricting = policy.rules.find(({ effect, tool }) => effect !== 'allow' && tool === 'read');
   for (const command of commands) {
@@ -168,12 +170,4 @@ function placeOf(root: string, commands: readonly SimpleCommand[]): Place | unde
     if (folders.length > FOLDERS_MAX) return undefined;
   }
   return { root, folders };
-}
-
-// Loaded when the first command has to be judged: most starts need no grammar.
-let loading: Promise<Parser> | undefined;
-
-function loadParser(): Promise<Parser> {
-  loading ??= import('unbash');
-  return loading;
 }

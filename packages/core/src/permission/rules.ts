@@ -69,7 +69,8 @@ export function matches(rule: Rule, tool: Tool, subject: string, root: string): 
 
 export function matchesPath({ pattern = '**', effect }: Rule, path: string, root: string): boolean {
   const seen = relative(root, resolve(root, path));
-  const real = relative(realRoot(root), realPath(root, path));
+  const folder = realRoot(root);
+  const real = relative(folder, realPath(folder, path));
   const fits = (inside: string) => {
     if (isAbsolute(pattern)) return globOf(pattern).test(resolve(root, inside));
     if (effect === 'allow' && (inside.startsWith('..') || isAbsolute(inside))) return false;

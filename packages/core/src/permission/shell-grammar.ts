@@ -17,6 +17,8 @@ import type {
   HereDoc,
   TestExpression,
 } from 'unbash';
+import { residueOf } from './shell-residue.ts';
+import type { Parser } from './shell-parser.ts';
 import { expandWord, isPlainArithmetic, literal, type Scope, type ShellWord, unknownWord } from './shell-words.ts';
 
 const COMMAND_CHARS_MAX = 20_000;
@@ -53,14 +55,19 @@ export const INTERPRETERS: ReadonlySet<string> = new Set(
   ),
 );
 
-export function understand(source: string, script: ParsedScript): Understanding {
-  const why = problemOfText(source) ?? problemOfScript(script);
+export function understand(source: string, parser: Parser): Understanding {
+  const unreadable = problemOfText(source);
+  if (unreadable !== undefined) return { understood: false, why: unreadable };
+  const script = parser.parse(source);
+  const why = problemOfScript(script);
   if (why !== undefined) return { understood: false, why };
   const reader = new Reader();
   reader.list(script.commands, { values: new Map(), bound: new Set() }, 0);
-  return reader.why === undefined
-    ? { understood: true, commands: reader.commands }
-    : { understood: false, why: reader.why };
+  if (reader.why !== undefined) return { understood: false, why: reader.why };
+  const residue = residueOf(source, script, parser);
+  if (residue !== undefined)
+    return { understood: false, why: `it does not parse: ${JSON.stringify(residue)} is unexpected` };
+  return { understood: true, commands: reader.commands };
 }
 
 export function problemOfText(source: string): string | undefined {
@@ -211,7 +218,11 @@ class Reader {
     });
   }
 
-  #hereDocument({ body, delimiter }: HereDoc, scope: Scope): void {
+  #hereDocument({ body, delimiter, closing }: HereDoc, scope: Scope): void {
+    const isSure = closing !== undefined && delimiter !== undefined && /^(['"]?)\w+\1$/.test(delimiter.text);
+    // A line that goes on could be joined to the delimiter, and what follows would be commands.
+    const isPlain = delimiter?.quoted === true || !/\\\n/.test(body.text);
+    if (!isSure || !isPlain) this.#refuse('a here-document is not understood');
     if (delimiter?.quoted === true) return;
     if (body.parts === undefined && /`|\$[\w({]/.test(body.text)) this.#refuse('a here-document is not understood');
     for (const part of body.parts ?? []) {
@@ -254,6 +265,9 @@ class Reader {
       case 'TestBinary': {
         const words = [expression.left, expression.right];
         const sides = this.#words(words, scope);
+        if (expression.operator === '=~' && !/^[\w^$.*+|/-]*$/.test(expression.right.text)) {
+          this.#refuse('[[ =~ ]] is not understood');
+        }
         const isNumeric = /^-(eq|ne|lt|le|gt|ge)$/.test(expression.operator);
         if (isNumeric && !sides.every(({ kind, text }) => kind === 'literal' && /^-?\d+$/.test(text))) {
           this.#refuse(`[[ ${expression.operator} ]] computes with more than numbers`);

@@ -15,7 +15,7 @@
 import { isInside, realPath } from './paths.ts';
 import type { ShellWord } from './shell-words.ts';
 
-/** Where a command runs: in the workspace, in one of these folders of it (several, since `cd` may fail). */
+/** Where a command runs: in the workspace, in one of these folders of it (several, since `cd` may fail). Links are resolved. */
 export type Place = { readonly root: string; readonly folders: readonly string[] };
 
 export type Arguments = {

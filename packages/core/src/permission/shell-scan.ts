@@ -4,22 +4,17 @@
 // are given. Where something would run that can't be seen (a computed name, a program in another
 // language, input to a shell), the scan says so: it is then up to the policy to refuse.
 
-import type { Command, ParsedScript, SyntaxNode } from 'unbash';
-import { objectionToAwk } from './awk-program.ts';
+import type { Command, SyntaxNode } from 'unbash';
+import { objectionToAwk } from './programs/awk.ts';
 import { mayMatch, wildcard } from './rules.ts';
-import { objectionToSed } from './sed-script.ts';
+import { objectionToSed } from './programs/sed.ts';
 import { assignments } from './shell-commands.ts';
 import { INTERPRETERS, problemOfText } from './shell-grammar.ts';
+import type { Parser } from './shell-parser.ts';
 import { literalText } from './shell-words.ts';
 
 const STRINGS_DEEP_MAX = 6;
 const CANDIDATES_MAX = 5_000;
-
-/** How unbash is handed in: it is loaded only once a command has to be judged. */
-export type Parser = {
-  readonly parse: (source: string) => ParsedScript;
-  readonly forEachChild: (node: SyntaxNode, visit: (child: SyntaxNode) => void) => void;
-};
 
 /** The words of a command; undefined where one is computed. */
 type Candidate = readonly (string | undefined)[];
@@ -147,8 +142,15 @@ class Scanner {
 
   // Which of the words is the command depends on the options; so each may be, and a string may hold one.
   #wrapped(wrapper: string, words: Candidate, depth: number): void {
+    const isFed = wrapper === 'xargs' || wrapper === 'parallel';
     let isCommandFound = false;
-    for (const [at, word] of words.entries()) {
+    for (const [at, given] of words.entries()) {
+      const isFilledIn =
+        isFed &&
+        given !== undefined &&
+        !given.startsWith('-') &&
+        marksIn(words, at).some((mark) => given.includes(mark));
+      const word = isFilledIn ? undefined : given;
       if (word === undefined) {
         if (!isCommandFound) this.#miss(`what ${wrapper} runs is computed`);
         continue;
@@ -160,7 +162,6 @@ class Scanner {
       else if (isInner && !WRAPPERS.has(base)) this.#interpreter(base, words.slice(at + 1));
       if (/[\s;&|$`<>(]/.test(word)) this.text(word, depth + 1);
     }
-    const isFed = wrapper === 'xargs' || wrapper === 'parallel';
     if (isFed && words.length > 0 && !isCommandFound) this.#miss(`what ${wrapper} runs comes from its input`);
     if (
       isFed &&
@@ -222,4 +223,13 @@ class Scanner {
     );
     if (!isHarmless || isSuspicious) this.#miss('a script may start a program');
   }
+}
+
+// What xargs fills in stands for anything: {} or, behind -I, what the user likes.
+function marksIn(words: Candidate, before: number): readonly string[] {
+  const own = words.slice(0, before).flatMap((word, at) => {
+    if (word === '-I' || word === '-J') return at + 1 < before ? [words[at + 1]] : [];
+    return [/^(?:-I|-i|--replace=)(.+)$/.exec(word ?? '')?.[1]];
+  });
+  return ['{}', ...own].filter((mark) => mark !== undefined);
 }

@@ -70,8 +70,12 @@ function expandPart(part: WordPart, scope: Scope, where: 'bare' | 'quoted'): Exp
     case 'Literal':
       return { words: [literal(part.value)] };
     case 'SingleQuoted':
-    case 'AnsiCQuoted':
       return { words: [literal(part.value)] };
+    case 'AnsiCQuoted':
+      // The rarer escapes are read differently by different shells.
+      return /\\[^ntr\\'"]/.test(part.text)
+        ? { problem: `${shortened(part.text)} is not understood` }
+        : { words: [literal(part.value)] };
     case 'DoubleQuoted': {
       let whole = EMPTY;
       for (const child of part.parts) {

@@ -4,7 +4,7 @@
 // token of it is known to be; where a slash may be a division or begin a regular expression, and
 // where two awks would read it differently, it is not.
 
-import { regexEnd } from './regex-literal.ts';
+import { regexEnd } from './regex.ts';
 
 const KEYWORDS = new Set(
   'BEGIN END print printf if else while for do in return delete next exit nextfile function func break continue switch case default'.split(

@@ -3,7 +3,7 @@
 // sed can write files and start commands. A script is harmless only if every command of it is read
 // here and known to be; where two seds would read it differently, it is not.
 
-import { regexEnd, textEnd } from './regex-literal.ts';
+import { regexEnd, textEnd } from './regex.ts';
 
 const ADDRESS = /(?:\d+(?:~\d+)?|\$)/y;
 const SECOND_ADDRESS = /(?:[+~]?\d+|\$)/y;

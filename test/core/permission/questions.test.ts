@@ -1,0 +1,138 @@
+// Questions to the user: in order, one at a time, each answered once.
+
+import type { Question } from '@drover/core/agent/calls';
+import { Questions } from '@drover/core/permission/questions';
+import { expect, test } from 'vitest';
+import { never } from '../../support/agent.ts';
+import { shell, toolNamed } from './tools.ts';
+
+function question(requestId: string, subject: string, tool = shell): Question {
+  const label = { callId: requestId, toolUseId: requestId, callIndex: 0, index: 0, name: tool.name, summary: subject };
+  return { requestId, tool, input: subject, subject, why: '"make" is not on the list of harmless commands', label };
+}
+
+/** Questions with a list of what was shown. */
+function asked(): { readonly questions: Questions; readonly shown: readonly string[] } {
+  const shown: string[] = [];
+  return { questions: new Questions(({ requestId }) => shown.push(requestId)), shown };
+}
+
+const yes = { allowed: true, always: false };
+const no = { allowed: false, always: false };
+
+test('questions are shown one at a time, in the order they came', async () => {
+  const { questions, shown } = asked();
+  const decisions = ['a', 'b', 'c'].map((id) => questions.ask(question(id, id), never));
+  const seen = [[...shown]];
+  for (const id of ['a', 'b', 'c']) {
+    questions.answer(id, id === 'b' ? no : yes);
+    seen.push([...shown]);
+  }
+  expect(seen).toEqual([['a'], ['a', 'b'], ['a', 'b', 'c'], ['a', 'b', 'c']]);
+  expect(await Promise.all(decisions)).toEqual([
+    { allowed: true, by: 'user', always: false },
+    { allowed: false, by: 'user', always: false },
+    { allowed: true, by: 'user', always: false },
+  ]);
+});
+
+test('a question is answered once', async () => {
+  const { questions } = asked();
+  const decision = questions.ask(question('a', 'make'), never);
+  expect([questions.answer('a', no), questions.answer('a', yes), questions.answer('unknown', yes)]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  expect(await decision).toEqual({ allowed: false, by: 'user', always: false });
+});
+
+test('an answer for good settles the same question where it waits and where it comes again', async () => {
+  const { questions, shown } = asked();
+  const waiting = ['a', 'b', 'c'].map((id) => questions.ask(question(id, id === 'b' ? 'other' : 'make'), never));
+  questions.answer('a', { allowed: true, always: true });
+  questions.answer('b', yes);
+  const later = await questions.ask(question('d', 'make'), never);
+  const forGood = { allowed: true, by: 'user', always: true };
+  expect(await Promise.all(waiting)).toEqual([forGood, { allowed: true, by: 'user', always: false }, forGood]);
+  expect([later, shown, [...questions.remembered]]).toEqual([forGood, ['a', 'b'], [['shell make', true]]]);
+});
+
+test('an answer for good is about exactly that tool and subject', async () => {
+  const { questions, shown } = asked();
+  const first = questions.ask(question('a', 'make'), never);
+  questions.answer('a', { allowed: true, always: true });
+  await first;
+  const others = [
+    questions.ask(question('b', 'make all'), never),
+    questions.ask(question('c', 'make', toolNamed('deploy', 'run')), never),
+  ];
+  questions.answer('b', no);
+  questions.answer('c', no);
+  expect((await Promise.all(others)).map(({ allowed }) => allowed)).toEqual([false, false]);
+  expect(shown).toEqual(['a', 'b', 'c']);
+});
+
+test('a no for good is remembered as one', async () => {
+  const { questions } = asked();
+  const first = questions.ask(question('a', 'make'), never);
+  questions.answer('a', { allowed: false, always: true });
+  await first;
+  expect(await questions.ask(question('b', 'make'), never)).toEqual({ allowed: false, by: 'user', always: true });
+});
+
+test('an aborted call withdraws its question, and only that', async () => {
+  const { questions, shown } = asked();
+  const [first, second] = [new AbortController(), new AbortController()];
+  const decisions = [
+    questions.ask(question('a', 'a'), first.signal),
+    questions.ask(question('b', 'b'), second.signal),
+    questions.ask(question('c', 'c'), never),
+  ];
+  second.abort();
+  first.abort();
+  expect([questions.answer('a', yes), questions.answer('b', yes), questions.answer('c', yes)]).toEqual([
+    false,
+    false,
+    true,
+  ]);
+  const cancelled = { allowed: false, by: 'cancel', always: false, reason: 'interrupted before it was allowed' };
+  expect(await Promise.all(decisions)).toEqual([cancelled, cancelled, { allowed: true, by: 'user', always: false }]);
+  expect(shown).toEqual(['a', 'c']);
+  expect((await questions.ask(question('d', 'd'), first.signal)).by).toBe('cancel');
+});
+
+test('closing releases all that wait and all that come', async () => {
+  const { questions, shown } = asked();
+  const decisions = ['a', 'b'].map((id) => questions.ask(question(id, id), never));
+  questions.close();
+  const late = await questions.ask(question('c', 'c'), never);
+  expect([...(await Promise.all(decisions)), late].map(({ by, allowed }) => [by, allowed])).toEqual([
+    ['cancel', false],
+    ['cancel', false],
+    ['cancel', false],
+  ]);
+  expect([shown, questions.current]).toEqual([['a'], undefined]);
+});
+
+test('an answer given while the question is being shown counts', async () => {
+  const questions: Questions = new Questions(({ requestId }) => questions.answer(requestId, yes));
+  const decisions = await Promise.all(['a', 'b', 'c'].map((id) => questions.ask(question(id, id), never)));
+  expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true]);
+});
+
+test.each([
+  [shell, 'pnpm build', "--allow 'shell(pnpm build)'"],
+  [shell, 'cd src && make > log', "--allow 'shell'"],
+  [shell, 'make $X', "--allow 'shell'"],
+  [toolNamed('write', 'write'), "src/it's.ts", String.raw`--allow 'write(src/it'\''s.ts)'`],
+  [toolNamed('deploy', 'run'), '', "--allow 'deploy'"],
+])('with nobody to ask, the answer is no at once and says how to allow it: %#', async (tool, subject, flag) => {
+  const questions = new Questions(undefined);
+  expect(await questions.ask(question('a', subject, tool), never)).toEqual({
+    allowed: false,
+    by: 'nobody',
+    always: false,
+    reason: `"make" is not on the list of harmless commands, and nobody is there to ask; ${flag} or --yes would allow it`,
+  });
+});

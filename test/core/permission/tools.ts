@@ -1,0 +1,43 @@
+// Tools as the policy sees them: a name, what they do, and a subject.
+
+import type { Policy } from '@drover/core/permission/policy';
+import { judge } from '@drover/core/permission/policy';
+import { type Effect, parseRule } from '@drover/core/permission/rules';
+import type { Access, Tool } from '@drover/core/tools/tool';
+import type { Verdict } from '@drover/core/agent/calls';
+
+export function toolNamed(name: string, access: Access): Tool {
+  return {
+    name,
+    access,
+    description: '',
+    schema: {},
+    alone: false,
+    repeatable: false,
+    parse: (input) => ({ ok: true, input }),
+    subject: String,
+    touches: () => [],
+  };
+}
+
+export const shell = toolNamed('shell', 'run');
+
+type Rules = { readonly [effect in Effect]?: readonly string[] };
+
+/** In a workspace, with nothing allowed beyond the defaults. */
+export function policyWith(settings: Partial<Omit<Policy, 'rules'>> & { readonly rules?: Rules }): Policy {
+  const { rules = {}, ...rest } = settings;
+  const effects: readonly Effect[] = ['allow', 'ask', 'deny'];
+  return {
+    root: '/nowhere/workspace',
+    yes: false,
+    workspace: true,
+    gates: [],
+    ...rest,
+    rules: effects.flatMap((effect) => (rules[effect] ?? []).map((text) => parseRule(text, effect))),
+  };
+}
+
+export function judgeCommand(command: string, settings: Parameters<typeof policyWith>[0] = {}): Promise<Verdict> {
+  return judge(policyWith(settings), shell, command);
+}
