@@ -3,7 +3,7 @@
 import { toWire as toAnthropic } from '@drover/core/model/anthropic';
 import { toWire as toChat } from '@drover/core/model/openai-chat';
 import { toWire as toResponses } from '@drover/core/model/openai-responses';
-import type { Message, ModelRequest, WireLimits } from '@drover/core/model/protocol';
+import type { Message, ModelRequest, RequestMessage, WireLimits } from '@drover/core/model/protocol';
 import { buildRequest } from '@drover/core/model/request';
 import { describe, expect, test } from 'vitest';
 import { decode, finished, providers, readAll, recording, source, type Api } from './recordings.ts';
@@ -363,6 +363,41 @@ test.each([
   ['qwen3', true],
 ])('the reasoning of %s is asked for: %s', (model, isAsked) => {
   expect('include' in toResponses({ ...REQUEST, model })).toBe(isAsked);
+});
+
+describe('what a provider would not take back is left out', () => {
+  const answering = (...content: Extract<RequestMessage, { role: 'assistant' }>['content']): ModelRequest => ({
+    ...REQUEST,
+    messages: [{ role: 'assistant', content }],
+  });
+  const text = { type: 'text', text: 'Done.' } as const;
+  const sealed = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'x' };
+
+  test('Anthropic: a block of a type it only sends', () => {
+    const request = answering({ type: 'native', native: { type: 'fallback', from: 'a', to: 'b' } }, text);
+    expect(toAnthropic(request).messages[0]?.content).toEqual([{ type: 'text', text: 'Done.' }]);
+  });
+
+  test('Anthropic: thinking that nobody signed', () => {
+    const request = answering({ type: 'thinking', text: 'Hm.' }, text);
+    expect(toAnthropic(request).messages[0]?.content).toEqual([{ type: 'text', text: 'Done.' }]);
+  });
+
+  test('Responses: reasoning that led to nothing', () => {
+    const request = answering(text, { type: 'native', native: sealed });
+    expect(toResponses(request).input).toEqual([{ role: 'assistant', content: 'Done.' }]);
+  });
+
+  test('Responses: an item of a type it only sends', () => {
+    const request = answering({ type: 'native', native: { type: 'program', id: 'p_1' } }, text);
+    expect(toResponses(request).input).toEqual([{ role: 'assistant', content: 'Done.' }]);
+  });
+
+  test('Chat: an answer that said nothing', () => {
+    expect(toChat(answering({ type: 'thinking', text: 'Hm.' }), 'http://host/').messages).toEqual([
+      { role: 'system', content: 'You drive cattle.' },
+    ]);
+  });
 });
 
 describe('what a provider said comes back to it', () => {
