@@ -40,7 +40,9 @@ export class EventRedaction {
   /** What was held back of a block that is now over. */
   #ended(event: Event, place: Place): readonly Event[] {
     if (event.type === 'attempt_discarded') {
-      this.#streams.clear();
+      // Only this answer's: tools and other workers stream on.
+      for (const key of this.#streams.keys())
+        if (key.endsWith(placeKey(place)) && !key.startsWith('tool_')) this.#streams.delete(key);
       return [];
     }
     const key = keyOf(event, place);
@@ -67,8 +69,12 @@ export class EventRedaction {
 }
 
 // A block is over when an event of its kind, at its place, ends it: text_delta and text_end are one block's.
-function keyOf(event: Event, { worker, turn, step }: Place): string {
+function keyOf(event: Event, place: Place): string {
   const kind = event.type.slice(0, event.type.lastIndexOf('_'));
   const block = 'callId' in event ? event.callId : 'part' in event ? event.part : '';
-  return `${kind} ${worker} ${turn} ${step} ${block}`;
+  return `${kind} ${block}${placeKey(place)}`;
+}
+
+function placeKey({ worker, turn, step }: Place): string {
+  return ` at ${worker} ${turn} ${step}`;
 }
