@@ -59,6 +59,15 @@ test('Anthropic: thinking, text and calls, streamed and whole, are the same mess
   ).toBe(4);
 });
 
+test('the same request again gets other ids', async () => {
+  const { server } = await stage({ otherwise: { calls: [{ name: 'read' }] } });
+  const ids = async () => {
+    const { json } = await post(server, 'openai', requestFor('openai'));
+    return ['id', 'output.0.id', 'output.0.call_id'].map((path) => textAt(json, path));
+  };
+  expect(new Set([...(await ids()), ...(await ids())]).size).toBe(6);
+});
+
 test('Anthropic: the events of a stream', async () => {
   const { server } = await stage({
     answers: [
