@@ -62,17 +62,26 @@ export async function callIn(
   return (await workspace(files)).call(tool, args);
 }
 
-/** The largest growth of this process's memory while the work is done, in bytes. */
-export async function memoryGrowthDuring(work: () => Promise<unknown>): Promise<number> {
-  const before = process.memoryUsage.rss();
+/**
+ * The largest growth of this process's memory while the work is done, in bytes: of all of it, and of the
+ * buffers alone, which tells also of those that are only waiting for the collector.
+ */
+export async function memoryGrowthDuring(
+  work: () => Promise<unknown>,
+): Promise<{ readonly all: number; readonly buffers: number }> {
+  const now = () => ({ all: process.memoryUsage.rss(), buffers: process.memoryUsage().arrayBuffers });
+  const before = now();
   let peak = before;
-  const watch = setInterval(() => {
-    peak = Math.max(peak, process.memoryUsage.rss());
-  }, 10);
+  const look = () => {
+    const { all, buffers } = now();
+    peak = { all: Math.max(peak.all, all), buffers: Math.max(peak.buffers, buffers) };
+  };
+  const watch = setInterval(look, 10);
   try {
     await work();
   } finally {
     clearInterval(watch);
   }
-  return Math.max(peak, process.memoryUsage.rss()) - before;
+  look();
+  return { all: peak.all - before.all, buffers: peak.buffers - before.buffers };
 }

@@ -1,0 +1,118 @@
+// Lives of a session that is killed again and again, until it is done; and what came of it.
+
+import { spawn } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readContents } from '@drover/core/journal/format';
+import { journalPath } from '@drover/core/journal/session-journal';
+import type { Answer, Script } from '@drover/rehearsal/script';
+import { rehearsal, temporaryFolder } from './agent.ts';
+
+export const POINTS = [
+  'before-write',
+  'torn-write',
+  'after-write',
+  'before-sync',
+  'after-sync',
+  'before-effect',
+  'after-effect',
+  'before-request',
+  'answer-half',
+  'answer-whole',
+  'before-recovery',
+  'after-recovery',
+] as const;
+
+export type Kill = { readonly point: (typeof POINTS)[number]; readonly count: number } | { readonly afterMs: number };
+
+export type Toll = {
+  readonly processes: number;
+  readonly lost: readonly string[]; // told, and not in the journal
+  readonly doubled: readonly string[]; // lines of the ledger
+  readonly missing: readonly string[];
+  readonly rejections: number;
+  readonly odd: readonly string[];
+};
+
+const PROCESSES_MAX = 60;
+
+/** `kills` says how each process dies; those after it live. */
+export async function liveThroughCrashes(steps: number, kills: readonly Kill[]): Promise<Toll> {
+  const home = await temporaryFolder();
+  const ledger = join(home, 'ledger');
+  await writeFile(ledger, '');
+  const server = await rehearsal(modelThatChecks(steps));
+  const told: string[] = [];
+  const odd: string[] = [];
+  let processes = 0;
+  for (let isOver = false; !isOver && processes < PROCESSES_MAX; processes++) {
+    const output = await oneProcess([home, server.url, ledger], kills[processes]);
+    const lines = output.stdout.trim().split('\n').filter(Boolean);
+    isOver = lines.at(-1) === 'over';
+    told.push(...lines.filter((line) => /^\d+ \w+$/.test(line)));
+    odd.push(
+      ...lines.filter((line) => line.startsWith('ended')),
+      ...(output.stderr === '' ? [] : [output.stderr.slice(0, 500)]),
+    );
+  }
+  const { records, damage } = readContents(await readFile(journalPath(home, 's')));
+  const kept = new Set(records.map(({ seq, type }) => `${seq} ${type}`));
+  const written = (await readFile(ledger, 'utf8')).split('\n').filter(Boolean);
+  const wanted = Array.from({ length: steps * 3 }, (_, n) => lineOf(n));
+  return {
+    processes,
+    lost: told.filter((line) => !kept.has(line)),
+    doubled: written.filter((line, at) => written.indexOf(line) !== at),
+    missing: wanted.filter((line) => !written.includes(line)),
+    rejections: server.rejections,
+    odd: damage === undefined ? odd : [...odd, `damaged at line ${damage.line}`],
+  };
+}
+
+function oneProcess(args: readonly string[], kill: Kill | undefined): Promise<{ stdout: string; stderr: string }> {
+  const point = kill !== undefined && 'point' in kill ? [kill.point, `${kill.count}`] : [];
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'crash-child.ts'), ...args, ...point], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const timer =
+    kill !== undefined && 'afterMs' in kill ? setTimeout(() => child.kill('SIGKILL'), kill.afterMs) : undefined;
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
+  child.stderr.on('data', (data: Buffer) => (stderr += data.toString()));
+  return new Promise((resolve) => {
+    child.on('close', () => {
+      clearTimeout(timer);
+      resolve({ stdout, stderr });
+    });
+  });
+}
+
+const lineOf = (n: number): string => `line ${n}`;
+
+type Block = {
+  readonly type: string;
+  readonly name?: string;
+  readonly input?: { readonly line?: string };
+  readonly id?: string;
+  readonly tool_use_id?: string;
+  readonly content?: unknown;
+};
+
+/** Three lines a step. Told that a call is uncertain, it finds out before it does it again. */
+function modelThatChecks(steps: number): Script {
+  const answer = (body: { readonly messages: readonly { readonly content: string | readonly Block[] }[] }): Answer => {
+    const blocks = body.messages.flatMap(({ content }) => (typeof content === 'string' ? [] : content));
+    const last = body.messages.at(-1)?.content;
+    const uncertain = (typeof last === 'string' || last === undefined ? [] : last)
+      .filter(({ type, content }) => type === 'tool_result' && JSON.stringify(content).includes('UNCERTAIN'))
+      .map(({ tool_use_id: id }) => blocks.find((block) => block.id === id)?.input?.line ?? '');
+    if (uncertain.length > 0) return { calls: uncertain.map((line) => ({ name: 'ensure', args: { line } })) };
+    const asked = blocks.filter(({ name }) => name === 'ledger').length;
+    if (asked >= steps * 3) return { text: 'All lines are written.' };
+    return {
+      text: `Lines ${asked} to ${asked + 2}.`,
+      calls: [0, 1, 2].map((n) => ({ name: 'ledger', args: { line: lineOf(asked + n) } })),
+    };
+  };
+  return { answers: [(request) => answer(request.body as unknown as Parameters<typeof answer>[0])] };
+}
