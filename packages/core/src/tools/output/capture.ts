@@ -13,6 +13,7 @@
 import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { binaryData, byteSize, isBinary, markedText, orphanedBytes, textOf, unfinishedBytes } from './bytes.ts';
+import { Ring } from './ring.ts';
 
 export const OUTPUT_CHARS_MAX = 30_000;
 const HEAD_CHARS = 12_000;
@@ -120,16 +121,14 @@ export async function boundedText(text: string, path: string): Promise<string> {
 class Ends {
   readonly #head: Buffer[] = [];
   #headBytes = 0;
-  #ring: Buffer | undefined;
-  #at = 0;
-  #ringBytes = 0;
+  readonly #tail = new Ring(TAIL_BYTES);
 
   add(chunk: Uint8Array): void {
     const forHead = Math.min(HEAD_BYTES - this.#headBytes, chunk.length);
     // Copied, because a slice would keep the whole chunk alive.
     if (forHead > 0) this.#head.push(Buffer.from(chunk.subarray(0, forHead)));
     this.#headBytes += forHead;
-    if (forHead < chunk.length) this.#addToRing(chunk.subarray(forHead));
+    if (forHead < chunk.length) this.#tail.add(chunk.subarray(forHead));
   }
 
   whole(): Buffer {
@@ -138,20 +137,7 @@ class Ends {
   }
 
   parts(): { readonly head: Buffer; readonly tail: Buffer } {
-    const head = Buffer.concat(this.#head);
-    if (this.#ring === undefined) return { head, tail: Buffer.alloc(0) };
-    if (this.#ringBytes < TAIL_BYTES) return { head, tail: this.#ring.subarray(0, this.#ringBytes) };
-    return { head, tail: Buffer.concat([this.#ring.subarray(this.#at), this.#ring.subarray(0, this.#at)]) };
-  }
-
-  #addToRing(chunk: Uint8Array): void {
-    this.#ring ??= Buffer.allocUnsafe(TAIL_BYTES);
-    const last = chunk.subarray(-TAIL_BYTES);
-    const toEnd = Math.min(last.length, TAIL_BYTES - this.#at);
-    this.#ring.set(last.subarray(0, toEnd), this.#at);
-    this.#ring.set(last.subarray(toEnd), 0);
-    this.#at = (this.#at + last.length) % TAIL_BYTES;
-    this.#ringBytes = Math.min(TAIL_BYTES, this.#ringBytes + last.length);
+    return { head: Buffer.concat(this.#head), tail: this.#tail.contents() };
   }
 }
 

@@ -3,26 +3,18 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { orphanedBytes, textOf, unfinishedBytes } from './bytes.ts';
+import { Ring } from './ring.ts';
 
 const DELTA_BYTES_MAX = 8_000;
 const DELTA_INTERVAL_MS = 100;
 
 export class Deltas {
-  #waiting: Buffer[] = [];
-  #waitingBytes = 0;
+  readonly #waiting = new Ring(DELTA_BYTES_MAX);
   #changed = Promise.withResolvers<void>();
   readonly #closed = new AbortController();
 
   push(chunk: Buffer): void {
-    // A copy of what can still be shown: the chunk itself is not ours for long.
-    const recent = Buffer.from(chunk.subarray(-DELTA_BYTES_MAX));
-    this.#waiting.push(recent);
-    this.#waitingBytes += recent.length;
-    for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
-      if (this.#waitingBytes - first.length < DELTA_BYTES_MAX) break;
-      this.#waiting.shift();
-      this.#waitingBytes -= first.length;
-    }
+    this.#waiting.add(chunk);
     this.#changed.resolve();
   }
 
@@ -37,19 +29,18 @@ export class Deltas {
       this.#changed = Promise.withResolvers<void>();
       const delta = this.#take();
       if (delta !== '') yield delta;
-      if (this.#closed.signal.aborted && this.#waitingBytes === 0) return;
+      if (this.#closed.signal.aborted && this.#waiting.length === 0) return;
       await pause(this.#closed.signal);
       if (this.#closed.signal.aborted) this.#changed.resolve();
     }
   }
 
   #take(): string {
-    const bytes = Buffer.concat(this.#waiting);
-    const recent = bytes.subarray(-DELTA_BYTES_MAX);
-    const whole = recent.length === bytes.length ? recent : recent.subarray(orphanedBytes(recent));
+    const recent = this.#waiting.contents();
+    const whole = this.#waiting.hasLost ? recent.subarray(orphanedBytes(recent)) : recent;
     const unfinished = this.#closed.signal.aborted ? 0 : unfinishedBytes(whole);
-    this.#waiting = unfinished === 0 ? [] : [whole.subarray(-unfinished)];
-    this.#waitingBytes = unfinished;
+    this.#waiting.empty();
+    if (unfinished > 0) this.#waiting.add(whole.subarray(-unfinished));
     return textOf(whole.subarray(0, whole.length - unfinished));
   }
 }

@@ -1,0 +1,48 @@
+// The last bytes of a stream, in one buffer that is used again and again: a copy of every chunk would
+// be small, but a gigabyte has many chunks.
+
+export class Ring {
+  readonly #capacity: number;
+  #buffer: Buffer | undefined;
+  #at = 0;
+  #length = 0;
+  #hasLost = false;
+
+  /** The buffer is made when something comes. */
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Was there more than fits, since it was last emptied? */
+  get hasLost(): boolean {
+    return this.#hasLost;
+  }
+
+  add(chunk: Uint8Array): void {
+    this.#buffer ??= Buffer.allocUnsafe(this.#capacity);
+    const last = chunk.subarray(-this.#capacity);
+    const toEnd = Math.min(last.length, this.#capacity - this.#at);
+    this.#buffer.set(last.subarray(0, toEnd), this.#at);
+    this.#buffer.set(last.subarray(toEnd), 0);
+    this.#at = (this.#at + last.length) % this.#capacity;
+    this.#hasLost ||= this.#length + chunk.length > this.#capacity;
+    this.#length = Math.min(this.#capacity, this.#length + last.length);
+  }
+
+  /** A copy, oldest first. */
+  contents(): Buffer {
+    const buffer = this.#buffer ?? Buffer.alloc(0);
+    if (this.#length < this.#capacity) return Buffer.from(buffer.subarray(0, this.#length));
+    return Buffer.concat([buffer.subarray(this.#at), buffer.subarray(0, this.#at)]);
+  }
+
+  empty(): void {
+    this.#at = 0;
+    this.#length = 0;
+    this.#hasLost = false;
+  }
+}
