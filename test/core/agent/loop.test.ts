@@ -261,10 +261,15 @@ describe('endings', () => {
       answers: [{ text: 'I cannot do that.', stop: 'refusal' }, { text: 'Sure.' }],
     });
     const { result } = await run('go');
-    expect(result.outcome).toMatchObject({ status: 'error', failure: { kind: 'answer.refused' } });
+    expect(result.outcome).toMatchObject({ status: 'incomplete', failure: { kind: 'answer.refused' } });
     expect(session.conversation.messages.map(({ role }) => role)).toEqual(['user']);
     expect((await run('something else')).result.outcome).toEqual({ status: 'done' });
     expect(server.rejections).toBe(0);
+  });
+
+  test('a refusal without a word is an error', async () => {
+    const { run } = await agentOn({ answers: [{ text: '', stop: 'refusal' }] });
+    expect((await run('go')).result.outcome).toMatchObject({ status: 'error', failure: { kind: 'answer.refused' } });
   });
 
   test('an answer cut off at the output limit is incomplete, and kept', async () => {

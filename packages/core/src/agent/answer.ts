@@ -32,6 +32,8 @@ export async function takeAnswer(agent: Agent, turn: Turn, signal: AbortSignal):
   if (message.stop === 'refusal') {
     // Shown, but not kept: a conversation that holds a refusal is refused again.
     emit(agent, turn, { type: 'message_end', message, kept: false });
+    // What it said before it declined was asked for, shown and paid for.
+    if (message.content.length > 0) turn.answers += 1;
     const explanation = notes.explanation ?? textOf(message) ?? 'no reason was given';
     throw new DroverError({ kind: 'answer.refused', message: explanation });
   }
