@@ -1,6 +1,7 @@
 // What the server was sent, and what it knows of its clients.
 
 import { execFileSync } from 'node:child_process';
+import { connect } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { requestFor, send, stage } from './clients.ts';
@@ -43,6 +44,16 @@ test('a client that goes away is seen at once', async () => {
 
   expect(record).toMatchObject({ aborted: true, status: 200, faults: ['silence'] });
   expect((record.closedAt ?? Infinity) - at).toBeLessThan(1_000);
+  expect(server.inFlight).toBe(0);
+});
+
+test('a client that goes away while it is still sending is seen too', async () => {
+  const { server } = await stage({ otherwise: { text: 'ok' } });
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+  socket.write('POST /v1/responses HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{"model":');
+  await setTimeout(50);
+  socket.destroy();
+  expect(await server.settled(1)).toMatchObject({ aborted: true, rawBody: '{"model":' });
   expect(server.inFlight).toBe(0);
 });
 
