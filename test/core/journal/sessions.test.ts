@@ -1,6 +1,6 @@
 // The list of sessions: made from the journals, remembered, and made again when it is lost.
 
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Journal, readJournal } from '@drover/core/journal/journal';
 import { retell } from '@drover/core/journal/retelling';
@@ -45,6 +45,13 @@ test('the index is only a memory: lost, broken or outdated, the list is the same
   expect(listSessions(home)[0]?.turns).toBe(2);
 });
 
+test('where the index cannot be kept, the list is made from the journals', async () => {
+  const home = await temporaryFolder();
+  await lived(home, 'ses_a', 'a task', 200);
+  await mkdir(join(home, 'index.sqlite'));
+  expect(listSessions(home).map(({ id }) => id)).toEqual(['ses_a']);
+});
+
 test('a damaged journal is listed as such', async () => {
   const home = await temporaryFolder();
   await lived(home, 'ses_a', 'a task', 200);
@@ -59,6 +66,20 @@ test('a session is live while somebody writes it', async () => {
   expect([isLive(home, 's'), isLive(home, 'nobody')]).toEqual([true, false]);
   await journal.close();
   expect(isLive(home, 's')).toBe(false);
+});
+
+test('another model that goes on is told of, and is the session’s own from then on', async () => {
+  const home = await temporaryFolder();
+  const first = await openSessionJournal(home, 's', HOOKS);
+  const { run } = await agentOn({ answers: [{ text: 'ok' }] }, { id: 's', store: first.store });
+  await run('go');
+  await first.close();
+  const { store, past, close } = await openSessionJournal(home, 's', HOOKS);
+  const second = await agentOn({ answers: [{ text: 'ok' }] }, { id: 's', store, api: 'openai', ...(past && { past }) });
+  const { events } = await second.run('more');
+  await close();
+  expect(events[0]).toMatchObject({ type: 'session_start', model: 'openai/scripted' });
+  expect(listSessions(home)[0]).toMatchObject({ model: 'openai/scripted', turns: 2 });
 });
 
 test('a journal can be told again, and the story is the same', async () => {

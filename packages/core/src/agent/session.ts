@@ -157,7 +157,9 @@ export class Session {
   async #start(): Promise<void> {
     this.#isStarted = true;
     const { provider, model, context, past } = this.#options;
-    if (past === undefined) this.#emit({ type: 'session_start', model: `${provider.id}/${model}`, cwd: context.cwd });
+    const label = `${provider.id}/${model}`;
+    // Told again where another model goes on, so that the journal says who did what.
+    if (past?.model !== label) this.#emit({ type: 'session_start', model: label, cwd: context.cwd });
     this.conversation.system = systemPrompt(await this.#instructions.forStart());
   }
 

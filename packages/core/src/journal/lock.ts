@@ -4,10 +4,12 @@
 // so it is gone with its process however that ends, and two live writers never happen. The file next to
 // it says who has it, for people.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 
 const SQLITE_BUSY = 5;
+// Whoever only looks holds a read lock for less than this; a writer that comes meanwhile waits for it.
+const LOOK_MS_MAX = 100;
 
 export class Lock {
   readonly #database: DatabaseSync;
@@ -18,7 +20,7 @@ export class Lock {
 
   /** The lock, or undefined where somebody else has it. */
   static take(path: string): Lock | undefined {
-    const database = new DatabaseSync(path);
+    const database = new DatabaseSync(path, { timeout: LOOK_MS_MAX });
     try {
       database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
     } catch (error) {
@@ -35,9 +37,25 @@ export class Lock {
   }
 }
 
+/** True while somebody has the lock. Looking changes nothing, and keeps nobody from taking it. */
+export function isTaken(path: string): boolean {
+  if (!existsSync(path)) return false;
+  const database = new DatabaseSync(path, { readOnly: true });
+  try {
+    database.prepare('SELECT name FROM sqlite_schema').all();
+    return false;
+  } catch (error) {
+    if (isBusy(error)) return true;
+    throw error;
+  } finally {
+    database.close();
+  }
+}
+
 /** The process id of whoever took the lock last. */
 export function ownerOf(path: string): string {
-  return readFileSync(ownerPath(path), 'utf8').trim();
+  // It is written right after the lock was taken, so for a moment it may not be there.
+  return existsSync(ownerPath(path)) ? readFileSync(ownerPath(path), 'utf8').trim() : 'unknown';
 }
 
 function ownerPath(path: string): string {

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { FORMAT_VERSION, readContents } from './format.ts';
 import { pastOf, type Past } from './history.ts';
-import { Lock } from './lock.ts';
-import { journalPath, sessionFolder } from './session-journal.ts';
+import { isTaken } from './lock.ts';
+import { journalPath } from './session-journal.ts';
 
 const INDEX_VERSION = 1;
 const TITLE_CHARS_MAX = 80;
@@ -45,10 +45,7 @@ export function listSessions(home: string): readonly SessionRow[] {
 
 /** True while some process, this one included, is writing it. */
 export function isLive(home: string, id: string): boolean {
-  if (!existsSync(sessionFolder(home, id))) return false;
-  const lock = Lock.take(`${journalPath(home, id)}.lock`);
-  lock?.release();
-  return lock === undefined;
+  return isTaken(`${journalPath(home, id)}.lock`);
 }
 
 function rowOf(id: string, path: string): SessionRow {
@@ -89,9 +86,18 @@ class Index {
       return new Index(opened(path));
     } catch (error) {
       if (!(error instanceof Error && 'errcode' in error)) throw error;
-      // It holds nothing that isn't in the journals.
+      return Index.#anew(path);
+    }
+  }
+
+  /** It holds nothing that isn't in the journals; where it can't be kept, the journals are read each time. */
+  static #anew(path: string): Index {
+    try {
       rmSync(path, { force: true });
       return new Index(opened(path));
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error)) throw error;
+      return new Index(opened(':memory:'));
     }
   }
 
@@ -117,6 +123,9 @@ function opened(path: string): DatabaseSync {
   if (version !== INDEX_VERSION) {
     database.exec(`DROP TABLE IF EXISTS sessions; PRAGMA user_version = ${INDEX_VERSION}`);
   }
-  database.exec('CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, stamp TEXT, row TEXT)');
+  // A transaction, because a database that can't be written says so only then.
+  database.exec(
+    'BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, stamp TEXT, row TEXT); COMMIT',
+  );
   return database;
 }
