@@ -32,17 +32,17 @@ export async function runCommandLine(commands: readonly Listed[], argv: readonly
   const isCompleting = argv[0] === COMPLETIONS_FLAG;
   if (!isCompleting) checkCommandWord(commands, argv);
 
-  let loaded: Loaded | undefined;
+  const loaded = await loadNamed(commands, isCompleting ? argv.slice(2) : argv);
   let typed: Typed | undefined;
   let output = '';
   const parser = parserOf(io);
-  for (const { name, words, about, load } of commands) {
-    const builder = async (args: Argv): Promise<void> => {
-      loaded = { name, command: await load() };
-      declare(args, loaded, isCompleting);
+  for (const { name, words, about } of commands) {
+    const own = loaded?.name === name ? loaded : undefined;
+    const builder = (args: Argv): void => {
+      if (own !== undefined) declare(args, own, isCompleting);
     };
     parser.command(`${name} ${words}`.trim(), about, builder, (args) => {
-      typed = loaded && typedIn(args, argv, loaded);
+      typed = own && typedIn(args, argv, own);
     });
   }
   // yargs prints the script and then, where it is strict, complains that there is no such command.
@@ -63,6 +63,13 @@ export async function runCommandLine(commands: readonly Listed[], argv: readonly
   if (loaded !== undefined && typed !== undefined) return loaded.command.run(typed, io);
   await print(io.stdout, output === '' ? '' : `${output.trimEnd()}\n`);
   return exitCode.done;
+}
+
+// Before yargs gets to it: a command that loads itself while yargs waits makes yargs lay out a help text
+// that nobody sees, which costs as much as the rest of its work.
+async function loadNamed(commands: readonly Listed[], argv: readonly string[]): Promise<Loaded | undefined> {
+  const listed = commands.find(({ name }) => argv.find((word) => !word.startsWith('-')) === name);
+  return listed && { name: listed.name, command: await listed.load() };
 }
 
 // Done by hand, because yargs takes the words behind an unknown command for unknown arguments, too.

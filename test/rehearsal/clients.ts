@@ -1,13 +1,12 @@
 // The real SDKs and plain fetch, pointed at a rehearsal server that ends with the test.
 
+import Anthropic from '@anthropic-ai/sdk';
+import OpenAI from 'openai';
 import { onTestFinished } from 'vitest';
 import { shown, type Json, type JsonObject } from '@drover/rehearsal/json';
 import type { Script } from '@drover/rehearsal/script';
 import { startRehearsal, type Rehearsal, type RehearsalOptions } from '@drover/rehearsal/server';
 import type { Api } from '@drover/rehearsal/wire/wire';
-// The SDKs are what the package is tested against, so they are its own development dependencies.
-import Anthropic from '../../packages/rehearsal/node_modules/@anthropic-ai/sdk/index.mjs';
-import OpenAI from '../../packages/rehearsal/node_modules/openai/index.mjs';
 
 export const APIS: readonly Api[] = ['anthropic', 'openai', 'openai-chat'];
 

@@ -268,7 +268,7 @@ type ImageFits = (image: ImagePart) => boolean;
 function imageFilter(messages: readonly Message[], limits: WireLimits): ImageFits {
   const images = messages
     .flatMap(imagesOf)
-    .filter(({ data }) => data.length * 0.75 <= limits.imageBytesMax)
+    .filter(({ data }) => data.length <= limits.imageBytesMax)
     .slice(-IMAGES_MAX);
   const sideMax = images.length > MANY_IMAGES ? IMAGE_SIDE_MAX_AMONG_MANY : IMAGE_SIDE_MAX;
   let room = images.length === 0 ? 0 : limits.bodyBytesMax - textBytes(messages) * BODY_OVERHEAD;
