@@ -135,14 +135,14 @@ export function read(frames: Frames, source: Source): AsyncGenerator<ModelEvent>
 }
 
 // Stop reasons beyond `stop`, `tool_calls` and the like, which all mean that the answer is complete.
-const STOPS: Readonly<Record<string, Ending['stop']>> = {
-  length: 'length',
-  max_tokens: 'length',
-  model_length: 'length',
-  content_filter: 'refusal',
-  refusal: 'refusal',
-  safety: 'refusal',
-};
+const STOPS: ReadonlyMap<string, Ending['stop']> = new Map<string, Ending['stop']>([
+  ['length', 'length'],
+  ['max_tokens', 'length'],
+  ['model_length', 'length'],
+  ['content_filter', 'refusal'],
+  ['refusal', 'refusal'],
+  ['safety', 'refusal'],
+]);
 const FAILED_STOPS: ReadonlySet<string> = new Set(['error', 'network_error', 'abort', 'insufficient_system_resource']);
 
 class ChatDialect implements Dialect {
@@ -186,7 +186,7 @@ class ChatDialect implements Dialect {
   ending(): Ending | undefined {
     if (this.#finish === '' && !this.#isDone) return undefined;
     if (this.#refusal !== '') return { stop: 'refusal', explanation: this.#refusal };
-    const stop = STOPS[this.#finish.toLowerCase()] ?? 'stop';
+    const stop = STOPS.get(this.#finish.toLowerCase()) ?? 'stop';
     return stop === 'refusal' ? { stop, explanation: this.#finish } : { stop };
   }
 

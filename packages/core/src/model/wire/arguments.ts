@@ -11,6 +11,7 @@ export type Arguments = { readonly args: JsonObject; readonly problem?: string }
 
 const PROBLEM_CHARS_MAX = 240;
 const EXCERPT_CHARS = 24;
+const DEPTH_MAX = 200;
 
 export function parseArguments(text: string): Arguments {
   if (text.trim() === '') return { args: {} };
@@ -27,9 +28,8 @@ export function parseArguments(text: string): Arguments {
 function checked(value: Json, text: string): Arguments {
   if (value === null || value === '') return { args: {} };
   if (!isJsonObject(value)) return problem(`the arguments are not a JSON object but ${oneLine(text, 80)}`);
-  // JSON may spell a NUL, but no path and no command can hold one.
-  if (text.includes('u0000') && hasNul(value)) return problem('the arguments hold a NUL character');
-  return { args: value };
+  const trouble = troubleIn(value);
+  return trouble === undefined ? { args: value } : problem(trouble);
 }
 
 function problem(message: string): Arguments {
@@ -42,14 +42,18 @@ function excerpt(text: string, complaint: string): string {
   return JSON.stringify(text.slice(Math.max(0, at - EXCERPT_CHARS), at + EXCERPT_CHARS).toWellFormed());
 }
 
-// Not recursive, because a model can nest deeper than the stack.
-function hasNul(root: Json): boolean {
-  const waiting: Json[] = [root];
-  for (let value = waiting.pop(); value !== undefined; value = waiting.pop()) {
-    if (typeof value === 'string' && value.includes('\0')) return true;
-    if (typeof value === 'object' && value !== null) {
-      for (const [key, inner] of Object.entries(value)) waiting.push(key, inner as Json);
+// JSON may spell a NUL, but no path and no command can hold one; and what is nested deeper than the stack
+// can be read but not written again. Not recursive for the same reason.
+function troubleIn(root: Json): string | undefined {
+  const waiting: { readonly value: Json; readonly depth: number }[] = [{ value: root, depth: 1 }];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const { value, depth } = next;
+    if (typeof value === 'string' && value.includes('\0')) return 'the arguments hold a NUL character';
+    if (typeof value !== 'object' || value === null) continue;
+    if (depth > DEPTH_MAX) return `the arguments are nested more than ${DEPTH_MAX} deep`;
+    for (const [key, inner] of Object.entries(value)) {
+      waiting.push({ value: key, depth }, { value: inner as Json, depth: depth + 1 });
     }
   }
-  return false;
+  return undefined;
 }

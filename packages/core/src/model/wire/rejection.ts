@@ -63,25 +63,27 @@ const QUOTA = /exceeded your current quota/i;
 const COMES_BACK = /(?:try again|retry) in/i;
 
 // Error types and codes of all three formats, as the status they are sent with.
-const STATUS_OF: Readonly<Record<string, number>> = {
-  invalid_request_error: 400,
-  invalid_prompt: 400,
-  content_policy_violation: 400,
-  authentication_error: 401,
-  invalid_api_key: 401,
-  billing_error: 402,
-  insufficient_quota: 402,
-  permission_error: 403,
-  not_found_error: 404,
-  model_not_found: 404,
-  request_too_large: 413,
-  rate_limit_error: 429,
-  rate_limit_exceeded: 429,
-  api_error: 500,
-  server_error: 500,
-  timeout_error: 504,
-  overloaded_error: 529,
-};
+const STATUS_OF: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    invalid_request_error: 400,
+    invalid_prompt: 400,
+    content_policy_violation: 400,
+    authentication_error: 401,
+    invalid_api_key: 401,
+    billing_error: 402,
+    insufficient_quota: 402,
+    permission_error: 403,
+    not_found_error: 404,
+    model_not_found: 404,
+    request_too_large: 413,
+    rate_limit_error: 429,
+    rate_limit_exceeded: 429,
+    api_error: 500,
+    server_error: 500,
+    timeout_error: 504,
+    overloaded_error: 529,
+  }),
+);
 const SERVER_ERROR = 500;
 const WORTH_RETRYING: ReadonlySet<number> = new Set([408, 409, 425, 499]);
 const NOT_WORTH_RETRYING: ReadonlySet<number> = new Set([501, 505]);
@@ -94,7 +96,7 @@ export function failureOfResponse(rejection: Rejection, account: Account): Failu
   const message = said === '' ? `HTTP ${status} with ${kindOf(body)}` : said;
   if (status === 413 && body.trim() === '') return { kind: 'context.overflow', message };
   const words = said === '' ? body.slice(0, MESSAGE_CHARS_MAX) : said;
-  const meant = status < 400 ? statusMeant(error ?? {}) : status;
+  const meant = status < 300 ? statusMeant(error ?? {}) : status;
   return verdict({ status: meant, words: `${codesOf(error ?? {})} ${words}`, message, header }, account);
 }
 
@@ -108,15 +110,15 @@ export function failureOfError(error: JsonObject, account: Account): Failure {
 
 /** The error in a body, or undefined where it holds none. */
 export function errorIn(body: Json | undefined): JsonObject | undefined {
-  if (Array.isArray(body)) return errorIn(body[0] as Json | undefined);
-  if (!isJsonObject(body)) return undefined;
-  const { error, detail, message } = body;
+  const [whole] = objectsOf(Array.isArray(body) ? body : [body ?? '']);
+  if (whole === undefined) return undefined;
+  const { error, detail, message, errors } = whole;
   if (isJsonObject(error)) return error;
-  if (typeof error === 'string' && error !== '') return { ...body, message: textOf(message) || error };
-  const [first] = [...objectsOf(body['errors']), ...objectsOf(detail)];
+  if (typeof error === 'string' && error !== '') return { ...whole, message: textOf(message) || error };
+  const [first] = [...objectsOf(errors), ...objectsOf(detail)];
   if (first !== undefined) return { ...first, message: textOf(first['message']) || textOf(first['msg']) };
-  if (typeof detail === 'string') return { ...body, message: detail };
-  return body['type'] === 'error' || typeof message === 'string' ? body : undefined;
+  if (typeof detail === 'string') return { ...whole, message: detail };
+  return whole['type'] === 'error' || typeof message === 'string' ? whole : undefined;
 }
 
 /** The connection itself failed. */
@@ -183,7 +185,7 @@ function fixFor(status: number, { keyName, shownAddress }: Account): string | un
 
 function statusMeant(error: JsonObject): number {
   const numbers = [error['status'], error['code'], error['http_code']].map(Number);
-  const named = [error['code'], error['type']].map((name) => STATUS_OF[textOf(name)]);
+  const named = [error['code'], error['type']].map((name) => STATUS_OF.get(textOf(name)));
   return named.find((status) => status !== undefined) ?? numbers.find((n) => n >= 400 && n < 600) ?? SERVER_ERROR;
 }
 
