@@ -5,6 +5,7 @@
 // git keeps its settings and hooks, since those are run; shell commands if every simple command in
 // them is known to be harmless, or if the whole is one of the user's gates. Everything else is asked about.
 
+import { relative } from 'node:path';
 import type { Verdict } from '../agent/calls.ts';
 import type { Json } from '../json.ts';
 import type { Tool } from '../tools/tool.ts';
@@ -59,7 +60,7 @@ function byDefault({ root, workspace }: Policy, tool: Tool, subject: string): Ve
       const folder = realRoot(root);
       const place = realPath(folder, subject);
       if (!isInside(folder, place)) return { effect: 'ask', why: 'it writes outside the workspace' };
-      const isGit = /(?:^|[/\\])(?:\.git|git~\d+)(?:[/\\]|$)/i.test(`${subject}/${place}`);
+      const isGit = /(?:^|[/\\])(?:\.git|git~\d+)(?:[/\\]|$)/i.test(`${subject}/${relative(folder, place)}`);
       if (isGit) return { effect: 'ask', why: 'what git keeps in .git can run programs' };
       return { effect: 'allow', why: 'it writes in the workspace' };
     }

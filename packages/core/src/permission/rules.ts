@@ -51,12 +51,6 @@ export function parseRule(text: string, effect: Effect): Rule {
   return pattern === '*' || pattern === '**' ? { effect, tool, text: rule } : { effect, tool, pattern, text: rule };
 }
 
-/** Is the rule about calls of this tool, whatever their subject? */
-export function concerns(rule: Rule, tool: Tool): boolean {
-  if (rule.tool === '*' || rule.tool === tool.name) return true;
-  return rule.tool === tool.access && (rule.tool === 'read' || rule.tool === 'write');
-}
-
 /** Does the rule hold for this call? Not for the shell, whose commands are judged one by one. */
 export function matches(rule: Rule, tool: Tool, subject: string, root: string): boolean {
   if (!concerns(rule, tool)) return false;
@@ -65,6 +59,11 @@ export function matches(rule: Rule, tool: Tool, subject: string, root: string): 
     return wildcard(rule.pattern, subject);
   }
   return matchesPath(rule, subject, root);
+}
+
+function concerns(rule: Rule, tool: Tool): boolean {
+  if (rule.tool === '*' || rule.tool === tool.name) return true;
+  return rule.tool === tool.access && (rule.tool === 'read' || rule.tool === 'write');
 }
 
 export function matchesPath({ pattern = '**', effect }: Rule, path: string, root: string): boolean {

@@ -12,6 +12,7 @@ import type {
   PipelineNode,
   AndOr,
   Redirection,
+  SyntaxNode,
   Word,
   For,
   HereDoc,
@@ -64,6 +65,8 @@ export function understand(source: string, parser: Parser): Understanding {
   const reader = new Reader();
   reader.list(script.commands, { values: new Map(), bound: new Set() }, 0);
   if (reader.why !== undefined) return { understood: false, why: reader.why };
+  const stranger = strangerIn(script, parser);
+  if (stranger !== undefined) return { understood: false, why: `${stranger} is not understood` };
   const residue = residueOf(source, script, parser);
   if (residue !== undefined)
     return { understood: false, why: `it does not parse: ${JSON.stringify(residue)} is unexpected` };
@@ -80,6 +83,33 @@ export function problemOfText(source: string): string | undefined {
 function problemOfScript({ errors = [], commands }: ParsedScript): string | undefined {
   if (errors[0] !== undefined) return `it does not parse: ${errors[0].message} at position ${errors[0].pos + 1}`;
   return commands.length === 0 ? 'it is empty' : undefined;
+}
+
+// Whatever was looked at above, and wherever: none of these may be anywhere in the tree.
+const STRANGERS: ReadonlySet<SyntaxNode['type']> = new Set([
+  'CommandExpansion',
+  'ProcessSubstitution',
+  'ArithmeticCommandExpansion',
+  'Function',
+  'Coproc',
+  'Select',
+  'ArithmeticFor',
+  'ExtendedGlob',
+  'LocaleString',
+  'Transform',
+  'Names',
+  'Unknown',
+  'Slice',
+  'ArrayValue',
+]);
+
+function strangerIn(node: SyntaxNode, parser: Parser): string | undefined {
+  if (STRANGERS.has(node.type)) return node.type;
+  let found: string | undefined;
+  parser.forEachChild(node, (child) => {
+    found ??= strangerIn(child, parser);
+  });
+  return found;
 }
 
 class Reader {

@@ -86,6 +86,8 @@ function expandPart(part: WordPart, scope: Scope, where: 'bare' | 'quoted'): Exp
       return { words: [whole] };
     }
     case 'Glob':
+      if (part.parts?.every(({ type }) => type === 'Literal') === false)
+        return { problem: `${shortened(part.text)} is not understood` };
       return { words: [{ ...unknownWord(part.text), kind: 'glob' }] };
     case 'SimpleExpansion':
       return { words: [variable(part.text.slice(1), part.text, scope, where)] };
@@ -107,12 +109,12 @@ function expandPart(part: WordPart, scope: Scope, where: 'bare' | 'quoted'): Exp
   }
 }
 
-// The shell sets these to a number.
-const NUMBERS = new Set(['?', '#', '$', '!']);
+// The shell sets these to a number, always.
+const NUMBERS = new Set(['?', '#', '$']);
 
 function variable(name: string, text: string, scope: Scope, where: 'bare' | 'quoted'): ShellWord {
   if (NUMBERS.has(name)) return literal('0');
-  if (name === 'PWD' && where === 'quoted') return literal('.');
+  if (name === 'PWD' && where === 'quoted') return { ...literal('.'), kind: 'glob' };
   const value = scope.values.get(name);
   const single = where === 'quoted' && !/^[@*]$/.test(name);
   const unknown = { ...unknownWord(text), bound: isBound(name, scope), single };
@@ -187,8 +189,8 @@ function expandBraces(text: string): Expanded {
     const step = from <= to ? 1 : -1;
     return { words: Array.from({ length: Math.abs(to - from) + 1 }, (_, at) => literal(String(from + at * step))) };
   }
-  // Nested braces, quotes and expansions within are seldom, and easily got wrong.
-  if (!/^\{[\w./@%+-]*(,[\w./@%+-]*)+\}$/.test(text)) return { problem: `${shortened(text)} is not understood` };
+  // Nested braces, quotes and expansions within are seldom, and easily got wrong; an empty word would vanish.
+  if (!/^\{[\w./@%+-]+(,[\w./@%+-]+)+\}$/.test(text)) return { problem: `${shortened(text)} is not understood` };
   return { words: text.slice(1, -1).split(',').map(literal) };
 }
 
