@@ -4,7 +4,7 @@
 // that ran on the server, citations. A block type that the API sends but does not take back is kept in
 // the conversation and left out of requests.
 
-import { Anthropic } from '@anthropic-ai/sdk/client';
+import { BaseAnthropic } from '@anthropic-ai/sdk/client';
 import type {
   Base64ImageSource,
   ContentBlockParam,
@@ -324,7 +324,7 @@ export function anthropic(options: ProviderOptions): Provider {
           account,
           timeouts,
           send: (fetch) =>
-            new Anthropic({ ...sdkOptions(account, timeouts, fetch), openTelemetry: false })
+            new BaseAnthropic({ ...sdkOptions(account, timeouts, fetch), openTelemetry: false })
               .post('/v1/messages', { body, stream: true })
               .asResponse(),
           unfold,
