@@ -19,7 +19,7 @@ export class AnchorSearch {
   readonly #columns: Uint8Array; // by character code; column 0: in no literal
   readonly #width: number;
   readonly #next: Int32Array; // row + column -> row, or its complement where literals end there
-  readonly #found: readonly (readonly number[])[];
+  readonly #found: ReadonlyMap<number, readonly number[]>;
   readonly #depths: Uint16Array;
 
   constructor(literals: readonly string[]) {
@@ -54,7 +54,7 @@ export class AnchorSearch {
 
   /** Which literals (by their index) end where the cursor stands. */
   found(cursor: Cursor): readonly number[] {
-    return this.#found[cursor.row / this.#width] ?? [];
+    return this.#found.get(cursor.row / this.#width) ?? [];
   }
 
   /** How many characters before the cursor could be the beginning of a literal. */
@@ -65,12 +65,12 @@ export class AnchorSearch {
 
 // Node 0 is the root. Children are a linked list, since most nodes have one.
 type Trie = {
-  readonly size: number;
+  size: number;
   readonly columns: Uint8Array; // by node: the column that leads to it
   readonly depths: Uint16Array;
   readonly children: Int32Array; // by node: its first child, or 0
   readonly siblings: Int32Array; // by node: the next child of its parent, or 0
-  readonly found: number[][]; // by node: which literals end there
+  readonly found: Map<number, number[]>; // by node: which literals end there
 };
 
 function columnsOf(literals: readonly string[]): { columns: Uint8Array; width: number } {
@@ -85,56 +85,72 @@ function columnsOf(literals: readonly string[]): { columns: Uint8Array; width: n
   return { columns: columns.fill(columns[ASCII] ?? 0, ASCII), width };
 }
 
+// In order, so that each literal only leaves the path of the one before it, and nothing has to be looked
+// for: this code runs once, before it is worth compiling.
 function plant(literals: readonly string[], columns: Uint8Array): Trie {
   const sizeMax = 1 + literals.reduce((sum, literal) => sum + literal.length, 0);
-  const trie = {
+  const trie: Trie = {
     size: 1,
     columns: new Uint8Array(sizeMax),
     depths: new Uint16Array(sizeMax),
     children: new Int32Array(sizeMax),
     siblings: new Int32Array(sizeMax),
-    found: [[]] as number[][],
+    found: new Map(),
   };
-  for (const [index, literal] of literals.entries()) {
-    let node = 0;
-    for (let at = 0; at < literal.length; at++) {
-      const column = columns[literal.charCodeAt(at)] ?? 0;
-      let child = trie.children[node] ?? 0;
-      while (child !== 0 && trie.columns[child] !== column) child = trie.siblings[child] ?? 0;
-      if (child === 0) {
-        child = trie.size++;
-        trie.columns[child] = column;
-        trie.depths[child] = at + 1;
-        trie.siblings[child] = trie.children[node] ?? 0;
-        trie.children[node] = child;
-        trie.found.push([]);
-      }
-      node = child;
+  const keys = literals.map((literal) => columnText(literal, columns));
+  const order = keys
+    .map((_, index) => index)
+    .sort((a, b) => (keys[a]! < keys[b]! ? -1 : keys[a] === keys[b] ? a - b : 1));
+  const path = [0]; // the nodes of the literal before, by depth
+  let before = '';
+  for (const index of order) {
+    const key = keys[index]!;
+    let depth = 0;
+    while (depth < key.length && key.charCodeAt(depth) === before.charCodeAt(depth)) depth += 1;
+    for (; depth < key.length; depth++) {
+      const parent = path[depth]!;
+      const node = trie.size++;
+      trie.columns[node] = key.charCodeAt(depth);
+      trie.depths[node] = depth + 1;
+      trie.siblings[node] = trie.children[parent]!;
+      trie.children[parent] = node;
+      path[depth + 1] = node;
     }
-    trie.found[node]?.push(index);
+    const end = path[key.length]!;
+    trie.found.set(end, [...(trie.found.get(end) ?? []), index]);
+    before = key;
   }
   return trie;
 }
 
+/** A literal with its columns for characters: as an order of literals that is all there is to compare. */
+function columnText(literal: string, columns: Uint8Array): string {
+  let text = '';
+  for (let at = 0; at < literal.length; at++) text += String.fromCharCode(columns[literal.charCodeAt(at)]!);
+  return text;
+}
+
 /** The table: each node goes on as the node of its longest proper suffix does, except where it has children. */
-function connect(trie: Trie, width: number): Int32Array {
-  const next = new Int32Array(trie.size * width);
-  const fails = new Int32Array(trie.size); // rows
-  const queue = [0];
-  for (const node of queue) {
+function connect({ size, children, siblings, columns, found }: Trie, width: number): Int32Array {
+  const next = new Int32Array(size * width);
+  const fails = new Int32Array(size); // rows
+  const queue = new Int32Array(size);
+  let queued = 1;
+  for (let at = 0; at < queued; at++) {
+    const node = queue[at]!;
     const row = node * width;
-    const fail = fails[node] ?? 0;
+    const fail = fails[node]!;
     if (node !== 0) next.copyWithin(row, fail, fail + width);
-    for (let child = trie.children[node] ?? 0; child !== 0; child = trie.siblings[child] ?? 0) {
-      const edge = row + (trie.columns[child] ?? 0);
+    for (let child = children[node]!; child !== 0; child = siblings[child]!) {
+      const edge = row + columns[child]!;
       // The row copied says where the suffix goes; suffixes are shorter, so what they have found is complete.
-      const suffix = node === 0 ? 0 : (next[edge] ?? 0);
-      const suffixRow = suffix < 0 ? ~suffix : suffix;
-      fails[child] = suffixRow;
-      const found = trie.found[child] ?? [];
-      found.push(...(trie.found[suffixRow / width] ?? []));
-      next[edge] = found.length > 0 ? ~(child * width) : child * width;
-      queue.push(child);
+      const suffix = node === 0 ? 0 : next[edge]!;
+      if (suffix < 0) {
+        fails[child] = ~suffix;
+        found.set(child, [...(found.get(child) ?? []), ...(found.get(~suffix / width) ?? [])]);
+      } else fails[child] = suffix;
+      next[edge] = found.has(child) ? ~(child * width) : child * width;
+      queue[queued++] = child;
     }
   }
   return next;
