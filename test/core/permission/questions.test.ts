@@ -3,8 +3,9 @@
 import type { Question } from '@drover/core/agent/calls';
 import { Questions } from '@drover/core/permission/questions';
 import { expect, test } from 'vitest';
-import { never } from '../../support/agent.ts';
 import { shell, toolNamed } from './tools.ts';
+
+const never = new AbortController().signal;
 
 function question(requestId: string, subject: string, tool = shell): Question {
   const label = { callId: requestId, toolUseId: requestId, callIndex: 0, index: 0, name: tool.name, summary: subject };
