@@ -9,9 +9,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startRehearsal, type Rehearsal } from '@drover/rehearsal/server';
 import type { Script } from '@drover/rehearsal/script';
+import { journalLines } from './journal.ts';
 
 const root = join(import.meta.dirname, '..');
-const bundle = join(root, 'dist', 'drover.cjs');
+const bundle = join(root, 'dist', 'start.cjs');
 const programs = {
   bare: [join(root, 'bench', 'bare', 'agent.mjs'), 'go'],
   drover: [bundle, 'exec', '--model', 'anthropic/any', '--json', '--yes', 'go'],
@@ -40,6 +41,7 @@ async function main(): Promise<void> {
     ...(await streaming()),
   ];
   for (const row of rows) print(row);
+  for (const line of await journalLines()) process.stdout.write(`${line}\n`);
 }
 
 function steps(count: number): Script {

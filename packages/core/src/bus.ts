@@ -90,6 +90,8 @@ export class Bus {
   }
 
   async #storeAll(store: Store): Promise<void> {
+    // What happens in one go is stored in one go: an answer and the intents of its calls share a sync.
+    await new Promise<void>((resolve) => setImmediate(resolve));
     while (this.#unstored.length > 0) {
       const batch = this.#unstored;
       this.#unstored = [];

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { childEnvironment } from '@drover/core/tools/environment';
-import { gitEnvironment } from '@drover/core/permission/git-commands';
+import { gitEnvironment } from '@drover/core/tools/process/git-environment';
 
 const run = promisify(execFile);
 const core = createRequire(new URL('../../../packages/core/package.json', import.meta.url));

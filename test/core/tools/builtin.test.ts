@@ -85,3 +85,7 @@ test('a child sees what it needs of the environment, and no secret', () => {
     HTTP_PROXY: 'http://proxy',
   });
 });
+
+test('relative entries of PATH are left out: a file of the workspace could stand in for a command', () => {
+  expect(childEnvironment({ PATH: '/usr/bin:bin:./node_modules/.bin::/bin' })).toEqual({ PATH: '/usr/bin:/bin' });
+});

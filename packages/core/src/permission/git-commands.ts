@@ -10,34 +10,6 @@ import { objectionToRepository } from './git-repository.ts';
 import { type Arguments, objectionToPath, type Place, readArguments } from './shell-options.ts';
 import type { ShellWord } from './shell-words.ts';
 
-/**
- * For every child process, so that git in it asks nobody, writes no index on the side, and starts
- * neither a pager nor a monitor. A second wall behind the first: it changes nothing a command is asked to do.
- */
-export const gitEnvironment: Readonly<Record<string, string>> = environmentOf({
-  'core.fsmonitor': 'false',
-  'core.pager': 'cat',
-  'diff.autoRefreshIndex': 'false',
-  'diff.ignoreSubmodules': 'dirty',
-  'log.showSignature': 'false',
-});
-
-function environmentOf(settings: Readonly<Record<string, string>>): Record<string, string> {
-  const pairs = Object.entries(settings);
-  return {
-    GIT_OPTIONAL_LOCKS: '0',
-    GIT_TERMINAL_PROMPT: '0',
-    GIT_PAGER: 'cat',
-    GIT_CONFIG_COUNT: String(pairs.length),
-    ...Object.fromEntries(
-      pairs.flatMap(([key, value], at) => [
-        [`GIT_CONFIG_KEY_${at}`, key],
-        [`GIT_CONFIG_VALUE_${at}`, value],
-      ]),
-    ),
-  };
-}
-
 const DIFF = `-# -pusazbwRDWBrtcm U= S= G= l= I= M? C? X? patch no-patch raw unified= stat? numstat shortstat summary name-only name-status
   compact-summary dirstat? cumulative minimal patience histogram anchored= diff-algorithm= color? no-color color-moved?
   no-color-moved color-words? word-diff? word-diff-regex= no-renames find-renames? find-copies? find-copies-harder

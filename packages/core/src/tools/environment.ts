@@ -1,6 +1,8 @@
 // What of the user's environment a child process gets to see: an allow-list, because a deny-list
 // forgets the next provider's key.
 
+import { delimiter, isAbsolute } from 'node:path';
+
 const ALLOWED = new Set(
   `
     PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TERM COLORTERM COLUMNS NO_COLOR FORCE_COLOR CI TMPDIR TMP TEMP
@@ -20,9 +22,14 @@ const PROXIES = new Set(['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy',
 export function childEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const allowed: Record<string, string> = {};
   for (const [name, value] of Object.entries(env)) {
-    if (value !== undefined && isAllowed(name, value)) allowed[name] = value;
+    if (value !== undefined && isAllowed(name, value)) allowed[name] = name === 'PATH' ? absolute(value) : value;
   }
   return allowed;
+}
+
+// A relative entry is a folder of the workspace, where a file could stand in for a command that is allowed.
+function absolute(path: string): string {
+  return path.split(delimiter).filter(isAbsolute).join(delimiter);
 }
 
 function isAllowed(name: string, value: string): boolean {

@@ -10,6 +10,7 @@ import { ToolError } from '../failure.ts';
 import { type ChildEnd, runChild } from './child.ts';
 import { Deltas } from './output/deltas.ts';
 import { Capture } from './output/capture.ts';
+import { gitEnvironment } from './process/git-environment.ts';
 import { defineTool, outputFile, type ToolContext, type ToolEvent } from './tool.ts';
 
 const TIMEOUT_MS = 120_000;
@@ -18,7 +19,7 @@ const TIMEOUT_MS_MAX = 1_800_000;
 const COMMAND_BYTES_MAX = 120_000;
 
 // What would wait for a person who is not there.
-const NOBODY_THERE = { PAGER: 'cat', GIT_PAGER: 'cat', GIT_EDITOR: ':', GIT_TERMINAL_PROMPT: '0' };
+const NOBODY_THERE = { PAGER: 'cat', GIT_EDITOR: ':' };
 
 export const shell = defineTool({
   name: 'shell',
@@ -51,7 +52,7 @@ async function* runCommand(command: string, timeoutMs: number, context: ToolCont
       // One pipe for both, since between two the order of lines is lost.
       args: ['-c', `exec 2>&1; ${command}`],
       cwd: context.cwd,
-      env: { ...context.env, ...NOBODY_THERE },
+      env: { ...context.env, ...NOBODY_THERE, ...gitEnvironment },
       callId: context.callId,
       timeoutMs,
       onStdout: keep,
