@@ -39,7 +39,7 @@ export async function runCommandLine(commands: readonly Listed[], argv: readonly
   for (const { name, words, about } of commands) {
     const own = loaded?.name === name ? loaded : undefined;
     const builder = (args: Argv): void => {
-      if (own !== undefined) declare(args, own, isCompleting);
+      if (own !== undefined) declare(args, own, isCompleting ? io : undefined);
     };
     parser.command(`${name} ${words}`.trim(), about, builder, (args) => {
       typed = own && typedIn(args, argv, own);
@@ -119,11 +119,14 @@ function parserOf(io: Io): Argv {
 
 class Complaint extends Error {}
 
-function declare(args: Argv, { name, command }: Loaded, isCompleting: boolean): void {
+/** `completing` is there where the shell asks what could be typed next. */
+function declare(args: Argv, { name, command }: Loaded, completing: Io | undefined): void {
   const { word, options, examples } = command;
+  const offered = completing && word?.offered?.(completing);
   args.usage(`$0 ${name}${word === undefined ? '' : word.required ? ` <${word.name}>` : ` [${word.name}]`} [options]`);
-  if (word !== undefined) args.positional(word.name, { type: 'string', describe: word.about });
-  for (const [key, option] of Object.entries(options)) args.option(key, yargsOption(option, isCompleting));
+  if (word !== undefined)
+    args.positional(word.name, { type: 'string', describe: word.about, ...(offered && { choices: offered }) });
+  for (const [key, option] of Object.entries(options)) args.option(key, yargsOption(option, completing !== undefined));
   for (const [line, about] of examples) args.example(line, about);
   args.epilogue(`Exit codes: ${exitCodeWords.map(([code, meaning]) => `${code} ${meaning}`).join(' · ')}`);
 }

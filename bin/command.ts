@@ -20,11 +20,17 @@ export type Option<Value> = {
 };
 
 type OptionTable = Readonly<Record<string, Option<unknown>>>;
-type Values<Options extends OptionTable> = {
+export type Values<Options extends OptionTable> = {
   readonly [Name in keyof Options]: Options[Name] extends Option<infer Value> ? Value : never;
 };
 
-export type Word = { readonly name: string; readonly about: string; readonly required: boolean };
+export type Word = {
+  readonly name: string;
+  readonly about: string;
+  readonly required: boolean;
+  /** What the shell offers to complete it with. */
+  readonly offered?: (io: Io) => readonly string[];
+};
 export type Example = readonly [line: string, about: string];
 
 type Declaration<Options extends OptionTable> = {

@@ -25,6 +25,36 @@ const commands: readonly Listed[] = [
     load: async () => (await import('./commands/exec.ts')).exec,
   },
   {
+    name: 'resume',
+    words: '[id]',
+    about: 'Go on with a session that was interrupted',
+    load: async () => (await import('./commands/resume.ts')).resume,
+  },
+  {
+    name: 'runs',
+    words: '',
+    about: 'List the sessions there are',
+    load: async () => (await import('./commands/runs.ts')).runs,
+  },
+  {
+    name: 'show',
+    words: '<id>',
+    about: 'Tell what became of a session',
+    load: async () => (await import('./commands/show.ts')).show,
+  },
+  {
+    name: 'logs',
+    words: '<id>',
+    about: 'Print the events of a session, or watch them come',
+    load: async () => (await import('./commands/logs.ts')).logs,
+  },
+  {
+    name: 'replay',
+    words: '<id>',
+    about: 'Run a session again from its journal: no key, no network, nothing done twice',
+    load: async () => (await import('./commands/replay.ts')).replay,
+  },
+  {
     name: 'demo',
     words: '',
     about: 'Watch an agent mend a small project: no key, no network',

@@ -45,7 +45,7 @@ type ConfigFile = { readonly path: string; readonly config: Config; readonly sha
 export async function loadSettings(io: Io, cwd: string): Promise<Settings> {
   const { env } = io;
   checkAddresses(env);
-  const home = resolve(cwd, textOf(env, 'DROVER_HOME') ?? join(homeOf(env), '.drover'));
+  const home = stateFolder(io);
   const userPath = userConfigPath(env);
   const user = await readConfigFile(userPath);
   const projectPath = await projectConfigPath(cwd, home);
@@ -105,6 +105,11 @@ function lower(a: number | undefined, b: number | undefined): number | undefined
 }
 
 // ── where things are ──────────────────────────────────────────────────────────────────────────
+
+/** Where drover keeps its state, whatever folder the work is in. */
+export function stateFolder({ env, cwd }: Pick<Io, 'env' | 'cwd'>): string {
+  return resolve(cwd, textOf(env, 'DROVER_HOME') ?? join(homeOf(env), '.drover'));
+}
 
 function homeOf(env: Io['env']): string {
   const home = textOf(env, 'HOME');

@@ -9,7 +9,7 @@ export function suggestion(word: string, known: readonly string[], prefix = ''):
 }
 
 /** One slip is forgiven in short words, two or three in longer ones. */
-function nearest(word: string, known: readonly string[]): string | undefined {
+export function nearest(word: string, known: readonly string[]): string | undefined {
   const typed = word.slice(0, WORD_CHARS_MAX).toLowerCase();
   const ranked = known
     .map((candidate) => ({ candidate, distance: distanceBetween(typed, candidate.toLowerCase()) }))

@@ -6,6 +6,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { newId } from '@drover/core/ids';
 import { command, flag } from '../command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import { exitCode } from '../exit-code.ts';
@@ -61,9 +62,10 @@ async function show(project: string, io: Io): Promise<number> {
     `${wrapped('A small library with a failing test, and an agent that is told:', columns)}\n  ${style('bold', task)}\n\n`,
   );
 
-  const code = await execute(
+  const { code } = await execute(
     {
-      prompt: PROMPT,
+      session: newId('ses'),
+      input: { content: PROMPT },
       cwd: project,
       model: {
         kind: 'rehearsed',
@@ -73,7 +75,7 @@ async function show(project: string, io: Io): Promise<number> {
         api: 'anthropic',
         script: demoScript(io.stdout.isTTY === true),
       },
-      view: linesView(io.stdout, io.env),
+      view: linesView(io.stdout, io.env, 'asked known'),
       rules: [],
       yes: false,
       gates: [GATE],

@@ -2,14 +2,15 @@
 
 import { join } from 'node:path';
 import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
-import { type ExecutionResult, Session } from '@drover/core/agent/session';
+import { type ExecutionResult, type Input, Session } from '@drover/core/agent/session';
 import { ReaderLost, type Shown, type Store } from '@drover/core/bus';
 import { UsageError } from '@drover/core/failure';
-import { newId } from '@drover/core/ids';
+import type { Past } from '@drover/core/journal/history';
 import { sessionFolder } from '@drover/core/journal/session-journal';
 import { factsOf, type Price } from '@drover/core/model/catalog';
 import type { Provider } from '@drover/core/model/protocol';
 import { defaultRetry } from '@drover/core/model/retry';
+import type { TurnOutcome } from '@drover/core/outcome';
 import type { Rule } from '@drover/core/permission/rules';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
 import { Redactor } from '@drover/core/redaction/redactor';
@@ -21,6 +22,7 @@ import type { Diagnostics } from '../diagnostics.ts';
 import { codeOfEnding, codeOfStop, exitCode } from '../exit-code.ts';
 import { type Io, print } from '../io.ts';
 import type { Budget } from '../quantities.ts';
+import { sessionIds, shortId } from '../sessions/session-id.ts';
 import type { Settings } from '../settings.ts';
 import { watchForStop } from '../stop.ts';
 import type { View } from '../views/view.ts';
@@ -32,7 +34,8 @@ import { permissionFor } from './permission.ts';
 import { Person } from './person.ts';
 
 export type Work = {
-  readonly prompt: string;
+  readonly session: string; // its id; what it has been through is in its journal
+  readonly input: Input;
   readonly cwd: string;
   readonly model: ModelChoice;
   readonly view: View;
@@ -47,10 +50,12 @@ export type Work = {
 /** The world in which the work is done. */
 export type Surroundings = { readonly settings: Settings; readonly diagnostics: Diagnostics; readonly io: Io };
 
-export async function execute(work: Work, surroundings: Surroundings): Promise<number> {
+export type Executed = { readonly code: number; readonly status: TurnOutcome['status'] };
+
+export async function execute(work: Work, surroundings: Surroundings): Promise<Executed> {
   const { settings, diagnostics, io } = surroundings;
   const price = priceOf(work, settings);
-  const id = newId('ses');
+  const { session: id, model, cwd, view } = work;
 
   await using opened = new AsyncDisposableStack();
   const stop = opened.adopt(
@@ -58,35 +63,41 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<n
     ({ close }) => close(),
   );
   const person = opened.adopt(Person.at(io), (someone) => someone?.close());
-  const { provider } = opened.adopt(await openProvider(work.model, settings), ({ close }) => close());
-  const { store } = opened.adopt(await openJournal({ home: settings.home, session: id }, surroundings), ({ close }) =>
-    close(),
-  );
+  const { provider } = opened.adopt(await openProvider(model, settings), ({ close }) => close());
+  const journal = await openJournal({ home: settings.home, session: id }, surroundings);
+  const { store, past } = opened.adopt(journal, ({ close }) => close());
 
-  const session = openSession(work, surroundings, { id, provider, price, person, store });
-  diagnostics.diagnose('session opened', { session: id, model: work.model.label });
-  const execution = session.execute({ content: work.prompt }, stop.signal);
-  const [result] = await Promise.all([execution.result(), showAll(execution, { view: work.view, person, io })]);
-  diagnostics.diagnose('turn ended', { session: id, status: result.outcome.status });
+  const session = openSession(work, surroundings, { provider, price, person, store, past });
+  diagnostics.diagnose('session opened', { session: id, model: model.label });
+  const execution = session.execute(work.input, stop.signal);
+  if (past !== undefined) {
+    const short = shortId(id, sessionIds(settings.home));
+    await view.say(`going on with session ${short}: ${model.label} in ${cwd}`);
+  }
+  const [result] = await Promise.all([execution.result(), showAll(execution, { view, person, io })]);
+  const { status } = result.outcome;
+  diagnostics.diagnose('turn ended', { session: id, status });
 
   const code = codeOfEnding({ outcome: result.outcome, refused: isRefused(result), stop: stop.cause() });
-  if (code !== exitCode.done) return code;
-  if (await gatesPass(work, io, stop.signal)) return exitCode.done;
-  return stop.signal.aborted ? codeOfStop(stop.cause()) : exitCode.gate;
+  if (code !== exitCode.done || (await gatesPass(work, io, stop.signal))) return { code, status };
+  return { code: stop.signal.aborted ? codeOfStop(stop.cause()) : exitCode.gate, status };
 }
 
 type Opened = {
-  readonly id: string;
   readonly provider: Provider;
   readonly price: Price | undefined;
   readonly person: Person | undefined;
   readonly store: Store;
+  readonly past: Past | undefined;
 };
 
 function openSession(work: Work, { settings, io }: Surroundings, opened: Opened): Session {
-  const { id, provider, price, person, store } = opened;
+  const { provider, price, person, store, past } = opened;
+  const { session: id } = work;
   const facts = factsOf(work.model.name);
-  const stepsMax = work.turns ?? settings.turns ?? STEPS_MAX_DEFAULT;
+  // Steps that were taken before are no reason to take none now.
+  const stepsBefore = 'resume' in work.input ? (past?.steps ?? 0) : 0;
+  const stepsMax = stepsBefore + (work.turns ?? settings.turns ?? STEPS_MAX_DEFAULT);
   const redaction = new EventRedaction(new Redactor([...secretValues(io.env), ...secretsOf(work.model)]));
   return new Session({
     id,
@@ -113,6 +124,7 @@ function openSession(work: Work, { settings, io }: Surroundings, opened: Opened)
     ...permissionFor(work, person),
     pass: (event, place) => redaction.pass(event, place),
     store,
+    ...(past !== undefined && { past }),
   });
 }
 

@@ -1,4 +1,4 @@
-// Numbers as people read them: how long, how many tokens, how much money.
+// Numbers as people read them: how long, how long ago, how many tokens, how much money.
 
 import type { Usage } from '@drover/core/model/protocol';
 
@@ -7,6 +7,47 @@ export function duration(ms: number): string {
   if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);
   return `${Math.floor(seconds / 60)} m ${String(seconds % 60).padStart(2, '0')} s`;
+}
+
+const AGES: readonly (readonly [unit: string, seconds: number])[] = [
+  ['day', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+  ['s', 1],
+];
+
+/** 3 min ago; a date where that is long ago. A clock that was set back makes nothing happen in the future. */
+export function ago(at: string, now: number): string {
+  const seconds = Math.floor((now - Date.parse(at)) / 1000);
+  if (Number.isNaN(seconds)) return '';
+  if (seconds >= 31 * 86_400) return dateOf(new Date(at));
+  const [unit, size] = AGES.find(([, each]) => seconds >= each) ?? ['s', 1];
+  const amount = Math.floor(seconds / size);
+  return amount < 1 ? 'just now' : `${amount} ${unit}${unit === 'day' && amount > 1 ? 's' : ''} ago`;
+}
+
+/** 2026-11-03 14:05, where the reader is. */
+export function moment(at: string): string {
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? '' : `${dateOf(date)} ${clockOf(date).slice(0, 5)}`;
+}
+
+/** 14:05:12.345, where the reader is. */
+export function clock(at: string): string {
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? '' : `${clockOf(date)}.${String(date.getMilliseconds()).padStart(3, '0')}`;
+}
+
+function dateOf(date: Date): string {
+  return [date.getFullYear(), date.getMonth() + 1, date.getDate()].map(twoDigits).join('-');
+}
+
+function clockOf(date: Date): string {
+  return [date.getHours(), date.getMinutes(), date.getSeconds()].map(twoDigits).join(':');
+}
+
+function twoDigits(number: number): string {
+  return String(number).padStart(2, '0');
 }
 
 /** What went in, and what came out. */

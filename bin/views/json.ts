@@ -6,6 +6,7 @@ import type { View } from './view.ts';
 export function jsonView(output: Output): View {
   return {
     show: (event) => print(output, `${JSON.stringify(event)}\n`),
+    say: async () => undefined,
     close: async () => undefined,
   };
 }

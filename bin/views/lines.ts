@@ -1,24 +1,25 @@
 // lines: a session for a person to read, as it happens: what the agent says, and a line for what it does.
 //
-// It only ever appends, so it reads the same on a terminal, in a pipe and in a CI log; there it is plain,
+// What the user asked is shown only where somebody reads about it later. It only ever appends, so it reads the same on a terminal, in a pipe and in a CI log; there it is plain,
 // and no line is cut. What comes from a model, a tool or a file goes through terminal-text.ts.
 
 import type { Shown } from '@drover/core/bus';
+import type { UserMessage } from '@drover/core/model/protocol';
 import { type Io, type Output, print } from '../io.ts';
 import { count, dollars, duration, tokens } from './figures.ts';
 import { diffLines, resultLine } from './call-result.ts';
 import { type Style, styleFor } from './style.ts';
-import { clean, Cleaner, cut, oneLine } from './terminal-text.ts';
+import { clean, Cleaner, columnsOf, cut, oneLine } from './terminal-text.ts';
 import type { View } from './view.ts';
 import { WordWrap, wrapped } from './word-wrap.ts';
 
-const COLUMNS_MIN = 20;
-const COLUMNS_DEFAULT = 80;
+const ASKED_LINES_MAX = 20;
 
-export function linesView(output: Output, env: Io['env']): View {
-  const lines = new Lines(output, styleFor(output, env));
+export function linesView(output: Output, env: Io['env'], asked: 'asked shown' | 'asked known'): View {
+  const lines = new Lines(output, styleFor(output, env), asked);
   return {
     show: (event) => print(output, lines.of(event)),
+    say: (text) => print(output, lines.words(text)),
     close: () => print(output, lines.rest()),
   };
 }
@@ -44,7 +45,8 @@ const WHOLE: ReadonlySet<Mark> = new Set(['refusal', 'discard', 'again', 'warnin
 class Lines {
   readonly #output: Output;
   readonly #style: Style;
-  #block: 'nothing' | 'text' | 'other text' | 'notes' = 'nothing';
+  readonly #asked: 'asked shown' | 'asked known';
+  #block: 'nothing' | 'text' | 'other text' | 'notes' | 'asked' | 'end' = 'nothing';
   #isLineOpen = false;
   /** The text of the current part as it came, to see what its end has to add. */
   #spoken = '';
@@ -60,13 +62,15 @@ class Lines {
   #thinkingAt: number | undefined;
   #discardReason: string | undefined;
 
-  constructor(output: Output, style: Style) {
+  constructor(output: Output, style: Style, asked: 'asked shown' | 'asked known') {
     this.#output = output;
     this.#style = style;
+    this.#asked = asked;
     this.#wrap = new WordWrap(() => this.#columns());
   }
 
   of(event: Shown): string {
+    if (event.type !== 'session_end') this.#startedAt ??= timeOf(event);
     switch (event.type) {
       case 'session_start':
         return this.#start(event);
@@ -74,6 +78,8 @@ class Lines {
         return this.#end(event);
       case 'message_start':
         this.#hasSpoken = false;
+        // After a crash there is no end before it, and the time between does not count.
+        if (event.role === 'user') this.#startedAt = timeOf(event);
         return '';
       case 'text_start':
         return this.#startText();
@@ -108,6 +114,7 @@ class Lines {
       case 'awaiting_tool_execution':
         return this.#note('question', `waiting for ${event.calls.map(({ summary }) => summary).join(', ')}`);
       case 'message_end':
+        return this.#asked === 'asked shown' && event.message.role === 'user' ? this.#question(event.message) : '';
       case 'thinking_delta':
       case 'toolcall_start':
       case 'toolcall_delta':
@@ -123,6 +130,16 @@ class Lines {
     }
   }
 
+  /** Drover's own words: about what comes, or about what was. */
+  words(text: string): string {
+    const before = this.rest();
+    const indent = this.#block === 'end' ? '  ' : '';
+    // A session that goes on has no start to tell the time from.
+    if (this.#block === 'nothing') this.#startedAt = Date.now();
+    if (this.#block === 'nothing') this.#block = 'notes';
+    return `${before}${indent}${wrapped(clean(text), this.#columns() - indent.length).replaceAll('\n', `\n${indent}`)}\n`;
+  }
+
   /** What is needed so that whatever comes next begins on a line of its own. */
   rest(): string {
     const rest = this.#isLineOpen ? '\n' : '';
@@ -130,8 +147,17 @@ class Lines {
     return rest;
   }
 
+  #question({ content }: UserMessage): string {
+    const text = content.map((part) => (part.type === 'text' ? part.text : `[${part.mediaType}]`)).join('\n');
+    const lines = clean(text).trim().split('\n');
+    const more = lines.length - ASKED_LINES_MAX;
+    const shown = more > 0 ? [...lines.slice(0, ASKED_LINES_MAX), `… ${count(more)} lines more`] : lines;
+    const before = this.#enter('asked');
+    const words = wrapped(shown.join('\n'), this.#columns() - '❯ '.length).split('\n');
+    return before + words.map((line, at) => `${at === 0 ? '❯ ' : '  '}${this.#style('bold', line)}\n`).join('');
+  }
+
   #start(event: Of<'session_start'>): string {
-    this.#startedAt = timeOf(event);
     const before = this.#enter('notes');
     const where = oneLine(`${event.model} in ${event.cwd}`, this.#columns() - 'drover '.length);
     return `${before}${this.#style('bold', 'drover')} ${where}\n`;
@@ -228,7 +254,8 @@ class Lines {
       ...(cost === undefined ? [] : [dollars(cost)]),
     ];
     const before = this.rest() + (this.#block === 'nothing' ? '' : '\n');
-    this.#block = 'nothing';
+    this.#block = 'end';
+    this.#startedAt = undefined;
     const head = before + this.#style(isDone ? 'green' : 'red', word) + because;
     const line = figures.join(' · ');
     if (because === '' && word.length + 2 + line.length <= this.#columns())
@@ -251,17 +278,16 @@ class Lines {
     return `${before}  ${this.#style(format, sign)} ${this.#style('dim', figures)}${said}\n`;
   }
 
-  /** Ends an open line, and puts an empty one between what is said and what is done. */
-  #enter(block: 'text' | 'notes'): string {
+  /** Ends an open line, and puts an empty one between what is asked, said and done. */
+  #enter(block: 'asked' | 'text' | 'notes'): string {
     const changes = this.#block !== 'nothing' && this.#block !== block;
-    const before = changes || block === 'notes' ? this.rest() : '';
+    const before = changes || block !== 'text' ? this.rest() : '';
     this.#block = block;
     return before + (changes ? '\n' : '');
   }
 
   #columns(): number {
-    if (this.#output.isTTY !== true) return Number.POSITIVE_INFINITY;
-    return Math.max(this.#output.columns ?? COLUMNS_DEFAULT, COLUMNS_MIN);
+    return columnsOf(this.#output);
   }
 }
 

@@ -2,4 +2,8 @@
 
 import type { View } from './view.ts';
 
-export const silentView: View = { show: async () => undefined, close: async () => undefined };
+export const silentView: View = {
+  show: async () => undefined,
+  say: async () => undefined,
+  close: async () => undefined,
+};

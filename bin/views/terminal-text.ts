@@ -5,6 +5,8 @@
 // only the ESC in front, so no "[31m" is left behind; of the control characters newline and tab stay; and
 // so do all letters, but not the marks that make text run backwards.
 
+import type { Output } from '../io.ts';
+
 // A sequence longer than this is no sequence but text behind a stray ESC.
 const SEQUENCE_CHARS_MAX = 4_096;
 
@@ -117,4 +119,19 @@ const WIDE =
 export function widthOf(grapheme: string): number {
   if (/^[\p{Mark}\p{Format}]/u.test(grapheme)) return 0;
   return WIDE.test(grapheme) ? 2 : 1;
+}
+
+export function widthOfText(text: string): number {
+  if (PLAIN.test(text)) return text.length;
+  let width = 0;
+  for (const char of text) width += widthOf(char);
+  return width;
+}
+
+const COLUMNS_MIN = 20;
+const COLUMNS_DEFAULT = 80;
+
+/** How wide a line may be; where nobody's screen is, it is never cut. */
+export function columnsOf({ isTTY, columns }: Output): number {
+  return isTTY === true ? Math.max(columns ?? COLUMNS_DEFAULT, COLUMNS_MIN) : Number.POSITIVE_INFINITY;
 }

@@ -3,7 +3,7 @@
 // A word is held back until it is known how long it is. Code is left alone, between fences and where
 // a line is indented: a break that was not there is worse in code than an ugly one.
 
-import { widthOf } from './terminal-text.ts';
+import { widthOf, widthOfText } from './terminal-text.ts';
 
 export class WordWrap {
   readonly #columns: () => number;
@@ -73,10 +73,4 @@ const FENCE = '```';
 export function wrapped(text: string, columns: number): string {
   const wrap = new WordWrap(() => columns);
   return wrap.push(text) + wrap.flush();
-}
-
-function widthOfText(text: string): number {
-  let width = 0;
-  for (const char of text) width += widthOf(char);
-  return width;
 }

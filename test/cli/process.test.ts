@@ -62,9 +62,9 @@ test.each([
 
 test('SIGINT twice ends it at once, and with it a command that will not listen', async () => {
   const mark = `62.${process.pid}`;
-  const stubborn = `trap '' TERM INT; while true; do sleep ${mark}; done`;
+  const stubborn = `trap '' TERM INT; echo deaf; while true; do sleep ${mark}; done`;
   const program = new Program([...EXEC, '--json'], await folderWith(runs(stubborn)));
-  await program.printed('tool_execution_start');
+  await program.printed('"delta":"deaf');
   program.child.kill('SIGINT');
   await new Promise((resolve) => setTimeout(resolve, 100));
   program.child.kill('SIGINT');

@@ -8,7 +8,11 @@ import { drover, temporaryFolder } from './fake-io.ts';
 const MODEL = ['--model', 'anthropic/any'];
 
 test.each<[string, readonly string[], string]>([
-  ['no command', [], 'say what to do: exec, demo, rehearse, completion; drover --help lists the commands'],
+  [
+    'no command',
+    [],
+    'say what to do: exec, resume, runs, show, logs, replay, demo, rehearse, completion; drover --help lists the commands',
+  ],
   ['a misspelt command', ['exce', 'go'], "there is no command 'exce'; did you mean exec?"],
   ['an unknown command', ['fly', 'me'], "there is no command 'fly'; drover --help lists the commands"],
   [
@@ -79,6 +83,22 @@ test.each<[string, readonly string[], string]>([
     ['exec', 'go', '--json', '--view', 'lines'],
     '--json and --view lines contradict each other; give one of them',
   ],
+  ['no session', ['show'], 'drover show needs <id>; see drover show --help'],
+  [
+    'a session there is not',
+    ['show', 'abc'],
+    'there is no session \'abc\', nor any other; begin one with: drover exec "fix the failing test"',
+  ],
+  [
+    'nothing to go on with',
+    ['resume'],
+    'there are no sessions yet; begin one with: drover exec "fix the failing test"',
+  ],
+  ...['a/b', '..', '', 'x'.repeat(65), '-x', 'a b', 'é'].map((name): [string, readonly string[], string] => [
+    `the name '${name}' for a session`,
+    ['exec', 'go', `--session=${name}`],
+    `--session: '${name}' is no name; a session is named with 1 to 64 letters, digits, "-", "_" or ".", of which the first is a letter or digit`,
+  ]),
   ['a folder there is not', ['exec', 'go', '--cwd', 'no-such'], '--cwd: there is no folder <cwd>/no-such'],
   ['a flag with a value it cannot have', ['exec', 'go', '--yes=maybe'], '--yes takes no value; see drover exec --help'],
 ])('%s is answered with the fix', async (_, argv, sentence) => {
@@ -126,6 +146,12 @@ test('the help lists the commands there are', async () => {
     Commands:
       drover exec [prompt]      One agent works in this folder until it is done, and
                                 nobody has to watch
+      drover resume [id]        Go on with a session that was interrupted
+      drover runs               List the sessions there are
+      drover show <id>          Tell what became of a session
+      drover logs <id>          Print the events of a session, or watch them come
+      drover replay <id>        Run a session again from its journal: no key, no
+                                network, nothing done twice
       drover demo               Watch an agent mend a small project: no key, no
                                 network
       drover rehearse <script>  Serve a scripted model to this and other programs,
@@ -162,6 +188,7 @@ test('the help of a command has groups, examples and the exit codes, and fits th
 
     Input:
           --prompt-file  FILE: Read the prompt from a file                                      [string]
+          --session      NAME: Go on with the session of this name, or begin it                 [string]
           --cwd          DIR: The folder to work in                                             [string]
 
     Output:
@@ -191,6 +218,8 @@ test('the help of a command has groups, examples and the exit codes, and fits th
                                                           events as JSON
       drover exec "update the docs" --allow 'shell(pnpm   Allow some commands, cap the cost
       *)' --budget 2usd
+      drover exec "and now the tests" --session docs      Say more in a session that was begun under
+                                                          this name
 
     Exit codes: 0 done · 1 internal error · 2 usage or config invalid · 3 incomplete · 4 a gate fails ·
     6 budget reached · 7 deadline reached · 8 blocked by permission · 9 provider unavailable or refuses
@@ -208,7 +237,11 @@ test('the completion script completes commands and flags', async () => {
   const views = await drover(['--get-yargs-completions', 'drover', 'exec', '--view', '']);
 
   expect(script.stdout).toContain('complete -o bashdefault -o default -F _drover_yargs_completions drover');
-  expect(commands).toEqual({ code: 0, stdout: 'exec\ndemo\nrehearse\ncompletion\n', stderr: '' });
+  expect(commands).toEqual({
+    code: 0,
+    stdout: 'exec\nresume\nruns\nshow\nlogs\nreplay\ndemo\nrehearse\ncompletion\n',
+    stderr: '',
+  });
   expect(flags.stdout.split('\n')).toContain('--model');
   expect(views.stdout.split('\n')).toEqual(expect.arrayContaining(['lines', 'json', 'silent']));
 });

@@ -58,7 +58,7 @@ async function shown(events: readonly Event[], { columns, env }: Terminal = {}):
   let text = '';
   stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
   const output: Output = Object.assign(stream, columns === undefined ? {} : { isTTY: true, columns });
-  await feed(linesView(output, env ?? {}), recorded(events));
+  await feed(linesView(output, env ?? {}, 'asked known'), recorded(events));
   return `\n${text}`;
 }
 

@@ -1,0 +1,105 @@
+// The options of every command that sets an agent to work, and the work that they make.
+
+import { stat } from 'node:fs/promises';
+import { relative, resolve } from 'node:path';
+import type { Input } from '@drover/core/agent/session';
+import { UsageError } from '@drover/core/failure';
+import type { Past } from '@drover/core/journal/history';
+import { parseRule } from '@drover/core/permission/rules';
+import { flag, list, nonEmpty, value, type Values } from '../command.ts';
+import { openDiagnostics } from '../diagnostics.ts';
+import { exitCode } from '../exit-code.ts';
+import { type Io, print } from '../io.ts';
+import { parseBudget, parseCount, parseDuration } from '../quantities.ts';
+import { sessionIds, shortId } from '../sessions/session-id.ts';
+import { loadSettings, type Settings } from '../settings.ts';
+import { clean } from '../views/terminal-text.ts';
+import { openView, viewOptions } from '../views/view-choice.ts';
+import type { Executed } from './execution.ts';
+import { chooseModel, type ModelChoice } from './model-choice.ts';
+
+const TURNS_MAX = 10_000;
+
+export const agentOptions = {
+  model: value('Model:', 'PROVIDER/NAME', 'The model to ask', nonEmpty),
+  cwd: value('Input:', 'DIR', 'The folder to work in', nonEmpty),
+  ...viewOptions,
+  log: value('Output:', 'FILE', 'Write diagnostics to a file', nonEmpty),
+  allow: list('Permission:', 'RULE', "Allow what matches, such as 'shell(pnpm test*)'", (text) =>
+    parseRule(text, 'allow'),
+  ),
+  ask: list('Permission:', 'RULE', 'Ask before what matches', (text) => parseRule(text, 'ask')),
+  deny: list('Permission:', 'RULE', 'Never allow what matches, whatever else says', (text) => parseRule(text, 'deny')),
+  yes: flag('Permission:', 'Answer every question with yes; what is denied stays denied'),
+  turns: value('Limits:', 'N', 'At most so many steps', (text) => parseCount(text, 1, TURNS_MAX)),
+  timeout: value('Limits:', 'TIME', 'Stop after so long: 90s, 30m, 1h30m', parseDuration),
+  budget: value('Limits:', 'AMOUNT', 'Spend no more than this: 5usd, 200ktok', parseBudget),
+  gate: list('Limits:', 'CMD', 'A command that must pass when the agent is done', nonEmpty),
+};
+
+/** The session to work in, with what it has been through if it was begun before. */
+export type Begun = { readonly id: string; readonly past: Past | undefined };
+
+export async function runAgent(
+  args: Values<typeof agentOptions>,
+  session: Begun,
+  input: Input,
+  io: Io,
+): Promise<number> {
+  const view = await openView(args, 'asked known', io);
+  const cwd = await workFolder(args.cwd, session, io);
+  const settings = await loadSettings(io, cwd);
+  for (const warning of [...settings.warnings, ...elsewhere(session, cwd, args.cwd, io)])
+    await print(io.stderr, `${clean(`drover: ${warning}`)}\n`);
+  const model = modelFor(args.model, session, settings, { io, cwd });
+  const diagnostics = await openDiagnostics(io, args.log);
+
+  const { allow, ask, deny, yes, turns, timeout, budget, gate } = args;
+  const rules = [...settings.rules, ...allow, ...ask, ...deny];
+  const gates = [...settings.gates, ...gate];
+  const work = { session: session.id, input, cwd, model, view, rules, yes, gates, turns, timeoutMs: timeout, budget };
+  const { execute } = await import('./execution.ts');
+  try {
+    const executed = await execute(work, { settings, diagnostics, io });
+    const advice = adviceAfter(executed, shortId(session.id, sessionIds(settings.home)));
+    if (advice !== undefined) await view.say(advice);
+    return executed.code;
+  } finally {
+    await diagnostics.close();
+  }
+}
+
+function adviceAfter({ code, status }: Executed, id: string): string | undefined {
+  if (code === exitCode.done) return undefined;
+  return status === 'done' ? `say more with: drover exec --session ${id} "…"` : `go on with: drover resume ${id}`;
+}
+
+/** Where --cwd says; else where the session was begun; else here. */
+async function workFolder(wanted: string | undefined, { id, past }: Begun, io: Io): Promise<string> {
+  const path = wanted === undefined ? (past?.cwd ?? io.cwd) : resolve(io.cwd, wanted);
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory() === true) return path;
+  if (wanted !== undefined || past === undefined) throw new UsageError(`--cwd: there is no folder ${path}`);
+  throw new UsageError(`${path}, the folder of session ${id}, is gone; say where to work with --cwd DIR`);
+}
+
+/** Whoever is in another folder than the session may have meant another session. */
+function elsewhere({ id, past }: Begun, cwd: string, wanted: string | undefined, io: Io): readonly string[] {
+  if (past === undefined) return [];
+  if (cwd !== past.cwd) return [`session ${id} worked in ${past.cwd} before; now it works in ${cwd}`];
+  return wanted === undefined && io.cwd !== cwd
+    ? [`session ${id} works in ${cwd}, where it was begun; --cwd . has it work here`]
+    : [];
+}
+
+type Place = { readonly io: Io; readonly cwd: string };
+
+/** What --model says; else the session's own; else what the config says. */
+function modelFor(wanted: string | undefined, { past }: Begun, settings: Settings, { io, cwd }: Place): ModelChoice {
+  if (wanted === undefined && past !== undefined) return chooseModel(past.model, settings, past.cwd);
+  const model = chooseModel(wanted, settings, io.cwd);
+  if (model.kind !== 'rehearsed' || typeof model.script !== 'string' || io.cwd === cwd) return model;
+  // The journal keeps the folder of the session and the name of the model: together they lead to the script.
+  const name = relative(cwd, model.script);
+  return { ...model, name, label: `${model.provider}/${name}` };
+}

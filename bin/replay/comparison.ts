@@ -1,0 +1,72 @@
+// Whether a session went as it was recorded, and if not, where it first went another way.
+//
+// What belongs to a request and not to what was said is left out: token counts, what a provider sealed
+// for itself, and arguments that could not be read.
+
+import { isDeepStrictEqual } from 'node:util';
+import type { AssistantPart, Message } from '@drover/core/model/protocol';
+import { boundedText } from '@drover/core/tools/output/capture';
+import { oneLine } from '../views/terminal-text.ts';
+import { NO_FILE, type Performed } from './performance.ts';
+import type { Recording } from './recording.ts';
+
+const EXCERPT_COLUMNS = 70;
+const BEFORE_CHARS = 20;
+
+/** Where it first differs, as a sentence and the two sides; undefined where it doesn't. */
+export async function firstDifference(
+  { turns, messages: recorded }: Recording,
+  { messages, endings }: Performed,
+): Promise<string | undefined> {
+  const last = turns.at(-1);
+  // A journal may end between a call and its result; what came then is no difference.
+  const isCut = last?.ending === undefined && recorded.at(-1)?.role === 'assistant';
+  const replayed = isCut ? messages.slice(0, recorded.length) : messages;
+  for (let at = 0; at < Math.max(recorded.length, replayed.length); at++) {
+    const [was, is] = await Promise.all([recorded[at], replayed[at]].map(essenceOf));
+    if (!isDeepStrictEqual(was, is)) return `message ${at + 1} is not as recorded${sides(was, is)}`;
+  }
+  const at = turns.findIndex(({ ending }, turn) => ending !== undefined && ending !== endings[turn]);
+  return at < 0 ? undefined : `turn ${at + 1} ended as ${endings[at]}, and was recorded as ${turns[at]?.ending}`;
+}
+
+async function essenceOf(message: Message | undefined): Promise<object | undefined> {
+  switch (message?.role) {
+    case undefined:
+    case 'user':
+      return message;
+    case 'assistant':
+      return { role: message.role, content: message.content.map(essenceOfPart), stop: message.stop };
+    case 'tool': {
+      // A result with instructions behind it may be longer than a tool's own output, and is cut once more.
+      const results = message.results.map(async (result) => ({
+        ...result,
+        output: await boundedText(result.output, NO_FILE),
+      }));
+      return { role: message.role, results: await Promise.all(results) };
+    }
+  }
+}
+
+function essenceOfPart(part: AssistantPart): object {
+  if (part.type !== 'tool_call') return part;
+  const { type, id, name, args, problem } = part;
+  return { type, id, name, args: problem === undefined ? args : {} };
+}
+
+function sides(was: object | undefined, is: object | undefined): string {
+  const [recorded, replayed] = [was, is].map((side) => (side === undefined ? undefined : JSON.stringify(side)));
+  const from = Math.max(commonChars(recorded ?? '', replayed ?? '') - BEFORE_CHARS, 0);
+  return `\n  recorded: ${excerpt(recorded, from)}\n  replayed: ${excerpt(replayed, from)}`;
+}
+
+function commonChars(a: string, b: string): number {
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at++;
+  return at;
+}
+
+function excerpt(json: string | undefined, from: number): string {
+  if (json === undefined) return 'nothing';
+  return oneLine(`${from > 0 ? '…' : ''}${json.slice(from)}`, EXCERPT_COLUMNS);
+}

@@ -1,0 +1,102 @@
+// Gives a recorded session again: the real loop, asking a scripted model over loopback, with tools that
+// do nothing. Nothing is kept, and no key and no network is needed.
+
+import { dirname } from 'node:path';
+import { Session } from '@drover/core/agent/session';
+import { DroverError, type Failure } from '@drover/core/failure';
+import { newId } from '@drover/core/ids';
+import { defaultTimeouts, factsOf, parseModel, wireApis } from '@drover/core/model/catalog';
+import type { Message } from '@drover/core/model/protocol';
+import { defaultRetry } from '@drover/core/model/retry';
+import type { TurnOutcome } from '@drover/core/outcome';
+import { startRehearsal } from '@drover/rehearsal/server';
+import type { View } from '../views/view.ts';
+import { answerOf } from './answers.ts';
+import type { Recording } from './recording.ts';
+
+import { standIns } from './stand-ins.ts';
+
+// Longer than anybody waits: such an answer is asked for only to be given up.
+const NEVER_MS = 2 ** 31 - 1;
+
+/** Where the whole of a long output would go: nowhere, since nothing can be below what is no folder. */
+export const NO_FILE = '/dev/null/nothing/output';
+
+export type Performance = {
+  readonly recording: Recording;
+  readonly model: string;
+  readonly cwd: string;
+  readonly view: View;
+};
+
+/** How it went this time. */
+export type Performed = { readonly messages: readonly Message[]; readonly endings: readonly TurnOutcome['status'][] };
+
+export async function perform(performance: Performance, signal: AbortSignal): Promise<Performed> {
+  const { recording, view } = performance;
+  const turns = recording.turns.map(({ answers }) => answers.map(({ message }) => answerOf(message)));
+  let left = turns[0] ?? [];
+  // Where a turn was not done, what comes after its last answer is what ended it.
+  let endTurn = (): void => undefined;
+
+  await using opened = new AsyncDisposableStack();
+  const next = () => {
+    const [answer, ...rest] = left;
+    left = rest;
+    if (answer !== undefined) return answer;
+    endTurn();
+    return { text: 'late', delayMs: NEVER_MS };
+  };
+  const server = opened.adopt(await startRehearsal({ answers: [next] }), ({ close }) => close());
+  const session = await openSession(performance, server.baseUrlFor('anthropic'), () => endTurn());
+
+  const messages: Message[] = [];
+  const endings: TurnOutcome['status'][] = [];
+  for (const [at, { asked, failure }] of recording.turns.entries()) {
+    left = turns[at] ?? [];
+    const ended = new AbortController();
+    endTurn = () => ended.abort(new DroverError(failure ?? NOT_RECORDED));
+    const execution = session.execute({ content: asked.content }, AbortSignal.any([signal, ended.signal]));
+    for await (const event of execution) await view.show(event);
+    const result = await execution.result();
+    messages.push(...result.messages);
+    endings.push(result.outcome.status);
+    if (signal.aborted) break;
+  }
+  await view.close();
+  return { messages, endings };
+}
+
+const NOT_RECORDED: Failure = { kind: 'provider.garbled', message: 'the journal holds no further answer' };
+
+async function openSession(
+  { recording, model: label, cwd }: Performance,
+  baseUrl: string,
+  onUnknown: () => void,
+): Promise<Session> {
+  const { provider: id, name: model } = parseModel(label);
+  const provider = await wireApis.anthropic({ id, apiKey: 'none', baseUrl, timeouts: defaultTimeouts });
+  const { tools, hear } = standIns(
+    recording.turns.flatMap(({ answers }) => answers),
+    onUnknown,
+  );
+  return new Session({
+    id: newId('ses'),
+    worker: 0,
+    provider,
+    model,
+    // What was shortened was shortened, and what was taken back is not in the journal's messages.
+    contextTokens: Number.MAX_SAFE_INTEGER,
+    outputTokensMax: factsOf(model).outputTokensMax,
+    tools,
+    context: { cwd, env: {}, outputFolder: dirname(NO_FILE) },
+    limits: { stepsMax: Number.MAX_SAFE_INTEGER, textCallRetriesMax: 0 },
+    retry: defaultRetry,
+    judge: async () => ({ effect: 'allow', why: 'nothing is run' }),
+    question: async () => ({ allowed: true, by: 'nobody', always: false }),
+    pass: (event) => {
+      hear(event);
+      return [event];
+    },
+  });
+}

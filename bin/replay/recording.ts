@@ -1,0 +1,92 @@
+// A journal as a performance that can be given again: what was asked, what was answered, what each call
+// came to. What was tried and taken back, and what was asked twice, is not in it.
+
+import type { Recorded } from '@drover/core/events';
+import type { Failure } from '@drover/core/failure';
+import type { JsonObject } from '@drover/core/json';
+import type { AssistantMessage, Message, ToolResult, UserMessage } from '@drover/core/model/protocol';
+
+export type RecordedAnswer = {
+  readonly message: AssistantMessage;
+  /** By the position of the call; a hole where nothing is known of one. */
+  readonly results: readonly (ToolResult | undefined)[];
+};
+
+export type RecordedTurn = {
+  readonly asked: UserMessage;
+  readonly answers: readonly RecordedAnswer[];
+  /** How it ended, the last time it did; undefined where nothing says so. */
+  readonly ending: 'done' | 'incomplete' | 'error' | 'cancelled' | undefined;
+  /** Why it was not done. */
+  readonly failure: Failure | undefined;
+};
+
+export type Recording = {
+  readonly turns: readonly RecordedTurn[];
+  readonly messages: readonly Message[];
+};
+
+const STOPPED: Failure = { kind: 'aborted', by: 'crash' };
+
+type OpenAnswer = { readonly message: AssistantMessage; readonly results: (ToolResult | undefined)[] };
+type OpenTurn = Pick<RecordedTurn, 'asked'> & {
+  readonly answers: OpenAnswer[];
+  ending: RecordedTurn['ending'];
+  failure: Failure | undefined;
+};
+
+export function recordingOf(records: readonly JsonObject[]): Recording {
+  const turns: OpenTurn[] = [];
+  const messages: Message[] = [];
+  for (const record of records as unknown as readonly Recorded[]) {
+    const turn = turns.at(-1);
+    const answer = turn?.answers.at(-1);
+    switch (record.type) {
+      case 'message_end':
+        if (record.kept === false) break;
+        messages.push(record.message);
+        foldMessage(turns, record.message);
+        break;
+      case 'tool_execution_end': {
+        const { toolUseId: id, name, output, isError, callIndex } = record;
+        if (answer !== undefined) answer.results[callIndex] = { id, name, output, isError };
+        break;
+      }
+      case 'done':
+      case 'incomplete':
+      case 'error':
+      case 'cancelled':
+        if (turn === undefined) break;
+        turn.ending = record.type;
+        turn.failure = failureOf(record);
+    }
+  }
+  return { turns, messages };
+}
+
+function failureOf(
+  ending: Extract<Recorded, { readonly type: NonNullable<RecordedTurn['ending']> }>,
+): OpenTurn['failure'] {
+  if (ending.type === 'cancelled') return { kind: 'aborted', by: 'user' };
+  return ending.type === 'done' ? undefined : ending.failure;
+}
+
+function foldMessage(turns: OpenTurn[], message: Message): void {
+  const turn = turns.at(-1);
+  switch (message.role) {
+    case 'user':
+      // Until an ending says otherwise.
+      turns.push({ asked: message, answers: [], ending: undefined, failure: STOPPED });
+      return;
+    case 'assistant':
+      turn?.answers.push({ message, results: [] });
+      return;
+    case 'tool': {
+      // A call that was never begun has its result only here, and pictures are nowhere else.
+      const results = turn?.answers.at(-1)?.results;
+      message.results.forEach((result, at) => {
+        if (results !== undefined) results[at] = { ...result, ...results[at] };
+      });
+    }
+  }
+}

@@ -1,0 +1,43 @@
+// The state of a session for a person: a mark, a word, and what can be done about it.
+
+import type { SessionRow } from '@drover/core/journal/sessions';
+import type { Style } from '../views/style.ts';
+
+export type State = SessionRow['state'] | 'live';
+
+type Looks = { readonly sign: string; readonly format: Parameters<Style>[0]; readonly word: string };
+
+export const looksOf: Readonly<Record<State, Looks>> = {
+  live: { sign: '●', format: 'cyan', word: 'live' },
+  done: { sign: '✓', format: 'green', word: 'done' },
+  open: { sign: '◐', format: 'yellow', word: 'interrupted' },
+  incomplete: { sign: '✗', format: 'red', word: 'incomplete' },
+  error: { sign: '✗', format: 'red', word: 'error' },
+  cancelled: { sign: '✗', format: 'yellow', word: 'cancelled' },
+  suspended: { sign: '?', format: 'yellow', word: 'suspended' },
+  empty: { sign: '·', format: 'dim', word: 'empty' },
+  damaged: { sign: '!', format: 'red', word: 'damaged' },
+  newer: { sign: '!', format: 'yellow', word: 'newer' },
+};
+
+/** What a person can do next, as a sentence without its full stop. `short` is the id to type. */
+export function nextStep(state: State, short: string): string {
+  switch (state) {
+    case 'live':
+      return `watch it with: drover logs ${short} --follow`;
+    case 'done':
+    case 'empty':
+      return `say more with: drover exec --session ${short} "…"`;
+    case 'open':
+    case 'incomplete':
+    case 'error':
+    case 'cancelled':
+      return `go on with: drover resume ${short}`;
+    case 'suspended':
+      return 'the program that began it has to send the results it waits for';
+    case 'damaged':
+      return 'nobody can go on with it; what is readable stays readable';
+    case 'newer':
+      return `its records can be read with: drover logs ${short} --json`;
+  }
+}
