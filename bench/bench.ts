@@ -12,7 +12,7 @@ import type { Script } from '@drover/rehearsal/script';
 import { journalLines } from './journal.ts';
 
 const root = join(import.meta.dirname, '..');
-const bundle = join(root, 'dist', 'start.cjs');
+const bundle = join(root, 'dist', 'drover.cjs');
 const programs = {
   bare: [join(root, 'bench', 'bare', 'agent.mjs'), 'go'],
   drover: [bundle, 'exec', '--model', 'anthropic/any', '--json', '--yes', 'go'],
