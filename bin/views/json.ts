@@ -1,12 +1,33 @@
 // json: one event a line on standard output, and nothing else there, ever.
+//
+// Lines that come together are written together: an answer may come in a thousand deltas a second, and
+// a write for each would cost more than everything else about it.
 
 import { type Output, print } from '../io.ts';
 import type { View } from './view.ts';
 
+const PENDING_CHARS_MAX = 64 * 1024;
+
 export function jsonView(output: Output): View {
+  let pending = '';
+  let soon: NodeJS.Immediate | undefined;
+  let writing = Promise.resolve(); // until there is room again
+  const flush = (): Promise<void> => {
+    clearImmediate(soon);
+    soon = undefined;
+    const text = pending;
+    pending = '';
+    writing = writing.then(() => print(output, text));
+    return writing;
+  };
   return {
-    show: (event) => print(output, `${JSON.stringify(event)}\n`),
+    show(event) {
+      pending += `${JSON.stringify(event)}\n`;
+      if (pending.length > PENDING_CHARS_MAX) return flush();
+      soon ??= setImmediate(() => void flush());
+      return writing;
+    },
     say: async () => undefined,
-    close: async () => undefined,
+    close: flush,
   };
 }

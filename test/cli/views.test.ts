@@ -363,9 +363,10 @@ test('json: a reader that does not read is waited for', async () => {
   const stream = new PassThrough({ highWaterMark: 64 });
   const [event] = recorded([{ type: 'warning', message: 'x'.repeat(200) }]);
   let isDone = false;
-  const showing = jsonView(stream)
-    .show(event as Recorded)
-    .then(() => (isDone = true));
+  const view = jsonView(stream);
+  await view.show(event as Recorded);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const showing = view.show(event as Recorded).then(() => (isDone = true));
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(isDone).toBe(false);
   stream.resume();
