@@ -7,6 +7,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/slow/**', '**/node_modules/**'],
     pool: 'forks',
-    testTimeout: 20_000,
+    // Most tests wait for a process or a socket most of the time.
+    maxWorkers: 3,
+    testTimeout: 30_000,
   },
 });

@@ -9,6 +9,7 @@ import { DroverError, UsageError } from '@drover/core/failure';
 import type { Listed } from './command-line.ts';
 import { codeOfFailure, codeOfStop, exitCode } from './exit-code.ts';
 import { type Io, isGone, print, type StopCause, type StopListener } from './io.ts';
+import { plainlyTyped } from './plain-words.ts';
 import { clean } from './views/terminal-text.ts';
 
 const NODE_MIN = 24;
@@ -75,6 +76,9 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
       await print(io.stdout, `${version}\n`);
       return exitCode.done;
     }
+    const command = await commands.find(({ name }) => name === argv[0])?.load();
+    const typed = command && plainlyTyped(command, argv.slice(1));
+    if (command !== undefined && typed !== undefined) return await command.run(typed, io);
     const { runCommandLine } = await import('./command-line.ts');
     return await runCommandLine(commands, argv, io);
   } catch (error) {

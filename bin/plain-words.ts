@@ -1,0 +1,38 @@
+// Reads what was typed where it is plain: known flags, values in their place, the one word.
+//
+// yargs decides what is right and says what is wrong, but importing it takes as long as everything else
+// before the first request, and nearly all command lines have nothing wrong with them. So whatever is
+// not perfectly plain (help, a mistake, a quote, anything odd) gives undefined, and yargs is asked.
+// What is plain, yargs reads the same: a test compares the two.
+
+import type { Command, Typed } from './command.ts';
+
+export function plainlyTyped(command: Command, argv: readonly string[]): Typed | undefined {
+  const texts = new Map<string, readonly string[]>();
+  let word: string | undefined;
+  for (let at = 0; at < argv.length; at++) {
+    const typed = argv[at] ?? '';
+    if (!typed.startsWith('-') || typed === '-') {
+      if (command.word === undefined || word !== undefined || !isPlain(typed)) return undefined;
+      word = typed;
+      continue;
+    }
+    const [, name = '', given] = /^--([a-z][a-z-]*)(?:=(.*))?$/s.exec(typed) ?? [];
+    const option = Object.hasOwn(command.options, name) ? command.options[name] : undefined;
+    if (option === undefined) return undefined;
+    if (option.takes === undefined) {
+      if (given !== undefined || texts.has(name)) return undefined;
+      texts.set(name, ['']);
+      continue;
+    }
+    const text = given ?? argv[(at += 1)] ?? '';
+    if (!isPlain(text) || text.startsWith('-')) return undefined;
+    texts.set(name, [...(texts.get(name) ?? []), text]);
+  }
+  return word === undefined && command.word?.required === true ? undefined : { word, texts };
+}
+
+// yargs takes quotes off, and an empty text may mean that a value is missing.
+function isPlain(text: string): boolean {
+  return text !== '' && !/^['"]|['"]$/.test(text);
+}
