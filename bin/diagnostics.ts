@@ -1,5 +1,6 @@
 // Diagnostics: what helps to find a fault in drover itself. Off unless asked for, with --log FILE or
-// DROVER_LOG=<level>. Facts about a run are events and belong to a view; nothing here is one.
+// DROVER_LOG=<level>. Facts about a run are events and belong to a view; nothing here is one. Secrets are
+// taken out of them as they are out of events.
 
 import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
@@ -7,6 +8,7 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
 import type { Json } from '@drover/core/json';
+import type { Redactor } from '@drover/core/redaction/redactor';
 import type { Io } from './io.ts';
 import { codeOf, textOf } from './settings.ts';
 import { suggestion } from './suggestion.ts';
@@ -23,11 +25,15 @@ const OFF: Diagnostics = { diagnose: () => undefined, close: async () => undefin
 export async function openDiagnostics(io: Io, file: string | undefined): Promise<Diagnostics> {
   const level = levelIn(io.env) ?? (file === undefined ? undefined : 'debug');
   if (level === undefined) return OFF;
-  const { pino } = await import('pino');
+  const [{ pino }, redactor] = await Promise.all([import('pino'), redactorFor(io)]);
+  const clean = (fields: Readonly<Record<string, Json>>): Readonly<Record<string, Json>> => redactor.value(fields);
   const options = { level, base: {}, timestamp: pino.stdTimeFunctions.isoTime };
   if (file === undefined) {
     const logger = pino(options, io.stderr);
-    return { diagnose: (message, fields) => logger.debug(fields, message), close: async () => undefined };
+    return {
+      diagnose: (message, fields) => logger.debug(clean(fields), redactor.text(message)),
+      close: async () => undefined,
+    };
   }
   const path = resolve(io.cwd, file);
   const stream = createWriteStream(path, { flags: 'a' });
@@ -40,12 +46,21 @@ export async function openDiagnostics(io: Io, file: string | undefined): Promise
   stream.on('error', () => undefined);
   const logger = pino(options, stream);
   return {
-    diagnose: (message, fields) => logger.debug(fields, message),
+    diagnose: (message, fields) => logger.debug(clean(fields), redactor.text(message)),
     close: async () => {
       stream.end();
       await finished(stream).catch(() => undefined);
     },
   };
+}
+
+/** Imported when needed: most commands show nothing that could hold a secret. */
+export async function redactorFor(io: Io): Promise<Redactor> {
+  const [{ Redactor: Made }, { secretValues }] = await Promise.all([
+    import('@drover/core/redaction/redactor'),
+    import('@drover/core/redaction/secret-values'),
+  ]);
+  return new Made(secretValues(io.env));
 }
 
 function levelIn(env: Io['env']): (typeof LEVELS)[number] | undefined {

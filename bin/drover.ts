@@ -87,7 +87,9 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
 }
 
 async function report(error: unknown, io: Io): Promise<number> {
-  const complain = (text: string): Promise<void> => print(io.stderr, `${clean(`drover: ${text}`)}\n`);
+  const { redactorFor } = await import('./diagnostics.ts');
+  const redactor = await redactorFor(io);
+  const complain = (text: string): Promise<void> => print(io.stderr, `${clean(`drover: ${redactor.text(text)}`)}\n`);
   if (error instanceof UsageError) {
     await complain(error.message);
     return exitCode.usage;
