@@ -1,6 +1,5 @@
 // drover logs <id>: the records of a session, one a line, as they were or as they come.
 
-import { describe } from '@drover/core/failure';
 import type { JsonObject } from '@drover/core/json';
 import { command, flag } from '../command.ts';
 import { codeOfFailure, codeOfStop, exitCode } from '../exit-code.ts';
@@ -27,7 +26,7 @@ export const logs = command({
   ],
   async run({ word = '', follow, json }, io) {
     const home = stateFolder(io);
-    const { id, records, bytes, failure } = await readSession(home, findSession(home, word));
+    const { id, records, bytes, failure, problem } = await readSession(home, findSession(home, word));
     const style = styleFor(io.stdout, io.env);
     const gists = failure?.kind === 'journal.newer' ? 'types only' : 'gists';
     const tell = (record: JsonObject): Promise<void> =>
@@ -42,7 +41,7 @@ export const logs = command({
         await tell(record);
       }
       if (failure !== undefined) {
-        await print(io.stderr, `${clean(`drover: ${describe(failure)}`)}\n`);
+        await print(io.stderr, `${clean(`drover: ${problem}`)}\n`);
         return codeOfFailure(failure);
       }
       if (follow) for await (const record of journalTail({ home, id, from: bytes }, stop.signal)) await tell(record);

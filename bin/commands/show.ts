@@ -1,6 +1,5 @@
 // drover show <id>: what became of a session: its figures, the conversation told again, how to go on.
 
-import { describe } from '@drover/core/failure';
 import { command, flag } from '../command.ts';
 import { codeOfFailure, exitCode } from '../exit-code.ts';
 import { type Io, print } from '../io.ts';
@@ -30,7 +29,7 @@ export const show = command({
       else await tell(kept, summary, io);
     }
     if (kept.failure === undefined) return exitCode.done;
-    await print(io.stderr, `${clean(`drover: ${describe(kept.failure)}`)}\n`);
+    await print(io.stderr, `${clean(`drover: ${kept.problem}`)}\n`);
     return codeOfFailure(kept.failure);
   },
 });

@@ -24,9 +24,10 @@ export async function openJournal(
     });
   } catch (error) {
     if (error instanceof DroverError || !(error instanceof Error && 'code' in error)) throw error;
-    throw new UsageError(
-      `nothing can be kept in ${home} (${codeOf(error)}); set DROVER_HOME to a folder that can be written`,
-      { cause: error },
-    );
+    // SQLite, which holds the lock, has one code for everything, and words besides.
+    const why = 'errstr' in error ? String(error.errstr) : codeOf(error);
+    throw new UsageError(`nothing can be kept in ${home} (${why}); set DROVER_HOME to a folder that can be written`, {
+      cause: error,
+    });
   }
 }

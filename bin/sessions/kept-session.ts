@@ -3,7 +3,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { type Recorded, deliveryOf } from '@drover/core/events';
-import { DroverError, type Failure } from '@drover/core/failure';
+import { describe, DroverError, type Failure } from '@drover/core/failure';
 import { FORMAT_VERSION, readContents } from '@drover/core/journal/format';
 import { type Past, pastOf } from '@drover/core/journal/history';
 import { ownerOf } from '@drover/core/journal/lock';
@@ -21,17 +21,34 @@ export type KeptSession = {
   readonly live: boolean;
   /** Why not all of it could be read. */
   readonly failure: Extract<Failure, { readonly kind: 'journal.damaged' | 'journal.newer' }> | undefined;
+  /** That, as a sentence for a person. */
+  readonly problem: string | undefined;
 };
 
 export async function readSession(home: string, id: string): Promise<KeptSession> {
   const path = journalPath(home, id);
-  const { version, records, goodBytes: bytes, damage } = readContents(await readFile(path));
-  const live = isLive(home, id);
+  const file = await readFile(path);
+  const { version, records, goodBytes: bytes, damage } = readContents(file);
+  const kept = { id, home, records, bytes, live: isLive(home, id) };
   // What a newer one means by its records is not known here, so nothing is made of them.
-  if (version > FORMAT_VERSION)
-    return { id, home, records, bytes, live, past: undefined, failure: { kind: 'journal.newer', path, version } };
-  const failure = damage && { kind: 'journal.damaged' as const, path, ...damage };
-  return { id, home, records, bytes, live, past: pastOf(records), failure };
+  if (version > FORMAT_VERSION) {
+    const failure = { kind: 'journal.newer' as const, path, version };
+    return { ...kept, past: undefined, failure, problem: describe(failure) };
+  }
+  const past = pastOf(records);
+  if (damage === undefined) return { ...kept, past, failure: undefined, problem: undefined };
+  const failure = { kind: 'journal.damaged' as const, path, ...damage };
+  const behind = linesIn(file.subarray(bytes)) - 1;
+  const problem = `${describe(failure)}${behind > 0 ? `; the ${behind} lines behind it are not shown` : ''}`;
+  return { ...kept, past, failure, problem };
+}
+
+const LF = 0x0a;
+
+function linesIn(bytes: Uint8Array): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(LF); at >= 0; at = bytes.indexOf(LF, at + 1)) lines++;
+  return lines;
 }
 
 /** Its records told again as events; types that this drover doesn't know are left out. */

@@ -1,7 +1,6 @@
 // What a session came to, in one object: the head of `drover show`, and all of `drover show --json`.
 
 import type { Recorded } from '@drover/core/events';
-import { describe } from '@drover/core/failure';
 import { listSessions } from '@drover/core/journal/sessions';
 import type { Usage } from '@drover/core/model/protocol';
 import { ago, count, dollars, moment, tokens } from '../views/figures.ts';
@@ -32,11 +31,11 @@ export type SessionSummary = {
 
 const NOTHING: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 
-export function summaryOf({ id, home, records, past, live, failure }: KeptSession): SessionSummary | undefined {
+export function summaryOf({ id, home, records, past, live, problem }: KeptSession): SessionSummary | undefined {
   const row = listSessions(home).find((each) => each.id === id);
   if (row === undefined) return undefined;
   const events = past === undefined ? [] : eventsIn(records);
-  const reason = failure === undefined ? reasonIn(events, past?.open?.pending ?? []) : describe(failure);
+  const reason = problem ?? reasonIn(events, past?.open?.pending ?? []);
   const cost = events.findLast((event) => event.type === 'usage')?.cost;
   const { title, startedAt, updatedAt, model, cwd, turns } = row;
   return {
@@ -65,6 +64,11 @@ function reasonIn(events: readonly Recorded[], waiting: readonly { readonly summ
   return ending?.type === 'incomplete' || ending?.type === 'error' ? ending.reason : undefined;
 }
 
+/** What is wrong with a journal is told last, where it can't be overlooked. */
+function isTold(state: State): boolean {
+  return state === 'damaged' || state === 'newer';
+}
+
 /** For a person: the title, and below it what is known, a line each. */
 export function headOf(summary: SessionSummary, columns: number, style: Style): string {
   const { id, title, state, reason, startedAt, updatedAt, model, cwd, turns, usage, cost } = summary;
@@ -75,7 +79,7 @@ export function headOf(summary: SessionSummary, columns: number, style: Style): 
     ['model', model],
     ['folder', cwd],
     ['begun', startedAt === '' ? '' : `${moment(startedAt)}, last heard of ${ago(updatedAt, now)}`],
-    ['state', `${sign} ${word}${reason === undefined ? '' : `: ${reason}`}`],
+    ['state', `${sign} ${word}${reason === undefined || isTold(state) ? '' : `: ${reason}`}`],
     ['turns', count(turns)],
     ['used', tokens(usage).join(', ')],
     ['cost', cost === undefined ? '' : dollars(cost)],

@@ -62,7 +62,7 @@ export class Journal {
     options: JournalOptions,
   ): Promise<{ readonly journal: Journal; readonly records: readonly JsonObject[] }> {
     const { path } = options;
-    await mkdir(dirname(path), { recursive: true });
+    await makeFolder(dirname(path));
     const lock = Lock.take(`${path}.lock`);
     if (lock === undefined) throw new DroverError({ kind: 'journal.busy', path, owner: ownerOf(`${path}.lock`) });
     try {
@@ -162,6 +162,22 @@ export async function readJournal(path: string): Promise<Contents> {
     throw new DroverError({ kind: 'journal.newer', path, version: contents.version });
   if (contents.damage !== undefined) throw new DroverError({ kind: 'journal.damaged', path, ...contents.damage });
   return contents;
+}
+
+// By hand, because Node's own way never ends where the system says that a folder is missing which is
+// there, as it does below /proc.
+async function makeFolder(path: string): Promise<void> {
+  const attempt = (): Promise<NodeJS.ErrnoException | undefined> =>
+    mkdir(path).then(
+      () => undefined,
+      (error: NodeJS.ErrnoException) => (error.code === 'EEXIST' ? undefined : error),
+    );
+  const problem = await attempt();
+  if (problem === undefined) return;
+  if (problem.code !== 'ENOENT') throw problem;
+  await makeFolder(dirname(path));
+  const again = await attempt();
+  if (again !== undefined) throw again;
 }
 
 async function openForAppend(path: string): Promise<JournalFile> {
