@@ -9,7 +9,7 @@ import { tableOf } from '../sessions/session-table.ts';
 import { stateFolder } from '../settings.ts';
 import { count } from '../views/figures.ts';
 import { styleFor } from '../views/style.ts';
-import { columnsOf } from '../views/terminal-text.ts';
+import { columnsOf, cut } from '../views/terminal-text.ts';
 import { wrapped } from '../views/word-wrap.ts';
 
 const NEWEST = 20;
@@ -40,8 +40,10 @@ export const runs = command({
       }));
       const style = styleFor(io.stdout, io.env);
       const left = rows.length - shown.length;
-      const more = left === 0 ? '' : `${style('dim', `  … ${count(left)} more; drover runs --all shows them`)}\n`;
-      await print(io.stdout, tableOf(table, { columns: columnsOf(io.stdout), now: Date.now() }, style) + more);
+      const columns = columnsOf(io.stdout);
+      const words = cut(`  … ${count(left)} more; drover runs --all shows them`, columns);
+      const more = left === 0 ? '' : `${style('dim', words)}\n`;
+      await print(io.stdout, tableOf(table, { columns, now: Date.now() }, style) + more);
     }
     return exitCode.done;
   },

@@ -256,7 +256,8 @@ class Lines {
     const before = this.rest() + (this.#block === 'nothing' ? '' : '\n');
     this.#block = 'end';
     this.#startedAt = undefined;
-    const head = before + this.#style(isDone ? 'green' : 'red', word) + because;
+    const coloured = this.#style(isDone ? 'green' : 'red', word);
+    const head = before + wrapped(word + because, this.#columns()).replace(word, () => coloured);
     const line = figures.join(' · ');
     if (because === '' && word.length + 2 + line.length <= this.#columns())
       return `${head}  ${this.#style('dim', line)}\n`;

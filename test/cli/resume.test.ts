@@ -66,10 +66,11 @@ test('a session works where it was begun, wherever one is, unless --cwd says oth
     [3, 'drover: session s worked in <desk>/project before; now it works in <cwd>\n'],
     [2, 'drover: <desk>/project, the folder of session s, is gone; say where to work with --cwd DIR\n'],
   ]);
-  const outputs = (await desk.records('s')).flatMap((record) =>
-    record['type'] === 'tool_execution_end' ? [String(record['output']).trim()] : [],
+  const ends = (await desk.records('s')).filter(({ type }) => type === 'tool_execution_end');
+  const folders = ['<desk>/project', '<desk>/project', elsewhere.cwd];
+  expect(ends.map(({ output }) => tidy(JSON.stringify(output)))).toEqual(
+    folders.map((folder) => JSON.stringify(folder)),
   );
-  expect(outputs.map(tidy)).toEqual(['<desk>/project', '<desk>/project', elsewhere.cwd]);
 });
 
 test('another model may go on, and is the session’s own from then on', async () => {

@@ -208,7 +208,7 @@ test('lines: an ending that is not done says why', async () => {
     Not there yet.
 
     ✗ incomplete: the limit of 3 steps is reached
-      about 10,200 tokens in (9,000 from cache) · about 345 out
+      0.5 s · about 10,200 tokens in (9,000 from cache) · about 345 out
     "
   `);
 });
