@@ -8,8 +8,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 
 const SQLITE_BUSY = 5;
-// Whoever only looks holds a read lock for less than this; a writer that comes meanwhile waits for it.
-const LOOK_MS_MAX = 100;
+// Two that come at the very same moment may both find it busy. So it is tried again, after waits of
+// different lengths, before anybody is told that somebody else has it. Whoever only looks is over sooner.
+const ATTEMPTS = 12;
+const WAIT_MS_MAX = 30;
 
 export class Lock {
   readonly #database: DatabaseSync;
@@ -20,16 +22,15 @@ export class Lock {
 
   /** The lock, or undefined where somebody else has it. */
   static take(path: string): Lock | undefined {
-    const database = new DatabaseSync(path, { timeout: LOOK_MS_MAX });
-    try {
-      database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
-    } catch (error) {
-      database.close();
-      if (isBusy(error)) return undefined;
-      throw error;
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const database = locked(path);
+      if (database !== undefined) {
+        writeFileSync(ownerPath(path), `${process.pid}\n`);
+        return new Lock(database);
+      }
+      if (attempt < ATTEMPTS) pause(1 + Math.random() * WAIT_MS_MAX);
     }
-    writeFileSync(ownerPath(path), `${process.pid}\n`);
-    return new Lock(database);
+    return undefined;
   }
 
   release(): void {
@@ -56,6 +57,23 @@ export function isTaken(path: string): boolean {
 export function ownerOf(path: string): string {
   // It is written right after the lock was taken, so for a moment it may not be there.
   return existsSync(ownerPath(path)) ? readFileSync(ownerPath(path), 'utf8').trim() : 'unknown';
+}
+
+function locked(path: string): DatabaseSync | undefined {
+  const database = new DatabaseSync(path);
+  try {
+    // Held until the transaction ends, which is when the database is closed.
+    database.exec('BEGIN EXCLUSIVE');
+    return database;
+  } catch (error) {
+    database.close();
+    if (isBusy(error)) return undefined;
+    throw error;
+  }
+}
+
+function pause(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 function ownerPath(path: string): string {
