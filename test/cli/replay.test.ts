@@ -81,6 +81,19 @@ test.each(LIVES)('a session that %s goes as it went', async (_, text, args = [])
   expect(await desk.run(['replay', 's', '--view', 'silent'])).toEqual({ code: 0, stdout: '', stderr: '' });
 });
 
+test('what ended a turn ends it again', async () => {
+  const desk = await Desk.with(script(`{calls: [${shell('echo begun; sleep 60')}]}`, '{text: Done.}'));
+  const fake = new FakeIo({ cwd: desk.cwd });
+  const argv = ['exec', 'go', '--session', 's', '--yes', '--json', '--model', 'rehearsal/script.yaml'];
+  const running = main(argv, fake.io);
+  while (!fake.stdout.includes('"delta":"begun')) await new Promise((resolve) => setTimeout(resolve, 5));
+  fake.stop('SIGINT');
+  await running;
+  const { code, stdout } = await desk.run(['replay', 's', '--json']);
+  const last = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '') as object;
+  expect([code, last]).toEqual([0, expect.objectContaining({ outcome: 'incomplete', reason: 'interrupted' })]);
+});
+
 test('what looks like a template in an answer is said as it was', async () => {
   const desk = await Desk.with(
     script(`{thinking: "{{ text }}", text: "{{ text }}", calls: [${shell('echo "{{ text }}"')}]}`, '{text: Done.}'),
