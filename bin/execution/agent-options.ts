@@ -12,6 +12,7 @@ import { exitCode } from '../exit-code.ts';
 import { type Io, print } from '../io.ts';
 import { parseBudget, parseCount, parseDuration } from '../quantities.ts';
 import { sessionIds, shortId } from '../sessions/session-id.ts';
+import { nextStep } from '../sessions/state.ts';
 import { loadSettings, type Settings } from '../settings.ts';
 import { clean } from '../views/terminal-text.ts';
 import { openView, viewOptions } from '../views/view-choice.ts';
@@ -61,17 +62,17 @@ export async function runAgent(
   const { execute } = await import('./execution.ts');
   try {
     const executed = await execute(work, { settings, diagnostics, io });
-    const advice = adviceAfter(executed, shortId(session.id, sessionIds(settings.home)));
-    if (advice !== undefined) await view.say(advice);
+    if (executed.code !== exitCode.done)
+      await view.say(adviceAfter(executed, shortId(session.id, sessionIds(settings.home))));
     return executed.code;
   } finally {
     await diagnostics.close();
   }
 }
 
-function adviceAfter({ code, status }: Executed, id: string): string | undefined {
-  if (code === exitCode.done) return undefined;
-  return status === 'done' ? `say more with: drover exec --session ${id} "…"` : `go on with: drover resume ${id}`;
+function adviceAfter({ status }: Executed, short: string): string {
+  // A turn may be done and a gate fail, or what was asked for not be allowed.
+  return nextStep(status === 'suspended' || status === 'done' ? status : 'incomplete', short);
 }
 
 /** Where --cwd says; else where the session was begun; else here. */
