@@ -38,7 +38,9 @@ async function perStep(folder: string): Promise<string> {
 
 async function stepMs(cwd: string, store: Store | undefined): Promise<number> {
   const calls = [{ name: 'list', args: {} }];
-  const server = await startRehearsal({ answers: [...Array.from({ length: STEPS }, () => ({ calls })), { text: 'ok' }] });
+  const server = await startRehearsal({
+    answers: [...Array.from({ length: STEPS }, () => ({ calls })), { text: 'ok' }],
+  });
   const timeouts = { headersMs: 9_999, firstByteMs: 9_999, silenceMs: 9_999, progressMs: 9_999 };
   const session = new Session({
     id: 's',
@@ -67,7 +69,11 @@ async function perRecord(folder: string): Promise<string> {
   const { journal } = await Journal.open({ path: join(folder, 'long.jsonl'), session: 's', ...HOOKS });
   const costs: number[] = [];
   const appendMany = async (count: number): Promise<void> => {
-    for (let n = 0; n < count; n += 100) await journal.append(Array.from({ length: 100 }, () => RECORD), false);
+    for (let n = 0; n < count; n += 100)
+      await journal.append(
+        Array.from({ length: 100 }, () => RECORD),
+        false,
+      );
   };
   for (const upTo of [100, 100_000]) {
     await appendMany(upTo);
@@ -77,20 +83,37 @@ async function perRecord(folder: string): Promise<string> {
   }
   await journal.close();
   const [early = 1, late = 1] = costs;
-  return line('journal, a record at 100,000 against one at 100', `${(late / early).toFixed(2)}x`, `${early.toFixed(2)} and ${late.toFixed(2)} ms, synced`, late / early < 2);
+  return line(
+    'journal, a record at 100,000 against one at 100',
+    `${(late / early).toFixed(2)}x`,
+    `${early.toFixed(2)} and ${late.toFixed(2)} ms, synced`,
+    late / early < 2,
+  );
 }
 
 async function resuming(folder: string): Promise<string> {
   const message = { role: 'user', content: [{ type: 'text', text: 'x'.repeat(300) }] };
-  const { journal } = await Journal.open({ path: join(folder, 'sessions', 'old', 'journal.jsonl'), session: 'old', ...HOOKS });
+  const { journal } = await Journal.open({
+    path: join(folder, 'sessions', 'old', 'journal.jsonl'),
+    session: 'old',
+    ...HOOKS,
+  });
   await journal.append([{ v: 1, seq: 1, type: 'session_start', model: 'a/b', cwd: '/' }], false);
-  await journal.append(Array.from({ length: 10_000 }, (_, n) => ({ v: 1, seq: n + 2, turn: n, type: 'message_end', message })), true);
+  await journal.append(
+    Array.from({ length: 10_000 }, (_, n) => ({ v: 1, seq: n + 2, turn: n, type: 'message_end', message })),
+    true,
+  );
   await journal.close();
   const begun = performance.now();
   const { past, close } = await openSessionJournal(folder, 'old', HOOKS);
   const ms = performance.now() - begun;
   await close();
-  return line('journal, 10,000 events read to go on', `${ms.toFixed(0)} ms`, 'aim 2,000 ms', ms <= 2_000 && past?.messages.length === 10_000);
+  return line(
+    'journal, 10,000 events read to go on',
+    `${ms.toFixed(0)} ms`,
+    'aim 2,000 ms',
+    ms <= 2_000 && past?.messages.length === 10_000,
+  );
 }
 
 function line(what: string, figure: string, note: string, isOk: boolean): string {

@@ -56,7 +56,7 @@ export async function liveThroughCrashes(steps: number, kills: readonly Kill[]):
     );
   }
   const { records, damage } = readContents(await readFile(journalPath(home, 's')));
-  const kept = new Set(records.map(({ seq, type }) => `${seq} ${type}`));
+  const kept = new Set(records.map(({ seq, type }) => `${Number(seq)} ${typeof type === 'string' ? type : ''}`));
   const written = (await readFile(ledger, 'utf8')).split('\n').filter(Boolean);
   const wanted = Array.from({ length: steps * 3 }, (_, n) => lineOf(n));
   return {

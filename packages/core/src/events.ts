@@ -7,7 +7,7 @@
 
 import type { Failure } from './failure.ts';
 import type { Json } from './json.ts';
-import type { AssistantMessage, CallPart, Message, Usage } from './model/protocol.ts';
+import type { AssistantMessage, BlockEvent, Message, Usage } from './model/protocol.ts';
 
 export type CallLabel = {
   readonly callId: string; // minted by drover, unique for ever: what readers match on
@@ -42,18 +42,7 @@ export type Event =
   // message
   | { readonly type: 'message_start'; readonly role: 'user' | 'assistant' | 'tool' }
   | { readonly type: 'message_end'; readonly message: Message; readonly kept?: false } // false: shown, but not in history
-  | { readonly type: 'text_start' | 'thinking_start'; readonly part: number }
-  | { readonly type: 'text_delta' | 'thinking_delta'; readonly part: number; readonly delta: string }
-  | { readonly type: 'text_end' | 'thinking_end'; readonly part: number; readonly text: string }
-  | {
-      readonly type: 'toolcall_start';
-      readonly part: number;
-      readonly callIndex: number;
-      readonly id: string;
-      readonly name: string;
-    }
-  | { readonly type: 'toolcall_delta'; readonly part: number; readonly callIndex: number; readonly delta: string }
-  | { readonly type: 'toolcall_end'; readonly part: number; readonly callIndex: number; readonly call: CallPart }
+  | BlockEvent // text, thinking and toolcall, each with _start, _delta and _end
   // tool
   | ({ readonly type: 'tool_execution_start'; readonly args: Json } & CallLabel)
   | ({ readonly type: 'tool_execution_delta'; readonly delta: string } & Pick<

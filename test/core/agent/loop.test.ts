@@ -56,7 +56,7 @@ test('calls run, their results go back as one message in their order, and the mo
     'done',
     'session ends: done',
   ]);
-  const { messages } = server.requests[1]?.body as { messages: { content: { content: string }[] }[] };
+  const { messages = [] } = (server.requests[1]?.body ?? {}) as { messages?: readonly object[] };
   expect(JSON.stringify(messages.at(-1))).toMatch(/slow.*quick/);
 });
 
@@ -362,7 +362,7 @@ test('instructions of the repository are in the system prompt, a folder’s come
   await writeFile(join(cwd, 'src', 'AGENTS.md'), 'No classes here.');
   await writeFile(join(cwd, 'src', 'a.txt'), 'text');
   const { result } = await run('go');
-  const system = JSON.stringify((server.requests[0]?.body as { system: object }).system);
+  const system = JSON.stringify((server.requests[0]?.body as { system: object } | undefined)?.system);
   expect(system.match(/Use tabs\./g)).toHaveLength(1);
   const outputs = result.messages.flatMap((message) =>
     message.role === 'tool' ? message.results.map(({ output }) => output) : [],

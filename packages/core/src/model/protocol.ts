@@ -99,9 +99,7 @@ export type ModelRequest = {
 // ── answers ───────────────────────────────────────────────────────────────────────────────────
 
 /** `part` is the position in the finished message's content; `callIndex` the position among its calls. */
-export type ModelEvent =
-  /** The first sign of an answer. `usage` is what is known by then: it is counted even if the rest never comes. */
-  | { readonly type: 'started'; readonly usage?: Usage }
+export type BlockEvent =
   | { readonly type: 'text_start' | 'thinking_start'; readonly part: number }
   | { readonly type: 'text_delta' | 'thinking_delta'; readonly part: number; readonly delta: string }
   | { readonly type: 'text_end' | 'thinking_end'; readonly part: number; readonly text: string }
@@ -113,7 +111,12 @@ export type ModelEvent =
       readonly name: string;
     }
   | { readonly type: 'toolcall_delta'; readonly part: number; readonly callIndex: number; readonly delta: string }
-  | { readonly type: 'toolcall_end'; readonly part: number; readonly callIndex: number; readonly call: CallPart }
+  | { readonly type: 'toolcall_end'; readonly part: number; readonly callIndex: number; readonly call: CallPart };
+
+export type ModelEvent =
+  /** The first sign of an answer. `usage` is what is known by then: it is counted even if the rest never comes. */
+  | { readonly type: 'started'; readonly usage?: Usage }
+  | BlockEvent
   | { readonly type: 'finished'; readonly message: AssistantMessage; readonly notes: AnswerNotes };
 
 /** What is worth telling about how an answer arrived. */

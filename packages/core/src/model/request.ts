@@ -76,7 +76,7 @@ export function buildRequest(input: RequestInput): ModelRequest {
 
 /** Blank as providers see it: they refuse text in which there is nothing but white space. */
 export function isBlank(text: string): boolean {
-  return !/[^\s\u0085\u001c-\u001f]/u.test(text);
+  return !/[^\s\p{Cc}]/u.test(text);
 }
 
 // ── messages ──────────────────────────────────────────────────────────────────────────────────
@@ -159,7 +159,8 @@ function cleanAssistantParts(
 /** Thinking must be followed by what was thought about. */
 function leads(part: RequestPart | undefined, { leadingTypes }: WireLimits): boolean {
   if (part?.type !== 'native') return part?.type === 'thinking';
-  return isJsonObject(part.native) && leadingTypes.includes(String(part.native['type']));
+  const type = isJsonObject(part.native) ? part.native['type'] : undefined;
+  return typeof type === 'string' && leadingTypes.includes(type);
 }
 
 function cleanPart(
