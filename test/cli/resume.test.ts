@@ -84,21 +84,27 @@ test('another model may go on, and is the session’s own from then on', async (
   ]);
 });
 
-proves('journal.kill-anywhere', 'killed in the middle of a call, it goes on and does nothing twice', async () => {
-  const desk = await Desk.with(script(calls('echo a >> ledger; sleep 5', 'echo b >> ledger'), '  - text: Done.\n'));
-  const program = new Program(['exec', 'go', '--yes', '--model', 'rehearsal/script.yaml', '--json'], desk.cwd);
-  await program.printed('tool_execution_start');
-  while (!existsSync(join(desk.cwd, 'ledger'))) await new Promise((resolve) => setTimeout(resolve, 5));
-  program.child.kill('SIGKILL');
-  await program.ended();
+proves(
+  'journal.kill-anywhere',
+  'killed in the middle of a call, it goes on, does nothing twice, and ends what the call had started',
+  async () => {
+    const desk = await Desk.with(
+      script(calls('echo a >> ledger; sleep 2; echo late >> ledger', 'echo b >> ledger; sleep 3'), '  - text: Done.\n'),
+    );
+    const program = new Program(['exec', 'go', '--yes', '--model', 'rehearsal/script.yaml', '--json'], desk.cwd);
+    await program.printed('tool_execution_start');
+    while (!existsSync(join(desk.cwd, 'ledger'))) await new Promise((resolve) => setTimeout(resolve, 5));
+    program.child.kill('SIGKILL');
+    await program.ended();
 
-  const listed = await desk.run(['runs', '--json']);
-  const { code, stdout } = await desk.run(['resume', '--yes']);
-  expect(JSON.parse(listed.stdout)).toMatchObject({ state: 'open', live: false, turns: 1 });
-  expect(code).toBe(0);
-  expect(stdout).toContain('UNCERTAIN: drover was stopped while this ran');
-  expect(await readFile(join(desk.cwd, 'ledger'), 'utf8')).toBe('a\nb\n');
-});
+    const listed = await desk.run(['runs', '--json']);
+    const { code, stdout } = await desk.run(['resume', '--yes']);
+    expect(JSON.parse(listed.stdout)).toMatchObject({ state: 'open', live: false, turns: 1 });
+    expect(code).toBe(0);
+    expect(stdout).toContain('UNCERTAIN: drover was stopped while this ran');
+    expect(await readFile(join(desk.cwd, 'ledger'), 'utf8')).toBe('a\nb\n');
+  },
+);
 
 test('a session in which somebody works is left alone, and the owner is named', async () => {
   const desk = await Desk.with(WORK);

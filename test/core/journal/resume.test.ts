@@ -1,9 +1,11 @@
 // Sessions that go on: after an ending, after a failure, after a crash at any record.
 
-import { appendFile, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SessionOptions } from '@drover/core/agent/session';
 import { readContents } from '@drover/core/journal/format';
+import { Journal, type JournalFile } from '@drover/core/journal/journal';
+import { Recorder } from '@drover/core/journal/recorder';
 import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';
 import type { Message } from '@drover/core/model/protocol';
 import { defineTool, type Tool } from '@drover/core/tools/tool';
@@ -70,6 +72,43 @@ test('nothing is told before it is on the disk', async () => {
     expect(records.map(({ seq }) => seq)).toContain(event.seq);
   }
   await die();
+});
+
+test('messages, intents, results and endings are synced, not only written, before they are told', async () => {
+  const path = join(await temporaryFolder(), 'journal.jsonl');
+  const disk = { written: 0, synced: 0 };
+  const openFile = async (name: string): Promise<JournalFile> => {
+    const file = await open(name, 'w+');
+    return {
+      async write(bytes: Buffer, at: number, length: number, position: number) {
+        disk.written = position + length;
+        return file.write(bytes, at, length, position);
+      },
+      async datasync() {
+        await file.datasync();
+        disk.synced = disk.written;
+      },
+      truncate: (size) => file.truncate(size),
+      close: () => file.close(),
+    } as JournalFile;
+  };
+  const { journal } = await Journal.open({ path, session: 's', ...HOOKS, openFile });
+  const store = new Recorder({ journal, diagnose: () => undefined });
+  const { session } = await agentOn(
+    { answers: [writes('a'), { text: 'ok' }] },
+    { id: 's', store, tools: [ledger(`${path}.ledger`)] },
+  );
+  const told: string[] = [];
+  for await (const { type, seq } of session.execute({ content: 'go' }, new AbortController().signal)) {
+    if (!/^(message_end|tool_execution_(start|end)|done|session_end)$/.test(type)) continue;
+    told.push(type);
+    const safe = (await readFile(path)).subarray(0, disk.synced);
+    expect(readContents(safe).records.map((record) => record['seq'])).toContain(seq);
+  }
+  await journal.close();
+  expect(new Set(told)).toEqual(
+    new Set(['message_end', 'tool_execution_start', 'tool_execution_end', 'done', 'session_end']),
+  );
 });
 
 test('the pending part of a turn stays in its place through repeated failures', async () => {

@@ -12,6 +12,7 @@ import type { CallLabel, Decision, Event, PendingCall } from '../events.ts';
 import { newId } from '../ids.ts';
 import type { Json } from '../json.ts';
 import type { CallPart, ToolResult } from '../model/protocol.ts';
+import { endOrphans } from '../tools/process/tree.ts';
 import { inputSummary, outputSummary } from '../tools/summary.ts';
 import { runTool, type Tool, type ToolContext, type ToolOutput } from '../tools/tool.ts';
 import type { Instructions } from '../conversation/instructions.ts';
@@ -96,6 +97,7 @@ export function resultOf(call: Pick<CallPart, 'id' | 'name'>, { output, isError,
 
 /** Results for calls that nobody will run any more. */
 export function abandonedCalls({ calls, results, begun }: OpenCalls): readonly ToolResult[] {
+  for (const { callId } of begun.values()) endOrphans(callId);
   return calls.map(
     (call, at) =>
       results[at] ??
@@ -142,6 +144,8 @@ async function settle(
   const { bench } = settling;
   const refuse = (output: string): ToolOutput => ended(bench, label, { output, isError: true });
 
+  // What it started may still be running, and would go on behind the back of whoever finds out.
+  if (wasBegun) endOrphans(label.callId);
   const tool = toolNamed(bench.tools, call.name);
   if (tool === undefined)
     return refuse(

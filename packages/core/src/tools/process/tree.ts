@@ -64,6 +64,15 @@ export function markedProcesses(): readonly number[] {
   return (processes() ?? []).map(({ id }) => id).filter((id) => environmentOf(id).includes(mark));
 }
 
+/** Ends what a call started that drover, killed in the middle of it, could not end itself. */
+export function endOrphans(callId: string): void {
+  const mark = `:${callId}\0`;
+  for (const { id } of processes() ?? []) {
+    const environment = environmentOf(id);
+    if (environment.includes(`${MARK}=`) && environment.includes(mark)) sendSignal(id, 'SIGKILL');
+  }
+}
+
 /** False where there is nobody to send it to. */
 export function sendSignal(id: number, signal: NodeJS.Signals | 0): boolean {
   try {
