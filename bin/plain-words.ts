@@ -32,7 +32,7 @@ export function plainlyTyped(command: Command, argv: readonly string[]): Typed |
   return word === undefined && command.word?.required === true ? undefined : { word, texts };
 }
 
-// yargs takes quotes off, and an empty text may mean that a value is missing.
+// yargs takes quotes off, takes "true" behind a flag for its value, and an empty text for a missing one.
 function isPlain(text: string): boolean {
-  return text !== '' && !/^['"]|['"]$/.test(text);
+  return text !== '' && !/^['"]|['"]$|^(?:true|false)$/i.test(text);
 }

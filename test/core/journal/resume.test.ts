@@ -2,6 +2,7 @@
 
 import { appendFile, open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { SessionOptions } from '@drover/core/agent/session';
 import { readContents } from '@drover/core/journal/format';
 import { Journal, type JournalFile } from '@drover/core/journal/journal';
@@ -38,6 +39,7 @@ const ledger = (path: string, repeatable = false): Tool =>
     subject: ({ line }) => line,
     ...(repeatable && { repeatable: true as const }),
     async run({ line }) {
+      if (line === 'slow') await sleep(60);
       await appendFile(path, `${line}\n`);
       return `wrote ${line}`;
     },
@@ -95,7 +97,7 @@ test('messages, intents, results and endings are synced, not only written, befor
   const { journal } = await Journal.open({ path, session: 's', ...HOOKS, openFile });
   const store = new Recorder({ journal, diagnose: () => undefined });
   const { session } = await agentOn(
-    { answers: [writes('a'), { text: 'ok' }] },
+    { answers: [writes('a', 'slow'), { text: 'ok' }] },
     { id: 's', store, tools: [ledger(`${path}.ledger`)] },
   );
   const told: string[] = [];
