@@ -51,6 +51,7 @@ test('a client that goes away while it is still sending is seen too', async () =
   const { server } = await stage({ otherwise: { text: 'ok' } });
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
   socket.write('POST /v1/responses HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{"model":');
+  while (server.inFlight === 0) await setTimeout(5);
   await setTimeout(50);
   socket.destroy();
   expect(await server.settled(1)).toMatchObject({ aborted: true, rawBody: '{"model":' });
