@@ -70,9 +70,10 @@ export async function runAgent(
   }
 }
 
-function adviceAfter({ status }: Executed, short: string): string {
+function adviceAfter({ code, status }: Executed, short: string): string {
   // A turn may be done and a gate fail, or what was asked for not be allowed.
-  return nextStep(status === 'suspended' || status === 'done' ? status : 'incomplete', short);
+  const next = nextStep(status === 'suspended' || status === 'done' ? status : 'incomplete', short);
+  return code === exitCode.blocked ? `its last calls were not allowed (exit code ${code}); ${next}` : next;
 }
 
 /** Where --cwd says; else where the session was begun; else here. */

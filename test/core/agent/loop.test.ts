@@ -7,7 +7,7 @@ import { defineTool } from '@drover/core/tools/tool';
 import { builtinTools } from '@drover/core/tools/builtin';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { agentOn } from '../../support/agent.ts';
+import { agentOn, quickRetry } from '../../support/agent.ts';
 import { proves } from '../../support/proves.ts';
 import { story } from '../../support/story.ts';
 
@@ -215,6 +215,16 @@ describe('a call written as text', () => {
       { tools: [echo] },
     );
     expect((await after.run('go')).result.outcome).toMatchObject({ status: 'incomplete' });
+  });
+
+  test('shares one limit with all other ways to ask again', async () => {
+    const failing = Array.from({ length: 40 }, (_, n) => n + 1).filter((n) => n % 10 !== 0);
+    const { run, server } = await agentOn(
+      { answers: [written], loop: true, faults: [{ at: failing, fault: 'status', status: 503 }] },
+      { tools: [echo], retry: { ...quickRetry, attemptsMax: 12 } },
+    );
+    expect((await run('go')).result.outcome).toMatchObject({ failure: { kind: 'provider.unavailable' } });
+    expect(server.requests).toHaveLength(16);
   });
 
   test('is an answer like any other where the limit is 0', async () => {

@@ -3,6 +3,7 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Journal, readJournal } from '@drover/core/journal/journal';
+import type { JsonObject } from '@drover/core/json';
 import { retell } from '@drover/core/journal/retelling';
 import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';
 import { isLive, listSessions } from '@drover/core/journal/sessions';
@@ -95,4 +96,20 @@ test('a journal can be told again, and the story is the same', async () => {
   const told = retell(records);
   expect(story(told)).toEqual(story(events));
   expect(told.flatMap((event) => (event.type === 'text_delta' ? [event.delta] : []))).toEqual(['Looking.', 'Done.']);
+});
+
+test('what was noted of an answer is told only where a crash took the rest, and is then taken back', () => {
+  const at = { v: 1, at: 'now', session: 's', turn: 1, step: 1 };
+  const begun = [
+    { ...at, seq: 1, type: 'session_start', model: 'a/b', cwd: '/' },
+    { ...at, seq: 2, type: 'message_start', role: 'assistant' },
+  ];
+  const note = { ...at, seq: 3, type: 'partial', part: 0, kind: 'text', from: 0, text: 'half an ans' };
+  const told = (...more: JsonObject[]) => retell([...begun, ...more]).slice(2);
+  expect(told(note)).toMatchObject([{ type: 'text_delta', delta: 'half an ans' }, { type: 'attempt_discarded' }]);
+  expect(told(note, { ...at, seq: 4, type: 'attempt_discarded', reason: 'cut' })).toMatchObject([
+    { type: 'attempt_discarded', reason: 'cut' },
+  ]);
+  const whole = { role: 'assistant', content: [{ type: 'text', text: 'half an answer' }] };
+  expect(told(note, { ...at, seq: 4, type: 'message_end', message: whole })).toMatchObject([{ type: 'message_end' }]);
 });

@@ -10,7 +10,7 @@ import type { AssistantMessage, Message } from '../model/protocol.ts';
 import { buildRequest, isBlank } from '../model/request.ts';
 import { ask, type Answer } from './ask.ts';
 import { textFormCall } from './text-calls.ts';
-import { addMessage, emit, type Agent, type Turn } from './turn.ts';
+import { addMessage, ATTEMPTS_MAX, emit, type Agent, type Turn } from './turn.ts';
 
 const PAUSES_MAX = 8;
 const COMPACT_AT = 0.8; // of the model's context
@@ -51,6 +51,7 @@ export async function takeAnswer(agent: Agent, turn: Turn, signal: AbortSignal):
   turn.isNudged = false;
   turn.reminder = undefined;
   turn.compactionsInARow = 0;
+  turn.patience.left = ATTEMPTS_MAX;
   turn.answers += 1;
   addMessage(agent, turn, message);
   return message;
@@ -111,6 +112,7 @@ async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<A
       outputTokensMax: agent.outputTokensMax,
       budget: agent.budget,
       retry: agent.retry,
+      patience: turn.patience,
       emit: (event) => emit(agent, turn, event),
       spend: agent.spend,
     },
@@ -130,7 +132,7 @@ async function compact(agent: Agent, turn: Turn, reason: 'limit' | 'overflow', s
   turn.compactionsInARow += 1;
   emit(agent, turn, { type: 'compaction_start', tokens: conversation.expectedTokens(agent.definitionChars), reason });
   try {
-    const summary = await summarise(agent, parts.head, signal);
+    const summary = await summarise(agent, turn, parts.head, signal);
     conversation.replace(compacted(parts.head, parts.tail, summary));
     emit(agent, turn, {
       type: 'compaction_end',
@@ -153,7 +155,7 @@ async function compact(agent: Agent, turn: Turn, reason: 'limit' | 'overflow', s
   }
 }
 
-async function summarise(agent: Agent, head: readonly Message[], signal: AbortSignal): Promise<string> {
+async function summarise(agent: Agent, turn: Turn, head: readonly Message[], signal: AbortSignal): Promise<string> {
   const { provider, model, cacheKey } = agent;
   const text = transcript(head, agent.contextTokens * 4);
   const messages: readonly Message[] = [{ role: 'user', content: [{ type: 'text', text }] }];
@@ -174,6 +176,7 @@ async function summarise(agent: Agent, head: readonly Message[], signal: AbortSi
       outputTokensMax: Math.min(SUMMARY_TOKENS_MAX, agent.outputTokensMax),
       budget: agent.budget,
       retry: agent.retry,
+      patience: turn.patience,
       emit: () => undefined, // a side request: nobody watches it
       spend: agent.spend,
     },

@@ -21,6 +21,8 @@ export type Asking = {
   readonly outputTokensMax: number;
   readonly budget: Budget;
   readonly retry: RetryPolicy;
+  /** How many attempts are left for this answer, whatever they fail of. */
+  readonly patience: { left: number };
   readonly emit: (event: Event) => void;
   /** Every attempt's usage, also of those that failed. */
   readonly spend: (usage: Usage) => void;
@@ -31,14 +33,15 @@ export type Answer = { readonly message: AssistantMessage; readonly notes: Answe
 export async function ask(asking: Asking, signal: AbortSignal): Promise<Answer> {
   const begun = performance.now();
   for (let attempt = 1; ; attempt++) {
+    asking.patience.left -= 1;
     const { answer, failure } = await tryOnce(asking, signal);
     if (answer !== undefined) return answer;
     if (signal.aborted) throw new DroverError(failureOf(signal));
 
     const delayMs = retryDelayMs(failure, attempt, asking.retry, Math.random());
     const wallMs = performance.now() - begun + (delayMs ?? 0);
-    if (delayMs === undefined || attempt >= asking.retry.attemptsMax || wallMs > asking.retry.wallMsMax)
-      throw new DroverError(failure);
+    const isOver = attempt >= asking.retry.attemptsMax || asking.patience.left <= 0 || wallMs > asking.retry.wallMsMax;
+    if (delayMs === undefined || isOver) throw new DroverError(failure);
     asking.emit({ type: 'retry', attempt, delayMs: Math.round(delayMs), failure, reason: describe(failure) });
     await sleep(delayMs, undefined, { signal }).catch((error: unknown) => {
       throw signal.aborted ? new DroverError(failureOf(signal)) : error;

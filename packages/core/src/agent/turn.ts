@@ -27,6 +27,9 @@ export type Agent = {
   readonly spend: (usage: Usage) => void;
 };
 
+/** Over all recoveries of one answer: retries, discards, reminders and compactions each have limits of their own, and share this one. */
+export const ATTEMPTS_MAX = 16;
+
 /** It outlives a suspension. */
 export class Turn {
   readonly number: number;
@@ -35,6 +38,7 @@ export class Turn {
   steps = 0;
   outputTokens = 0;
   answers = 0; // answers kept: work that was done
+  readonly patience = { left: ATTEMPTS_MAX }; // with the answer that is being asked for
   reminder: string | undefined; // for the next request only
   isNudged = false;
   textCalls = 0;
