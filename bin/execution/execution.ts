@@ -147,6 +147,7 @@ type Screen = { readonly view: View; readonly person: Person | undefined; readon
 async function showAll(events: AsyncIterable<Shown>, { view, person, io }: Screen): Promise<void> {
   try {
     for await (const event of events) {
+      await person?.untilUnasked();
       await view.show(event);
       person?.sees(event);
     }

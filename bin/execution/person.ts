@@ -2,7 +2,8 @@
 //
 // There is one where standard input and standard error are both a terminal. It stays in its normal
 // mode, so Ctrl-C is a signal as ever and nothing has to be restored. What was typed before a question
-// was asked is no answer to it, and a question is asked only once the view has shown what led to it.
+// was asked is no answer to it, and a question is asked only once the view has shown what led to it. While
+// it stands there, the view waits, so that nothing is painted over it.
 
 import { createInterface, type Interface } from 'node:readline';
 import type { Question } from '@drover/core/agent/calls';
@@ -32,6 +33,8 @@ export class Person {
   #isGone = false;
   #isWatching = true;
   readonly #requests = new Map<string, PromiseWithResolvers<void>>(); // settled once they are shown
+  readonly #asking = new Set<string>(); // requests that are, or are about to be, put to the person
+  #standing: PromiseWithResolvers<void> | undefined; // settled once the question is answered
   #hear: (line: string | undefined) => void = () => undefined;
 
   private constructor(io: Io) {
@@ -44,7 +47,14 @@ export class Person {
 
   /** The view has come to this event. */
   sees(event: Shown): void {
-    if (event.type === 'permission_request') this.#shown(event.requestId).resolve();
+    if (event.type !== 'permission_request') return;
+    if (this.#asking.has(event.requestId)) this.#standing ??= Promise.withResolvers();
+    this.#shown(event.requestId).resolve();
+  }
+
+  /** No question stands on the screen. */
+  async untilUnasked(): Promise<void> {
+    while (this.#standing !== undefined) await this.#standing.promise;
   }
 
   /** The view shows nothing more, and is not to be waited for. */
@@ -55,7 +65,23 @@ export class Person {
 
   /** One question at a time. Undefined where it was withdrawn; somebody who has gone says no. */
   async ask(question: Question, signal: AbortSignal): Promise<Answer | undefined> {
-    if (this.#isWatching) await untilAborted(this.#shown(question.requestId).promise, signal);
+    this.#asking.add(question.requestId);
+    try {
+      if (this.#isWatching) await untilAborted(this.#shown(question.requestId).promise, signal);
+      this.#standing ??= Promise.withResolvers();
+      return await this.#put(question, signal);
+    } finally {
+      this.#asking.delete(question.requestId);
+      this.#standing?.resolve();
+      this.#standing = undefined;
+    }
+  }
+
+  close(): void {
+    this.#lines?.close();
+  }
+
+  async #put(question: Question, signal: AbortSignal): Promise<Answer | undefined> {
     this.#open();
     const words = this.#worded(question);
     while (!this.#isGone && !signal.aborted) {
@@ -67,10 +93,6 @@ export class Person {
     // The question is left without an answer, so its line is still open.
     await print(this.#io.stderr, '\n');
     return signal.aborted ? undefined : NO;
-  }
-
-  close(): void {
-    this.#lines?.close();
   }
 
   // All of it, however long: nobody shall agree to what they could not see.
