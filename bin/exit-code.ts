@@ -76,6 +76,8 @@ export function codeOfFailure(failure: Failure): number {
     case 'tool.unknown':
     case 'compaction.failed':
       return exitCode.incomplete;
+    case 'internal':
+      return exitCode.internal;
     case 'journal.busy':
     case 'journal.damaged':
     case 'journal.newer':

@@ -101,8 +101,8 @@ test('nothing is mocked but the model, and no test is left out', () => {
   ).toEqual([]);
 });
 
-test('every test file says first what it is about, and is no longer than 600 lines', () => {
-  const bad = tests.filter(({ text }) => !/^\/\/ \S/.test(text) || text.split('\n').length > 600);
+test('every test file says first what it is about, and is no longer than 400 lines', () => {
+  const bad = tests.filter(({ text }) => !/^\/\/ \S/.test(text) || text.split('\n').length > 400);
   expect(bad.map(({ path }) => path)).toEqual([]);
 });
 

@@ -39,6 +39,8 @@ export type Failure =
   | { readonly kind: 'tool.unknown'; readonly limit: number }
   | { readonly kind: 'answer.text_call'; readonly tool: string; readonly limit: number }
   | { readonly kind: 'compaction.failed'; readonly message: string }
+  /** A bug. It is thrown as it is; this is how the turn that it ended is told. */
+  | { readonly kind: 'internal'; readonly message: string }
   | { readonly kind: 'journal.busy'; readonly path: string; readonly owner: string }
   | { readonly kind: 'journal.damaged'; readonly path: string; readonly line: number; readonly what: string }
   | { readonly kind: 'journal.newer'; readonly path: string; readonly version: number }
@@ -93,6 +95,8 @@ export function describe(failure: Failure): string {
       return `the model asked for unknown tools ${failure.limit} times in a row`;
     case 'answer.text_call':
       return `the model wrote its call of ${failure.tool} as text ${failure.limit + 1} times instead of making it`;
+    case 'internal':
+      return `an error in drover itself: ${failure.message}`;
     case 'journal.busy':
       return `process ${failure.owner} is writing ${failure.path}: wait for it, or stop it`;
     case 'journal.damaged':

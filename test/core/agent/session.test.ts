@@ -1,5 +1,6 @@
 // Sessions: several turns, remote tools that answer later, limits that hold over a turn.
 
+import type { Event } from '@drover/core/events';
 import type { Tool } from '@drover/core/tools/tool';
 import { defineTool } from '@drover/core/tools/tool';
 import { expect, test } from 'vitest';
@@ -108,4 +109,17 @@ test('a changed system prompt takes effect with the next request', async () => {
   session.conversation.system = 'Speak like a pirate.';
   await run('two');
   expect(server.requests.map(({ rawBody }) => rawBody.includes('pirate'))).toEqual([false, true]);
+});
+
+test('a bug ends the turn as an error before it goes up, so that whoever reads the events knows', async () => {
+  const bug = new TypeError('nobody thought of this');
+  const { session } = await agentOn(
+    { answers: [{ calls: [{ name: 'local', args: { n: 1 } }] }] },
+    { tools: [local], judge: () => Promise.reject(bug) },
+  );
+  const execution = session.execute({ content: 'go' }, new AbortController().signal);
+  const told: Event[] = [];
+  for await (const event of execution) told.push(event);
+  await expect(execution.result()).rejects.toBe(bug);
+  expect(story(told).slice(-2)).toEqual(['error: internal', 'session ends: error']);
 });

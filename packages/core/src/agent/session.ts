@@ -131,6 +131,9 @@ export class Session {
       const result = this.#tell(outcome);
       await this.bus.settled();
       return result;
+    } catch (error) {
+      if (!(error instanceof UsageError)) await this.#tellBug(error);
+      throw error;
     } finally {
       watching.stop();
       this.#isRunning = false;
@@ -227,6 +230,13 @@ export class Session {
       ...costs,
     });
     return { outcome, messages, pending: this.pending, denials: this.#turn.denials, usage: this.#spent, ...costs };
+  }
+
+  /** A bug ends the turn, too, and is told as its ending before it goes up. Where even that fails, it just goes up. */
+  async #tellBug(error: unknown): Promise<void> {
+    const message = error instanceof Error ? error.message : String(error);
+    this.#tell({ status: 'error', failure: { kind: 'internal', message } });
+    await this.bus.settled().catch(() => undefined);
   }
 
   #emit(event: Event): void {

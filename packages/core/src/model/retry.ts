@@ -45,6 +45,7 @@ export function retryDelayMs(
     case 'tool.unknown':
     case 'answer.text_call':
     case 'compaction.failed':
+    case 'internal':
     case 'journal.busy':
     case 'journal.damaged':
     case 'journal.newer':
