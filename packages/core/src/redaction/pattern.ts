@@ -49,6 +49,7 @@ export const DOTTED = alphabet(/[\w.-]/);
 export const BASE64 = alphabet(/[A-Za-z0-9+/]/);
 export const BASE64_ANY = alphabet(/[\w+/-]/); // both alphabets
 export const PADDED = alphabet(/[\w+/=-]/); // both alphabets, to the very end
+export const WRAPPED = alphabet(/[\w+/=\r\n-]/); // the same, in lines
 
 export function isMember(of: Alphabet, code: number): boolean {
   return of[code < ASCII ? code : ASCII] === 1;

@@ -8,7 +8,7 @@
 import { base64Core, base64Forms, bothAlphabets, decodeAround } from './base64.ts';
 import { CONTEXT_SHAPES } from './context-shapes.ts';
 import type { Shape, Sighting, Tail } from './pattern.ts';
-import { BASE64_ANY, isAllowedAt, matchBody, PADDED, reachOf, runEnd } from './pattern.ts';
+import { BASE64_ANY, isAllowedAt, matchBody, PADDED, reachOf, runEnd, WRAPPED } from './pattern.ts';
 import { isWorthHiding, plainForms } from './secret-values.ts';
 import { TOKEN_SHAPES } from './token-shapes.ts';
 
@@ -30,6 +30,8 @@ const PEEK_CHARS = 32; // of base64, to see first whether it is worth decoding m
 const BASE64_CONTEXT_CHARS = 32; // how far back base64 is decoded to see what stands before an anchor
 
 const BASE64_TAIL: Tail = { of: PADDED };
+// A key is long enough to be written in lines, of which only the first can be told from other base64.
+const WRAPPED_TAIL: Tail = { of: WRAPPED };
 const PRINTABLE = /^[\t\n\r\x20-\x7e]*$/; // random bytes are not
 const GARBAGE_CHARS = 6; // how many characters before an anchor must be text
 
@@ -64,7 +66,7 @@ function inBase64(shape: Shape, anchor: string): Suspect[] {
     bothAlphabets(base64Core(anchor, shift)).map((core) => ({
       label: `[redacted:${shape.id}]`,
       anchor: core,
-      tail: BASE64_TAIL,
+      tail: shape.tail?.until === undefined ? BASE64_TAIL : WRAPPED_TAIL,
       isRun: true,
       judge: judgeBase64(shape, anchor, shift),
     })),
