@@ -30,7 +30,6 @@ const PEEK_CHARS = 32; // of base64, to see first whether it is worth decoding m
 const BASE64_CONTEXT_CHARS = 32; // how far back base64 is decoded to see what stands before an anchor
 
 const BASE64_TAIL: Tail = { of: PADDED };
-// A key is long enough to be written in lines, of which only the first can be told from other base64.
 const WRAPPED_TAIL: Tail = { of: WRAPPED };
 const PRINTABLE = /^[\t\n\r\x20-\x7e]*$/; // random bytes are not
 const GARBAGE_CHARS = 6; // how many characters before an anchor must be text
@@ -62,13 +61,16 @@ function inPlainText(shape: Shape, anchor: string): Suspect {
 
 /** One suspect for each place in a group of three bytes where the anchor may begin, and for each alphabet. */
 function inBase64(shape: Shape, anchor: string): Suspect[] {
+  // Whoever writes a key's first line in base64 writes a key. The rest of it may stand in further lines,
+  // which nothing tells from other base64.
+  const isKey = shape.tail?.until !== undefined;
   return [0, 1, 2].flatMap((shift) =>
     bothAlphabets(base64Core(anchor, shift)).map((core) => ({
       label: `[redacted:${shape.id}]`,
       anchor: core,
-      tail: shape.tail?.until === undefined ? BASE64_TAIL : WRAPPED_TAIL,
+      tail: isKey ? WRAPPED_TAIL : BASE64_TAIL,
       isRun: true,
-      judge: judgeBase64(shape, anchor, shift),
+      judge: isKey ? (_, start) => ({ start, end: start + core.length }) : judgeBase64(shape, anchor, shift),
     })),
   );
 }
