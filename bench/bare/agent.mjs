@@ -1,5 +1,6 @@
-// The floor: an agent loop with nothing but fetch and spawn. Asks, prints what arrives, runs the shell
-// calls it is given, asks again, until there are none. No checks, no retries, no history rules.
+// The floor: an agent loop with nothing but fetch and spawn. Asks, runs the shell calls it is given, asks
+// again until there are none, and prints each answer once, whole: a line for every delta would more than
+// double its CPU, and make drover look good for batching them. No checks, no retries, no history rules.
 
 import { spawn } from 'node:child_process';
 
@@ -20,6 +21,7 @@ for (;;) {
   });
   const content = await read(response.body);
   messages.push({ role: 'assistant', content });
+  process.stdout.write(`${JSON.stringify(content)}\n`);
   const calls = content.filter((block) => block.type === 'tool_use');
   if (calls.length === 0) break;
   messages.push({ role: 'user', content: await Promise.all(calls.map(run)) });
@@ -39,7 +41,6 @@ async function read(body) {
       const block = blocks[event.index];
       if (event.delta.type === 'text_delta') block.text += event.delta.text;
       if (event.delta.type === 'input_json_delta') block.json += event.delta.partial_json;
-      process.stdout.write(`${JSON.stringify(event)}\n`);
     }
   }
   return blocks.map(({ json, ...block }) =>
