@@ -134,6 +134,19 @@ test('the pending part of a turn stays in its place through repeated failures', 
   expect([first, second, third].map(({ server }) => server.rejections)).toEqual([0, 0, 0]);
 });
 
+test('an answer that was shown and not kept is in no later history either', async () => {
+  const home = await temporaryFolder();
+  const first = await begin(home, {
+    answers: [{ text: 'I will not.', stop: 'refusal' }, { text: '' }, { text: 'Here.' }],
+  });
+  await first.run('one');
+  await first.run('two');
+  await first.die();
+  const second = await begin(home, { answers: [{ text: 'ok' }] });
+  expect(second.session.conversation.messages).toEqual(first.session.conversation.messages);
+  expect(roles(second.session.conversation.messages)).toEqual(['user', 'user', 'assistant']);
+});
+
 test('a turn that failed can be resumed without a new message', async () => {
   const home = await temporaryFolder();
   const tools = [ledger(join(home, 'l'))];
