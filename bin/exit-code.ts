@@ -10,6 +10,7 @@ export const exitCode = {
   usage: 2,
   incomplete: 3,
   gate: 4,
+  conflict: 5,
   budget: 6,
   deadline: 7,
   blocked: 8,
@@ -75,6 +76,9 @@ export function codeOfFailure(failure: Failure): number {
     case 'answer.text_call':
     case 'tool.unknown':
     case 'compaction.failed':
+    case 'worker.lost':
+    case 'git.failed':
+    case 'checkout.changed':
       return exitCode.incomplete;
     case 'internal':
       return exitCode.internal;

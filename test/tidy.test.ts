@@ -21,7 +21,9 @@ const docs = load(['*.md', 'packages/*/*.md', 'examples/**/*.md']);
 const MAY_IMPORT: Record<string, readonly string[]> = {
   'packages/core': [],
   'packages/rehearsal': [],
-  bin: ['core', 'rehearsal'],
+  'packages/coordinator': ['core'],
+  'packages/worker': ['core'],
+  bin: ['coordinator', 'core', 'rehearsal', 'worker'],
 };
 
 test('packages import only downwards', () => {
@@ -39,6 +41,9 @@ const HOME_OF: Record<string, string> = {
   '@vscode/ripgrep': 'packages/core/src/tools/',
   diff: 'packages/core/src/tools/',
   unbash: 'packages/core/src/permission/',
+  'p-queue': 'packages/coordinator/src/dispatch.ts',
+  piscina: 'packages/coordinator/src/pool.ts',
+  listr2: 'bin/views/dashboard',
   yargs: 'bin/',
   pino: 'bin/',
 };

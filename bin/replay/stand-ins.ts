@@ -58,6 +58,7 @@ function standIn(
     touches: () => [],
     alone: false,
     repeatable: true,
+    final: false,
     execute: (_input, { callId }) => execute(callId),
   };
 }

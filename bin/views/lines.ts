@@ -126,6 +126,18 @@ class Lines {
       case 'incomplete':
       case 'error':
       case 'cancelled':
+      case 'run_start':
+      case 'plan_ready':
+      case 'task_ready':
+      case 'task_start':
+      case 'task_end':
+      case 'merge_start':
+      case 'merge_end':
+      case 'gate_start':
+      case 'gate_end':
+      case 'throttle_wait':
+      case 'budget':
+      case 'run_end':
         return ''; // told by what comes next to them, or of no interest to a reader
     }
   }

@@ -5,7 +5,7 @@ import type { Event } from '@drover/core/events';
 import { expect, test } from 'vitest';
 import { proves } from '../support/proves.ts';
 
-const open = () => new Bus({ session: 'ses_1', lastSeq: 0, pass: (event) => [event] });
+const open = () => new Bus({ owner: { session: 'ses_1' }, lastSeq: 0, pass: (event) => [event] });
 const delta = (text: string): Event => ({ type: 'text_delta', part: 0, delta: text });
 const warning = (message: string): Event => ({ type: 'warning', message });
 

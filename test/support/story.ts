@@ -56,6 +56,28 @@ function told(event: Event): string | undefined {
       return `${event.type}: ${event.failure.kind}`;
     case 'cancelled':
       return 'cancelled';
+    case 'run_start':
+      return event.resumed ? 'run goes on' : 'run starts';
+    case 'plan_ready':
+      return `plan ${event.round} by ${event.by}: ${event.tasks.map(({ id }) => id).join(', ')}`;
+    case 'task_ready':
+    case 'throttle_wait':
+    case 'budget':
+      return undefined;
+    case 'task_start':
+      return 'task starts';
+    case 'task_end':
+      return `task ${event.status}${event.again ? ', again' : ''}`;
+    case 'merge_start':
+      return 'merge starts';
+    case 'merge_end':
+      return `merge: ${event.outcome}${event.again ? ', again' : ''}`;
+    case 'gate_start':
+      return `gate on ${event.tasks.join(', ')}`;
+    case 'gate_end':
+      return `gate ${event.passed ? 'passes' : 'fails'} on ${event.tasks.join(', ')}`;
+    case 'run_end':
+      return `run ends: ${event.outcome} (${event.exitCode})`;
   }
 }
 

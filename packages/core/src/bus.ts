@@ -10,7 +10,7 @@
 //   is ever dropped: a reader whose queue is full all the same is cut off, and its iteration throws
 //   ReaderLost, so that nobody takes a part for the whole.
 
-import { deliveryOf, type Event, type Place, type Recorded } from './events.ts';
+import { deliveryOf, type Event, type Owner, type Place, type Recorded } from './events.ts';
 
 const QUEUE_BYTES_MAX = 48 * 1024 * 1024;
 const LAGGING_BYTES = 1024 * 1024;
@@ -31,8 +31,8 @@ export type Store = {
 };
 
 export type BusOptions = {
-  readonly session: string;
-  readonly lastSeq: number; // 0 for a new session
+  readonly owner: Owner;
+  readonly lastSeq: number; // 0 at first
   readonly store?: Store;
   /** What is shown instead of an event: redaction, which may hold text back until it is known to be harmless. */
   readonly pass: (event: Event, place: Place) => readonly Event[];
@@ -55,7 +55,7 @@ export class Bus {
   emit(event: Event, place: Place): void {
     for (const shown of this.#options.pass(event, place)) {
       this.#seq += 1;
-      this.#keep({ v: 1, seq: this.#seq, at: this.#now(), session: this.#options.session, ...place, ...shown });
+      this.#keep({ v: 1, seq: this.#seq, at: this.#now(), ...this.#options.owner, ...place, ...shown });
     }
   }
 

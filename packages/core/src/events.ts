@@ -7,7 +7,10 @@
 
 import type { Failure } from './failure.ts';
 import type { Json } from './json.ts';
+import type { Cap } from './model/budget.ts';
 import type { AssistantMessage, BlockEvent, Message, Usage } from './model/protocol.ts';
+import type { RunSettings, TaskRow, Delivered } from './task/run.ts';
+import type { PlannedTask, SeedSummary } from './task/task.ts';
 
 export type CallLabel = {
   readonly callId: string; // minted by drover, unique for ever: what readers match on
@@ -27,8 +30,81 @@ export type Decision = {
   readonly reason?: string;
 };
 
-export type Event =
-  // session
+export type Event = RunEvent | SessionEvent;
+
+/** What happens to a run and its tasks. */
+export type RunEvent =
+  | ({ readonly type: 'run_start'; readonly resumed: boolean } & RunSettings)
+  | {
+      readonly type: 'plan_ready';
+      readonly tasks: readonly PlannedTask[];
+      readonly round: number; // from 1
+      readonly by: 'coordinator' | 'file' | 'fallback'; // fallback: one task with the whole goal
+    }
+  | { readonly type: 'task_ready' } // what it waits for has landed
+  | { readonly type: 'task_start'; readonly base: string; readonly workspace: string; readonly seed: SeedSummary }
+  | {
+      readonly type: 'task_end'; // of one attempt; a task that is skipped has an end without a start
+      readonly status: 'finished' | 'failed' | 'cancelled' | 'skipped';
+      readonly again: boolean; // another attempt follows
+      readonly failure?: Failure;
+      readonly reason?: string;
+      readonly summary?: string;
+      readonly files: readonly string[];
+      readonly commit?: string; // absent where nothing was changed
+      readonly branch?: string;
+      readonly usage: Usage;
+      readonly cost?: number;
+    }
+  | { readonly type: 'merge_start'; readonly commit: string; readonly onto: string }
+  | {
+      readonly type: 'merge_end';
+      readonly outcome: 'landed' | 'conflict' | 'gate_failed';
+      readonly again: boolean; // the task is tried once more, on the new head
+      readonly commit?: string; // as it landed
+      readonly conflicts?: readonly string[]; // paths
+      readonly reason?: string;
+    }
+  | {
+      readonly type: 'gate_start';
+      readonly command: string;
+      readonly tree: string;
+      readonly tasks: readonly string[]; // merged so far and not yet landed
+    }
+  | {
+      readonly type: 'gate_end';
+      readonly command: string;
+      readonly tree: string;
+      readonly tasks: readonly string[];
+      readonly passed: boolean;
+      readonly flaky: boolean; // red, then green
+      readonly output: string;
+      readonly durationMs: number;
+    }
+  | { readonly type: 'throttle_wait'; readonly waitMs: number; readonly reason: string }
+  | {
+      readonly type: 'budget';
+      readonly usage: Usage; // of the whole run so far
+      readonly spent: number; // in the unit of the cap: dollars, else tokens
+      readonly reserved: number;
+      readonly cap?: Cap;
+      readonly cost?: number; // US dollars; absent where the price is unknown
+    }
+  | {
+      readonly type: 'run_end';
+      readonly outcome: 'done' | 'incomplete' | 'error' | 'cancelled';
+      readonly exitCode: number;
+      readonly reason?: string;
+      readonly failure?: Failure;
+      readonly tasks: readonly TaskRow[];
+      readonly usage: Usage;
+      readonly cost?: number;
+      readonly delivered?: Delivered;
+      readonly answer?: string; // the coordinator's last words
+    };
+
+/** What happens to one agent: alone, as the coordinator, or as a worker. */
+export type SessionEvent =
   | { readonly type: 'session_start'; readonly model: string; readonly cwd: string }
   | { readonly type: 'awaiting_tool_execution'; readonly calls: readonly PendingCall[] }
   | {
@@ -107,7 +183,12 @@ export type Place = {
   readonly step?: number;
 };
 
-export type Envelope = { readonly v: 1; readonly seq: number; readonly at: string; readonly session: string } & Place;
+/** Whose journal an event is in: a session's of its own, or a run's. */
+export type Owner =
+  | { readonly session: string; readonly run?: never }
+  | { readonly run: string; readonly session?: never };
+
+export type Envelope = { readonly v: 1; readonly seq: number; readonly at: string } & Owner & Place;
 
 export type Recorded = Event & Envelope;
 
@@ -127,7 +208,19 @@ export function deliveryOf(type: EventType): 'lossy' | 'reliable' | 'control' {
     case 'error':
     case 'cancelled':
     case 'session_end':
+    case 'run_end':
       return 'control';
+    case 'run_start':
+    case 'plan_ready':
+    case 'task_ready':
+    case 'task_start':
+    case 'task_end':
+    case 'merge_start':
+    case 'merge_end':
+    case 'gate_start':
+    case 'gate_end':
+    case 'throttle_wait':
+    case 'budget':
     case 'session_start':
     case 'message_start':
     case 'message_end':

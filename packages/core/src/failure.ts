@@ -44,7 +44,12 @@ export type Failure =
   | { readonly kind: 'journal.busy'; readonly path: string; readonly owner: string }
   | { readonly kind: 'journal.damaged'; readonly path: string; readonly line: number; readonly what: string }
   | { readonly kind: 'journal.newer'; readonly path: string; readonly version: number }
-  | { readonly kind: 'limit.reached'; readonly limit: LimitName; readonly message: string };
+  | { readonly kind: 'limit.reached'; readonly limit: LimitName; readonly message: string }
+  /** The thread that worked on a task is gone: crashed, out of memory, or deaf. */
+  | { readonly kind: 'worker.lost'; readonly message: string }
+  | { readonly kind: 'git.failed'; readonly args: readonly string[]; readonly message: string }
+  /** Somebody changed the user's checkout while the run was at work. */
+  | { readonly kind: 'checkout.changed'; readonly paths: readonly string[] };
 
 export class DroverError extends Error {
   override readonly name = 'DroverError';
@@ -107,6 +112,12 @@ export function describe(failure: Failure): string {
       return `the conversation could not be shortened: ${failure.message}`;
     case 'limit.reached':
       return failure.message;
+    case 'worker.lost':
+      return `the worker was lost: ${failure.message}`;
+    case 'git.failed':
+      return `git ${failure.args.join(' ')} failed: ${failure.message}`;
+    case 'checkout.changed':
+      return `your checkout was changed during the run: ${failure.paths.join(', ')}`;
   }
 }
 

@@ -9,7 +9,14 @@ const never = new AbortController().signal;
 
 function question(requestId: string, subject: string, tool = shell): Question {
   const label = { callId: requestId, toolUseId: requestId, callIndex: 0, index: 0, name: tool.name, summary: subject };
-  return { requestId, tool, input: subject, subject, why: '"make" is not on the list of harmless commands', label };
+  return {
+    requestId,
+    tool: tool.name,
+    input: subject,
+    subject,
+    why: '"make" is not on the list of harmless commands',
+    label,
+  };
 }
 
 /** Questions with a list of what was shown. */

@@ -14,6 +14,7 @@ export function toolNamed(name: string, access: Access): Tool {
     schema: {},
     alone: false,
     repeatable: false,
+    final: false,
     parse: (input) => ({ ok: true, input }),
     subject: String,
     touches: () => [],

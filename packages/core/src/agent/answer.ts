@@ -110,7 +110,7 @@ async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<A
         buildRequest({ provider, model, system: conversation.system, tools, messages, outputTokensMax, cacheKey }),
       inputTokens: conversation.expectedTokens(agent.definitionChars),
       outputTokensMax: agent.outputTokensMax,
-      budget: agent.budget,
+      admission: agent.admission,
       retry: agent.retry,
       patience: turn.patience,
       emit: (event) => emit(agent, turn, event),
@@ -174,7 +174,7 @@ async function summarise(agent: Agent, turn: Turn, head: readonly Message[], sig
         }),
       inputTokens: Math.ceil(codePoints(text) / 4),
       outputTokensMax: Math.min(SUMMARY_TOKENS_MAX, agent.outputTokensMax),
-      budget: agent.budget,
+      admission: agent.admission,
       retry: agent.retry,
       patience: turn.patience,
       emit: () => undefined, // a side request: nobody watches it

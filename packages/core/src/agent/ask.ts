@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Event } from '../events.ts';
 import { describe, DroverError, type Failure } from '../failure.ts';
-import type { Budget } from '../model/budget.ts';
+import type { Admission, Seen } from '../model/admission.ts';
 import type { AnswerNotes, AssistantMessage, ModelEvent, ModelRequest, Provider, Usage } from '../model/protocol.ts';
 import { retryDelayMs, type RetryPolicy } from '../model/retry.ts';
 import { failureOf } from './limits.ts';
@@ -19,7 +19,7 @@ export type Asking = {
   readonly request: (outputTokensMax: number) => ModelRequest;
   readonly inputTokens: number; // expected
   readonly outputTokensMax: number;
-  readonly budget: Budget;
+  readonly admission: Admission;
   readonly retry: RetryPolicy;
   /** How many attempts are left for this answer, whatever they fail of. */
   readonly patience: { left: number };
@@ -54,24 +54,18 @@ type Attempt =
   | { readonly answer?: never; readonly failure: Failure };
 
 async function tryOnce(asking: Asking, signal: AbortSignal): Promise<Attempt> {
-  const reserved = asking.budget.reserve(Math.ceil(asking.inputTokens * ESTIMATE_MARGIN), asking.outputTokensMax);
-  if (reserved === undefined) {
-    throw new DroverError({
-      kind: 'limit.reached',
-      limit: 'budget',
-      message: 'the budget does not allow another request',
-    });
-  }
-  const settle = (usage: Usage) => {
-    reserved.settle(usage);
+  const inputTokens = Math.ceil(asking.inputTokens * ESTIMATE_MARGIN);
+  const admitted = await asking.admission.admit({ inputTokens, outputTokensMax: asking.outputTokensMax }, signal);
+  const settle = (usage: Usage, seen: Seen) => {
+    admitted.settle(usage, seen);
     asking.spend(usage);
   };
   const shown = { started: false, characters: 0, usage: NOTHING_USED };
   try {
-    for await (const event of asking.provider.stream(asking.request(reserved.outputTokensMax), signal)) {
+    for await (const event of asking.provider.stream(asking.request(admitted.outputTokensMax), signal)) {
       if (event.type === 'finished') {
         if (!shown.started) asking.emit({ type: 'message_start', role: 'assistant' });
-        settle(event.message.usage);
+        settle(event.message.usage, { headers: event.notes.headers });
         return { answer: event };
       }
       show(event, shown, asking.emit);
@@ -80,8 +74,8 @@ async function tryOnce(asking: Asking, signal: AbortSignal): Promise<Attempt> {
   } catch (error) {
     if (!(error instanceof DroverError) && !signal.aborted) throw error;
     const usage = usageOfFailed(shown, asking.inputTokens);
-    settle(usage);
     const failure = error instanceof DroverError ? error.failure : failureOf(signal);
+    settle(usage, { failure });
     if (shown.started) asking.emit({ type: 'attempt_discarded', reason: describe(failure), failure, usage });
     return { failure };
   }

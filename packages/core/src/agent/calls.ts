@@ -27,7 +27,7 @@ const UNCERTAIN =
 export type Verdict = { readonly effect: 'allow' | 'ask' | 'deny'; readonly why: string };
 export type Question = {
   readonly requestId: string;
-  readonly tool: Tool;
+  readonly tool: string; // its name
   readonly input: Json;
   readonly subject: string;
   readonly why: string;
@@ -67,6 +67,7 @@ export type Denial = { readonly name: string; readonly subject: string; readonly
 export type Settled = Pick<OpenCalls, 'results' | 'pending'> & {
   readonly denials: readonly Denial[];
   readonly unknownOnly: boolean;
+  readonly isFinal: boolean; // a call that ends the turn has worked
 };
 
 export async function settleCalls(bench: Bench, open: OpenCalls, signal: AbortSignal): Promise<Settled> {
@@ -88,7 +89,10 @@ export async function settleCalls(bench: Bench, open: OpenCalls, signal: AbortSi
     }),
   );
   const unknownOnly = calls.every((call) => toolNamed(bench.tools, call.name) === undefined);
-  return { results, pending: settling.pending, denials: settling.denials, unknownOnly };
+  const isFinal = results.some(
+    (result) => result?.isError === false && toolNamed(bench.tools, result.name)?.final === true,
+  );
+  return { results, pending: settling.pending, denials: settling.denials, unknownOnly, isFinal };
 }
 
 export function resultOf(call: Pick<CallPart, 'id' | 'name'>, { output, isError, images }: ToolOutput): ToolResult {
@@ -182,7 +186,7 @@ async function deniedBecause(
   const requestId = newId('ask');
   const subject = tool.subject(input);
   bench.emit({ type: 'permission_request', requestId, subject, why, ...label });
-  const decision = await bench.question({ requestId, tool, input, subject, why, label }, signal);
+  const decision = await bench.question({ requestId, tool: tool.name, input, subject, why, label }, signal);
   bench.emit({ type: 'permission_decision', requestId, ...decision, ...label });
   return decision.allowed ? undefined : (decision.reason ?? 'the user said no');
 }

@@ -16,12 +16,16 @@ import { addMessage, emit, type Agent, type Turn } from './turn.ts';
 const UNKNOWN_IN_A_ROW_MAX = 3;
 
 export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Promise<TurnOutcome> {
+  let safe: Promise<void> | undefined;
   try {
     while (true) {
       if (turn.open === undefined) {
         checkLimits(agent, turn);
         turn.steps += 1;
-        await agent.settled(signal);
+        await (safe ?? agent.settled(signal));
+        safe = agent.settled(signal);
+        // Whoever waits for it next hears of a failure.
+        safe.catch(() => undefined);
         const answer = await takeAnswer(agent, turn, signal);
         if (answer === undefined) continue;
 
@@ -33,7 +37,8 @@ export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Pr
         }
         turn.open = openCalls(calls);
       }
-      if (!(await settleOpen(agent, turn, turn.open, signal))) return { status: 'suspended' };
+      const next = await settleOpen(agent, turn, turn.open, signal);
+      if (next !== 'ask') return { status: next };
     }
   } catch (error) {
     if (error instanceof DroverError) return failedTurn(error.failure, turn.answers > 0);
@@ -41,24 +46,30 @@ export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Pr
   }
 }
 
-/** All results as one message, in the order of the calls; false where remote ones have yet to come. */
-async function settleOpen(agent: Agent, turn: Turn, open: OpenCalls, signal: AbortSignal): Promise<boolean> {
+/** All results as one message, in the order of the calls; `suspended` where remote ones have yet to come. */
+async function settleOpen(
+  agent: Agent,
+  turn: Turn,
+  open: OpenCalls,
+  signal: AbortSignal,
+): Promise<'ask' | 'done' | 'suspended'> {
   const bench = { ...agent.bench, settled: agent.settled, emit: (event: Event) => emit(agent, turn, event) };
-  const { results, pending, denials, unknownOnly } = await settleCalls(bench, open, signal);
+  const { results, pending, denials, unknownOnly, isFinal } = await settleCalls(bench, open, signal);
   turn.denials.push(...denials);
   if (pending.length > 0 && !signal.aborted) {
     turn.open = { ...open, results, pending };
     emit(agent, turn, { type: 'awaiting_tool_execution', calls: pending });
-    return false;
+    return 'suspended';
   }
   const whole = open.calls.map(
     (call, at) => results[at] ?? resultOf(call, { output: 'Interrupted: no result came.', isError: true }),
   );
   turn.open = undefined;
   addMessage(agent, turn, { role: 'tool', results: whole });
+  if (isFinal) return 'done';
   if (signal.aborted) throw new DroverError(failureOf(signal));
   turn.unknownInARow = unknownOnly ? turn.unknownInARow + 1 : 0;
-  if (turn.unknownInARow < UNKNOWN_IN_A_ROW_MAX) return true;
+  if (turn.unknownInARow < UNKNOWN_IN_A_ROW_MAX) return 'ask';
   throw new DroverError({ kind: 'tool.unknown', limit: UNKNOWN_IN_A_ROW_MAX });
 }
 

@@ -1,7 +1,7 @@
 // A session: one agent's conversation with an id. It runs one turn at a time, can wait for remote tools
 // and go on later, and tells everything that happens as events.
 
-import { Bus, type BusOptions, type Reader, type Shown, type Store } from '../bus.ts';
+import { Bus, type BusOptions, type Shown, type Store } from '../bus.ts';
 import { CHARS_PER_TOKEN_DEFAULT, codePoints, Conversation } from '../conversation/conversation.ts';
 import { Instructions } from '../conversation/instructions.ts';
 import { systemPrompt } from '../conversation/prompt.ts';
@@ -9,13 +9,14 @@ import type { Decision, Event, PendingCall } from '../events.ts';
 import { describe, DroverError, UsageError } from '../failure.ts';
 import type { Past } from '../journal/history.ts';
 import type { Json } from '../json.ts';
+import { budgetOnly, type Admission } from '../model/admission.ts';
 import { Budget, type Cap } from '../model/budget.ts';
 import { costOf, type Price } from '../model/catalog.ts';
 import type { ImagePart, Message, Provider, TextPart, Usage } from '../model/protocol.ts';
 import type { RetryPolicy } from '../model/retry.ts';
 import { failedTurn, type TurnOutcome } from '../outcome.ts';
 import type { Tool, ToolContext } from '../tools/tool.ts';
-import { abandonedCalls, type Denial, type Question, type Verdict } from './calls.ts';
+import { abandonedCalls, toolNamed, type Denial, type Question, type Verdict } from './calls.ts';
 import { failureOf, watch, type Limits } from './limits.ts';
 import { runTurn } from './loop.ts';
 import { addMessage, emit, Turn, type Agent } from './turn.ts';
@@ -29,15 +30,24 @@ export type SessionOptions = {
   readonly outputTokensMax: number;
   readonly price?: Price;
   readonly cap?: Cap;
+  /** Leave for its requests, where it shares a provider with others; else its own cap decides. */
+  readonly admission?: Admission;
   readonly charsPerToken?: number;
   readonly tools: readonly Tool[];
   readonly context: Omit<ToolContext, 'callId' | 'signal'>;
+  /** A system prompt made elsewhere, to the byte. */
+  readonly system?: string;
+  /** What was said before it began, by others. */
+  readonly seed?: readonly Message[];
+  readonly cacheKey?: string;
   readonly limits: Limits;
   readonly retry: RetryPolicy;
   readonly judge: (tool: Tool, input: Json) => Promise<Verdict>;
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
   readonly pass: BusOptions['pass'];
   readonly store?: Store;
+  /** Where events go instead of to a bus of its own. */
+  readonly outlet?: Outlet;
   /** What a session of this id has been through before. */
   readonly past?: Past;
 };
@@ -47,6 +57,9 @@ export type Input =
   | { readonly content: string | readonly (TextPart | ImagePart)[] }
   | { readonly results: readonly RemoteResult[] }
   | { readonly resume: true };
+
+/** What a session needs of a bus. */
+export type Outlet = Pick<Bus, 'emit' | 'settled'>;
 
 export type RemoteResult = { readonly callId: string; readonly output: string; readonly isError?: boolean };
 
@@ -79,6 +92,7 @@ export class Session {
   readonly bus: Bus;
   readonly conversation: Conversation;
   readonly #options: SessionOptions;
+  readonly #outlet: Outlet;
   readonly #agent: Agent;
   readonly #instructions: Instructions;
   #turn = new Turn(0);
@@ -94,10 +108,12 @@ export class Session {
     this.#options = options;
     this.id = options.id;
     const { past, pass, store } = options;
-    this.bus = new Bus({ session: options.id, lastSeq: past?.lastSeq ?? 0, pass, ...(store && { store }) });
+    this.bus = new Bus({ owner: { session: options.id }, lastSeq: past?.lastSeq ?? 0, pass, ...(store && { store }) });
+    this.#outlet = options.outlet ?? this.bus;
     this.conversation = new Conversation(systemPrompt(undefined), options.charsPerToken ?? CHARS_PER_TOKEN_DEFAULT);
     this.#instructions = new Instructions(options.context.cwd);
     this.#agent = this.#makeAgent();
+    this.conversation.replace(options.seed ?? []);
     if (past !== undefined) this.#restore(past);
   }
 
@@ -106,30 +122,27 @@ export class Session {
     return this.#turn.open?.pending ?? [];
   }
 
+  /** Shows what happens while it happens. */
   execute(input: Input, signal: AbortSignal): Execution {
-    if (this.#isRunning) throw new UsageError(`session ${this.id} is busy: wait for its turn to end, or cancel it`);
-    if ('content' in input && this.pending.length > 0)
-      throw new UsageError(`session ${this.id} waits for the results of ${this.pending.length} remote calls`);
-    if ('results' in input && this.pending.length === 0)
-      throw new UsageError(`session ${this.id} waits for no results`);
-    if ('resume' in input && !this.#canResume)
-      throw new UsageError(`session ${this.id} has nothing to resume: its last turn is done`);
-    this.#isRunning = true;
+    this.#check(input);
     const reader = this.bus.reader();
-    const result = this.#run(input, signal, reader);
+    const result = this.run(input, signal).finally(() => reader.finish());
     // Whoever awaits result() hears of a failure; whoever doesn't must not be crashed by it.
     result.catch(() => undefined);
     return { [Symbol.asyncIterator]: () => reader[Symbol.asyncIterator](), result: () => result };
   }
 
-  async #run(input: Input, signal: AbortSignal, reader: Reader): Promise<ExecutionResult> {
+  /** The same, for whoever sees the events where they go. */
+  async run(input: Input, signal: AbortSignal): Promise<ExecutionResult> {
+    this.#check(input);
+    this.#isRunning = true;
     this.#spent = NOTHING;
     const watching = watch(this.#options.limits, signal);
     this.#progress = watching.progress;
     try {
       const outcome = await this.#takeTurn(input, watching.signal);
       const result = this.#tell(outcome);
-      await this.bus.settled();
+      await this.#outlet.settled();
       return result;
     } catch (error) {
       if (!(error instanceof UsageError)) await this.#tellBug(error);
@@ -137,8 +150,17 @@ export class Session {
     } finally {
       watching.stop();
       this.#isRunning = false;
-      reader.finish();
     }
+  }
+
+  #check(input: Input): void {
+    if (this.#isRunning) throw new UsageError(`session ${this.id} is busy: wait for its turn to end, or cancel it`);
+    if ('content' in input && this.pending.length > 0)
+      throw new UsageError(`session ${this.id} waits for the results of ${this.pending.length} remote calls`);
+    if ('results' in input && this.pending.length === 0)
+      throw new UsageError(`session ${this.id} waits for no results`);
+    if ('resume' in input && !this.#canResume)
+      throw new UsageError(`session ${this.id} has nothing to resume: its last turn is done`);
   }
 
   async #takeTurn(input: Input, signal: AbortSignal): Promise<TurnOutcome> {
@@ -163,13 +185,19 @@ export class Session {
     const label = `${provider.id}/${model}`;
     // Told again where another model goes on, so that the journal says who did what.
     if (past?.model !== label) this.#emit({ type: 'session_start', model: label, cwd: context.cwd });
-    this.conversation.system = systemPrompt(await this.#instructions.forStart());
+    // Also where the prompt comes from elsewhere: what it holds is not to be told again.
+    const instructions = await this.#instructions.forStart();
+    this.conversation.system = this.#options.system ?? systemPrompt(instructions);
   }
 
   /** The model has said its last word, and only the ending is missing. */
   get #isAnswered(): boolean {
     const last = this.conversation.messages.at(-1);
-    return last?.role === 'assistant' && last.stop === 'stop' && this.#turn.open === undefined;
+    if (this.#turn.open !== undefined || this.#turn.answers === 0) return false;
+    if (last?.role === 'assistant') return last.stop === 'stop';
+    if (last?.role !== 'tool') return false;
+    const isFinal = (name: string) => toolNamed(this.#options.tools, name)?.final === true;
+    return last.results.some(({ name, isError }) => !isError && isFinal(name));
   }
 
   #restore({ messages, turn, steps, answers, ending, open, usage }: Past): void {
@@ -236,7 +264,7 @@ export class Session {
   async #tellBug(error: unknown): Promise<void> {
     const message = error instanceof Error ? error.message : String(error);
     this.#tell({ status: 'error', failure: { kind: 'internal', message } });
-    await this.bus.settled().catch(() => undefined);
+    await this.#outlet.settled().catch(() => undefined);
   }
 
   #emit(event: Event): void {
@@ -257,11 +285,11 @@ export class Session {
       bench: { tools, worker, context, instructions: this.#instructions, judge, question },
       limits,
       retry,
-      budget: new Budget(this.#options.cap, this.#options.price),
-      cacheKey: this.id,
+      admission: this.#options.admission ?? budgetOnly(new Budget(this.#options.cap, this.#options.price)),
+      cacheKey: this.#options.cacheKey ?? this.id,
       emit: (event, place) => {
         if (!WAITING.has(event.type)) this.#progress();
-        this.bus.emit(event, place);
+        this.#outlet.emit(event, place);
       },
       settled: (signal) => this.#settled(signal),
       spend: (usage) => this.#spend(usage),
@@ -270,13 +298,13 @@ export class Session {
 
   /** Waits for the disk, but not longer than anybody wants to. */
   async #settled(signal: AbortSignal): Promise<void> {
-    if (this.#options.store === undefined) return;
+    if (this.#options.store === undefined && this.#options.outlet === undefined) return;
     const given = Promise.withResolvers<void>();
     const giveUp = () => given.reject(new DroverError(failureOf(signal)));
     if (signal.aborted) giveUp();
     signal.addEventListener('abort', giveUp, { once: true });
     try {
-      await Promise.race([this.bus.settled(), given.promise]);
+      await Promise.race([this.#outlet.settled(), given.promise]);
     } finally {
       signal.removeEventListener('abort', giveUp);
     }

@@ -3,7 +3,7 @@
 import type { Bench, Denial, OpenCalls } from './calls.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Event, Place } from '../events.ts';
-import type { Budget } from '../model/budget.ts';
+import type { Admission } from '../model/admission.ts';
 import type { Message, Provider, ToolDefinition, Usage } from '../model/protocol.ts';
 import type { RetryPolicy } from '../model/retry.ts';
 import type { Limits } from './limits.ts';
@@ -19,7 +19,7 @@ export type Agent = {
   readonly bench: Omit<Bench, 'emit' | 'settled'>;
   readonly limits: Limits;
   readonly retry: RetryPolicy;
-  readonly budget: Budget;
+  readonly admission: Admission;
   readonly cacheKey: string;
   readonly emit: (event: Event, place: Place) => void;
   /** Everything that was told so far is safe. */

@@ -30,7 +30,8 @@ export type Past = {
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-export function pastOf(records: readonly JsonObject[]): Past | undefined {
+/** `before`: what a worker was seeded with, which is in none of its own records. */
+export function pastOf(records: readonly JsonObject[], before: readonly Message[] = []): Past | undefined {
   const past: Writable<Past> = {
     messages: [],
     lastSeq: 0,
@@ -43,7 +44,7 @@ export function pastOf(records: readonly JsonObject[]): Past | undefined {
     model: '',
     cwd: '',
   };
-  const messages: Message[] = [];
+  const messages: Message[] = [...before];
   // Our own records, each under its seal: they are what they were when they were written.
   for (const record of records as unknown as readonly Recorded[]) {
     past.lastSeq = Math.max(past.lastSeq, record.seq ?? 0);

@@ -15,6 +15,14 @@ const NOTE_MS = 1_000;
 
 // Before these are told, or anything comes of them, they are on the disk.
 const DURABLE: ReadonlySet<EventType> = new Set([
+  'run_start',
+  'plan_ready',
+  'task_start',
+  'task_end',
+  'merge_start',
+  'merge_end',
+  'gate_end',
+  'run_end',
   'session_start',
   'message_end',
   'tool_execution_start',
@@ -53,7 +61,7 @@ export class Recorder implements Store {
     for (const event of events) {
       if (deliveryOf(event.type) === 'lossy') this.note(event);
       else kept.push(event);
-      if (event.type === 'message_end' || event.type === 'attempt_discarded') this.#forget();
+      if (event.type === 'message_end' || event.type === 'attempt_discarded') this.#forget(event.worker);
     }
     return this.#options.journal.append(
       kept as readonly JsonObject[],
@@ -63,18 +71,19 @@ export class Recorder implements Store {
 
   note(event: Recorded): void {
     if (event.type !== 'text_delta' && event.type !== 'thinking_delta') return;
-    const key = `${event.type} ${event.part}`;
+    const key = `${event.worker} ${event.type} ${event.part}`;
     const known = this.#blocks.get(key);
     if (known === undefined) this.#blocks.set(key, { like: event, block: { text: event.delta, noted: 0 } });
     else known.block.text += event.delta;
     this.#timer ??= setTimeout(() => this.#write(), this.#options.noteMs ?? NOTE_MS);
   }
 
-  /** The answer is whole, or taken back: there is nothing left to note. */
-  #forget(): void {
+  /** The answer is whole, or taken back: there is nothing left to note of it. */
+  #forget(worker: number | undefined): void {
+    for (const [key, { like }] of this.#blocks) if (like.worker === worker) this.#blocks.delete(key);
+    if (this.#blocks.size > 0) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#blocks.clear();
   }
 
   #write(): void {
@@ -90,9 +99,9 @@ export class Recorder implements Store {
   }
 }
 
-function noteOf({ v, seq, at, session, worker, turn, step, part, type }: Streamed, { text, noted }: Block): JsonObject {
-  const place = JSON.parse(JSON.stringify({ worker, turn, step })) as JsonObject;
+function noteOf(like: Streamed, { text, noted }: Block): JsonObject {
+  const { delta: _, type, part, ...envelope } = like;
   // Thinking in pieces has no signature: it is for display, and never goes back to a model.
   const kind = type === 'text_delta' ? { kind: 'text' } : { kind: 'thinking', unsigned: true };
-  return { v, seq, at, session, ...place, type: 'partial', part, ...kind, from: noted, text: text.slice(noted) };
+  return { ...(envelope as JsonObject), type: 'partial', part, ...kind, from: noted, text: text.slice(noted) };
 }

@@ -50,6 +50,9 @@ export function retryDelayMs(
     case 'journal.damaged':
     case 'journal.newer':
     case 'limit.reached':
+    case 'worker.lost':
+    case 'git.failed':
+    case 'checkout.changed':
       return undefined;
   }
 }

@@ -106,7 +106,7 @@ const CANCELLED: Decision = {
 };
 
 function keyOf({ tool, subject }: Question): string {
-  return answerKey(tool.name, subject);
+  return answerKey(tool, subject);
 }
 
 function nobody(question: Question): Decision {
@@ -118,8 +118,8 @@ function nobody(question: Question): Decision {
 // which those would be is more than a hint can say.
 function ruleFor({ tool, subject }: Question): string {
   const isPlain = subject !== '' && subject.length <= SUBJECT_CHARS_MAX && !/[\n*]/.test(subject);
-  const isOneRule = tool.name !== SHELL || !/[;&|<>()$`"'\\~{}?[\]]/.test(subject);
-  return isPlain && isOneRule ? `${tool.name}(${subject})` : tool.name;
+  const isOneRule = tool !== SHELL || !/[;&|<>()$`"'\\~{}?[\]]/.test(subject);
+  return isPlain && isOneRule ? `${tool}(${subject})` : tool;
 }
 
 function quoted(rule: string): string {

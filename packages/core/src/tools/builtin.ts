@@ -8,7 +8,14 @@ import { grep } from './grep.ts';
 import { list } from './list.ts';
 import { read } from './read.ts';
 import { shell } from './shell.ts';
+import { submitPlan, type CarryOut } from './submit-plan.ts';
+import { submitResult } from './submit-result.ts';
 import type { Tool } from './tool.ts';
 import { write } from './write.ts';
 
 export const builtinTools: readonly Tool[] = [read, write, edit, list, glob, grep, shell, git];
+
+/** Those of a run: the coordinator and all its workers declare the same, and each is refused what is not its own. */
+export function runTools(carryOut: CarryOut): readonly Tool[] {
+  return [...builtinTools, submitPlan(carryOut), submitResult];
+}

@@ -13,6 +13,7 @@ export const submitResult = createSimpleTool(
     }),
     access: 'none',
     repeatable: true,
+    final: true,
     subject: () => '',
   },
   async ({ summary, files = [] }) => ({ output: 'received', details: { summary, files } }),

@@ -57,6 +57,8 @@ export type Tool = {
   readonly alone: boolean;
   /** True where running it twice does no harm, so that it may be run again after a crash. */
   readonly repeatable: boolean;
+  /** True where a call of it that worked is the last thing the agent has to do. */
+  readonly final: boolean;
   /** Absent for a remote tool: the call is handed out, and the session waits for its result. */
   readonly execute?: (input: Json, context: ToolContext) => Promise<ToolOutput> | AsyncIterable<ToolEvent>;
 };
@@ -71,6 +73,7 @@ export type ToolDeclaration<Schema extends $ZodType> = {
   readonly touches?: (input: output<Schema>) => readonly string[];
   readonly alone?: true;
   readonly repeatable?: true;
+  readonly final?: true;
   readonly run: (
     input: output<Schema>,
     context: ToolContext,
@@ -86,6 +89,7 @@ export function defineTool<Schema extends $ZodType>(declaration: ToolDeclaration
     access: declaration.access,
     alone: declaration.alone ?? false,
     repeatable: declaration.repeatable ?? false,
+    final: declaration.final ?? false,
     // Made when first asked for: a command that sends no request should not pay for it.
     get schema() {
       schema ??= jsonSchemaOf(input);

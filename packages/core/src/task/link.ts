@@ -1,0 +1,15 @@
+// What a task needs of the run it belongs to while it works: somebody to tell, somebody to ask, and leave
+// to send a request. In this thread it is the run itself; in another one it is a wire to it (wire.ts).
+
+import type { Question } from '../agent/calls.ts';
+import type { Decision, Event, Place } from '../events.ts';
+import type { Admission } from '../model/admission.ts';
+
+export type TaskLink = {
+  /** Who and where is known already: the place says only turn and step. */
+  readonly emit: (event: Event, place: Pick<Place, 'turn' | 'step'>) => void;
+  /** Everything told so far is safe. */
+  readonly settled: () => Promise<void>;
+  readonly admission: Admission;
+  readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
+};

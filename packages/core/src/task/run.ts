@@ -1,0 +1,60 @@
+// A run as data: what it was started with, and what became of each task. Both are in the event stream.
+
+import type { Cap } from '../model/budget.ts';
+import type { Usage } from '../model/protocol.ts';
+import type { Seeding } from './task.ts';
+
+export type Delivery = 'branch' | 'merge' | 'patch';
+
+/** All that a run needs to know again after a crash; secrets are in none of it. */
+export type RunSettings = {
+  readonly goal: string;
+  readonly model: string; // provider/name
+  readonly repository: string; // its top folder
+  readonly base: string; // the commit everything starts from
+  readonly branch?: string; // the user's, absent where HEAD is detached
+  readonly notIncluded: readonly string[]; // changed or untracked in the user's checkout, so not in the base
+  readonly workers: number; // 0: in this thread
+  readonly seeding: Seeding;
+  readonly gates: readonly string[];
+  readonly deliver: Delivery;
+  readonly cap?: Cap;
+  readonly timeoutMs?: number;
+  readonly roundsMax: number;
+  readonly tasksMax: number;
+  readonly stepsMax: number; // of one task
+  readonly failFast: boolean;
+};
+
+export type TaskStatus =
+  | 'landed'
+  | 'done' // it had nothing to merge
+  | 'failed'
+  | 'skipped'
+  | 'conflict'
+  | 'gate_failed'
+  | 'cancelled';
+
+export type TaskRow = {
+  readonly task: string;
+  readonly title: string;
+  readonly status: TaskStatus;
+  readonly attempts: number;
+  readonly files: readonly string[];
+  readonly commit?: string;
+  readonly branch?: string; // where its work is, if it isn't in what was delivered
+  readonly usage: Usage;
+  readonly cost?: number;
+  readonly waits: number; // milliseconds spent waiting for the throttle
+  readonly summary?: string;
+  readonly reason?: string;
+};
+
+export type Delivered = {
+  readonly deliver: Delivery;
+  readonly commit: string;
+  readonly branch?: string;
+  readonly patches?: readonly string[]; // paths
+  /** What the user types next. */
+  readonly next?: string;
+};
