@@ -60,7 +60,9 @@ export const REQUEST: ModelRequest = {
   model: 'model',
   system: '',
   tools: [],
-  messages: [{ role: 'user', results: [], content: [{ type: 'text', text: 'go' }], cacheMark: false }],
+  messages: [
+    { role: 'user', results: [], content: [{ type: 'text', text: 'go' }], cacheMark: false, resultsMark: false },
+  ],
   outputTokensMax: 100,
   cacheKey: '',
 };

@@ -48,6 +48,24 @@ test('an agent may be known by a marker of its own', async () => {
   expect([await reply(on, [says('YOU WRITE it')]), await reply(on, [says('writer')])]).toEqual(['yes', 'no']);
 });
 
+test('an agent may be known by what it was told later, and its answers are counted from there', async () => {
+  const on = await stage({
+    order: 'conversation',
+    agents: {
+      one: { assigned: 'Your task is one\\b', answers: [{ text: 'one begins' }, { text: 'one ends' }] },
+      coordinator: { marker: 'the goal', answers: [{ text: 'I plan' }, { text: 'I am done' }] },
+    },
+  });
+  const seed = [says('the goal'), { role: 'assistant', content: 'I plan' }];
+  const assigned = [...seed, says('Your task is one.')];
+  expect([
+    await reply(on, [says('the goal')]),
+    await reply(on, assigned),
+    await reply(on, [...assigned, { role: 'assistant', content: 'one begins' }, says('go on')]),
+    await reply(on, [...seed, says('what became of it?')]),
+  ]).toEqual(['I plan', 'one begins', 'one ends', 'I am done']);
+});
+
 test('an answer with conditions is given whenever they hold, and does not use up the ordered ones', async () => {
   const on = await stage({
     answers: [{ text: 'first' }, { when: { text: 'weather' }, text: 'rain' }, { text: 'second' }],

@@ -134,7 +134,12 @@ const part = {
   otherwise: answer.exactOptional(),
   order: z.enum(['requests', 'conversation']).exactOptional(),
 };
-const agent = z.strictObject({ ...part, marker: expression.exactOptional(), answers: z.array(answer) });
+const agent = z.strictObject({
+  ...part,
+  marker: expression.exactOptional(),
+  assigned: expression.exactOptional(),
+  answers: z.array(answer),
+});
 const cache = z.strictObject({
   enabled: z.boolean().exactOptional(),
   tokensMin: amount.exactOptional(),

@@ -46,6 +46,8 @@ export type Order = 'requests' | 'conversation';
 export type AgentScript = {
   /** A regular expression for the system prompt and the first user text; without it, the agent's name as a word. */
   readonly marker?: string | RegExp;
+  /** Instead of a marker: a regular expression for any user text. Who was told so is this agent from there on, and its answers are counted from there. */
+  readonly assigned?: string | RegExp;
   readonly answers: readonly AnswerSource[];
   readonly loop?: boolean;
   readonly otherwise?: Answer;

@@ -86,10 +86,14 @@ export function toWire(request: ModelRequest): MessageCreateParamsStreaming {
 
 function toMessage(message: RequestMessage): MessageParam {
   if (message.role === 'assistant') return { role: 'assistant', content: message.content.flatMap(toBlocks) };
-  const content: ContentBlockParam[] = [...message.results.map(toResult), ...message.content.map(toInput)];
-  const last = content.at(-1);
-  if (!message.cacheMark || last === undefined) return { role: 'user', content };
-  return { role: 'user', content: [...content.slice(0, -1), { ...last, ...CACHED } as ContentBlockParam] };
+  const { cacheMark, resultsMark } = message;
+  const results: readonly ContentBlockParam[] = message.results.map(toResult);
+  const content = [...(resultsMark ? markedLast(results) : results), ...message.content.map(toInput)];
+  return { role: 'user', content: cacheMark ? markedLast(content) : content };
+}
+
+function markedLast(blocks: readonly ContentBlockParam[]): ContentBlockParam[] {
+  return blocks.map((block, at) => (at === blocks.length - 1 ? ({ ...block, ...CACHED } as ContentBlockParam) : block));
 }
 
 function toResult({ id, output, isError, images = [] }: ToolResult): ToolResultBlockParam {

@@ -31,7 +31,8 @@ const IMAGE_SIDE_MAX = 8_000;
 const MANY_IMAGES = 20; // beyond this many, each may only be…
 const IMAGE_SIDE_MAX_AMONG_MANY = 2_000;
 // One mark is the system prompt's; the last two user messages get one each, so that the previous
-// request's mark is still there to be found.
+// request's mark is still there to be found. One is left for where workers part: up to the results with
+// which their seed ends all say the same, and behind them stands each one's own task.
 const MARKED_MESSAGES = 2;
 const BODY_OVERHEAD = 1.1; // JSON syntax and escapes
 
@@ -89,7 +90,7 @@ function addUser(
   if (results.length === 0 && content.length === 0) return;
   const last = draft.at(-1);
   if (last?.role !== 'user') {
-    draft.push({ role: 'user', results, content, cacheMark: false });
+    draft.push({ role: 'user', results, content, cacheMark: false, resultsMark: false });
     return;
   }
   draft[draft.length - 1] = { ...last, results: [...last.results, ...results], content: [...last.content, ...content] };
@@ -113,17 +114,21 @@ function closed(draft: readonly RequestMessage[], input: RequestInput): readonly
 }
 
 function says(text: string): RequestMessage {
-  return { role: 'user', results: [], content: [{ type: 'text', text }], cacheMark: false };
+  return { role: 'user', results: [], content: [{ type: 'text', text }], cacheMark: false, resultsMark: false };
 }
 
 function marked(messages: readonly RequestMessage[], limits: WireLimits): readonly RequestMessage[] {
   let left = Math.min(MARKED_MESSAGES, limits.cacheMarksMax - 1);
+  const parting =
+    limits.cacheMarksMax > MARKED_MESSAGES + 1
+      ? messages.findLast((each) => each.role === 'user' && each.results.length > 0 && each.content.length > 0)
+      : undefined;
   return messages
     .toReversed()
     .map((message) => {
-      if (message.role !== 'user' || left <= 0) return message;
+      if (message.role !== 'user') return message;
       left -= 1;
-      return { ...message, cacheMark: true };
+      return { ...message, cacheMark: left >= 0, resultsMark: message === parting };
     })
     .toReversed();
 }

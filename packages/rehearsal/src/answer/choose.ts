@@ -29,11 +29,21 @@ export type Cast = {
 export function castOf(script: Script): Cast {
   const agents = Object.entries(script.agents ?? {}).map(([name, given]) => {
     const agent: AgentScript = isAnswers(given) ? { answers: given } : given;
-    return { name, marker: markerOf(name, agent.marker), part: partOf(agent, script) };
+    const assigned = agent.assigned === undefined ? undefined : pattern(agent.assigned);
+    const marker = assigned === undefined ? markerOf(name, agent.marker) : undefined;
+    return { name, marker, assigned, part: partOf(agent, script) };
   });
   const rest = partOf({ answers: script.answers ?? [] }, script);
   return {
-    view: (arrived) => viewOf(arrived, (text) => agents.find(({ marker }) => marker.test(text))?.name ?? DEFAULT_AGENT),
+    view: (arrived) => {
+      const texts = arrived.outline.said.flatMap((said) => (said.by === 'user' ? [said.text] : []));
+      const beginning = `${arrived.outline.system}\n${texts[0] ?? ''}`;
+      // One who was given a task shares the beginning with whoever gave it.
+      const found =
+        agents.find(({ assigned }) => texts.some((text) => assigned?.test(text))) ??
+        agents.find(({ marker }) => marker?.test(beginning));
+      return viewOf(arrived, found?.name ?? DEFAULT_AGENT, found?.assigned);
+    },
     choose: (view) => (agents.find(({ name }) => name === view.agent)?.part ?? rest)(view),
   };
 }
@@ -120,7 +130,7 @@ function markerOf(name: string, marker: string | RegExp | undefined): RegExp {
   return marker === undefined ? new RegExp(`(?<![\\w-])${RegExp.escape(name)}(?![\\w-])`) : pattern(marker);
 }
 
-function viewOf({ n, api, outline, body, headers }: Arrived, agentIn: (text: string) => string): RequestView {
+function viewOf({ n, api, outline, body, headers }: Arrived, agent: string, assigned: RegExp | undefined): RequestView {
   const texts = outline.said.flatMap((said) => (said.by === 'user' ? [said.text] : []));
   const task = texts[0] ?? '';
   const names = new Map(
@@ -136,6 +146,7 @@ function viewOf({ n, api, outline, body, headers }: Arrived, agentIn: (text: str
   for (const said of outline.said) {
     if (said.by === 'user') {
       step = 1;
+      if (assigned?.test(said.text) === true) answers = 0;
       latest.push(said.text);
     }
     if (said.by === 'tool') {
@@ -157,7 +168,7 @@ function viewOf({ n, api, outline, body, headers }: Arrived, agentIn: (text: str
   return {
     n,
     api,
-    agent: agentIn(`${system}\n${task}`),
+    agent,
     model,
     stream,
     system,
