@@ -11,17 +11,19 @@ const values = valuesOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 
 /** What is the same in every base64 text that contains these bytes, wherever in it they begin; both alphabets. */
 export function base64Forms(value: string): string[] {
-  return [...new Set([0, 1, 2].flatMap((shift) => bothAlphabets(base64Core(value, shift))))];
+  const bytes = Buffer.from(value).toString('latin1');
+  return [...new Set([0, 1, 2].flatMap((shift) => bothAlphabets(base64Core(bytes, shift))))];
 }
 
-/** The characters that depend on these bytes alone, when `shift` bytes stand before them in their group. */
-export function base64Core(value: string, shift: number): string {
-  const bytes = Buffer.from('\0'.repeat(shift) + value);
-  return bytes.toString('base64').slice(Math.ceil((shift * 8) / 6), Math.floor((bytes.length * 8) / 6));
+/** The characters that depend on these bytes alone (one a character), when `shift` bytes stand before them in their group. */
+export function base64Core(bytes: string, shift: number): string {
+  const length = shift + bytes.length;
+  return btoa(bytes.padStart(length, '\0')).slice(Math.ceil((shift * 8) / 6), Math.floor((length * 8) / 6));
 }
 
 export function bothAlphabets(standard: string): string[] {
-  return [...new Set([standard, standard.replaceAll('+', '-').replaceAll('/', '_')])];
+  const inAddresses = standard.replaceAll('+', '-').replaceAll('/', '_');
+  return inAddresses === standard ? [standard] : [standard, inAddresses];
 }
 
 /**

@@ -11,11 +11,10 @@
 //   HELD_CHARS_MAX. Once a secret is certain its label is shown; the rest of it, however long, is
 //   dropped as it comes.
 
-import type { AnchorSearch, Cursor } from './anchor-search.ts';
+import type { AnchorSearch } from './anchor-search.ts';
 import type { Tail } from './pattern.ts';
 import { CONTEXT_CHARS, literalEnd, runEnd } from './pattern.ts';
 import type { Suspect } from './suspects.ts';
-import { ANCHOR_CHARS } from './suspects.ts';
 
 /** A bound that follows from the longest shape; nothing enforces it but a test. */
 export const HELD_CHARS_MAX = 512;
@@ -24,18 +23,23 @@ type Question = { readonly rank: number; start: number };
 type Find = { readonly rank: number; start: number; end: number; tail: Tail | undefined; isShown: boolean };
 type Stretch = { readonly start: number; readonly end: number; readonly isOver: boolean };
 
-const TRIM_CHARS = 1_024; // how much disposed text is kept before it is cut off
+// How much of the past is kept: as far as anything looks back, and more, so that it is cut seldom.
+const PAST_CHARS_MIN = CONTEXT_CHARS;
+const PAST_CHARS_MAX = 1_024;
 
 export class DeltaRedaction {
   readonly #search: AnchorSearch;
   readonly #suspects: readonly Suspect[];
-  #text = ''; // CONTEXT_CHARS that are disposed of, and all that is held back
-  #disposed = 0; // up to here the text is shown or dropped
-  #isGap = false; // whether the last disposed character was dropped
-  #cursor: Cursor = { at: 0, row: 0 };
+  #past = ''; // the end of what is disposed of, shown or dropped
+  #isGap = false; // whether its last character was dropped
+  #held = '';
+  #unread = 0; // how many of the last characters the search has yet to come back to
   #questions: Question[] = []; // anchors not yet judged
   #finds: Find[] = []; // by start; not yet shown, or still growing
-  // What is measured is remembered while the text stays the same, so that many secrets in one run cost no more than one.
+  // While a piece is looked at: the past, what is held, and the piece.
+  #text = '';
+  #disposed = 0; // up to here it is shown or dropped
+  // What is measured is remembered meanwhile, so that many secrets in one run cost no more than one.
   readonly #stretches = new Map<Tail, Stretch>();
   readonly #stops = new Map<string, { readonly from: number; readonly at: number }>();
 
@@ -46,16 +50,17 @@ export class DeltaRedaction {
 
   /** Takes the next piece and returns what may be shown now. */
   push(delta: string): string {
-    return this.#take(delta, false);
+    const isCalm = this.#questions.length === 0 && this.#finds.length === 0 && this.#unread === this.#held.length;
+    return (isCalm ? this.#pass(delta) : undefined) ?? this.#take(delta, false);
   }
 
   /** Says that the text is over and returns the rest; what is pushed afterwards begins a new text. */
   flush(): string {
     const shown = this.#take('', true);
-    this.#text = '';
-    this.#disposed = 0;
+    this.#past = '';
     this.#isGap = false;
-    this.#cursor = { at: 0, row: 0 };
+    this.#held = '';
+    this.#unread = 0;
     this.#questions = [];
     this.#finds = [];
     return shown;
@@ -66,8 +71,24 @@ export class DeltaRedaction {
     return new DeltaRedaction(search, suspects).#take(text, true);
   }
 
+  /** Most pieces by far: where nothing is suspected yet, one without an anchor need not be looked at with all that is before it. */
+  #pass(delta: string): string | undefined {
+    const text = this.#held + delta;
+    const certain = this.#search.next(text, 0, false);
+    if (certain < text.length && this.#search.literalsAt(text, certain, false) !== 'more') return undefined;
+    const shown = text.slice(0, certain);
+    this.#held = text.slice(certain);
+    this.#unread = this.#held.length;
+    if (shown === '') return shown;
+    this.#past += shown;
+    this.#isGap = false;
+    if (this.#past.length > PAST_CHARS_MAX) this.#past = this.#past.slice(-PAST_CHARS_MIN);
+    return shown;
+  }
+
   #take(delta: string, isWhole: boolean): string {
-    this.#text += delta;
+    this.#disposed = this.#past.length;
+    this.#text = this.#past + this.#held + delta;
     this.#stretches.clear();
     this.#stops.clear();
     for (const find of this.#finds) this.#grow(find, isWhole);
@@ -75,16 +96,24 @@ export class DeltaRedaction {
     const open = this.#questions;
     this.#questions = [];
     for (const question of open) this.#judge(question, isWhole);
-    while (this.#search.advance(this.#cursor, this.#text)) {
-      for (const rank of this.#search.found(this.#cursor)) {
-        const found = Math.min(this.#suspects[rank]?.anchor.length ?? 0, ANCHOR_CHARS);
-        this.#judge({ rank, start: this.#cursor.at - found }, isWhole);
-      }
-    }
-    const certain = isWhole ? this.#text.length : this.#certainUpTo();
+    const read = this.#read(this.#text.length - delta.length - this.#unread, isWhole);
+    const certain = this.#questions.reduce((least, question) => Math.min(least, question.start), read);
     const shown = this.#show(certain);
+    this.#unread = this.#text.length - read;
     this.#trim(certain);
     return shown;
+  }
+
+  /** Judges all anchors from a place on, and says up to where it is known that there are no more. */
+  #read(from: number, isWhole: boolean): number {
+    const text = this.#text;
+    let at = this.#search.next(text, from, isWhole);
+    for (; at < text.length; at = this.#search.next(text, at + 1, isWhole)) {
+      const ranks = this.#search.literalsAt(text, at, isWhole);
+      if (ranks === 'more') break;
+      for (const rank of ranks) this.#judge({ rank, start: at }, isWhole);
+    }
+    return at;
   }
 
   #judge(question: Question, isWhole: boolean): void {
@@ -142,12 +171,6 @@ export class DeltaRedaction {
     return Math.min(this.#text.length - start, overlap(this.#text, tail.until));
   }
 
-  /** No secret that is still unknown can begin before this. */
-  #certainUpTo(): number {
-    const anchor = this.#text.length - this.#search.depth(this.#cursor);
-    return this.#questions.reduce((least, question) => Math.min(least, question.start), anchor);
-  }
-
   #show(certain: number): string {
     const finds = this.#finds.sort((left, right) => left.start - right.start || left.rank - right.rank);
     let shown = '';
@@ -173,12 +196,11 @@ export class DeltaRedaction {
     return shown;
   }
 
+  /** Keeps what may still be needed: what is held, and enough of what stands before anything that is not certain. */
   #trim(certain: number): void {
-    const cut = certain - CONTEXT_CHARS;
-    if (cut < TRIM_CHARS) return;
-    this.#text = this.#text.slice(cut);
-    this.#disposed -= cut;
-    this.#cursor.at -= cut;
+    const cut = Math.max(0, Math.min(certain, this.#disposed) - PAST_CHARS_MIN);
+    this.#past = this.#text.slice(cut, this.#disposed);
+    this.#held = this.#text.slice(this.#disposed);
     for (const question of this.#questions) question.start -= cut;
     for (const find of this.#finds) {
       find.start -= cut;

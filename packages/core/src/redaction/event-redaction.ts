@@ -11,11 +11,12 @@ import type { DeltaRedaction } from './delta-redaction.ts';
 import type { Redactor } from './redactor.ts';
 
 type Delta = Extract<Event, { readonly delta: string }>;
-type Stream = { readonly redaction: DeltaRedaction; last: Delta };
+type Stream = { readonly redaction: DeltaRedaction; last: Delta; readonly place: Place };
 
 export class EventRedaction {
   readonly #redactor: Redactor;
   readonly #streams = new Map<string, Stream>();
+  #current: Stream | undefined; // the one that the event before belongs to
 
   constructor(redactor: Redactor) {
     this.#redactor = redactor;
@@ -23,18 +24,28 @@ export class EventRedaction {
 
   /** What is shown instead: nothing yet, the event, or held-back text and the event. */
   pass(event: Event, place: Place): readonly Event[] {
-    if ('delta' in event) return this.#passDelta(event, keyOf(event, place));
+    if ('delta' in event) return this.#passDelta(event, place);
+    this.#current = undefined;
     const rest = this.#ended(event, place);
     return [...rest, this.#clean(event)];
   }
 
-  #passDelta(event: Delta, key: string): readonly Event[] {
-    const stream = this.#streams.get(key) ?? { redaction: this.#redactor.deltas(), last: event };
+  #passDelta(event: Delta, place: Place): readonly Event[] {
+    const stream = this.#streamOf(event, place);
     stream.last = event;
-    this.#streams.set(key, stream);
     const delta = stream.redaction.push(event.delta);
     if (delta === event.delta) return [event];
     return delta === '' ? [] : [{ ...event, delta }];
+  }
+
+  #streamOf(event: Delta, place: Place): Stream {
+    // One delta mostly follows another of its block, and a key costs more than all else that is done with them.
+    if (this.#current !== undefined && isSame(this.#current, event, place)) return this.#current;
+    const key = keyOf(event, place);
+    const stream = this.#streams.get(key) ?? { redaction: this.#redactor.deltas(), last: event, place };
+    this.#streams.set(key, stream);
+    this.#current = stream;
+    return stream;
   }
 
   /** What was held back of a block that is now over. */
@@ -71,8 +82,16 @@ export class EventRedaction {
 // A block is over when an event of its kind, at its place, ends it: text_delta and text_end are one block's.
 function keyOf(event: Event, place: Place): string {
   const kind = event.type.slice(0, event.type.lastIndexOf('_'));
-  const block = 'callId' in event ? event.callId : 'part' in event ? event.part : '';
-  return `${kind} ${block}${placeKey(place)}`;
+  return `${kind} ${blockOf(event)}${placeKey(place)}`;
+}
+
+function isSame({ last, place: { worker, turn, step } }: Stream, event: Delta, place: Place): boolean {
+  if (last.type !== event.type || blockOf(last) !== blockOf(event)) return false;
+  return worker === place.worker && turn === place.turn && step === place.step;
+}
+
+function blockOf(event: Event): string | number {
+  return 'callId' in event ? event.callId : 'part' in event ? event.part : '';
 }
 
 function placeKey({ worker, turn, step }: Place): string {

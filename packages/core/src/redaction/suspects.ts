@@ -40,7 +40,7 @@ export function suspectsFor(values: Iterable<string>): Suspect[] {
   const secrets = [...new Set(values)].filter(isWorthHiding);
   return [
     ...shapes.flatMap((shape) => shape.anchors.map((anchor) => inPlainText(shape, anchor))),
-    ...shapes.flatMap((shape) => shape.anchors.flatMap((anchor) => inBase64(shape, anchor))),
+    ...shapes.flatMap(inBase64),
     ...secrets.flatMap((secret) => plainForms(secret).flatMap((form) => exactly(form))),
     ...secrets.flatMap((secret) => base64Forms(secret).flatMap((form) => exactly(form, BASE64_TAIL))),
   ];
@@ -59,24 +59,35 @@ function inPlainText(shape: Shape, anchor: string): Suspect {
   };
 }
 
-/** One suspect for each place in a group of three bytes where the anchor may begin, and for each alphabet. */
-function inBase64(shape: Shape, anchor: string): Suspect[] {
+/** One suspect for each place in a group of three bytes where an anchor may begin, and for each alphabet. */
+function inBase64(shape: Shape): Suspect[] {
   // Whoever writes a key's first line in base64 writes a key. The rest of it may stand in further lines,
   // which nothing tells from other base64.
   const isKey = shape.tail?.until !== undefined;
-  return [0, 1, 2].flatMap((shift) =>
-    bothAlphabets(base64Core(anchor, shift)).map((core) => ({
-      label: `[redacted:${shape.id}]`,
-      anchor: core,
-      tail: isKey ? WRAPPED_TAIL : BASE64_TAIL,
-      isRun: true,
-      judge: isKey ? (_, start) => ({ start, end: start + core.length }) : judgeBase64(shape, anchor, shift),
-    })),
-  );
+  const label = `[redacted:${shape.id}]`;
+  const tail = isKey ? WRAPPED_TAIL : BASE64_TAIL;
+  const reachChars = Math.ceil((reachOf(shape) * 4) / 3) + 4;
+  const suspects: Suspect[] = [];
+  for (const anchor of shape.anchors) {
+    for (let shift = 0; shift < 3; shift++) {
+      const judge = judgeBase64({ shape, anchor, shift, reachChars });
+      for (const core of bothAlphabets(base64Core(anchor, shift))) {
+        const judgeKey: Suspect['judge'] = (_, start) => ({ start, end: start + core.length });
+        suspects.push({ label, anchor: core, tail, isRun: true, judge: isKey ? judgeKey : judge });
+      }
+    }
+  }
+  return suspects;
 }
 
-function judgeBase64(shape: Shape, anchor: string, shift: number): Suspect['judge'] {
-  const reachChars = Math.ceil((reachOf(shape) * 4) / 3) + 4;
+type Encoded = {
+  readonly shape: Shape;
+  readonly anchor: string;
+  readonly shift: number; // how many bytes of its group stand before the anchor
+  readonly reachChars: number;
+};
+
+function judgeBase64({ shape, anchor, shift, reachChars }: Encoded): Suspect['judge'] {
   return (text, start, isWhole) => {
     const group = start - Math.ceil((shift * 8) / 6); // where the anchor's group of four characters begins
     const from = shape.after === undefined ? group : contextStart(text, group, start);
