@@ -1,0 +1,161 @@
+// The one builder of requests, by what it makes of histories that no server may see as they are.
+
+import { imageSize } from '@drover/core/model/image-size';
+import type { AssistantMessage, ImagePart, Message, RequestMessage, WireLimits } from '@drover/core/model/protocol';
+import { buildRequest } from '@drover/core/model/request';
+import { expect, test } from 'vitest';
+
+const LIMITS: WireLimits = {
+  callIdPattern: /^[a-z0-9_]+$/,
+  callIdCharsMax: 12,
+  cacheMarksMax: 4,
+  leadingTypes: [],
+  bodyBytesMax: 1_000_000,
+  imageBytesMax: 400_000,
+};
+const NONE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+
+const user = (text: string, ...images: ImagePart[]): Message => ({
+  role: 'user',
+  content: [{ type: 'text', text }, ...images],
+});
+const calls = (...ids: string[]): AssistantMessage => ({
+  role: 'assistant',
+  content: ids.map((id) => ({ type: 'tool_call', id, name: 'read', args: { path: id } })),
+  stop: 'tool_calls',
+  usage: NONE,
+});
+const results = (...pairs: (readonly [id: string, output: string])[]): Message => ({
+  role: 'tool',
+  results: pairs.map(([id, output]) => ({ id, name: 'read', output, isError: false })),
+});
+
+function built(messages: readonly Message[], limits: Partial<WireLimits> = {}): readonly RequestMessage[] {
+  return buildRequest({
+    provider: { id: 'here', limits: { ...LIMITS, ...limits } },
+    model: 'model',
+    system: '',
+    tools: [],
+    messages,
+    outputTokensMax: 1,
+    cacheKey: '',
+  }).messages;
+}
+
+/** Who says what, in a line each. */
+function told(messages: readonly RequestMessage[]): string[] {
+  return messages.map((message) => {
+    const parts =
+      message.role === 'user'
+        ? [...message.results.map(({ id, output }) => `${id}=${output}`), ...message.content.map(partTold)]
+        : message.content.map((part) => (part.type === 'tool_call' ? `calls ${part.id}` : part.type));
+    return `${message.role}: ${parts.join(', ')}`;
+  });
+}
+
+const partTold = (part: { type: string; text?: string }): string => part.text ?? part.type;
+
+test('the second result of an id belongs to the second call of that id', () => {
+  const messages = [user('go'), calls('same', 'same'), results(['same', 'first'], ['same', 'second'])];
+  expect(told(built(messages))).toEqual([
+    'user: go',
+    'assistant: calls same, calls call_1',
+    'user: same=first, call_1=second',
+  ]);
+});
+
+test('an id that is used again in a later answer gets the results of that answer', () => {
+  const messages = [user('go'), calls('a'), calls('a'), results(['a', 'of the second'])];
+  const [, , between, , last] = built(messages);
+  expect(between?.role === 'user' && between.results[0]?.isError).toBe(true);
+  expect(told(last === undefined ? [] : [last])).toEqual(['user: call_1=of the second']);
+});
+
+test('what users say one after the other is one message, results first', () => {
+  const messages = [user('one'), user('two'), calls('a'), user('meanwhile'), results(['a', 'done']), user('and?')];
+  expect(told(built(messages))).toEqual(['user: one, two', 'assistant: calls a', 'user: a=done, meanwhile, and?']);
+});
+
+test('answers one after the other are one message', () => {
+  const says = (text: string): Message => ({ ...calls(), content: [{ type: 'text', text }], stop: 'stop' });
+  expect(told(built([user('go'), says('a'), says('b'), user('and?')]))).toEqual([
+    'user: go',
+    'assistant: text, text',
+    'user: and?',
+  ]);
+});
+
+test('thinking that led to nothing is left out, and with it an answer that was nothing else', () => {
+  const thinks = (...content: AssistantMessage['content']): Message => ({
+    ...calls(),
+    content: [{ type: 'thinking', text: 'Hm.' }, ...content],
+    native: { provider: 'here', model: 'model', items: [{ part: 0, payload: { signature: 'x' } }] },
+  });
+  expect(told(built([user('go'), thinks(), user('and?')]))).toEqual(['user: go, and?']);
+  expect(told(built([user('go'), thinks({ type: 'text', text: 'So.' }), user('and?')]))[1]).toBe(
+    'assistant: thinking, text',
+  );
+});
+
+test('ids are rewritten by position, so the same history has the same ones again', () => {
+  const messages = [user('go'), calls('an id', 'an id'), results(['an id', 'x'])];
+  expect(built(messages)).toEqual(built(structuredClone(messages)));
+  expect(told(built(messages))[1]).toBe('assistant: calls call_0, calls call_1');
+});
+
+test.each([
+  [4, [false, true, true]],
+  [2, [false, false, true]],
+  [0, [false, false, false]],
+])('of %i cache marks one is left for the system prompt, and the last user messages get the rest', (max, marks) => {
+  const messages = [user('a'), calls('x'), results(['x', '1']), calls('y'), results(['y', '2'])];
+  const made = built(messages, { cacheMarksMax: max });
+  expect(made.flatMap((message) => (message.role === 'user' ? [message.cacheMark] : []))).toEqual(marks);
+});
+
+/** A PNG of that size in pixels and in base64 characters. */
+function image(side: number, chars = 100): ImagePart {
+  const bytes = Buffer.alloc((chars * 3) / 4);
+  bytes.write('\x89PNG\r\n\x1a\n', 'latin1');
+  bytes.writeUInt32BE(side, 16);
+  bytes.writeUInt32BE(10, 20);
+  return { type: 'image', mediaType: 'image/png', data: bytes.toString('base64') };
+}
+
+const kept = (messages: readonly RequestMessage[]): number =>
+  messages.flatMap((message) => (message.role === 'user' ? message.content : [])).filter(({ type }) => type === 'image')
+    .length;
+
+test('an image that is too large, in pixels or in bytes, is named instead', () => {
+  const [message] = built([user('look', image(8_001), image(10, 400_004), image(8_000))]);
+  expect(message?.role === 'user' && message.content.map(partTold)).toEqual([
+    'look',
+    '[An image stood here; it is too large to be sent.]',
+    '[An image stood here; it is too large to be sent.]',
+    'image',
+  ]);
+});
+
+test('among more than twenty, an image may have no more than 2,000 pixels a side', () => {
+  const images = (count: number) => Array.from({ length: count }, (_, n) => image(n === 0 ? 2_001 : 2_000));
+  expect([kept(built([user('', ...images(20))])), kept(built([user('', ...images(21))]))]).toEqual([20, 20]);
+});
+
+test('of more than a hundred images the newest hundred go along', () => {
+  const images = Array.from({ length: 103 }, (_, n) => image(n + 1));
+  const sent = built([user('', ...images)]).flatMap((message) => (message.role === 'user' ? message.content : []));
+  const sides = sent.flatMap((part) => (part.type === 'image' ? [imageSize(part.data)?.width] : []));
+  expect(sides).toEqual(Array.from({ length: 100 }, (_, n) => n + 4));
+});
+
+test('the newest images go along, as many as the body has room for', () => {
+  const [old, ...rest] = [image(1, 300_000), image(2, 300_000), image(3, 300_000)];
+  const sent = built([
+    user('x'.repeat(200_000), ...(old ? [old] : [])),
+    calls('a'),
+    results(['a', 'ok']),
+    user('', ...rest),
+  ]);
+  expect(kept(sent)).toBe(2);
+  expect(JSON.stringify(sent).length).toBeLessThan(LIMITS.bodyBytesMax);
+});
