@@ -1,0 +1,158 @@
+// Gates: commands that must pass on a merged tree before it lands.
+//
+// They run in order, in one workspace, and the first red one ends it. A red one is run once more, since
+// some are red by chance. What a tree came to is remembered, so that no tree is tried twice, also not by
+// a run that goes on after a crash. But a tree of which only the first gates are remembered is tried from
+// the first gate on: a later gate may need what an earlier one has built.
+//
+// A gate that is stopped by the signal has no end: it came to nothing, and nothing is remembered of it.
+
+import { join } from 'node:path';
+import { failureOf } from '@drover/core/agent/limits';
+import type { RunEvent } from '@drover/core/events';
+import { DroverError, ToolError } from '@drover/core/failure';
+import { newId } from '@drover/core/ids';
+import { type ChildEnd, runChild } from '@drover/core/tools/child';
+import { Capture } from '@drover/core/tools/output/capture';
+
+const GATE_MS_MAX = 30 * 60_000;
+const REASON_CHARS_MAX = 4_000;
+
+export type GateEvent = Extract<RunEvent, { readonly type: 'gate_start' | 'gate_end' }>;
+
+export type GateResult = { readonly passed: boolean; readonly output: string };
+
+/** A workspace on a commit, for as long as it isn't released. */
+export type Checkout = (
+  commit: string,
+  signal: AbortSignal,
+) => Promise<{ readonly path: string; readonly release: () => Promise<void> }>;
+
+export type GatesOptions = {
+  readonly gates: readonly string[];
+  readonly checkout: Checkout;
+  readonly env: Readonly<Record<string, string>>;
+  readonly outputFolder: string; // for output that is too long for an event
+  /** What the journal knows already, by gateKey. */
+  readonly knownGates: ReadonlyMap<string, GateResult>;
+  readonly emit: (event: GateEvent) => void;
+};
+
+export type Combined = {
+  readonly commit: string;
+  readonly tree: string;
+  readonly tasks: readonly string[]; // merged in it and not yet landed
+};
+
+export type Verdict =
+  | { readonly passed: true }
+  | { readonly passed: false; readonly command: string; readonly reason: string };
+
+export function gateKey({ tree, command }: { readonly tree: string; readonly command: string }): string {
+  return `${tree} ${command}`;
+}
+
+export class Gates {
+  readonly #options: GatesOptions;
+  readonly #results: Map<string, GateResult>;
+
+  constructor(options: GatesOptions) {
+    this.#options = options;
+    this.#results = new Map(options.knownGates);
+  }
+
+  /** Throws where it is stopped by the signal. */
+  async verdict(combined: Combined, signal: AbortSignal): Promise<Verdict> {
+    return this.#remembered(combined.tree) ?? (await this.#try(combined, signal));
+  }
+
+  #remembered(tree: string): Verdict | undefined {
+    for (const command of this.#options.gates) {
+      const result = this.#results.get(gateKey({ tree, command }));
+      if (result === undefined) return undefined;
+      if (!result.passed) return red(command, result);
+    }
+    return { passed: true };
+  }
+
+  async #try(combined: Combined, signal: AbortSignal): Promise<Verdict> {
+    const workspace = await this.#options.checkout(combined.commit, signal);
+    try {
+      for (const command of this.#options.gates) {
+        const result = await this.#run(command, { combined, cwd: workspace.path }, signal);
+        this.#results.set(gateKey({ tree: combined.tree, command }), result);
+        if (!result.passed) return red(command, result);
+      }
+      return { passed: true };
+    } finally {
+      await workspace.release();
+    }
+  }
+
+  async #run(
+    command: string,
+    { combined, cwd }: { readonly combined: Combined; readonly cwd: string },
+    signal: AbortSignal,
+  ): Promise<GateResult> {
+    const { env, emit, outputFolder } = this.#options;
+    const { tree, tasks } = combined;
+    const place = { cwd, env, outputFolder };
+    emit({ type: 'gate_start', command, tree, tasks });
+    const first = await runGate(command, place, signal);
+    // What hung once for half an hour is believed.
+    const second = first.passed || first.isTimeout ? undefined : await runGate(command, place, signal);
+    const passed = (second ?? first).passed;
+    const flaky = second?.passed === true;
+    const output = flaky ? `red at first, then green; when it was red:\n${first.output}` : (second ?? first).output;
+    const durationMs = first.durationMs + (second?.durationMs ?? 0);
+    emit({ type: 'gate_end', command, tree, tasks, passed, flaky, output, durationMs });
+    return { passed, output };
+  }
+}
+
+/** The smallest number of tasks with which it is red, where all of them are and none of them isn't. */
+export async function firstRed(count: number, isGreen: (tasks: number) => Promise<boolean>): Promise<number> {
+  let green = 0;
+  let firstKnownRed = count;
+  while (firstKnownRed - green > 1) {
+    const middle = Math.floor((green + firstKnownRed) / 2);
+    if (await isGreen(middle)) green = middle;
+    else firstKnownRed = middle;
+  }
+  return firstKnownRed;
+}
+
+function red(command: string, { output }: GateResult): Verdict {
+  // Test runners put the verdict last.
+  const tail = output.length <= REASON_CHARS_MAX ? output : `[…] ${output.slice(-REASON_CHARS_MAX).toWellFormed()}`;
+  return { passed: false, command, reason: tail };
+}
+
+type Trial = GateResult & { readonly isTimeout: boolean; readonly durationMs: number };
+type GatePlace = Pick<GatesOptions, 'env' | 'outputFolder'> & { readonly cwd: string };
+
+async function runGate(command: string, { cwd, env, outputFolder }: GatePlace, signal: AbortSignal): Promise<Trial> {
+  const callId = newId('call');
+  const capture = new Capture(join(outputFolder, `gate-${callId}.txt`));
+  const keep = (chunk: Buffer) => capture.write(chunk);
+  // One pipe for both, since between two the order of lines is lost.
+  const child = { file: 'bash', args: ['-c', `exec 2>&1; ${command}`], cwd, env, callId, timeoutMs: GATE_MS_MAX };
+  const end = await runChild({ ...child, onStdout: keep, onStderr: keep }, signal).catch((error: unknown) => {
+    if (error instanceof ToolError) return error.message;
+    throw error;
+  });
+  const { text } = await capture.finish();
+  if (signal.aborted) throw new DroverError(failureOf(signal));
+  // No bash is like any other gate that can't pass, and the head without any task will show the same.
+  if (typeof end === 'string') return { passed: false, isTimeout: false, durationMs: 0, output: end };
+  const output = [text.trimEnd(), endWords(end)].filter((part) => part !== '').join('\n');
+  const isTimeout = end.endedBy === 'timeout';
+  return { passed: end.exitCode === 0 && !isTimeout, isTimeout, durationMs: end.durationMs, output };
+}
+
+function endWords({ endedBy, exitCode, signal }: ChildEnd): string {
+  if (endedBy === 'timeout') return `ended because it took longer than ${GATE_MS_MAX / 60_000} minutes`;
+  if (exitCode === 0) return '';
+  if (exitCode === 127) return 'a command was not found (exit code 127)';
+  return exitCode === undefined ? `ended by ${signal ?? 'a signal'}` : `exit code ${exitCode}`;
+}

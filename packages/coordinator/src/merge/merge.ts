@@ -1,0 +1,112 @@
+// One merge, without a checkout: two commits become a tree, or a list of conflicts.
+//
+// What is merged becomes one commit on top of the other, so history stays a line with one commit a task.
+// The same merge done again gives the same commit id: nothing of the moment goes into it.
+
+import { DroverError } from '@drover/core/failure';
+import type { Git } from '../git.ts';
+
+const PATHS_SHOWN_MAX = 20;
+const NOTES_CHARS_MAX = 2_000;
+const HUNKS_CHARS_MAX = 12_000;
+
+const OBJECT_ID = /^[0-9a-f]{40,64}$/;
+
+/** A state of the integration branch. */
+export type Point = { readonly commit: string; readonly tree: string };
+
+export type Sides = { readonly onto: string; readonly commit: string };
+
+export type Conflict = {
+  readonly tree: string; // with conflict markers in its files
+  readonly paths: readonly string[];
+  readonly notes: readonly string[]; // git's own sentences
+};
+
+export type Stamp = {
+  readonly name: string;
+  readonly email: string;
+  readonly when: string; // ISO
+};
+
+/** A tree, or what conflicts. Nothing is written but objects. */
+export async function mergeTrees(git: Git, { onto, commit }: Sides): Promise<string | Conflict> {
+  // A history that shares nothing with ours is no reason to stop: all that both have is a conflict.
+  const args = ['merge-tree', '--write-tree', '-z', '--allow-unrelated-histories', onto, commit];
+  const { code, out } = await git(args, { accept: [1] });
+  const [tree = '', ...rest] = out.split('\0');
+  // It also says 1 of a commit that isn't there, and then prints nothing.
+  if (!OBJECT_ID.test(tree)) throw new DroverError({ kind: 'git.failed', args, message: 'there is no such commit' });
+  return code === 0 ? tree : { tree, ...readConflict(rest) };
+}
+
+// Entries "<mode> <object> <stage>\t<path>", an empty one, then records: number of paths, paths, type, sentence.
+function readConflict(fields: readonly string[]): Pick<Conflict, 'paths' | 'notes'> {
+  const end = fields.indexOf('');
+  const paths = new Set(fields.slice(0, end).map((entry) => entry.slice(entry.indexOf('\t') + 1)));
+  const notes: string[] = [];
+  for (let at = end + 1; at < fields.length;) {
+    const count = Number(fields[at]);
+    if (!Number.isInteger(count) || fields[at] === '') break;
+    const [type = '', note = ''] = fields.slice(at + 1 + count, at + 3 + count);
+    if (type.startsWith('CONFLICT')) notes.push(note.trim());
+    at += 3 + count;
+  }
+  return { paths: [...paths], notes };
+}
+
+/** A commit of the tree with one parent. */
+export async function commitTree(
+  git: Git,
+  { tree, parent, message }: { readonly tree: string; readonly parent: string; readonly message: string },
+  { name, email, when }: Stamp,
+): Promise<string> {
+  const date = `@${Math.floor(Date.parse(when) / 1_000)} +0000`;
+  const env = {
+    GIT_AUTHOR_NAME: name,
+    GIT_AUTHOR_EMAIL: email,
+    GIT_AUTHOR_DATE: date,
+    GIT_COMMITTER_NAME: name,
+    GIT_COMMITTER_EMAIL: email,
+    GIT_COMMITTER_DATE: date,
+  };
+  const { out } = await git(['commit-tree', tree, '-p', parent, '-F', '-'], { input: message, env });
+  return out.trim();
+}
+
+/** The description again, for a run that goes on; undefined where the two do not conflict. */
+export async function conflictMessage(git: Git, sides: Sides): Promise<string | undefined> {
+  const merged = await mergeTrees(git, sides);
+  return typeof merged === 'string' ? undefined : describeConflict(git, merged, sides);
+}
+
+/** For the model that will try again: what conflicts, and how the files look with both sides in them. */
+export async function describeConflict(git: Git, conflict: Conflict, sides: Sides): Promise<string> {
+  const shown = conflict.paths.slice(0, PATHS_SHOWN_MAX);
+  const more = conflict.paths.length - shown.length;
+  const named = (text: string) => text.replaceAll(sides.onto, 'LANDED').replaceAll(sides.commit, 'THIS TASK');
+  const notes = conflict.notes.length > 0 ? conflict.notes : conflict.paths;
+  const hunks = await hunksOf(git, sides.onto, { tree: conflict.tree, paths: shown });
+  return [
+    'This task can not be merged: since it began, other work has landed that changes the same places.',
+    bounded(named(notes.map((note) => `- ${note}`).join('\n')), NOTES_CHARS_MAX),
+    'The files with both sides in them, as a diff against what has landed (LANDED is what is there now, THIS TASK is what this task made):',
+    bounded(named(hunks), HUNKS_CHARS_MAX),
+    ...(more > 0 ? [`${more} more files conflict.`] : []),
+  ].join('\n\n');
+}
+
+async function hunksOf(git: Git, onto: string, { tree, paths }: Pick<Conflict, 'tree' | 'paths'>): Promise<string> {
+  try {
+    const options = ['-p', '--no-ext-diff', '--no-textconv', '--no-renames'];
+    return (await git(['--literal-pathspecs', 'diff-tree', ...options, onto, tree, '--', ...paths])).out.trim();
+  } catch (error) {
+    // Only a description: a diff too large to be read must not end the train.
+    if (error instanceof DroverError) return '(they are too large to show)';
+    throw error;
+  }
+}
+
+function bounded(text: string, charsMax: number): string {
+  return text.length <= charsMax ? text : `${text.slice(0, charsMax).toWellFormed()}\n[… cut …]`;
+}

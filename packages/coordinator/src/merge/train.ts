@@ -1,0 +1,355 @@
+// The merge train: brings the work of finished tasks onto one branch, in the order of the plan.
+//
+// ORDER
+//   A task is merged when all before it have landed, failed or been withdrawn, whenever it was finished
+//   itself: so the result doesn't depend on who was faster. One that conflicts, and may be tried again,
+//   goes to the end, and with it those that wait for it.
+//
+// GATES
+//   Up to BATCH_TASKS_MAX tasks go through the gates together, merged on top of each other. If that is
+//   red, the first task with which it is red is found by halves and left out. What lands was green as
+//   exactly the tree that lands. A task counts as conflicting only against what has landed: one that
+//   conflicts with a task that may yet fail is merged again afterwards.
+//
+// WHAT A CRASH CAN DO
+//   Come between the move of the branch and the events that tell of it. The intent is durable before
+//   the branch is moved, one batch at a time; so on going on the branch is at most one batch ahead of
+//   the journal, and merging again must give just the trees that it holds. Anything else found there is
+//   not ours: the train ends, and everything is kept.
+//
+// A train that is stopped by its signal leaves starts without ends, as a crash does.
+
+import { failureOf } from '@drover/core/agent/limits';
+import type { RunEvent } from '@drover/core/events';
+import { DroverError } from '@drover/core/failure';
+import type { Git } from '../git.ts';
+import { type Checkout, type GateResult, Gates, firstRed } from './gate.ts';
+import { type Conflict, type Point, type Stamp, commitTree, describeConflict, mergeTrees } from './merge.ts';
+import { commitMessage } from './message.ts';
+
+const BATCH_TASKS_MAX = 5;
+const CONFLICTS_TOLD_MAX = 1_000; // paths
+
+export type TrainEvent = Extract<RunEvent, { readonly type: 'merge_start' | 'merge_end' | 'gate_start' | 'gate_end' }>;
+
+export type TrainOptions = {
+  readonly git: Git; // of the store
+  readonly run: string;
+  readonly base: string;
+  readonly head: string; // the base, or where the journal of an interrupted run says it was
+  readonly identity: { readonly name: string; readonly email: string };
+  readonly when: string; // ISO: the run's start, so that doing a merge again gives the same commit
+  readonly gates: readonly string[];
+  readonly checkout: Checkout;
+  readonly env: Readonly<Record<string, string>>;
+  readonly outputFolder: string;
+  readonly knownGates: ReadonlyMap<string, GateResult>;
+  readonly emit: (event: TrainEvent, place: { readonly task?: string }) => void;
+  /** Resolves when all that was emitted is durable. */
+  readonly settled: () => Promise<void>;
+};
+
+export type Expected = {
+  readonly id: string;
+  /** What must be over before it starts: those it depends on, and those that change the same files. */
+  readonly waitsFor: readonly string[];
+};
+
+export type Arrival = {
+  readonly task: string;
+  readonly commit: string;
+  readonly title: string;
+  /** As the journal has it: on going on, the message must be the same. */
+  readonly summary: string;
+  readonly mayRetry: boolean;
+};
+
+export type Landing =
+  | { readonly outcome: 'landed'; readonly commit: string } // the head where nothing was changed
+  | {
+      readonly outcome: 'conflict';
+      readonly again: boolean; // expected again, at the end of the order
+      readonly conflicts: readonly string[];
+      readonly onto: string;
+      readonly message: string; // for the model that tries again
+    }
+  | { readonly outcome: 'gate_failed'; readonly reason: string };
+
+type Waiting = Arrival & {
+  readonly resolve: (landing: Landing) => void;
+  readonly reject: (error: unknown) => void;
+};
+type Candidate = Point & { readonly waiting: Waiting };
+
+export function mergedRef(run: string): string {
+  return `refs/heads/drover/${run}/merged`;
+}
+
+export class MergeTrain {
+  readonly #options: TrainOptions;
+  readonly #signal: AbortSignal;
+  readonly #git: Git;
+  readonly #ref: string;
+  readonly #stamp: Stamp;
+  readonly #gates: Gates;
+  readonly #waitsFor = new Map<string, readonly string[]>();
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #started = new Set<string>();
+  #order: readonly string[] = [];
+  #head: Point | undefined;
+  #refAt = ''; // where the ref was last seen; empty where there is none
+  #ahead: readonly Point[] = []; // in the ref, but not in the journal
+  #isRunning = false;
+  #ended: { readonly error: unknown } | undefined;
+
+  constructor(options: TrainOptions, signal: AbortSignal) {
+    this.#options = options;
+    this.#signal = signal;
+    this.#git = options.git;
+    this.#ref = mergedRef(options.run);
+    this.#stamp = { ...options.identity, when: options.when };
+    this.#gates = new Gates({ ...options, emit: (event) => options.emit(event, {}) });
+    // What is at work ends by itself, and only then is it told: a gate's processes must be gone first.
+    const onAbort = () => this.#isRunning || this.#end(new DroverError(failureOf(signal)));
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+  }
+
+  /** The integration branch as it is now: what a task that starts now starts from. */
+  get head(): string {
+    return this.#head?.commit ?? this.#options.head;
+  }
+
+  /** Each of these will be landed or withdrawn. A task stands behind those that it waits for. */
+  expect(tasks: readonly Expected[]): void {
+    for (const { id, waitsFor } of tasks) this.#waitsFor.set(id, waitsFor);
+    this.#order = [...this.#order, ...tasks.map(({ id }) => id)];
+  }
+
+  /** It failed, was skipped, or has nothing to merge. */
+  withdraw(task: string): void {
+    this.#order = this.#order.filter((id) => id !== task);
+    this.#wake();
+  }
+
+  /** To the end of the order, as after a conflict: for a run that goes on, once for each that its journal has. */
+  sendBack(task: string): void {
+    const moved = new Set([task]);
+    // Those that wait until it is over, so it must not wait for them.
+    for (const id of this.#order) if (this.#waitsFor.get(id)?.some((other) => moved.has(other))) moved.add(id);
+    const isMoved = (id: string) => moved.has(id);
+    this.#order = [...this.#order.filter((id) => !isMoved(id)), ...this.#order.filter(isMoved)];
+  }
+
+  /** Rejects where git fails or the train is stopped; then nothing more lands. */
+  land(arrival: Arrival): Promise<Landing> {
+    if (!this.#order.includes(arrival.task)) throw new Error(`the merge train does not expect ${arrival.task}`);
+    const { promise, resolve, reject } = Promise.withResolvers<Landing>();
+    this.#waiting.set(arrival.task, { ...arrival, resolve, reject });
+    if (this.#ended !== undefined) this.#end(this.#ended.error);
+    this.#wake();
+    return promise;
+  }
+
+  #wake(): void {
+    if (this.#isRunning || this.#ended !== undefined || this.#ready().length === 0) return;
+    this.#isRunning = true;
+    void this.#run();
+  }
+
+  #ready(): readonly Waiting[] {
+    const ready: Waiting[] = [];
+    for (const id of this.#order.slice(0, BATCH_TASKS_MAX)) {
+      const waiting = this.#waiting.get(id);
+      if (waiting === undefined) break;
+      ready.push(waiting);
+    }
+    return ready;
+  }
+
+  async #run(): Promise<void> {
+    try {
+      this.#head ??= await this.#open();
+      // Once round for each batch: every one of them takes at least one task out of the order, or to its end.
+      for (let ready = this.#ready(); ready.length > 0; ready = this.#ready()) {
+        this.#stopIfAborted();
+        await this.#take(ready, this.#head);
+      }
+      this.#stopIfAborted();
+    } catch (error) {
+      this.#end(this.#signal.aborted ? new DroverError(failureOf(this.#signal), { cause: error }) : error);
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  #stopIfAborted(): void {
+    if (this.#signal.aborted) throw new DroverError(failureOf(this.#signal));
+  }
+
+  #end(error: unknown): void {
+    this.#ended ??= { error };
+    for (const { reject } of this.#waiting.values()) reject(this.#ended.error);
+    this.#waiting.clear();
+  }
+
+  async #open(): Promise<Point> {
+    const { base, head } = this.#options;
+    const { out, code } = await this.#git(['rev-parse', '--verify', '--quiet', this.#ref], { accept: [1] });
+    this.#refAt = code === 0 ? out.trim() : '';
+    const tree = (await this.#git(['rev-parse', '--verify', `${head}^{tree}`])).out.trim();
+    if (this.#refAt === '' && head !== base) throw this.#surprise('it is gone');
+    if (this.#refAt !== '' && this.#refAt !== head) this.#ahead = await this.#foundAhead(head);
+    return { commit: head, tree };
+  }
+
+  async #foundAhead(head: string): Promise<readonly Point[]> {
+    const range = ['--first-parent', '--reverse', '--format=%H %T %P', this.#refAt, `^${head}`];
+    const lines = (await this.#git(['log', ...range])).out.trim().split('\n');
+    const found = lines.map((line) => line.split(' '));
+    const isLine = found.every(([, , parent], at) => parent === (at === 0 ? head : found[at - 1]?.[0]));
+    if (!isLine || found.length > BATCH_TASKS_MAX) throw this.#surprise(`it is at ${this.#refAt}, not at ${head}`);
+    return found.map(([commit = '', tree = '']) => ({ commit, tree }));
+  }
+
+  async #take(ready: readonly Waiting[], head: Point): Promise<void> {
+    const [first] = ready;
+    if (first === undefined) return;
+    // One by one, as long as we only find again what has landed.
+    const isAhead = this.#ahead.length > 0;
+    const merged = await this.#merge(isAhead ? [first] : ready, head);
+    if (!Array.isArray(merged)) return this.#refuse(first, merged, head);
+    if (isAhead) return this.#recognise(merged, head);
+
+    const { green, red } = await this.#sift(merged, head);
+    this.#stopIfAborted();
+    if (green.length > 0) await this.#land(green);
+    for (const { waiting, reason } of red) {
+      this.#settle(waiting, { outcome: 'gate_failed', reason }, { again: false, reason });
+    }
+  }
+
+  // One on top of the other, up to the first that conflicts. Only where that is the first of all, it is
+  // a conflict with what has landed.
+  async #merge(ready: readonly Waiting[], head: Point): Promise<Candidate[] | Conflict> {
+    const candidates: Candidate[] = [];
+    let onto = head;
+    for (const waiting of ready) {
+      const tree = await mergeTrees(this.#git, { onto: onto.commit, commit: waiting.commit });
+      if (typeof tree !== 'string') {
+        if (candidates.length > 0) break;
+        this.#start(waiting, head);
+        return tree;
+      }
+      const message = commitMessage({ ...waiting, run: this.#options.run });
+      const commit =
+        tree === onto.tree
+          ? onto.commit
+          : await commitTree(this.#git, { tree, parent: onto.commit, message }, this.#stamp);
+      onto = { commit, tree };
+      candidates.push({ ...onto, waiting });
+    }
+    for (const { waiting } of candidates) this.#start(waiting, head);
+    return candidates;
+  }
+
+  // Once for each arrival, also where it has to be merged anew because another one was left out.
+  #start({ task, commit }: Waiting, head: Point): void {
+    if (this.#started.has(task)) return;
+    this.#started.add(task);
+    this.#options.emit({ type: 'merge_start', commit, onto: head.commit }, { task });
+  }
+
+  async #sift(
+    candidates: readonly Candidate[],
+    head: Point,
+  ): Promise<{ readonly green: readonly Candidate[]; readonly red: readonly { waiting: Waiting; reason: string }[] }> {
+    const verdict = (count: number) => {
+      const { commit, tree } = candidates[count - 1] ?? head;
+      const tasks = candidates.slice(0, count).map(({ waiting }) => waiting.task);
+      return this.#gates.verdict({ commit, tree, tasks }, this.#signal);
+    };
+    // Nothing that changes nothing needs a gate.
+    if (candidates.at(-1)?.tree === head.tree) return { green: candidates, red: [] };
+    if ((await verdict(candidates.length)).passed) return { green: candidates, red: [] };
+
+    const bare = await verdict(0);
+    if (!bare.passed) {
+      const reason = `the gate '${bare.command}' fails on ${head.commit} already, without this task:\n${bare.reason}`;
+      return { green: [], red: candidates.map(({ waiting }) => ({ waiting, reason })) };
+    }
+    const count = await firstRed(candidates.length, async (tasks) => (await verdict(tasks)).passed);
+    const worst = await verdict(count);
+    const reason = worst.passed ? '' : `the gate '${worst.command}' fails with this task merged:\n${worst.reason}`;
+    const culprits = candidates.slice(count - 1, count).map(({ waiting }) => ({ waiting, reason }));
+    return { green: candidates.slice(0, count - 1), red: culprits };
+  }
+
+  async #land(candidates: readonly Candidate[]): Promise<void> {
+    const last = candidates.at(-1);
+    if (last === undefined) return;
+    // The intents, and what the gates said, before the effect.
+    await this.#options.settled();
+    if (last.commit !== this.head) await this.#moveRef(last.commit);
+    this.#head = { commit: last.commit, tree: last.tree };
+    for (const { waiting, commit } of candidates) {
+      this.#settle(waiting, { outcome: 'landed', commit }, { again: false, commit });
+    }
+  }
+
+  async #moveRef(to: string): Promise<void> {
+    try {
+      await this.#git(['update-ref', this.#ref, to, this.#refAt]);
+    } catch (error) {
+      const { out } = await this.#git(['rev-parse', '--verify', '--quiet', this.#ref], { accept: [1] });
+      if (out.trim() !== to) throw error;
+    }
+    this.#refAt = to;
+  }
+
+  // Before the crash the branch was moved here, after green gates.
+  async #recognise([candidate]: readonly Candidate[], head: Point): Promise<void> {
+    const [next] = this.#ahead;
+    if (candidate === undefined || next === undefined) return;
+    const { waiting, tree } = candidate;
+    const changesNothing = tree === head.tree;
+    if (!changesNothing && tree !== next.tree) {
+      throw this.#surprise(`it holds ${next.commit}, which is not what merging ${waiting.task} gives`);
+    }
+    if (!changesNothing) {
+      this.#head = next;
+      this.#ahead = this.#ahead.slice(1);
+    }
+    this.#settle(waiting, { outcome: 'landed', commit: this.head }, { again: false, commit: this.head });
+  }
+
+  async #refuse(waiting: Waiting, conflict: Conflict, head: Point): Promise<void> {
+    const again = waiting.mayRetry;
+    const conflicts = conflict.paths.slice(0, CONFLICTS_TOLD_MAX);
+    const message = await describeConflict(this.#git, conflict, { onto: head.commit, commit: waiting.commit });
+    const landing: Landing = { outcome: 'conflict', again, conflicts, onto: head.commit, message };
+    this.#settle(waiting, landing, {
+      again,
+      onto: head.commit,
+      conflicts,
+      reason: 'it changes the same places as what has landed',
+    });
+  }
+
+  #settle(
+    { task, resolve }: Waiting,
+    landing: Landing,
+    details: Omit<Extract<TrainEvent, { readonly type: 'merge_end' }>, 'type' | 'outcome'>,
+  ): void {
+    this.#waiting.delete(task);
+    this.#started.delete(task);
+    if (details.again) this.sendBack(task);
+    else this.#order = this.#order.filter((id) => id !== task);
+    this.#options.emit({ type: 'merge_end', outcome: landing.outcome, ...details }, { task });
+    resolve(landing);
+  }
+
+  #surprise(what: string): DroverError {
+    return new DroverError({ kind: 'git.failed', args: ['update-ref', this.#ref], message: `${what}: not our doing` });
+  }
+}
