@@ -39,6 +39,15 @@ test('a snapshot is deep and frozen: neither side sees what the other does later
   expect(conversation.messages[0]).toEqual(calls('c1'));
 });
 
+test('whoever still holds a message may change it, and a snapshot does not', () => {
+  const conversation = new Conversation('', 4);
+  const content = [{ type: 'text' as const, text: 'as it was' }];
+  conversation.append({ role: 'user', content });
+  const snapshot = conversation.snapshot();
+  content.push({ type: 'text', text: 'added later' });
+  expect(snapshot.messages).toEqual([user('as it was')]);
+});
+
 test('the list of messages handed out does not grow with the conversation', () => {
   const conversation = new Conversation('', 4);
   const before = conversation.messages;
@@ -61,6 +70,22 @@ test('the estimate follows what is appended and what is replaced', () => {
   expect(conversation.estimate(0)).toBe(5 + 4 + 12 + 4);
   conversation.replace([user('123')]);
   expect(conversation.estimate(0)).toBe(3);
+});
+
+test('a message is counted when it comes, and not looked at again', () => {
+  let looks = 0;
+  const message: Message = {
+    role: 'user',
+    get content() {
+      looks += 1;
+      return [{ type: 'text' as const, text: '12345' }];
+    },
+  };
+  const conversation = new Conversation('', 1);
+  conversation.append(message);
+  const looksToCount = looks;
+  for (let step = 0; step < 10; step++) expect(conversation.estimate(0)).toBe(5);
+  expect(looks).toBe(looksToCount);
 });
 
 test.each([0, 0.5, 33, Number.NaN])('a divisor of %s is refused', (divisor) => {

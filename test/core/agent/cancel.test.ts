@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { agentOn, APIS } from '../../support/agent.ts';
+import { agentOn, APIS, quickRetry } from '../../support/agent.ts';
 import { proves } from '../../support/proves.ts';
 import { story } from '../../support/story.ts';
 
@@ -28,17 +28,34 @@ test.each(APIS)('%s: while an answer streams, the socket closes at once and the 
   expect(server.rejections).toBe(0);
 });
 
-test('while waiting to try again', async () => {
-  const { run, server } = await agentOn({
-    answers: [],
-    otherwise: { fault: { fault: 'status', status: 429, headers: { 'retry-after': '2' } } },
-  });
+test('while waiting to try again, which is not waited out', async () => {
+  const { run, server } = await agentOn(
+    { answers: [], otherwise: { fault: { fault: 'status', status: 429, headers: { 'retry-after': '600' } } } },
+    { retry: { ...quickRetry, waitMsMax: 1e6, wallMsMax: 1e6 } },
+  );
   const controller = new AbortController();
   const running = run('go', controller.signal);
   await server.settled(1);
   setTimeout(() => controller.abort(), 50);
   expect((await running).result.outcome).toEqual({ status: 'cancelled' });
   expect(server.requests).toHaveLength(1);
+});
+
+test('the socket closes within a tenth of a second', async () => {
+  // The quickest of several, since the machine may have something else to do for a while.
+  const tookMs: number[] = [];
+  for (let round = 0; round < 5; round++) {
+    const { run, server } = await agentOn({ answers: [{ text: 'word '.repeat(2_000), tokensPerSecond: 50 }] });
+    const controller = new AbortController();
+    const running = run('go', controller.signal);
+    await server.received(1);
+    await sleep(50);
+    const cancelledAt = Date.now();
+    controller.abort();
+    await running;
+    tookMs.push(((await server.settled(1)).closedAt ?? Infinity) - cancelledAt);
+  }
+  expect(Math.min(...tookMs)).toBeLessThan(100);
 });
 
 proves(

@@ -103,6 +103,24 @@ test('usage and cost are told for each execution, with every attempt counted', a
   expect(second.result.cost).toBeGreaterThan(0.002);
 });
 
+test('by default four characters are a token, and what providers report corrects that and is told', async () => {
+  const usage = { input: 1_000, output: 1, cacheRead: 2_000, cacheWrite: 4_000 };
+  const { run, session } = await agentOn(
+    {
+      answers: [
+        { calls: [{ name: 'local', args: { n: 1 } }], usage },
+        { text: 'ok', usage },
+      ],
+    },
+    { tools: [local] },
+  );
+  const definitions = JSON.stringify([local].map(({ name, description, schema }) => ({ name, description, schema })));
+  const { events } = await run('go');
+  const estimated = Math.ceil((`${session.conversation.system}go`.length + definitions.length) / 4);
+  const ratios = events.flatMap((event) => (event.type === 'usage' ? [event.estimateRatio] : []));
+  expect(ratios).toEqual([undefined, Math.round((7_000 / estimated) * 1_000) / 1_000]);
+});
+
 test('a changed system prompt takes effect with the next request', async () => {
   const { run, session, server } = await agentOn({ answers: [{ text: 'a' }, { text: 'b' }] });
   await run('one');

@@ -97,6 +97,30 @@ test('thinking that led to nothing is left out, and with it an answer that was n
   );
 });
 
+test('thinking that nobody signed is left out, whoever it goes to', () => {
+  const says: Message = {
+    ...calls(),
+    content: [
+      { type: 'thinking', text: 'Hm.' },
+      { type: 'text', text: 'So.' },
+    ],
+  };
+  expect(told(built([user('go'), says, user('and?')]))[1]).toBe('assistant: text');
+});
+
+test('a tool is called by a name that providers accept, whatever the model called it', () => {
+  const named = (name: string): Message => ({
+    ...calls(),
+    content: [{ type: 'tool_call', id: 'a', name, args: {} }],
+  });
+  const names = ['functions.read', 'no such tool', '', 'x'.repeat(200)].map((name) => {
+    const [, message] = built([user('go'), named(name)]);
+    const [part] = message?.role === 'assistant' ? message.content : [];
+    return part?.type === 'tool_call' ? part.name : undefined;
+  });
+  expect(names).toEqual(['functions_read', 'no_such_tool', 'unknown', 'x'.repeat(64)]);
+});
+
 test('ids are rewritten by position, so the same history has the same ones again', () => {
   const messages = [user('go'), calls('an id', 'an id'), results(['an id', 'x'])];
   expect(built(messages)).toEqual(built(structuredClone(messages)));

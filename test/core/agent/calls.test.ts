@@ -1,0 +1,119 @@
+// The calls of an answer: how many at a time, by what they are known, and what becomes of those that wait
+// when the user cancels.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { defineTool, type Tool } from '@drover/core/tools/tool';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { agentOn } from '../../support/agent.ts';
+import { story } from '../../support/story.ts';
+
+type Crowd = { now: number; most: number; begun: number; readonly onBegin?: () => void };
+
+/** A tool that tells how many of it ran at the same time. */
+function crowded(name: string, crowd: Crowd, alone?: true): Tool {
+  return defineTool({
+    name,
+    description: 'Takes a while.',
+    input: z.object({ ms: z.number() }),
+    access: 'none',
+    subject: () => '',
+    ...(alone && { alone }),
+    async run({ ms }) {
+      crowd.begun += 1;
+      crowd.now += 1;
+      crowd.most = Math.max(crowd.most, crowd.now);
+      crowd.onBegin?.();
+      await sleep(ms);
+      crowd.now -= 1;
+      return 'done';
+    },
+  });
+}
+
+const nobody = (): Crowd => ({ now: 0, most: 0, begun: 0 });
+const times = (count: number, name: string, ms: number) =>
+  Array.from({ length: count }, () => ({ name, args: { ms } }));
+
+test('of many calls no more than eight run at a time, and all of them run', async () => {
+  const crowd = nobody();
+  const { run } = await agentOn(
+    { answers: [{ calls: times(30, 'slow', 20) }, { text: 'ok' }] },
+    { tools: [crowded('slow', crowd)] },
+  );
+  await run('go');
+  expect(crowd).toEqual({ now: 0, most: 8, begun: 30 });
+});
+
+test('a tool that demands to be alone runs beside no other', async () => {
+  const crowd = nobody();
+  const calls = [...times(2, 'slow', 20), ...times(2, 'alone', 20), ...times(2, 'slow', 20)];
+  const { run } = await agentOn(
+    { answers: [{ calls }, { text: 'ok' }] },
+    { tools: [crowded('slow', crowd), crowded('alone', crowd, true)] },
+  );
+  const { events } = await run('go');
+  const running = new Set<string>();
+  for (const event of events) {
+    if (event.type === 'tool_execution_start') running.add(`${event.name} ${event.callIndex}`);
+    if (event.type === 'tool_execution_end') running.delete(`${event.name} ${event.callIndex}`);
+    if ([...running].some((each) => each.startsWith('alone'))) expect(running.size).toBe(1);
+  }
+  expect(crowd).toEqual({ now: 0, most: 2, begun: 6 });
+});
+
+test('no two calls have one callId, whatever ids and places the server gives them', async () => {
+  const call = { name: 'slow', args: { ms: 0 }, id: 'toolu_same' };
+  const { run } = await agentOn(
+    { answers: [{ calls: [call] }, { calls: [call] }, { text: 'ok' }], strict: false },
+    { tools: [crowded('slow', nobody())] },
+  );
+  const { events } = await run('go');
+  const starts = events.filter((event) => event.type === 'tool_execution_start');
+  expect(starts.map(({ toolUseId, index }) => [toolUseId, index])).toEqual([
+    ['toolu_same', 0],
+    ['toolu_same', 0],
+  ]);
+  expect(new Set(starts.map(({ callId }) => callId)).size).toBe(2);
+});
+
+test('a call that still waits its turn when the user cancels is not started', async () => {
+  const controller = new AbortController();
+  const first: Crowd = { ...nobody(), onBegin: () => controller.abort() };
+  const second = nobody();
+  const calls = [...times(1, 'first', 20), ...times(1, 'second', 0)];
+  const { run, server } = await agentOn(
+    { answers: [{ calls }, { text: 'ok' }] },
+    { tools: [crowded('first', first, true), crowded('second', second)] },
+  );
+  const { events, result } = await run('go', controller.signal);
+  expect(result.outcome).toEqual({ status: 'incomplete', failure: { kind: 'aborted', by: 'user' } });
+  expect([first.begun, second.begun]).toEqual([1, 0]);
+  expect(story(events).slice(3, -2)).toEqual([
+    '0 starts first {"ms":20}',
+    '0 ends: done',
+    '1 fails: Interrupted before it was started.',
+    'results first ok, second failed',
+  ]);
+  expect((await run('go on')).result.outcome).toEqual({ status: 'done' });
+  expect(server.rejections).toBe(0);
+});
+
+test('cancelled while a remote call is handed out and a local one runs, the turn ends and waits for nobody', async () => {
+  const controller = new AbortController();
+  const local: Crowd = { ...nobody(), onBegin: () => controller.abort() };
+  const { execute: _, ...remote } = crowded('remote', nobody());
+  const { run, session, server } = await agentOn(
+    { answers: [{ calls: [...times(1, 'remote', 0), ...times(1, 'local', 20)] }, { text: 'ok' }] },
+    { tools: [remote, crowded('local', local)] },
+  );
+  const { events, result } = await run('go', controller.signal);
+  expect(story(events).slice(-3)).toEqual([
+    'results remote failed, local ok',
+    'incomplete: aborted',
+    'session ends: incomplete',
+  ]);
+  expect([result.pending, session.pending]).toEqual([[], []]);
+  expect((await run('go on')).result.outcome).toEqual({ status: 'done' });
+  expect(server.rejections).toBe(0);
+});

@@ -1,0 +1,75 @@
+// What limits a turn: steps, tokens, money and idleness; and that all of it is counted.
+
+import { STEPS_MAX_DEFAULT } from '@drover/core/agent/limits';
+import { builtinTools } from '@drover/core/tools/builtin';
+import { expect, test } from 'vitest';
+import { agentOn, quickRetry } from '../../support/agent.ts';
+
+const usage = { input: 1_000, output: 30, cacheRead: 0, cacheWrite: 0 };
+const lists = { calls: [{ name: 'list', args: {} }], usage };
+
+test('steps are limited also where nobody says how', () => {
+  expect(STEPS_MAX_DEFAULT).toBeGreaterThan(10);
+  expect(STEPS_MAX_DEFAULT).toBeLessThan(1_000);
+});
+
+test('the limit of output tokens ends the turn, over all its answers together, and what was done is kept', async () => {
+  const { run, server } = await agentOn(
+    { answers: [lists], loop: true },
+    { limits: { stepsMax: 9, textCallRetriesMax: 2, outputTokensMax: 61 } },
+  );
+  const { result } = await run('go');
+  expect(result.outcome).toEqual({
+    status: 'incomplete',
+    failure: {
+      kind: 'limit.reached',
+      limit: 'output-tokens',
+      message: 'the limit of 61 output tokens is reached',
+    },
+  });
+  expect([server.requests.length, result.messages.length, result.usage.output]).toEqual([3, 7, 90]);
+});
+
+test('a budget in dollars ends the turn before it is passed', async () => {
+  const price = { input: 1, output: 10, cacheRead: 0.1, cacheWrite: 1.25 };
+  const { run, server } = await agentOn({ answers: [lists], loop: true }, { price, cap: { usd: 0.02 } });
+  const { result } = await run('go');
+  expect(result.outcome).toMatchObject({ status: 'incomplete', failure: { limit: 'budget' } });
+  expect(result.cost).toBeLessThanOrEqual(0.02);
+  expect(server.requests.length).toBeGreaterThan(1);
+});
+
+test('trying again is no progress: an agent that does nothing else is idle', async () => {
+  const { run } = await agentOn(
+    { answers: [], otherwise: { fault: { fault: 'status', status: 503 } } },
+    {
+      retry: { ...quickRetry, attemptsMax: 99, backoffMs: 60, backoffMsMax: 60 },
+      limits: { stepsMax: 9, textCallRetriesMax: 2, idleMs: 300 },
+    },
+  );
+  expect((await run('go')).result.outcome).toEqual({
+    status: 'error',
+    failure: { kind: 'limit.reached', limit: 'idle', message: 'nothing happened for 0.3 s' },
+  });
+});
+
+test('trying again ends after so long, however often it is allowed', async () => {
+  const { run, server } = await agentOn(
+    { answers: [], otherwise: { fault: { fault: 'status', status: 503 } } },
+    { retry: { ...quickRetry, attemptsMax: 99, backoffMs: 100, backoffMsMax: 100, wallMsMax: 350 } },
+  );
+  expect((await run('go')).result.outcome).toMatchObject({ failure: { kind: 'provider.unavailable' } });
+  expect(server.requests.length).toBeLessThan(7);
+});
+
+test('an answer gives back the patience that was used up for it', async () => {
+  const failing = Array.from({ length: 40 }, (_, n) => n + 1).filter((n) => n % 5 !== 0);
+  const { run } = await agentOn(
+    {
+      answers: [lists, lists, lists, lists, { text: 'ok' }],
+      faults: [{ at: failing, fault: 'status', status: 503 }],
+    },
+    { tools: builtinTools, retry: { ...quickRetry, attemptsMax: 6 } },
+  );
+  expect((await run('go')).result.outcome).toEqual({ status: 'done' });
+});
