@@ -1,8 +1,9 @@
 // One agent at work: settings and a model become a session, its events a view, its ending an exit code.
 
 import { join } from 'node:path';
+import { refusedCalls } from '@drover/core/agent/calls';
 import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
-import { type ExecutionResult, type Input, Session } from '@drover/core/agent/session';
+import { type Input, Session } from '@drover/core/agent/session';
 import { ReaderLost, type Shown, type Store } from '@drover/core/bus';
 import { UsageError } from '@drover/core/failure';
 import type { Past } from '@drover/core/journal/history';
@@ -78,7 +79,7 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
   const { status } = result.outcome;
   diagnostics.diagnose('turn ended', { session: id, status });
 
-  const code = codeOfEnding({ outcome: result.outcome, refused: isRefused(result), stop: stop.cause() });
+  const code = codeOfEnding({ outcome: result.outcome, refused: refusedCalls(result).length > 0, stop: stop.cause() });
   if (code !== exitCode.done || (await gatesPass(work, io, stop.signal))) return { code, status };
   return { code: stop.signal.aborted ? codeOfStop(stop.cause()) : exitCode.gate, status };
 }
@@ -158,11 +159,4 @@ async function showAll(events: AsyncIterable<Shown>, { view, person, io }: Scree
     person?.seesNoMore();
   }
   await view.close();
-}
-
-/** The last calls of the turn were not allowed, so the agent stopped for want of permission. */
-function isRefused({ messages, denials }: ExecutionResult): boolean {
-  const last = messages.findLast((message) => message.role === 'tool');
-  const refusals = new Set(denials.map(({ why }) => `Not allowed: ${why}`));
-  return last?.results.some(({ output }) => refusals.has(output)) ?? false;
 }

@@ -11,7 +11,7 @@
 import type { CallLabel, Decision, Event, PendingCall } from '../events.ts';
 import { newId } from '../ids.ts';
 import type { Json } from '../json.ts';
-import type { CallPart, ToolResult } from '../model/protocol.ts';
+import type { CallPart, Message, ToolResult } from '../model/protocol.ts';
 import { endOrphans } from '../tools/process/tree.ts';
 import { inputSummary, outputSummary } from '../tools/summary.ts';
 import { runTool, type Tool, type ToolContext, type ToolOutput } from '../tools/tool.ts';
@@ -32,6 +32,7 @@ export type Question = {
   readonly subject: string;
   readonly why: string;
   readonly label: CallLabel;
+  readonly task?: string; // whose worker asks
 };
 
 /** What the calls need of the agent they belong to. */
@@ -99,6 +100,21 @@ export function resultOf(call: Pick<CallPart, 'id' | 'name'>, { output, isError,
   return { id: call.id, name: call.name, output, isError: isError ?? false, ...(images && { images }) };
 }
 
+/** The subjects of the turn's last calls that were not allowed: the agent stopped for want of them. */
+export function refusedCalls(turn: {
+  readonly messages: readonly Message[];
+  readonly denials: readonly Denial[];
+}): readonly string[] {
+  const last = turn.messages.findLast((message) => message.role === 'tool');
+  const refusals = new Set(turn.denials.map(({ why }) => refusal(why)));
+  const count = last?.results.filter(({ output }) => refusals.has(output)).length ?? 0;
+  return turn.denials.slice(turn.denials.length - count).map(({ subject }) => subject);
+}
+
+function refusal(why: string): string {
+  return `Not allowed: ${why}`;
+}
+
 /** Results for calls that nobody will run any more. */
 export function abandonedCalls({ calls, results, begun }: OpenCalls): readonly ToolResult[] {
   for (const { callId } of begun.values()) endOrphans(callId);
@@ -163,7 +179,7 @@ async function settle(
   const denial = await deniedBecause(bench, tool, parsed.input, label, signal);
   if (denial !== undefined) {
     settling.denials.push({ name: tool.name, subject: tool.subject(parsed.input), why: denial });
-    return refuse(`Not allowed: ${denial}`);
+    return refuse(refusal(denial));
   }
   if (tool.execute === undefined) {
     settling.pending.push({ ...label, args: call.args });

@@ -1,0 +1,25 @@
+// What a worker says of its work: what it submitted, or else the last thing it said.
+
+import { toolNamed } from '../agent/calls.ts';
+import { isJsonObject } from '../json.ts';
+import type { AssistantMessage, Message } from '../model/protocol.ts';
+import { submitResult } from '../tools/submit-result.ts';
+
+/** Of its own messages alone: what it was seeded with was said by others. */
+export function summaryIn(messages: readonly Message[]): string {
+  const answers = messages.filter((message) => message.role === 'assistant');
+  const submitted = answers
+    .at(-1)
+    ?.content.findLast((part) => part.type === 'tool_call' && toolNamed([submitResult], part.name) !== undefined);
+  const parsed = submitted?.type === 'tool_call' ? submitResult.parse(submitted.args) : undefined;
+  const summary = parsed?.ok === true && isJsonObject(parsed.input) ? parsed.input['summary'] : undefined;
+  if (typeof summary === 'string') return summary;
+  return answers.map(textOf).findLast((text) => text !== '') ?? '';
+}
+
+function textOf({ content }: AssistantMessage): string {
+  return content
+    .map((part) => (part.type === 'text' ? part.text : ''))
+    .join('')
+    .trim();
+}

@@ -1,0 +1,321 @@
+// The wire between a task in its own thread and the run it belongs to: both ends of it.
+//
+// WHAT CROSSES
+//   From the thread: that it lives, events, and requests (is it stored? may I send? may this call run?). From
+//   the run: one reply to each request, and the word to stop. All of it is plain data: an error goes over
+//   as its Failure, since a thrown one would arrive with neither its name nor its fields.
+//
+// WHAT HOLDS
+//   What the thread sends arrives in the order in which it was sent. Events wait for the end of the tick and go
+//   together, and the deltas of one block among them as one; a request takes what waits along, so "stored?"
+//   is asked of everything told before it. A request whose signal aborts is withdrawn, and still gets its one
+//   reply: what the run answers is what the thread hears. Once the port is closed requests fail, the
+//   task's signal is aborted, and what still arrives is ignored.
+
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+import type { Question } from '../agent/calls.ts';
+import { failureOf } from '../agent/limits.ts';
+import type { Decision, Event, Place } from '../events.ts';
+import { DroverError, type Failure } from '../failure.ts';
+import type { Admitted, Seen, Wanted } from '../model/admission.ts';
+import type { Api } from '../model/catalog.ts';
+import type { Usage } from '../model/protocol.ts';
+import type { TaskLink } from './link.ts';
+import type { TaskSpec } from './task.ts';
+
+const SIGN_EVERY_MS = 1_000;
+
+/** What a thread is given to do. */
+export type Order =
+  | { readonly spec: TaskSpec; readonly port: MessagePort }
+  /** Only to get ready: what a task would load first is loaded now. */
+  | { readonly warm: true; readonly api?: Api };
+
+type Step = Pick<Place, 'turn' | 'step'>;
+
+type Request =
+  | { readonly type: 'settled' }
+  | { readonly type: 'admit'; readonly wanted: Wanted }
+  | { readonly type: 'question'; readonly question: Question };
+
+type FromTask =
+  | { readonly type: 'begin'; readonly thread: number }
+  | { readonly type: 'sign' } // of life
+  | { readonly type: 'event'; readonly event: Event; readonly step: Step }
+  | { readonly type: 'request'; readonly id: number; readonly request: Request }
+  | { readonly type: 'withdraw'; readonly id: number; readonly failure: Failure }
+  | { readonly type: 'settle'; readonly ticket: number; readonly usage: Usage; readonly seen: Seen };
+
+type Reply =
+  | { readonly type: 'stored' }
+  | { readonly type: 'admitted'; readonly outputTokensMax: number } // the request's id is the ticket
+  | { readonly type: 'decision'; readonly decision: Decision }
+  | { readonly type: 'failed'; readonly failure: Failure };
+
+type FromRun =
+  | { readonly type: 'reply'; readonly id: number; readonly reply: Reply }
+  | { readonly type: 'stop'; readonly failure: Failure };
+
+/** The thread's end. */
+export type Line = {
+  readonly link: TaskLink;
+  /** Aborted when the run says stop, or is gone. */
+  readonly signal: AbortSignal;
+  readonly close: () => void;
+};
+
+export function linkOver(port: MessagePort, thread: number): Line {
+  const wire = new ThreadEnd(port);
+  wire.send({ type: 'begin', thread });
+  wire.flush();
+  const admit = async (wanted: Wanted, signal: AbortSignal): Promise<Admitted> => {
+    const { id, reply } = await wire.ask({ type: 'admit', wanted }, signal);
+    if (reply.type !== 'admitted') throw unexpected(reply);
+    const settle = (usage: Usage, seen: Seen) => wire.send({ type: 'settle', ticket: id, usage, seen });
+    return { outputTokensMax: reply.outputTokensMax, settle };
+  };
+  const question = async (asked: Question, signal: AbortSignal): Promise<Decision> => {
+    const { reply } = await wire.ask({ type: 'question', question: asked }, signal);
+    if (reply.type !== 'decision') throw unexpected(reply);
+    return reply.decision;
+  };
+  return {
+    link: {
+      emit: (event, { turn, step }) => wire.send({ type: 'event', event, step: stepOf(turn, step) }),
+      settled: async () => void (await wire.ask({ type: 'settled' }, NEVER)),
+      admission: { admit },
+      question,
+    },
+    signal: wire.signal,
+    close: () => wire.close(),
+  };
+}
+
+const NEVER = new AbortController().signal;
+
+function stepOf(turn: number | undefined, step: number | undefined): Step {
+  return { ...(turn !== undefined && { turn }), ...(step !== undefined && { step }) };
+}
+
+function unexpected({ type }: Reply): Error {
+  return new Error(`a reply of the wrong kind: ${type}`);
+}
+
+type Answered = { readonly id: number; readonly reply: Exclude<Reply, { type: 'failed' }> };
+
+class ThreadEnd {
+  readonly #port: MessagePort;
+  readonly #stop = new AbortController();
+  readonly #waiting = new Map<number, PromiseWithResolvers<Answered>>();
+  readonly #signs: NodeJS.Timeout;
+  #batch: FromTask[] = [];
+  #isDue = false;
+  #isClosed = false;
+  #lastId = 0;
+
+  constructor(port: MessagePort) {
+    this.#port = port;
+    this.#signs = setInterval(() => this.#post([{ type: 'sign' }]), SIGN_EVERY_MS);
+    port.on('message', (message: FromRun) => this.#hear(message));
+    port.on('close', () => this.close());
+  }
+
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  /** With whatever else happens in this tick. */
+  send(message: FromTask): void {
+    if (!joined(this.#batch, message)) this.#batch.push(message);
+    if (this.#isDue) return;
+    this.#isDue = true;
+    setImmediate(() => this.flush());
+  }
+
+  flush(): void {
+    this.#isDue = false;
+    if (this.#batch.length === 0) return;
+    this.#post(this.#batch);
+    this.#batch = [];
+  }
+
+  async ask(request: Request, signal: AbortSignal): Promise<Answered> {
+    if (this.#isClosed) throw gone();
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const waiting = Promise.withResolvers<Answered>();
+    this.#waiting.set(id, waiting);
+    const withdraw = () => {
+      this.send({ type: 'withdraw', id, failure: failureOf(signal) });
+      this.flush();
+    };
+    this.send({ type: 'request', id, request });
+    if (signal.aborted) withdraw();
+    else this.flush();
+    signal.addEventListener('abort', withdraw, { once: true });
+    try {
+      return await waiting.promise;
+    } finally {
+      signal.removeEventListener('abort', withdraw);
+    }
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.flush();
+    this.#isClosed = true;
+    clearInterval(this.#signs);
+    this.#port.close();
+    this.#stop.abort(gone());
+    for (const { reject } of this.#waiting.values()) reject(gone());
+    this.#waiting.clear();
+  }
+
+  #post(messages: readonly FromTask[]): void {
+    if (!this.#isClosed) this.#port.postMessage(messages);
+  }
+
+  #hear(message: FromRun): void {
+    if (message.type === 'stop') return this.#stop.abort(new DroverError(message.failure));
+    const { id, reply } = message;
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (reply.type === 'failed') waiting?.reject(new DroverError(reply.failure));
+    else waiting?.resolve({ id, reply });
+  }
+}
+
+function gone(): DroverError {
+  return new DroverError({ kind: 'aborted', by: 'shutdown' });
+}
+
+/** A delta that goes on where the last one ended needs no message of its own. */
+function joined(batch: FromTask[], message: FromTask): boolean {
+  const last = batch.at(-1);
+  if (last?.type !== 'event' || message.type !== 'event') return false;
+  if (!('delta' in last.event) || !('delta' in message.event) || !sameBlock(last, message)) return false;
+  batch[batch.length - 1] = { ...last, event: { ...last.event, delta: last.event.delta + message.event.delta } };
+  return true;
+}
+
+type SentEvent = Extract<FromTask, { type: 'event' }>;
+
+function sameBlock({ event: a, step: at }: SentEvent, { event: b, step }: SentEvent): boolean {
+  if (a.type !== b.type || at.turn !== step.turn || at.step !== step.step) return false;
+  if ('callId' in a && 'callId' in b) return a.callId === b.callId;
+  return 'part' in a && 'part' in b && a.part === b.part;
+}
+
+/** The run's end. */
+export type Served = {
+  readonly stop: (failure: Failure) => void;
+  /** Nothing more is sent or heard; what has arrived and was not yet taken is heard first, or ignored. */
+  readonly close: (last: 'heard' | 'ignored') => void;
+};
+
+export type Ear = {
+  /** Before anything else: which thread it is. */
+  readonly onBegin: (thread: number) => void;
+  readonly onSign: () => void;
+};
+
+export function serveTask(port: MessagePort, link: TaskLink, ear: Ear): Served {
+  const end = new RunEnd(port, link, ear);
+  return { stop: (failure) => end.stop(failure), close: (last) => end.close(last) };
+}
+
+const NOTHING: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+
+class RunEnd {
+  readonly #port: MessagePort;
+  readonly #link: TaskLink;
+  readonly #ear: Ear;
+  readonly #requests = new Map<number, AbortController>();
+  readonly #tickets = new Map<number, Admitted>();
+  #isClosed = false;
+
+  constructor(port: MessagePort, link: TaskLink, ear: Ear) {
+    this.#port = port;
+    this.#link = link;
+    this.#ear = ear;
+    port.on('message', (messages: readonly FromTask[]) => this.#hear(messages));
+  }
+
+  stop(failure: Failure): void {
+    this.#post({ type: 'stop', failure });
+  }
+
+  close(last: 'heard' | 'ignored'): void {
+    if (this.#isClosed) return;
+    if (last === 'heard') {
+      for (let next = receiveMessageOnPort(this.#port); next !== undefined; next = receiveMessageOnPort(this.#port))
+        this.#hear(next.message as readonly FromTask[]);
+    }
+    this.#isClosed = true;
+    this.#port.close();
+    for (const withdrawn of this.#requests.values()) withdrawn.abort(gone());
+    this.#requests.clear();
+    this.#tickets.clear();
+  }
+
+  #post(message: FromRun): void {
+    if (!this.#isClosed) this.#port.postMessage(message);
+  }
+
+  #hear(messages: readonly FromTask[]): void {
+    if (this.#isClosed) return;
+    this.#ear.onSign();
+    for (const message of messages) this.#take(message);
+  }
+
+  #take(message: FromTask): void {
+    switch (message.type) {
+      case 'begin':
+        return this.#ear.onBegin(message.thread);
+      case 'sign':
+        return;
+      case 'event':
+        return this.#link.emit(message.event, message.step);
+      case 'request':
+        return void this.#answer(message.id, message.request);
+      case 'withdraw':
+        return this.#requests.get(message.id)?.abort(new DroverError(message.failure));
+      case 'settle': {
+        this.#tickets.get(message.ticket)?.settle(message.usage, message.seen);
+        this.#tickets.delete(message.ticket);
+      }
+    }
+  }
+
+  async #answer(id: number, request: Request): Promise<void> {
+    const withdrawn = new AbortController();
+    this.#requests.set(id, withdrawn);
+    const reply = await this.#replyTo(id, request, withdrawn.signal).catch(failed);
+    this.#requests.delete(id);
+    this.#post({ type: 'reply', id, reply });
+  }
+
+  async #replyTo(id: number, request: Request, signal: AbortSignal): Promise<Reply> {
+    switch (request.type) {
+      case 'settled':
+        await this.#link.settled();
+        return { type: 'stored' };
+      case 'admit': {
+        const admitted = await this.#link.admission.admit(request.wanted, signal);
+        // Nobody is there any more to send the request, or to give the leave back.
+        if (this.#isClosed) admitted.settle(NOTHING, {});
+        else this.#tickets.set(id, admitted);
+        return { type: 'admitted', outputTokensMax: admitted.outputTokensMax };
+      }
+      case 'question':
+        return { type: 'decision', decision: await this.#link.question(request.question, signal) };
+    }
+  }
+}
+
+// A bug of the run is told to the task as well: without a reply it would wait for ever.
+function failed(error: unknown): Reply {
+  if (error instanceof DroverError) return { type: 'failed', failure: error.failure };
+  const message = error instanceof Error ? error.message : String(error);
+  return { type: 'failed', failure: { kind: 'internal', message } };
+}

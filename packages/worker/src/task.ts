@@ -1,0 +1,123 @@
+// One task, in whatever thread this is: a session that works in the task's workspace, tells the run what
+// happens, and ends with an outcome.
+//
+// Whatever goes wrong with the work is in the outcome; what is thrown is a bug. A worker declares the same
+// tools as the coordinator, byte for byte, and is refused what is not its own: it makes no plans, and
+// where the task is to look, it writes nothing.
+
+import { refusedCalls, type Verdict } from '@drover/core/agent/calls';
+import { failureOf } from '@drover/core/agent/limits';
+import { type ExecutionResult, Session } from '@drover/core/agent/session';
+import { DroverError, type Failure, ToolError } from '@drover/core/failure';
+import { newId } from '@drover/core/ids';
+import type { Json } from '@drover/core/json';
+import { costOf, wireApis } from '@drover/core/model/catalog';
+import type { Message, Provider, Usage } from '@drover/core/model/protocol';
+import { judge, type Policy } from '@drover/core/permission/policy';
+import type { TaskLink } from '@drover/core/task/link';
+import { summaryIn } from '@drover/core/task/summary';
+import type { RunTask, TaskMode, TaskOutcome, TaskSpec } from '@drover/core/task/task';
+import { runTools } from '@drover/core/tools/builtin';
+import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
+import type { Tool } from '@drover/core/tools/tool';
+
+const NOTHING: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+
+export const runTask: RunTask = async (spec, link, signal) => {
+  const { past, seed, begin } = spec;
+  const before = past?.messages.slice(seed.length) ?? [];
+  const tally = { usage: past?.usage ?? NOTHING }; // of the whole attempt
+  // It had said its last word before a crash; only its outcome was not heard.
+  if (past?.ending === 'done' && 'resume' in begin)
+    return outcomeOf(spec, { status: 'finished', said: before, refused: [], ...tally });
+  try {
+    const provider = await wireApis[spec.model.api](spec.model.options);
+    const result = await openSession(spec, provider, counting(link, tally)).run(begin, signal);
+    const said = [...before, ...result.messages];
+    return outcomeOf(spec, { ...endOf(result, signal), said, refused: refusedCalls(result), ...tally });
+  } catch (error) {
+    if (!(error instanceof DroverError)) throw error;
+    const { failure } = error;
+    return outcomeOf(spec, { status: statusOf(failure, signal), failure, said: before, refused: [], ...tally });
+  }
+};
+
+function counting(link: TaskLink, tally: { usage: Usage }): TaskLink {
+  return {
+    ...link,
+    emit: (event, step) => {
+      if (event.type === 'usage') tally.usage = event.total;
+      link.emit(event, step);
+    },
+  };
+}
+
+function openSession(spec: TaskSpec, provider: Provider, link: TaskLink): Session {
+  const { model, workspace, mode, past } = spec;
+  const policy: Policy = { ...spec.policy, root: workspace, workspace: true };
+  return new Session({
+    id: newId('ses'),
+    worker: 0, // whoever gets the events knows which worker it is
+    provider,
+    model: model.name,
+    contextTokens: model.contextTokens,
+    outputTokensMax: model.outputTokensMax,
+    ...(model.charsPerToken !== undefined && { charsPerToken: model.charsPerToken }),
+    ...(model.price !== undefined && { price: model.price }),
+    tools: runTools(noPlans),
+    context: { cwd: workspace, env: spec.env, outputFolder: spec.outputFolder },
+    system: spec.system,
+    seed: spec.seed,
+    cacheKey: spec.cacheKey,
+    limits: spec.limits,
+    retry: spec.retry,
+    admission: link.admission,
+    judge: (tool, input) => judgeInRole(mode, policy, tool, input),
+    question: link.question,
+    pass: (event) => [event],
+    outlet: { emit: (event, { turn, step }) => link.emit(event, stepOf(turn, step)), settled: link.settled },
+    ...(past !== undefined && { past }),
+  });
+}
+
+function stepOf(turn: number | undefined, step: number | undefined): Parameters<TaskLink['emit']>[1] {
+  return { ...(turn !== undefined && { turn }), ...(step !== undefined && { step }) };
+}
+
+async function noPlans(): Promise<never> {
+  throw new ToolError('workers cannot plan');
+}
+
+async function judgeInRole(mode: TaskMode, policy: Policy, tool: Tool, input: Json): Promise<Verdict> {
+  if (tool.name === SUBMIT_PLAN) return { effect: 'deny', why: 'workers cannot plan; do the task yourself' };
+  if (mode === 'read' && tool.access === 'write')
+    return { effect: 'deny', why: 'this task is to look, and to change nothing' };
+  return judge(policy, tool, input);
+}
+
+type End = Pick<TaskOutcome, 'status' | 'failure'>;
+
+function endOf({ outcome }: ExecutionResult, signal: AbortSignal): End {
+  switch (outcome.status) {
+    case 'done':
+      return { status: 'finished' };
+    case 'cancelled':
+      return { status: 'cancelled', failure: failureOf(signal) };
+    case 'incomplete':
+    case 'error':
+      return { status: statusOf(outcome.failure, signal), failure: outcome.failure };
+    case 'suspended':
+      throw new Error('a worker has no remote tools, and cannot wait for one');
+  }
+}
+
+/** Cancelled where it ended because the run said so, for whatever reason; a limit of its own is a failure. */
+function statusOf({ kind }: Failure, signal: AbortSignal): 'cancelled' | 'failed' {
+  return signal.aborted && kind === failureOf(signal).kind ? 'cancelled' : 'failed';
+}
+
+type Told = Omit<TaskOutcome, 'summary' | 'cost'> & { readonly said: readonly Message[] };
+
+function outcomeOf({ model: { price } }: TaskSpec, { said, ...told }: Told): TaskOutcome {
+  return { ...told, summary: summaryIn(said), ...(price !== undefined && { cost: costOf(told.usage, price) }) };
+}

@@ -1,0 +1,136 @@
+// A task on the rehearsal server, and a run for it to belong to: one that keeps what it is told.
+
+import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import type { Question } from '@drover/core/agent/calls';
+import type { Decision, Event, Place } from '@drover/core/events';
+import type { Admission, Seen, Wanted } from '@drover/core/model/admission';
+import type { Usage } from '@drover/core/model/protocol';
+import type { TaskLink } from '@drover/core/task/link';
+import type { TaskSpec } from '@drover/core/task/task';
+import type { Rehearsal } from '@drover/rehearsal/server';
+import { type Pool, openPool, type PoolOptions } from '@drover/coordinator/pool';
+import { onTestFinished } from 'vitest';
+import { patient, quickRetry, temporaryFolder } from './agent.ts';
+
+export const workerEntry = fileURLToPath(new URL('../../packages/worker/src/entry.ts', import.meta.url));
+
+/** In a folder of its own, on the scripted model; everything is allowed. */
+export async function taskOn(
+  server: Pick<Rehearsal, 'baseUrlFor'>,
+  prompt: string,
+  overrides: Partial<TaskSpec> = {},
+): Promise<TaskSpec> {
+  const folder = await temporaryFolder();
+  return {
+    run: 'run_test',
+    task: 'one',
+    attempt: 1,
+    worker: 1,
+    mode: 'write',
+    model: {
+      api: 'anthropic',
+      options: { id: 'anthropic', apiKey: 'test-key', baseUrl: server.baseUrlFor('anthropic'), timeouts: patient },
+      name: 'scripted',
+      contextTokens: 200_000,
+      outputTokensMax: 8_192,
+    },
+    system: 'You are an agent.',
+    seed: [],
+    begin: { content: prompt },
+    workspace: folder,
+    env: { PATH: process.env['PATH'] ?? '' },
+    outputFolder: join(folder, '.outputs'),
+    limits: { stepsMax: 50, textCallRetriesMax: 2 },
+    retry: quickRetry,
+    policy: { rules: [], yes: true, gates: [] },
+    cacheKey: 'run_test',
+    ...overrides,
+  };
+}
+
+export type Told = { readonly event: Event; readonly at: Pick<Place, 'turn' | 'step'> };
+export type Settlement = { readonly usage: Usage; readonly seen: Seen };
+
+export type Listener = {
+  readonly link: TaskLink;
+  readonly told: Told[];
+  readonly events: () => readonly Event[];
+  readonly wanted: Wanted[];
+  readonly settlements: Settlement[];
+  readonly questions: Question[];
+  /** The first such event, as soon as it is told. */
+  readonly heard: (type: Event['type']) => Promise<Event>;
+};
+
+export function listener(overrides: Partial<TaskLink> = {}): Listener {
+  const told: Told[] = [];
+  const wanted: Wanted[] = [];
+  const settlements: Settlement[] = [];
+  const questions: Question[] = [];
+  const awaited = new Map<Event['type'], PromiseWithResolvers<Event>>();
+  const heard = (type: Event['type']) => {
+    const waiting = awaited.get(type) ?? Promise.withResolvers<Event>();
+    awaited.set(type, waiting);
+    return waiting.promise;
+  };
+  const admission: Admission = {
+    admit: async (asked) => {
+      wanted.push(asked);
+      return {
+        outputTokensMax: asked.outputTokensMax,
+        settle: (usage, seen) => void settlements.push({ usage, seen }),
+      };
+    },
+  };
+  const question = async (asked: Question): Promise<Decision> => {
+    questions.push(asked);
+    return { allowed: false, by: 'nobody', always: false, reason: 'nobody to ask' };
+  };
+  const link: TaskLink = {
+    emit: (event, at) => {
+      told.push({ event, at });
+      void heard(event.type);
+      awaited.get(event.type)?.resolve(event);
+    },
+    settled: async () => undefined,
+    admission,
+    question,
+    ...overrides,
+  };
+  return { link, told, events: () => told.map(({ event }) => event), wanted, settlements, questions, heard };
+}
+
+export function poolOf(options: Partial<PoolOptions> = {}): Pool {
+  const pool = openPool({ entry: workerEntry, threadsMax: 2, onDiagnostic: () => undefined, ...options });
+  onTestFinished(() => pool.close());
+  return pool;
+}
+
+/** What differs from one time to the next, made the same: ids, times, and how the deltas were cut. */
+export function comparable(told: readonly Told[]): readonly unknown[] {
+  const ids = new Map<string, string>();
+  const named = (id: string): string => {
+    const name = ids.get(id) ?? `${id.split('_')[0] ?? ''}-${ids.size + 1}`;
+    ids.set(id, name);
+    return name;
+  };
+  const plain = (value: unknown): unknown =>
+    JSON.parse(
+      JSON.stringify(value)
+        .replaceAll(/\b(?:call|ask)_[0-9a-f]+/g, named)
+        .replaceAll(/"durationMs":\d+/g, '"durationMs":0'),
+    );
+  return joinedDeltas(told).map(plain);
+}
+
+function joinedDeltas(told: readonly Told[]): readonly Told[] {
+  const joined: Told[] = [];
+  for (const { event, at } of told) {
+    const last = joined.at(-1)?.event;
+    const goesOn = last !== undefined && 'delta' in last && 'delta' in event && last.type === event.type;
+    if (goesOn) joined[joined.length - 1] = { event: { ...last, delta: last.delta + event.delta }, at };
+    else joined.push({ event, at });
+  }
+  return joined;
+}
