@@ -4,9 +4,23 @@
 import { defineConfig } from 'rolldown';
 
 export default defineConfig({
-  input: { drover: 'bin/drover.ts' },
+  input: {
+    drover: 'bin/drover.ts',
+    worker: 'packages/worker/src/entry.ts',
+    'piscina-worker': 'packages/coordinator/node_modules/piscina/dist/worker.js',
+  },
   platform: 'node',
-  external: [/^@vscode\/ripgrep/, 'pino'],
+  external: [/^@vscode\/ripgrep/, 'pino', '@napi-rs/nice'],
+  plugins: [
+    {
+      // It looks for the file that its threads begin with next to itself.
+      name: 'piscina-worker',
+      transform: {
+        filter: { id: /piscina\/dist\/index\.js$/ },
+        handler: (code) => code.replace("'worker.js'", "'piscina-worker.cjs'"),
+      },
+    },
+  ],
   output: {
     dir: 'dist',
     format: 'cjs',
