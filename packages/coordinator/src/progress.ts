@@ -1,0 +1,396 @@
+// How far one agent of a run is, and how far one task, as folds over their events. RunState has one of the
+// former for the coordinator and one of the latter for each task; nobody else makes them.
+//
+// Deltas come by the thousand, so a delta costs no more than the line it ends.
+
+import type { Recorded, SessionEvent } from '@drover/core/events';
+import { describe, type Failure } from '@drover/core/failure';
+import type { Usage } from '@drover/core/model/protocol';
+import { NO_USAGE, sumUsage } from '@drover/core/model/usage';
+import type { TaskRow, TaskStatus } from '@drover/core/task/run';
+import type { PlannedTask, SeedSummary } from '@drover/core/task/task';
+
+const LINE_CHARS_MAX = 500;
+
+export type Activity = 'waiting' | 'starting' | 'thinking' | 'running' | 'asking' | 'throttled' | 'retrying';
+
+export type Progress = {
+  readonly activity: Activity;
+  /** The tool's summary while it runs, else why it waits, else nothing. */
+  readonly doing: string;
+  readonly usage: Usage;
+  readonly cost: number | undefined; // US dollars; absent where the price is unknown
+  readonly waitMs: number; // spent waiting for the throttle
+  /** The last line that was said or printed, as it came: nobody has made it harmless. */
+  readonly lastLine: string;
+  readonly outputChars: number; // said and printed so far
+};
+
+export type TaskState = Activity | 'merging' | 'gate' | TaskStatus;
+
+export type TaskProgress = Omit<Progress, 'activity'> & {
+  readonly id: string;
+  readonly plan: PlannedTask;
+  readonly round: number; // of the plan that named it last
+  readonly state: TaskState;
+  readonly isReady: boolean; // what it waits for has landed
+  /** An attempt has begun that neither finished nor failed: it is under way, or was cut short. */
+  readonly isOpen: boolean;
+  readonly attempts: number; // begun so far; the last one is the current one
+  readonly attempt: Attempt | undefined;
+  readonly worker: number | undefined;
+  readonly files: readonly string[];
+  readonly commit: string | undefined; // as it landed, else as the worker left it
+  readonly branch: string | undefined;
+  readonly summary: string | undefined;
+  readonly failure: Failure | undefined;
+  readonly reason: string | undefined;
+  readonly startedMs: number | undefined; // on the run's clock
+  readonly endedMs: number | undefined;
+};
+
+/** What the last attempt began with. */
+export type Attempt = { readonly base: string; readonly workspace: string; readonly seed: SeedSummary };
+
+type Of<Type extends Recorded['type']> = Extract<Recorded, { readonly type: Type }>;
+type AgentEvent = Extract<Recorded, SessionEvent | { readonly type: 'throttle_wait' }>;
+
+export class AgentProgress implements Progress {
+  activity: Activity = 'waiting';
+  doing = '';
+  usage: Usage = NO_USAGE;
+  cost: number | undefined;
+  waitMs = 0;
+  lastLine = '';
+  outputChars = 0;
+  #openLine = ''; // what stands behind the last newline
+  readonly #calls = new Map<string, string>(); // callId -> summary, of those that run
+  readonly #questions = new Map<string, string>(); // requestId -> summary
+  #before: Spent = { usage: NO_USAGE, cost: undefined }; // of earlier conversations
+  #toldTokens = 0; // of this one
+
+  /** A conversation begins; what was spent before stays spent. */
+  begin(): void {
+    this.#settle();
+    this.#before = { usage: this.usage, cost: this.cost };
+    this.#toldTokens = 0;
+    this.#be('starting', '');
+  }
+
+  /** Nothing is under way: it is over, or drover was stopped in the middle of it. */
+  rest(): void {
+    this.#settle();
+    this.#be('waiting', '');
+  }
+
+  /** All that the conversation has used. Somebody may know of more than was told on the way, nobody of less. */
+  spend({ usage, cost }: Spent): void {
+    const total = sumUsage(this.#before.usage, usage);
+    if (tokensOf(total) < tokensOf(this.usage)) return;
+    this.usage = total;
+    if (cost !== undefined) this.cost = (this.#before.cost ?? 0) + cost;
+  }
+
+  take(event: AgentEvent): void {
+    switch (event.type) {
+      case 'session_start':
+        return this.#be('starting', '');
+      case 'text_delta':
+        this.#hear(event.delta);
+        return this.#think();
+      case 'tool_execution_delta':
+        return this.#hear(event.delta);
+      case 'message_start':
+      case 'message_end':
+      case 'thinking_start':
+      case 'thinking_delta':
+      case 'thinking_end':
+      case 'text_start':
+      case 'toolcall_start':
+      case 'toolcall_delta':
+      case 'toolcall_end':
+        return this.#think();
+      case 'text_end':
+        this.#endLine();
+        return this.#think();
+      case 'tool_execution_start':
+        this.#calls.set(event.callId, event.summary);
+        return this.#work();
+      case 'tool_execution_end':
+        this.#calls.delete(event.callId);
+        this.#endLine();
+        return this.#work();
+      case 'permission_request':
+        this.#questions.set(event.requestId, event.summary);
+        return this.#work();
+      case 'permission_decision':
+        this.#questions.delete(event.requestId);
+        return this.#work();
+      case 'awaiting_tool_execution':
+        return this.#be('running', event.calls.map(({ summary }) => summary).join(', '));
+      case 'usage':
+        return this.#use({ usage: event.total, cost: event.cost });
+      case 'throttle_wait':
+        this.waitMs += event.waitMs;
+        return this.#be('throttled', event.reason);
+      case 'retry':
+        return this.#be('retrying', event.reason);
+      case 'attempt_discarded':
+        return this.#be('retrying', event.reason);
+      case 'compaction_start':
+        return this.#be('thinking', 'shortens its conversation');
+      case 'compaction_end':
+        return this.#be('thinking', '');
+      case 'session_end':
+        return this.#settle();
+      case 'heartbeat':
+      case 'warning':
+      case 'done':
+      case 'incomplete':
+      case 'error':
+      case 'cancelled':
+        return;
+    }
+  }
+
+  #use(told: Spent): void {
+    // Totals only grow, unless the attempt had to begin from nothing after a crash.
+    if (tokensOf(told.usage) < this.#toldTokens) this.#before = { usage: this.usage, cost: this.cost };
+    this.#toldTokens = tokensOf(told.usage);
+    this.spend(told);
+  }
+
+  // An answer may stream while calls of the last one still run, and a question outweighs both.
+  #think(): void {
+    if (this.#calls.size === 0 && this.#questions.size === 0) this.#be('thinking', '');
+  }
+
+  #work(): void {
+    const asked = lastOf(this.#questions);
+    if (asked !== undefined) return this.#be('asking', asked);
+    const called = lastOf(this.#calls);
+    if (called === undefined) return this.#be('thinking', '');
+    this.#be('running', this.#calls.size > 1 ? `${called} (+${this.#calls.size - 1})` : called);
+  }
+
+  #be(activity: Activity, doing: string): void {
+    this.activity = activity;
+    this.doing = doing;
+  }
+
+  #settle(): void {
+    this.#calls.clear();
+    this.#questions.clear();
+    this.#endLine();
+  }
+
+  #hear(delta: string): void {
+    this.outputChars += delta.length;
+    const end = Math.max(delta.lastIndexOf('\n'), delta.lastIndexOf('\r'));
+    if (end === -1) {
+      if (this.#openLine.length < LINE_CHARS_MAX) this.#openLine += delta;
+    } else {
+      const whole = (this.#openLine + delta.slice(0, end)).split(/[\r\n]/).findLast(isSaying);
+      if (whole !== undefined) this.lastLine = whole.slice(0, LINE_CHARS_MAX);
+      this.#openLine = delta.slice(end + 1);
+    }
+    if (isSaying(this.#openLine)) this.lastLine = this.#openLine.slice(0, LINE_CHARS_MAX);
+  }
+
+  #endLine(): void {
+    this.#openLine = '';
+  }
+}
+
+type Phase = 'waiting' | 'retrying' | 'merging' | 'gate' | TaskStatus;
+
+export class Task implements TaskProgress {
+  readonly id: string;
+  readonly progress = new AgentProgress();
+  plan: PlannedTask;
+  round: number;
+  isReady = false;
+  isOpen = false;
+  attempts = 0;
+  attempt: Attempt | undefined;
+  worker: number | undefined;
+  files: readonly string[] = [];
+  commit: string | undefined;
+  branch: string | undefined;
+  summary: string | undefined;
+  failure: Failure | undefined;
+  reason: string | undefined;
+  startedMs: number | undefined;
+  endedMs: number | undefined;
+  attemptMs = 0; // when the last one began
+  #phase: Phase = 'waiting';
+  #command = ''; // of the gate
+
+  constructor(plan: PlannedTask, round: number) {
+    this.id = plan.id;
+    this.plan = plan;
+    this.round = round;
+  }
+
+  get state(): TaskState {
+    return this.isUnderWay ? this.progress.activity : this.#phase;
+  }
+
+  get isUnderWay(): boolean {
+    return this.isOpen && !this.isOver;
+  }
+
+  get isOver(): boolean {
+    return isStatus(this.#phase);
+  }
+
+  get isMerging(): boolean {
+    return this.#phase === 'merging' || this.#phase === 'gate';
+  }
+
+  get doing(): string {
+    if (this.isUnderWay) return this.progress.doing;
+    if (this.#phase === 'retrying') return this.reason ?? '';
+    return this.#phase === 'gate' ? this.#command : '';
+  }
+
+  get usage(): Usage {
+    return this.progress.usage;
+  }
+
+  get waitMs(): number {
+    return this.progress.waitMs;
+  }
+
+  get lastLine(): string {
+    return this.progress.lastLine;
+  }
+
+  get outputChars(): number {
+    return this.progress.outputChars;
+  }
+
+  get cost(): number | undefined {
+    return this.progress.cost;
+  }
+
+  planAgain(plan: PlannedTask, round: number): void {
+    this.plan = plan;
+    this.round = round;
+    this.isReady = false;
+    this.isOpen = false;
+    this.#return('waiting');
+  }
+
+  ready(): void {
+    this.isReady = true;
+  }
+
+  /** The run goes on after it was stopped. */
+  wake(): void {
+    if (this.#phase === 'cancelled') this.#return('waiting');
+    if (this.isOpen) this.progress.rest();
+  }
+
+  start({ base, workspace, seed, attempt, worker }: Of<'task_start'>, clock: number): void {
+    this.#return('waiting');
+    // The same attempt may begin once more after a crash: what it has used is its own still.
+    const isNew = !this.isOpen || attempt !== this.attempts;
+    if (isNew) this.progress.begin();
+    if (isNew) this.attemptMs = clock;
+    this.isReady = true;
+    this.isOpen = true;
+    this.attempts = attempt ?? this.attempts + 1;
+    this.attempt = { base, workspace, seed };
+    if (worker !== undefined) this.worker = worker;
+    this.startedMs ??= clock;
+  }
+
+  endAttempt(event: Of<'task_end'>, clock: number): void {
+    const { status, again, failure, summary, files, commit, branch, usage, cost } = event;
+    if (status !== 'skipped') {
+      this.progress.spend({ usage, cost });
+      this.files = files;
+      this.commit = commit;
+      this.branch = branch;
+      this.summary = summary;
+    }
+    if (status !== 'cancelled' || again) this.isOpen = false;
+    this.progress.rest();
+    const reason = event.reason ?? (failure && describe(failure));
+    if (again) return this.#return('retrying', { failure, reason });
+    if (status !== 'finished') return this.#finish(status, clock, { failure, reason });
+    if (commit === undefined) this.#finish('done', clock);
+    else this.#return('merging');
+  }
+
+  /** A step of the merge train. */
+  settle(phase: 'merging' | 'gate', command = ''): void {
+    if (this.isOver) return;
+    this.#phase = phase;
+    this.#command = command;
+  }
+
+  endMerge({ outcome, again, commit, conflicts, reason }: Of<'merge_end'>, clock: number): void {
+    const why = reason ?? (conflicts && `it conflicts in ${conflicts.join(', ')}`);
+    if (outcome === 'landed') {
+      if (commit !== undefined) this.commit = commit;
+      return this.#finish('landed', clock);
+    }
+    if (again) this.#return('retrying', { failure: undefined, reason: why });
+    else this.#finish(outcome, clock, { failure: undefined, reason: why });
+  }
+
+  /** The run's own last word on it. */
+  become({ status, files, commit, branch, summary, reason }: TaskRow, clock: number): void {
+    this.files = files;
+    this.commit = commit;
+    this.branch = branch;
+    this.summary = summary;
+    this.#finish(status, this.endedMs ?? clock, { failure: this.failure, reason });
+  }
+
+  #return(phase: Phase, why: Why = NO_REASON): void {
+    this.#phase = phase;
+    this.endedMs = undefined;
+    this.failure = why.failure;
+    this.reason = why.reason;
+  }
+
+  #finish(status: TaskStatus, clock: number, why: Why = NO_REASON): void {
+    this.#return(status, why);
+    this.endedMs = clock;
+  }
+}
+
+type Why = { readonly failure: Failure | undefined; readonly reason: string | undefined };
+
+const NO_REASON: Why = { failure: undefined, reason: undefined };
+
+const OVER: ReadonlySet<TaskState> = new Set<TaskStatus>([
+  'landed',
+  'done',
+  'failed',
+  'skipped',
+  'conflict',
+  'gate_failed',
+  'cancelled',
+]);
+
+export function isStatus(state: TaskState): state is TaskStatus {
+  return OVER.has(state);
+}
+
+export type Spent = { readonly usage: Usage; readonly cost: number | undefined };
+
+function tokensOf({ input, output, cacheRead, cacheWrite }: Usage): number {
+  return input + output + cacheRead + cacheWrite;
+}
+
+function lastOf(summaries: ReadonlyMap<string, string>): string | undefined {
+  return [...summaries.values()].at(-1);
+}
+
+function isSaying(line: string): boolean {
+  return /\S/.test(line);
+}

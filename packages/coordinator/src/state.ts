@@ -1,0 +1,323 @@
+// What a run has come to, as a fold over its events: live from the bus, or afterwards from its journal.
+//
+// Views show it, `run_end` lists it, and a run that is resumed learns from it where it stands. It knows
+// only what was told. Times are on the run's own clock, in milliseconds, which stands still between a
+// crash and the resumption.
+//
+// A plan may name a task again that did not work out: it is waited for anew, and its attempts, tokens and
+// waits go on counting. What belongs to an attempt that is over changes nothing any more.
+
+import type { Recorded } from '@drover/core/events';
+import type { Cap } from '@drover/core/model/budget';
+import type { Usage } from '@drover/core/model/protocol';
+import { sumUsage } from '@drover/core/model/usage';
+import type { RunSettings, TaskRow } from '@drover/core/task/run';
+import { AgentProgress, isStatus, type Progress, Task, type TaskProgress } from './progress.ts';
+
+export type { Activity, Progress, TaskProgress, TaskState } from './progress.ts';
+export type Landed = { readonly task: string; readonly commit: string };
+export type PlanRound = {
+  readonly round: number;
+  readonly by: Of<'plan_ready'>['by'];
+  readonly tasks: readonly string[];
+};
+export type GateResult = Pick<
+  Of<'gate_end'>,
+  'command' | 'tree' | 'tasks' | 'passed' | 'flaky' | 'output' | 'durationMs'
+>;
+export type RunEnd = Of<'run_end'>;
+
+type Of<Type extends Recorded['type']> = Extract<Recorded, { readonly type: Type }>;
+
+export class RunState {
+  readonly #plans: PlanRound[] = [];
+  readonly #tasks = new Map<string, Task>();
+  readonly #landed: Landed[] = [];
+  readonly #gates = new Map<string, GateResult>();
+  readonly #coordinator = new AgentProgress();
+  readonly #durations = { sumMs: 0, count: 0 }; // of attempts that finished
+  #id = '';
+  #settings: RunSettings | undefined;
+  #end: RunEnd | undefined;
+  #budget = { spent: 0, reserved: 0 };
+  #total: { readonly usage: Usage; readonly cost?: number } | undefined; // of everything, as the budget counts it
+  #cap: Cap | undefined;
+  #lastAt = '';
+  #startedAt: number | undefined;
+  #stoodStillMs = 0;
+
+  get id(): string {
+    return this.#id;
+  }
+
+  get settings(): RunSettings | undefined {
+    return this.#settings;
+  }
+
+  /** How the run ended, unless it has been resumed since. */
+  get end(): RunEnd | undefined {
+    return this.#end;
+  }
+
+  /** In the order of the plans. */
+  get tasks(): ReadonlyMap<string, TaskProgress> {
+    return this.#tasks;
+  }
+
+  get coordinator(): Progress {
+    return this.#coordinator;
+  }
+
+  get plans(): readonly PlanRound[] {
+    return this.#plans;
+  }
+
+  /** In the order in which they landed. */
+  get landed(): readonly Landed[] {
+    return this.#landed;
+  }
+
+  /** The commit that holds all that has landed. */
+  get head(): string | undefined {
+    return this.#landed.at(-1)?.commit ?? this.#settings?.base;
+  }
+
+  /** In the unit of the cap: dollars, else tokens. */
+  get spent(): number {
+    return this.#budget.spent;
+  }
+
+  get reserved(): number {
+    return this.#budget.reserved;
+  }
+
+  get cap(): Cap | undefined {
+    return this.#cap ?? this.#settings?.cap;
+  }
+
+  get usage(): Usage {
+    return (
+      this.#total?.usage ??
+      [...this.#tasks.values()].reduce((sum, { usage }) => sumUsage(sum, usage), this.#coordinator.usage)
+    );
+  }
+
+  get cost(): number | undefined {
+    if (this.#total !== undefined) return this.#total.cost;
+    const costs = [this.#coordinator, ...this.#tasks.values()].flatMap(({ cost }) => cost ?? []);
+    return costs.length === 0 ? undefined : costs.reduce((sum, cost) => sum + cost);
+  }
+
+  gateResult(tree: string, command: string): GateResult | undefined {
+    return this.#gates.get(gateKey(tree, command));
+  }
+
+  /** The last gate that failed with this task's work in the tree. */
+  failedGate(task: string): GateResult | undefined {
+    return [...this.#gates.values()].findLast(({ tasks, passed }) => !passed && tasks.includes(task));
+  }
+
+  /** The run's clock: how long it has been at work. `now` is of the wall's clock. */
+  elapsedMs(now: number): number {
+    if (this.#startedAt === undefined) return 0;
+    const until = this.#end === undefined ? now : Date.parse(this.#lastAt);
+    return Math.max(0, until - this.#startedAt - this.#stoodStillMs);
+  }
+
+  /** How long it may still take, by how long tasks took so far; undefined while none has finished. */
+  etaMs(now: number): number | undefined {
+    if (this.#durations.count === 0 || this.#end !== undefined) return undefined;
+    const usualMs = this.#durations.sumMs / this.#durations.count;
+    const clock = this.elapsedMs(now);
+    const left = new Map<string, number>();
+    for (const [id, task] of this.#tasks) {
+      const workedMs = task.isOpen ? clock - task.attemptMs : 0;
+      // One that takes longer than usual is not about to end for that.
+      if (!task.isOver && !task.isMerging) left.set(id, Math.max(usualMs - workedMs, usualMs / 4));
+    }
+    const sumMs = left.values().reduce((sum, each) => sum + each, 0);
+    return Math.max(sumMs / Math.max(1, this.#settings?.workers ?? 1), longestChainMs(this.#tasks, left));
+  }
+
+  take(event: Recorded): void {
+    if (event.type === 'run_start') this.#begin(event);
+    this.#lastAt = event.at;
+    switch (event.type) {
+      case 'run_start':
+        return;
+      case 'plan_ready':
+        return this.#plan(event);
+      case 'task_ready':
+        return this.#task(event)?.ready();
+      case 'task_start':
+        return this.#task(event)?.start(event, this.#clockOf(event));
+      case 'task_end':
+        return this.#endAttempt(event);
+      case 'merge_start':
+        return this.#task(event)?.settle('merging');
+      case 'merge_end':
+        return this.#endMerge(event);
+      case 'gate_start':
+        for (const id of event.tasks) this.#tasks.get(id)?.settle('gate', event.command);
+        return;
+      case 'gate_end':
+        for (const id of event.tasks) this.#tasks.get(id)?.settle('merging');
+        this.#gates.delete(gateKey(event.tree, event.command)); // so that the last one stands last
+        this.#gates.set(gateKey(event.tree, event.command), event);
+        return;
+      case 'budget':
+        this.#budget = event;
+        this.#total = event;
+        this.#cap = event.cap;
+        return;
+      case 'run_end':
+        return this.#finish(event);
+      case 'session_end':
+        this.#agent(event)?.take(event);
+        if (event.task === undefined) this.#coordinator.rest();
+        return;
+      case 'session_start':
+      case 'throttle_wait':
+      case 'awaiting_tool_execution':
+      case 'message_start':
+      case 'message_end':
+      case 'text_start':
+      case 'text_delta':
+      case 'text_end':
+      case 'thinking_start':
+      case 'thinking_delta':
+      case 'thinking_end':
+      case 'toolcall_start':
+      case 'toolcall_delta':
+      case 'toolcall_end':
+      case 'tool_execution_start':
+      case 'tool_execution_delta':
+      case 'tool_execution_end':
+      case 'permission_request':
+      case 'permission_decision':
+      case 'usage':
+      case 'retry':
+      case 'attempt_discarded':
+      case 'compaction_start':
+      case 'compaction_end':
+      case 'heartbeat':
+      case 'warning':
+      case 'done':
+      case 'incomplete':
+      case 'error':
+      case 'cancelled':
+        return this.#agent(event)?.take(event);
+    }
+  }
+
+  #begin(event: Of<'run_start'>): void {
+    const at = Date.parse(event.at);
+    this.#id = event.run ?? '';
+    this.#settings = event;
+    this.#startedAt ??= at;
+    if (this.#lastAt === '') return;
+    this.#stoodStillMs += at - Date.parse(this.#lastAt);
+    this.#end = undefined;
+    this.#coordinator.rest();
+    for (const task of this.#tasks.values()) task.wake();
+  }
+
+  #plan({ tasks, round, by }: Of<'plan_ready'>): void {
+    this.#plans.push({ round, by, tasks: tasks.map(({ id }) => id) });
+    for (const plan of tasks) {
+      const known = this.#tasks.get(plan.id);
+      if (known === undefined) this.#tasks.set(plan.id, new Task(plan, round));
+      else if (!isIn(known)) known.planAgain(plan, round);
+    }
+  }
+
+  #endAttempt(event: Of<'task_end'>): void {
+    const task = this.#task(event);
+    if (task === undefined) return;
+    const clock = this.#clockOf(event);
+    if (task.isOpen && event.status === 'finished') {
+      this.#durations.sumMs += clock - task.attemptMs;
+      this.#durations.count += 1;
+    }
+    task.endAttempt(event, clock);
+  }
+
+  #endMerge(event: Of<'merge_end'>): void {
+    const task = this.#task(event);
+    if (task === undefined) return;
+    task.endMerge(event, this.#clockOf(event));
+    if (event.outcome === 'landed' && event.commit !== undefined)
+      this.#landed.push({ task: task.id, commit: event.commit });
+  }
+
+  #finish(event: RunEnd): void {
+    this.#end = event;
+    this.#total = event;
+    this.#coordinator.rest();
+    const clock = this.#clockOf(event);
+    for (const row of event.tasks) this.#tasks.get(row.task)?.become(row, clock);
+  }
+
+  #task({ task }: Recorded): Task | undefined {
+    return task === undefined ? undefined : this.#tasks.get(task);
+  }
+
+  #agent({ task: id, attempt }: Recorded): AgentProgress | undefined {
+    if (id === undefined) return this.#coordinator;
+    const task = this.#tasks.get(id);
+    const isCurrent = task?.isOpen === true && (attempt === undefined || attempt === task.attempts);
+    return isCurrent ? task.progress : undefined;
+  }
+
+  #clockOf({ at }: Recorded): number {
+    return Date.parse(at) - (this.#startedAt ?? 0) - this.#stoodStillMs;
+  }
+}
+
+/** One row per task, for `run_end`: what has no end by then is cancelled. */
+export function rowsOf(state: RunState): readonly TaskRow[] {
+  return [...state.tasks.values()].map((task): TaskRow => {
+    const { id, plan, attempts, files, commit, branch, usage, cost, waitMs, summary } = task;
+    const status = isStatus(task.state) ? task.state : 'cancelled';
+    const reason =
+      task.reason ?? (isStatus(task.state) ? undefined : attempts === 0 ? 'it was not begun' : 'it was not finished');
+    return {
+      task: id,
+      title: plan.title,
+      status,
+      attempts,
+      files,
+      ...(commit !== undefined && { commit }),
+      ...(branch !== undefined && status !== 'landed' && { branch }),
+      usage,
+      ...(cost !== undefined && { cost }),
+      waits: waitMs,
+      ...(summary !== undefined && { summary }),
+      ...(reason !== undefined && status !== 'landed' && status !== 'done' && { reason }),
+    };
+  });
+}
+
+// Its work is in the result, so there is nothing left to try.
+function isIn({ state }: TaskProgress): boolean {
+  return state === 'landed' || state === 'done';
+}
+
+function gateKey(tree: string, command: string): string {
+  return `${tree} ${command}`;
+}
+
+/** What is left to do one after the other, whoever does it: a task begins when what it depends on has landed. */
+function longestChainMs(tasks: ReadonlyMap<string, TaskProgress>, left: ReadonlyMap<string, number>): number {
+  const known = new Map<string, number>();
+  const chainMs = (id: string): number => {
+    const before = known.get(id);
+    if (before !== undefined) return before;
+    known.set(id, 0); // a circle, which no plan has, would end here
+    const sofar = tasks.get(id)?.plan.dependsOn.map(chainMs) ?? [];
+    const ms = Math.max(0, ...sofar) + (left.get(id) ?? 0);
+    known.set(id, ms);
+    return ms;
+  };
+  return Math.max(0, ...left.keys().map(chainMs));
+}

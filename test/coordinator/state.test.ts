@@ -1,0 +1,289 @@
+// What a run has come to: RunState, fed with the events of runs.
+
+import { expect, test } from 'vitest';
+import { rowsOf, RunState, type TaskProgress, type TaskState } from '@drover/coordinator/state';
+import type { Event, Place, Recorded } from '@drover/core/events';
+import { NO_USAGE } from '@drover/core/model/usage';
+import type { PlannedTask } from '@drover/core/task/task';
+import { label, sampleRun, sampleSettings, Teller } from '../support/sample-run.ts';
+
+const SEED = { seeding: 'none', messages: 0, tokens: 0, digest: '' } as const;
+const START: Event = { type: 'run_start', resumed: false, ...sampleSettings };
+const BEGIN: Event = { type: 'task_start', base: 'base0000', workspace: '/ws/1', seed: SEED };
+const AT_A: Place = { worker: 1, task: 'a', attempt: 1 };
+const USAGE = { input: 10, output: 20, cacheRead: 30, cacheWrite: 0 };
+
+function planned(id: string, dependsOn: readonly string[] = []): PlannedTask {
+  return { id, title: `Do ${id}`, prompt: '', dependsOn, files: [], mode: 'write' };
+}
+
+const plan = (...tasks: readonly PlannedTask[]): Event => ({ type: 'plan_ready', tasks, round: 1, by: 'coordinator' });
+const finished = (commit?: string): Event => ({
+  type: 'task_end',
+  status: 'finished',
+  again: false,
+  files: ['a.ts'],
+  usage: USAGE,
+  cost: 0.5,
+  ...(commit !== undefined && { commit, branch: 'drover/1/a' }),
+});
+const failed = (again: boolean): Event => ({
+  type: 'task_end',
+  status: 'failed',
+  again,
+  failure: { kind: 'worker.lost', message: 'gone' },
+  files: [],
+  usage: USAGE,
+  cost: 0.5,
+});
+
+function folded(events: readonly Recorded[]): RunState {
+  const state = new RunState();
+  for (const event of events) state.take(event);
+  return state;
+}
+
+/** The task `a` at its first attempt, and then what is given. */
+function atWork(...events: readonly (readonly [Event, Place?])[]): {
+  readonly teller: Teller;
+  readonly state: RunState;
+} {
+  const teller = new Teller();
+  teller.tell(START);
+  teller.tell(plan(planned('a'), planned('b', ['a'])));
+  teller.tell(BEGIN, AT_A);
+  for (const [event, place] of events) teller.tell(event, place ?? AT_A);
+  return { teller, state: folded(teller.events) };
+}
+
+function taskOf(state: RunState, id: string): TaskProgress {
+  const task = state.tasks.get(id);
+  if (task === undefined) throw new Error(`no task ${id}`);
+  return task;
+}
+
+test.each([3, 10, 20])('the rows of a run with %i tasks are those its end tells', (tasks) => {
+  const { events, rows } = sampleRun({ tasks });
+  expect(rowsOf(folded(events.slice(0, -1)))).toEqual(rows);
+  expect(rowsOf(folded(events))).toEqual(rows);
+});
+
+test('a state tells the way of a task through its attempts, the merge and the gate', () => {
+  const { events } = sampleRun({ tasks: 10 });
+  const state = new RunState();
+  const ways = new Map<string, TaskState[]>();
+  for (const event of events) {
+    state.take(event);
+    for (const { id, state: now } of state.tasks.values()) {
+      const way = ways.get(id) ?? [];
+      if (way.at(-1) !== now) ways.set(id, [...way, now]);
+    }
+  }
+  const told = [...ways].map(([id, way]) => `${id}: ${way.join(' ')}`);
+  expect(told).toMatchInlineSnapshot(`
+    [
+      "task-1: waiting starting thinking running thinking merging gate merging landed",
+      "task-2: waiting starting thinking asking thinking running thinking merging gate merging landed",
+      "task-3: waiting starting throttled thinking running thinking merging gate merging landed",
+      "task-4: waiting starting thinking running thinking retrying starting thinking running thinking failed",
+      "task-5: waiting starting thinking running thinking retrying starting thinking running thinking merging gate merging landed",
+      "task-6: waiting starting thinking running thinking merging retrying starting thinking running thinking merging gate merging landed",
+      "task-7: waiting starting thinking running thinking merging gate merging gate_failed",
+      "task-8: waiting starting thinking running thinking done",
+      "task-9: waiting starting thinking running thinking merging retrying starting thinking running thinking merging conflict",
+      "task-10: waiting skipped",
+    ]
+  `);
+});
+
+test.each<[string, Event, TaskState, string]>([
+  ['a message', { type: 'message_start', role: 'assistant' }, 'thinking', ''],
+  ['a call', { type: 'tool_execution_start', args: {}, ...label(1, 'read: a.ts') }, 'running', 'read: a.ts'],
+  [
+    'a question',
+    { type: 'permission_request', requestId: 'q', subject: 'rm', why: 'no rule', ...label(1, 'shell: rm') },
+    'asking',
+    'shell: rm',
+  ],
+  ['a throttle', { type: 'throttle_wait', waitMs: 200, reason: 'too many requests' }, 'throttled', 'too many requests'],
+  [
+    'a retry',
+    { type: 'retry', attempt: 1, delayMs: 9, failure: { kind: 'answer.empty' }, reason: 'nothing came' },
+    'retrying',
+    'nothing came',
+  ],
+  ['a shortening', { type: 'compaction_start', tokens: 9, reason: 'limit' }, 'thinking', 'shortens its conversation'],
+])('%s is what the task is doing', (_, event, expected, doing) => {
+  const { state, doing: told } = taskOf(atWork([event]).state, 'a');
+  expect([state, told]).toEqual([expected, doing]);
+});
+
+test('of calls side by side the last is told, and how many more there are; a question outweighs them', () => {
+  const [one, two] = [label(1, 'read: one'), label(1, 'read: two')];
+  const { teller, state } = atWork(
+    [{ type: 'tool_execution_start', args: {}, ...one }],
+    [{ type: 'tool_execution_start', args: {}, ...two }],
+  );
+  expect(taskOf(state, 'a').doing).toBe('read: two (+1)');
+  teller.tell({ type: 'permission_request', requestId: 'q', subject: 'rm', why: '', ...label(1, 'shell: rm') }, AT_A);
+  teller.tell({ type: 'tool_execution_end', output: '', outputSummary: '', isError: false, ...two }, AT_A);
+  expect(taskOf(folded(teller.events), 'a').state).toBe('asking');
+});
+
+test('the last line that says something is kept, however it is cut into deltas', () => {
+  const says = (delta: string): readonly [Event] => [{ type: 'text_delta', part: 0, delta }];
+  const lastLine = (...deltas: readonly string[]): string => taskOf(atWork(...deltas.map(says)).state, 'a').lastLine;
+  expect(lastLine('one\ntw', 'o')).toBe('two');
+  expect(lastLine('one\ntwo\n', '\n  \n')).toBe('two');
+  expect(lastLine('10 %\r20 %\r', '30')).toBe('30');
+  expect(lastLine('x'.repeat(600), 'y'.repeat(600))).toHaveLength(500);
+});
+
+test('an attempt that is over changes nothing any more', () => {
+  const { teller } = atWork([failed(true)]);
+  teller.tell(BEGIN, { ...AT_A, attempt: 2, worker: 2 });
+  teller.tell({ type: 'tool_execution_start', args: {}, ...label(1, 'shell: late') }, AT_A);
+  const task = taskOf(folded(teller.events), 'a');
+  expect([task.state, task.doing, task.attempts, task.worker]).toEqual(['starting', '', 2, 2]);
+});
+
+test('tokens, cost and waits are those of all attempts', () => {
+  const { teller } = atWork(
+    [{ type: 'throttle_wait', waitMs: 200, reason: '' }],
+    [{ type: 'usage', usage: USAGE, total: USAGE, cost: 0.5 }],
+    [failed(true)],
+  );
+  const second = { ...AT_A, attempt: 2 };
+  teller.tell(BEGIN, second);
+  teller.tell({ type: 'throttle_wait', waitMs: 300, reason: '' }, second);
+  teller.tell({ type: 'usage', usage: USAGE, total: USAGE, cost: 0.25 }, second);
+  const { usage, cost, waitMs } = taskOf(folded(teller.events), 'a');
+  expect({ usage, cost, waitMs }).toEqual({
+    usage: { input: 20, output: 40, cacheRead: 60, cacheWrite: 0 },
+    cost: 0.75,
+    waitMs: 500,
+  });
+});
+
+test('the usage of an attempt whose worker told nothing on the way is that of its end', () => {
+  expect(taskOf(atWork([finished('c1')]).state, 'a').usage).toEqual(USAGE);
+});
+
+test('what landed is known in its order, and the head with it', () => {
+  const { events, statuses } = sampleRun({ tasks: 10 });
+  const state = folded(events);
+  const landed = Object.keys(statuses).filter((task) => statuses[task] === 'landed');
+  expect(state.landed.map(({ task }) => task)).toEqual(landed);
+  expect(state.head).toBe(state.landed.at(-1)?.commit);
+  expect(folded(events.slice(0, 2)).head).toBe(sampleSettings.base);
+});
+
+test('results of gates are found by tree and command, and the one that failed a task', () => {
+  const state = folded(sampleRun({ tasks: 10 }).events);
+  expect(state.gateResult('tree-task-1-task-2-task-3', 'pnpm test')?.passed).toBe(true);
+  expect(state.gateResult('tree-task-1-task-2-task-3', 'other')).toBeUndefined();
+  expect(state.failedGate('task-7')).toMatchObject({ passed: false, tasks: ['task-7'] });
+  expect(state.failedGate('task-1')).toBeUndefined();
+});
+
+test('a task that a later plan names again is tried again, and its attempts go on counting', () => {
+  const { teller } = atWork([failed(false)]);
+  teller.tell(
+    { type: 'task_end', status: 'skipped', again: false, reason: 'a failed', files: [], usage: NO_USAGE },
+    { task: 'b' },
+  );
+  teller.tell({ ...plan(planned('a')), round: 2 } as Event);
+  const again = folded(teller.events);
+  expect([taskOf(again, 'a').state, taskOf(again, 'a').reason, taskOf(again, 'b').state]).toEqual([
+    'waiting',
+    undefined,
+    'skipped',
+  ]);
+  const second = { ...AT_A, attempt: 2 };
+  teller.tell(BEGIN, second);
+  teller.tell(finished('c2'), second);
+  teller.tell({ type: 'merge_end', outcome: 'landed', again: false, commit: 'm2' }, second);
+  const [row] = rowsOf(folded(teller.events));
+  expect(row).toMatchObject({ task: 'a', status: 'landed', attempts: 2, commit: 'm2', cost: 1 });
+  expect(folded(teller.events).plans.map(({ tasks }) => tasks)).toEqual([['a', 'b'], ['a']]);
+});
+
+test('work that has landed stays landed, whatever a later plan says', () => {
+  const { teller } = atWork([finished('c1')], [{ type: 'merge_end', outcome: 'landed', again: false, commit: 'm1' }]);
+  teller.tell({ ...plan(planned('a')), round: 2 } as Event);
+  expect(taskOf(folded(teller.events), 'a').state).toBe('landed');
+});
+
+test('what was under way when the run was stopped is cancelled in its rows, and says how far it was', () => {
+  const rows = rowsOf(atWork().state);
+  expect(rows.map(({ task, status, attempts, reason }) => [task, status, attempts, reason])).toEqual([
+    ['a', 'cancelled', 1, 'it was not finished'],
+    ['b', 'cancelled', 0, 'it was not begun'],
+  ]);
+});
+
+test('a run that is resumed knows the attempt that was cut short, and its time does not count what lay between', () => {
+  const hourMs = 3_600_000;
+  const { teller, state: before } = atWork();
+  expect(taskOf(before, 'a').isOpen).toBe(true);
+  const workedMs = before.elapsedMs(teller.atMs);
+  const cut = { type: 'task_end', status: 'cancelled', again: false, files: [], usage: NO_USAGE } as const;
+  teller.tell(cut, AT_A, 0);
+  teller.tell(
+    { type: 'run_end', outcome: 'cancelled', exitCode: 130, tasks: rowsOf(folded(teller.events)), usage: NO_USAGE },
+    {},
+    0,
+  );
+  const ended = folded(teller.events);
+  expect([taskOf(ended, 'a').state, taskOf(ended, 'a').isOpen, taskOf(ended, 'b').isOpen]).toEqual([
+    'cancelled',
+    true,
+    false,
+  ]);
+  expect(ended.elapsedMs(teller.atMs + hourMs)).toBe(workedMs);
+
+  teller.tell({ ...START, resumed: true } as Event, {}, hourMs);
+  const resumed = folded(teller.events);
+  expect([taskOf(resumed, 'a').state, taskOf(resumed, 'b').state, resumed.end]).toEqual([
+    'waiting',
+    'waiting',
+    undefined,
+  ]);
+  expect(resumed.elapsedMs(teller.atMs + 1_000)).toBe(workedMs + 1_000);
+
+  teller.tell({ type: 'usage', usage: USAGE, total: USAGE, cost: 0.5 }, AT_A);
+  teller.tell({ type: 'message_start', role: 'assistant' }, AT_A);
+  expect(taskOf(folded(teller.events), 'a').state).toBe('thinking');
+});
+
+test('the time that is left follows from how long tasks took: all of them side by side, or the longest chain', () => {
+  const eta = (workers: number, ...others: readonly PlannedTask[]): number | undefined => {
+    const teller = new Teller();
+    teller.tell({ ...START, workers } as Event);
+    teller.tell(plan(planned('a'), ...others));
+    teller.tell(BEGIN, AT_A);
+    teller.tell(finished(), AT_A, 60_000);
+    return folded(teller.events).etaMs(teller.atMs);
+  };
+  expect(atWork().state.etaMs(0)).toBeUndefined();
+  expect(eta(2)).toBe(0);
+  expect(eta(2, planned('b'), planned('c'), planned('d'), planned('e'))).toBe(120_000);
+  expect(eta(9, planned('b'), planned('c', ['b']), planned('d', ['c']))).toBe(180_000);
+});
+
+test('what was spent is what the budget says; without it the sum of all agents', () => {
+  const { teller, state } = atWork([{ type: 'usage', usage: USAGE, total: USAGE, cost: 0.5 }]);
+  expect([state.usage, state.cost, state.cap]).toEqual([USAGE, 0.5, undefined]);
+  teller.tell({ type: 'usage', usage: USAGE, total: USAGE, cost: 0.25 }, { worker: 0 });
+  expect(folded(teller.events).cost).toBe(0.75);
+  const usage = { ...USAGE, input: 999 };
+  teller.tell({ type: 'budget', usage, spent: 2, reserved: 1, cap: { usd: 5 }, cost: 2 });
+  const { spent, reserved, cap, cost, usage: total } = folded(teller.events);
+  expect({ spent, reserved, cap, cost, total }).toEqual({
+    spent: 2,
+    reserved: 1,
+    cap: { usd: 5 },
+    cost: 2,
+    total: usage,
+  });
+});
