@@ -191,6 +191,15 @@ describe('a conversation that is too long', () => {
     expect(failure(400, body)).toEqual({ kind: 'context.overflow', message: 'no' });
   });
 
+  test.each(['string_above_max_length', 'context_window_exceeded'])('is known by the code %s', (code) => {
+    expect(failure(400, { error: { message: 'no', code } })).toEqual({ kind: 'context.overflow', message: 'no' });
+  });
+
+  test.each([400, 413])('is not what %i says of a rate', (status) => {
+    const message = 'Request too large on tokens per minute (TPM): Limit 6000. Reduce the length of the messages.';
+    expect(failure(status, saying(message))).toMatchObject({ kind: 'provider.rejected', status });
+  });
+
   test('is known by 413 without a body', () => {
     expect(failure(413, '')).toEqual({ kind: 'context.overflow', message: 'HTTP 413 with an empty body' });
   });

@@ -133,6 +133,14 @@ describe('an answer that comes whole, though a stream was asked for', () => {
   });
 });
 
+test('Responses: an answer that comes whole and says that it failed is none', async () => {
+  const whole = { object: 'response', status: 'failed', error: null, output: [] };
+  const server = await loopback((response) => sends(response, JSON.stringify(whole), 'application/json'));
+  await expect(ask(providerAt(server.url, 'openai-responses'))).rejects.toMatchObject({
+    failure: { kind: 'provider.unavailable' },
+  });
+});
+
 describe('redirects', () => {
   proves('key.stays-home', 'to another host are not followed, and the failure says where to', async () => {
     const elsewhere = await loopback((response) => sends(response, TEXT));
@@ -333,6 +341,7 @@ test('the headers that tell about limits and ids are noted', async () => {
     sends(response, TEXT);
   });
   expect(finished(await ask(providerAt(server.url))).notes.headers).toEqual({
+    date: expect.any(String),
     'request-id': 'req_1',
     'anthropic-ratelimit-tokens-remaining': '7',
   });

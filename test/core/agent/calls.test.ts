@@ -117,3 +117,22 @@ test('cancelled while a remote call is handed out and a local one runs, the turn
   expect((await run('go on')).result.outcome).toEqual({ status: 'done' });
   expect(server.rejections).toBe(0);
 });
+
+test('what nobody could be asked about is refused at once, and the reason is in the result and in the report', async () => {
+  const crowd = nobody();
+  const reason = 'it runs something, and nobody is there to ask';
+  const { run, server } = await agentOn(
+    { answers: [{ calls: times(1, 'slow', 0) }, { text: 'ok' }] },
+    {
+      tools: [crowded('slow', crowd)],
+      judge: async () => ({ effect: 'ask', why: 'it runs something' }),
+      question: async () => ({ allowed: false, by: 'nobody', always: false, reason }),
+    },
+  );
+  const { result } = await run('go');
+  const results = result.messages.flatMap((message) => (message.role === 'tool' ? message.results : []));
+  expect(results.map(({ output, isError }) => [output, isError])).toEqual([[`Not allowed: ${reason}`, true]]);
+  expect(server.requests[1]?.rawBody).toContain(reason);
+  expect(result.denials).toEqual([{ name: 'slow', subject: '', why: reason }]);
+  expect(crowd.begun).toBe(0);
+});

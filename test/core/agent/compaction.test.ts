@@ -61,6 +61,64 @@ test('a conversation that stays too long ends the turn with what was done', asyn
   expect(server.requests.length).toBeLessThan(12);
 });
 
+test('a provider that finds it too long again after one compaction is not asked a third time', async () => {
+  const tooLong = { fault: 'status' as const, status: 400, message: 'prompt is too long: 9 tokens > 8 maximum' };
+  const { run, server } = await agentOn(
+    { answers: [SUMMARY, ...floods(9, 400)], otherwise: { fault: tooLong } },
+    { tools: [flood] },
+  );
+  const { events, result } = await run('go');
+  expect(result.outcome).toMatchObject({ status: 'incomplete', failure: { kind: 'context.overflow' } });
+  expect(events.filter(({ type }) => type === 'compaction_start')).toHaveLength(1);
+  expect(server.requests).toHaveLength(9 + 1 + 1 + 1);
+});
+
+test('it is shortened again and again, as long as answers come in between', async () => {
+  const { run } = await agentOn(
+    { answers: [SUMMARY, ...floods(16, 4_000), { text: 'Done.' }] },
+    { tools: [flood], contextTokens: 6_000 },
+  );
+  const { events, result } = await run('go');
+  expect(result.outcome).toEqual({ status: 'done' });
+  expect(story(events).filter((line) => line === 'has shortened it').length).toBeGreaterThan(4);
+});
+
+test('where no answer comes in between, it is tried three times in a row and then left', async () => {
+  const written = { text: '<invoke name="flood">\n<parameter name="chars">1</parameter>\n</invoke>' };
+  const { run } = await agentOn(
+    { answers: [{ ...SUMMARY, text: ' ' }, ...floods(6, 4_000), written, written, { text: '' }, { text: 'Done.' }] },
+    { tools: [flood], contextTokens: 6_000 },
+  );
+  const told = story((await run('go')).events);
+  const sinceTheLastResult = told.slice(told.lastIndexOf('results flood ok'));
+  expect(sinceTheLastResult.filter((line) => line === 'could not shorten it')).toHaveLength(3);
+  expect(told.at(-1)).toBe('session ends: done');
+});
+
+test('a summary is asked for with the transcript alone, is no message, is not shown, and costs', async () => {
+  const { run, session, server } = await agentOn(
+    { answers: [{ ...SUMMARY, usage: { input: 100_000 } }, ...floods(6, 4_000), { text: 'Done.' }] },
+    { tools: [flood], contextTokens: 6_000 },
+  );
+  const { events, result } = await run('the very task');
+  const asked = server.requests.filter(({ rawBody }) => rawBody.includes('condense the history'));
+  expect(asked.length).toBeGreaterThan(0);
+  for (const { body } of asked) {
+    const { messages, tools } = body as {
+      messages: readonly { content: readonly { text: string }[] }[];
+      tools?: object;
+    };
+    expect([messages.length, tools]).toEqual([1, undefined]);
+    expect(messages[0]?.content[0]?.text).toMatch(/^USER: the very task\n\n/);
+  }
+  const shown = events.filter(({ type }) => type === 'message_start' || type === 'message_end');
+  expect(JSON.stringify(shown)).not.toContain('Much was flooded.');
+  expect(JSON.stringify(session.conversation.messages.filter(({ role }) => role === 'assistant'))).not.toContain(
+    'Much was flooded.',
+  );
+  expect(result.usage.input).toBeGreaterThanOrEqual(100_000 * asked.length);
+});
+
 test('an empty summary is a failure and leaves history as it was', async () => {
   const { run, session } = await agentOn(
     { answers: [{ ...SUMMARY, text: ' ' }, ...floods(6, 4_000), { text: 'Done.' }] },

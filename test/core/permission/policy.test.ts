@@ -52,6 +52,20 @@ test('deny wins over ask and allow, ask over allow, and any rule over the defaul
   ]).toEqual(['deny', 'ask', 'allow', 'allow']);
 });
 
+test('what a rule allows is not asked about, by tool and by subject', async () => {
+  const deploy = toolNamed('deploy', 'run');
+  const effectOf = async (tool: typeof read, subject: string, allow: string) =>
+    (await judge(policyWith({ rules: { allow: [allow] }, workspace: false }), tool, subject)).effect;
+  expect([
+    await effectOf(deploy, 'staging', 'deploy'),
+    await effectOf(deploy, 'staging', 'deploy(stag*)'),
+    await effectOf(deploy, 'production', 'deploy(stag*)'),
+    await effectOf(write, 'src/a.ts', 'write(src/**)'),
+    await effectOf(write, 'test/a.ts', 'write(src/**)'),
+    await effectOf(write, 'src/a.ts', 'deploy'),
+  ]).toEqual(['allow', 'allow', 'ask', 'allow', 'ask', 'ask']);
+});
+
 test('a verdict says which rule it comes from', async () => {
   const verdicts = await Promise.all([
     judge(policyWith({ rules: { deny: ['write(src/**)'] } }), write, 'src/a.ts'),
