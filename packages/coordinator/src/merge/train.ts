@@ -128,6 +128,7 @@ export class MergeTrain {
 
   /** It failed, was skipped, or has nothing to merge. */
   withdraw(task: string): void {
+    if (this.#waiting.has(task)) throw new Error(`${task} is on the merge train already`);
     this.#order = this.#order.filter((id) => id !== task);
     this.#wake();
   }

@@ -1,0 +1,109 @@
+// Delivery: how the user gets what has landed.
+//
+//   branch  the user's repository gets the branch, and one for each task that did not land but has work.
+//   merge   the user's branch, index and files go on to it; only if they are as they were when the run began.
+//   patch   files beside the repository, which isn't written at all.
+//
+// Doing it twice is harmless, so a run that was interrupted in it does it again. Nothing is ever deleted
+// or overwritten: a branch of that name which holds something else makes it fail, and the store keeps all.
+
+import { failureOf } from '@drover/core/agent/limits';
+import { DroverError } from '@drover/core/failure';
+import type { Delivered, Delivery } from '@drover/core/task/run';
+import { type Git, gitAt } from '../git.ts';
+import { type OwnCheckout, fastForward, mergeObstacle } from './own-checkout.ts';
+import { writePatches } from './patches.ts';
+
+export type KeptWork = { readonly task: string; readonly commit: string };
+
+export type DeliveryOrder = OwnCheckout & {
+  readonly store: string; // its git folder
+  readonly run: string;
+  readonly merged: string; // the base, where nothing has landed
+  readonly kept: readonly KeptWork[]; // of tasks that did not land
+  readonly deliver: Delivery;
+  readonly patchFolder: string;
+};
+
+export async function deliver(order: DeliveryOrder, signal: AbortSignal): Promise<Delivered> {
+  if (signal.aborted) throw new DroverError(failureOf(signal));
+  switch (order.deliver) {
+    case 'branch':
+      return deliverBranch(order);
+    case 'merge':
+      return deliverMerge(order, signal);
+    case 'patch':
+      return deliverPatches(order);
+  }
+}
+
+async function deliverBranch({ repository, env, store, run, base, merged, kept }: DeliveryOrder): Promise<Delivered> {
+  const git = gitAt({ gitDir: repository.gitDir, env });
+  const hasLanded = merged !== base;
+  const branches = kept.map(({ task, commit }) => ({ branch: `drover/${run}/${task}`, commit }));
+  const branch = `drover/${run}/merged`;
+  await fetchBranches(git, store, hasLanded ? [{ branch, commit: merged }, ...branches] : branches);
+  return { deliver: 'branch', commit: merged, ...(hasLanded && { branch, next: `git merge ${branch}` }) };
+}
+
+async function deliverMerge(order: DeliveryOrder, signal: AbortSignal): Promise<Delivered> {
+  const { repository, env, store, run, base, merged, kept } = order;
+  const git = gitAt({ gitDir: repository.gitDir, env });
+  const head = (await git(['rev-parse', '--verify', 'HEAD'])).out.trim();
+  const isThere = head === merged;
+  const obstacle = isThere ? undefined : await mergeObstacle(order, signal);
+  if (obstacle !== undefined) return { ...(await deliverBranch(order)), instead: obstacle };
+
+  // The objects first, and a branch only for what the user's own will not hold.
+  const branches = kept.map(({ task, commit }) => ({ branch: `drover/${run}/${task}`, commit }));
+  await fetchBranches(git, store, branches);
+  if (merged !== base && !isThere) {
+    await fetchObjects(git, store, [merged]);
+    const problem = await fastForward(order, merged);
+    if (problem !== undefined) return { ...(await deliverBranch(order)), instead: `git could not merge: ${problem}` };
+  }
+  return { deliver: 'merge', commit: merged, ...(repository.branch !== undefined && { branch: repository.branch }) };
+}
+
+async function deliverPatches({
+  repository,
+  env,
+  store,
+  base,
+  merged,
+  patchFolder,
+}: DeliveryOrder): Promise<Delivered> {
+  if (merged === base) return { deliver: 'patch', commit: merged, patches: [] };
+  const { each, combined } = await writePatches(gitAt({ gitDir: store, env }), { base, merged, folder: patchFolder });
+  // From a folder below the top, git would leave out what is outside of it, and not say so.
+  const next = `git -C ${quoted(repository.top)} apply ${quoted(combined)}`;
+  return { deliver: 'patch', commit: merged, patches: [...each, combined], next };
+}
+
+async function fetchBranches(
+  git: Git,
+  store: string,
+  branches: readonly { readonly branch: string; readonly commit: string }[],
+): Promise<void> {
+  // Git refuses to fetch into a branch that is checked out, also where there is nothing to fetch.
+  const { out } = await git(['for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads/drover/']);
+  const there = new Set(out.split('\n'));
+  const missing = branches.filter(({ branch, commit }) => !there.has(`${commit} refs/heads/${branch}`));
+  await fetchObjects(
+    git,
+    store,
+    missing.map(({ branch, commit }) => `${commit}:refs/heads/${branch}`),
+  );
+}
+
+async function fetchObjects(git: Git, store: string, refspecs: readonly string[]): Promise<void> {
+  if (refspecs.length === 0) return;
+  // Pruning would take a branch that is fetched by a commit's id for one that is gone.
+  const plain = ['--no-prune', '--no-prune-tags', '--no-tags', '--no-recurse-submodules', '--no-auto-maintenance'];
+  const quiet = ['--quiet', '--no-write-fetch-head', '--no-show-forced-updates'];
+  await git(['-c', 'protocol.version=2', 'fetch', ...quiet, ...plain, '--atomic', '--', store, ...refspecs]);
+}
+
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
