@@ -68,6 +68,7 @@ async function tryOnce(asking: Asking, signal: AbortSignal): Promise<Attempt> {
         settle(event.message.usage, { headers: event.notes.headers });
         return { answer: event };
       }
+      if (event.type === 'started') admitted.began?.(event.headers ?? {});
       show(event, shown, asking.emit);
     }
     throw new Error('a provider ended its stream without `finished`');

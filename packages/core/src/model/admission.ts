@@ -18,6 +18,8 @@ export type Seen = { readonly headers?: Readonly<Record<string, string>>; readon
 export type Admitted = {
   /** May be less than was wanted. */
   readonly outputTokensMax: number;
+  /** The answer has begun. What its headers say is news now, and may be old when it ends. */
+  readonly began?: (headers: Readonly<Record<string, string>>) => void;
   /** Once, whatever came of the attempt. */
   readonly settle: (usage: Usage, seen: Seen) => void;
 };

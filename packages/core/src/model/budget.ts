@@ -8,6 +8,8 @@ import type { Usage } from './protocol.ts';
 
 /** An answer shorter than this is not worth asking for. */
 const OUTPUT_TOKENS_MIN = 256;
+/** Sums of fractions come out a little off, and a cap in dollars must hold all the same. */
+const ROUNDING = 1e-9;
 
 export type Cap = { readonly usd: number } | { readonly tokens: number };
 
@@ -18,6 +20,7 @@ export class Budget {
   readonly #price: Price | undefined;
   #spent = 0;
   #reserved = 0;
+  #open = 0; // reservations
 
   constructor(cap: Cap | undefined, price: Price | undefined) {
     this.#cap = cap;
@@ -34,23 +37,36 @@ export class Budget {
     if (outputTokensMax < Math.min(OUTPUT_TOKENS_MIN, outputTokensWanted)) return undefined;
     const held = input + outputTokensMax * perOutput;
     this.#reserved += held;
+    this.#open += 1;
     let isOpen = true;
     const settle = (usage: Usage) => {
       if (!isOpen) return;
       isOpen = false;
-      this.#reserved -= held;
-      this.#spent += this.#worth(usage);
+      this.#open -= 1;
+      this.#reserved = this.#open === 0 ? 0 : this.#reserved - held;
+      this.spend(usage);
     };
     return { outputTokensMax, settle };
   }
 
+  /** What was spent without asking, as before a restart. */
+  spend(usage: Usage): void {
+    this.#spent += this.#worth(usage);
+  }
+
+  /** In the unit of the cap: dollars, else tokens. */
   get spent(): number {
     return this.#spent;
   }
 
+  get reserved(): number {
+    return this.#reserved;
+  }
+
   #room(): number {
     if (this.#cap === undefined) return Number.POSITIVE_INFINITY;
-    return ('usd' in this.#cap ? this.#cap.usd : this.#cap.tokens) - this.#spent - this.#reserved;
+    const cap = 'usd' in this.#cap ? this.#cap.usd * (1 - ROUNDING) : this.#cap.tokens;
+    return cap - this.#spent - this.#reserved;
   }
 
   #worth(usage: Usage): number {

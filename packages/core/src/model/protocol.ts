@@ -117,7 +117,7 @@ export type BlockEvent =
 
 export type ModelEvent =
   /** The first sign of an answer. `usage` is what is known by then: it is counted even if the rest never comes. */
-  | { readonly type: 'started'; readonly usage?: Usage }
+  | { readonly type: 'started'; readonly usage?: Usage; readonly headers?: Readonly<Record<string, string>> }
   | BlockEvent
   | { readonly type: 'finished'; readonly message: AssistantMessage; readonly notes: AnswerNotes };
 

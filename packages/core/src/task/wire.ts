@@ -44,6 +44,7 @@ type FromTask =
   | { readonly type: 'event'; readonly event: Event; readonly step: Step }
   | { readonly type: 'request'; readonly id: number; readonly request: Request }
   | { readonly type: 'withdraw'; readonly id: number; readonly failure: Failure }
+  | { readonly type: 'began'; readonly ticket: number; readonly headers: Readonly<Record<string, string>> }
   | { readonly type: 'settle'; readonly ticket: number; readonly usage: Usage; readonly seen: Seen };
 
 type Reply =
@@ -72,7 +73,8 @@ export function linkOver(port: MessagePort, thread: number): Line {
     const { id, reply } = await wire.ask({ type: 'admit', wanted }, signal);
     if (reply.type !== 'admitted') throw unexpected(reply);
     const settle = (usage: Usage, seen: Seen) => wire.send({ type: 'settle', ticket: id, usage, seen });
-    return { outputTokensMax: reply.outputTokensMax, settle };
+    const began: Admitted['began'] = (headers) => wire.send({ type: 'began', ticket: id, headers });
+    return { outputTokensMax: reply.outputTokensMax, began, settle };
   };
   const question = async (asked: Question, signal: AbortSignal): Promise<Decision> => {
     const { reply } = await wire.ask({ type: 'question', question: asked }, signal);
@@ -280,6 +282,8 @@ class RunEnd {
         return void this.#answer(message.id, message.request);
       case 'withdraw':
         return this.#requests.get(message.id)?.abort(new DroverError(message.failure));
+      case 'began':
+        return this.#tickets.get(message.ticket)?.began?.(message.headers);
       case 'settle': {
         this.#tickets.get(message.ticket)?.settle(message.usage, message.seen);
         this.#tickets.delete(message.ticket);

@@ -29,7 +29,7 @@ export type Source = {
   readonly provider: string;
   readonly model: string;
   readonly account: Account;
-  readonly headers: () => Readonly<Record<string, string>>; // as they are when the answer is finished
+  readonly headers: () => Readonly<Record<string, string>>; // once they have arrived
   /** Asked only where the server counts nothing. */
   readonly estimatePrompt: () => number;
 };
@@ -129,7 +129,7 @@ export class Assembly {
     if (this.#isStarted) return;
     this.#isStarted = true;
     const usage = this.usage.soFar();
-    this.#events.push(usage === undefined ? { type: 'started' } : { type: 'started', usage });
+    this.#events.push({ type: 'started', ...(usage !== undefined && { usage }), headers: this.#source.headers() });
   }
 
   open(key: Key, kind: 'text' | 'thinking'): void {

@@ -47,7 +47,7 @@ function untilMs(date: string | undefined, header: HeaderLookup): number | undef
 }
 
 /** "1s", "6m0s", "20ms", "1h2m3.5s", or plain seconds. */
-function durationMs(text: string | undefined): number | undefined {
+export function durationMs(text: string | undefined): number | undefined {
   const plain = numberOf(text);
   if (plain !== undefined) return positive(plain * 1_000);
   const match = /^(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?$/.exec(text?.trim() ?? '');

@@ -1,0 +1,100 @@
+// Leave to send a request, for everybody in a run: one throttle, one budget.
+//
+// A request goes when the throttle lets it and its worst case is reserved, both in the same moment; until
+// then it holds nothing (throttle.ts). Money that can't be had any more is said at once, and not after
+// the wait for the provider.
+//
+// WHO DIES WITH A REQUEST UNDER WAY
+//   Its request may have been answered to the last token, and nobody will ever say. A budget that must
+//   hold counts the worst case as spent then: what was reserved. That is marked as an estimate. Counting
+//   less would be nearer the truth on most days, and a broken promise on the others. Whoever knows
+//   better settles before it abandons.
+
+import type { Event, Place } from '@drover/core/events';
+import { DroverError, type Failure } from '@drover/core/failure';
+import type { Admission, Admitted, Seen, Wanted } from '@drover/core/model/admission';
+import type { Usage } from '@drover/core/model/protocol';
+import { NO_USAGE } from '@drover/core/model/usage';
+import { Purse, type Balance, type Claim, type PurseOptions } from './purse.ts';
+import type { Lane, Ticket } from './throttle.ts';
+
+export type RunAdmissionOptions = PurseOptions & {
+  /** Of the throttle that all runs of this process share. */
+  readonly lane: Lane;
+  readonly emit: (event: Event, place: Place) => void;
+};
+
+/** The admission of the coordinator, or of one attempt at a task. */
+export type PlaceAdmission = Admission & {
+  /** Nobody is there any more: what waits is called off, what is under way counts as spent. */
+  readonly abandon: () => void;
+};
+
+const LOST: Failure = { kind: 'worker.lost', message: 'it ended while it waited for leave to send a request' };
+
+export class RunAdmission {
+  readonly #options: RunAdmissionOptions;
+  readonly #purse: Purse;
+
+  constructor(options: RunAdmissionOptions) {
+    this.#options = options;
+    this.#purse = new Purse(options);
+  }
+
+  get balance(): Balance {
+    return this.#purse.balance;
+  }
+
+  admissionFor(place: Place): PlaceAdmission {
+    const lost = new AbortController();
+    const open = new Set<() => void>();
+    return {
+      admit: async (wanted, signal) => {
+        const { claim, ticket } = await this.#enter(wanted, place, AbortSignal.any([signal, lost.signal]));
+        // Called off in the moment in which it was let through: nothing was sent.
+        if (lost.signal.aborted) {
+          this.#settle({ claim, ticket }, NO_USAGE, { failure: LOST });
+          throw new DroverError(LOST);
+        }
+        const settle = (usage: Usage, seen: Seen) => {
+          if (!open.delete(abandon)) return;
+          this.#settle({ claim, ticket }, usage, seen);
+        };
+        const abandon = () => settle(claim.most, { failure: LOST });
+        open.add(abandon);
+        return { outputTokensMax: claim.outputTokensMax, began: ticket.began, settle } satisfies Admitted;
+      },
+      abandon: () => {
+        lost.abort(new DroverError(LOST));
+        for (const settle of open) settle();
+      },
+    };
+  }
+
+  async #enter(wanted: Wanted, place: Place, signal: AbortSignal): Promise<Passed> {
+    this.#purse.claim(wanted, place.task)?.settle(NO_USAGE);
+    let claim: Claim | undefined;
+    const ticket = await this.#options.lane.enter(
+      {
+        ...wanted,
+        payer: this,
+        claim: () => {
+          claim = this.#purse.claim(wanted, place.task);
+          return claim !== undefined;
+        },
+        onWait: (wait) => this.#options.emit({ type: 'throttle_wait', ...wait }, place),
+      },
+      signal,
+    );
+    if (claim === undefined) throw new Error('a request left its lane without money');
+    return { claim, ticket };
+  }
+
+  #settle({ claim, ticket }: Passed, usage: Usage, seen: Seen): void {
+    claim.settle(usage);
+    this.#options.emit({ type: 'budget', ...this.#purse.balance }, {});
+    ticket.leave({ ...seen, usage });
+  }
+}
+
+type Passed = { readonly claim: Claim; readonly ticket: Ticket };

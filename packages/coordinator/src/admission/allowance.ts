@@ -1,0 +1,81 @@
+// How much of one limit is left, as far as we know: what was reported last, less what we sent since.
+//
+// A report is as old as the beginning of its answer, and requests that were sent at about the same time
+// may or may not be in it. So it is taken as two bounds: at most `remaining` is left, at least that less
+// everything that may be missing in it. Between them what we counted ourselves stands.
+//
+// Both big providers refill steadily, so that the time to the reset and what is missing give the rate.
+// Others begin a new window at the reset and give nothing before. Which it is nobody says: steady is
+// assumed, and where a request was refused that went out on the strength of it, no longer.
+
+import type { Rate } from './rate-headers.ts';
+
+// Resets are rounded, and being too early costs more than being a little late.
+const REFILL_TRUST = 0.95;
+
+export class Allowance {
+  #limit = Number.POSITIVE_INFINITY;
+  #level = Number.NEGATIVE_INFINITY; // steadily refilled, as of #at
+  #unaided = Number.NEGATIVE_INFINITY; // the same with no refill
+  #taken = 0; // since the report, or missing in it
+  #at: number;
+  #perMs = 0;
+  #fullAt: number | undefined;
+  #isSteady = true;
+
+  constructor(rate: Rate, unseen: number, now: number) {
+    this.#at = now;
+    this.report(rate, unseen, now);
+  }
+
+  /** `unseen` is what we sent and the report may not know of. */
+  report({ remaining, limit, resetMs }: Rate, unseen: number, now: number): void {
+    const known = Math.min(remaining, Math.max(remaining - unseen, this.left(now)));
+    if (limit !== undefined) this.#limit = limit;
+    this.#level = known;
+    this.#unaided = known;
+    this.#taken = remaining - known;
+    this.#at = now;
+    this.#fullAt = resetMs === undefined ? undefined : now + resetMs;
+    const missing = this.#limit - remaining;
+    if (resetMs !== undefined && missing > 0 && Number.isFinite(missing)) this.#perMs = missing / Math.max(1, resetMs);
+  }
+
+  left(now: number): number {
+    if (this.#isSteady && Number.isFinite(this.#limit)) {
+      return Math.min(this.#limit, this.#level + this.#perMs * REFILL_TRUST * (now - this.#at));
+    }
+    const isReset = this.#fullAt !== undefined && now >= this.#fullAt;
+    // Less what the reset may have come before.
+    return isReset ? this.#limit - this.#taken : this.#unaided;
+  }
+
+  /** How long until so much is there; undefined where nothing says so. What is over the limit needs all of it. */
+  readyInMs(amount: number, now: number): number | undefined {
+    const missing = Math.min(amount, this.#limit) - this.left(now);
+    if (missing <= 0) return 0;
+    if (this.#isSteady && this.#perMs > 0) return missing / (this.#perMs * REFILL_TRUST);
+    return this.#fullAt !== undefined && this.#fullAt > now ? this.#fullAt - now : undefined;
+  }
+
+  /** True where only the refill made room for it. */
+  take(amount: number, now: number): boolean {
+    const isLent = this.#unaided < Math.min(amount, this.#limit);
+    this.#level = this.left(now) - amount;
+    this.#at = now;
+    this.#unaided -= amount;
+    this.#taken += amount;
+    return isLent && this.#isSteady;
+  }
+
+  giveBack(amount: number): void {
+    this.#level += amount;
+    this.#unaided += amount;
+    this.#taken -= amount;
+  }
+
+  /** A request was refused that only the refill had made room for. */
+  distrustRefill(): void {
+    this.#isSteady = false;
+  }
+}

@@ -1,0 +1,160 @@
+// What the provider's headers allow one lane, and what the requests under way take of it.
+//
+// Before a request it isn't known what it will be counted as: our estimate of the prompt is meant to be
+// too high, some providers don't count what they read from the cache, and nobody knows how long an
+// answer gets. So the latest answers are remembered, and the next one is expected to be like the largest
+// of them. Without headers there are no limits here, and everything goes.
+
+import type { Wanted } from '@drover/core/model/admission';
+import type { Usage } from '@drover/core/model/protocol';
+import { Allowance } from './allowance.ts';
+import type { Rate, RateName } from './rate-headers.ts';
+
+const SAMPLES_MAX = 16;
+// Requests sent within this time of each other may arrive in another order.
+const ARRIVAL_MS = 1_000;
+
+/** One request under way. */
+export type Flight = {
+  readonly departedAt: number;
+  readonly wanted: Wanted;
+  readonly prompt: number; // tokens, expected to be counted
+  readonly uncached: number; // of these, where cache reads don't count
+  /** Those that had room for it only by their refill. */
+  readonly lenders: readonly Allowance[];
+  answer: number; // tokens: expected, then known
+  isReported: boolean;
+  landedAt: number | undefined;
+};
+
+export type Shortage = { readonly name: RateName; readonly waitMs: number | undefined };
+
+type Account = { readonly rate: Rate; readonly allowance: Allowance };
+
+export class Ledger {
+  readonly #accounts = new Map<string, Account>();
+  readonly #promptShares: number[] = []; // of what was wanted
+  readonly #uncachedShares: number[] = [];
+  readonly #answers: number[] = [];
+  #flights: Flight[] = [];
+
+  get inFlight(): number {
+    return this.#flights.filter(({ landedAt }) => landedAt === undefined).length;
+  }
+
+  /** What there is too little of, the longest wait first, or undefined where there is enough of everything. */
+  shortage(wanted: Wanted, now: number): Shortage | undefined {
+    const expected = this.#expected(wanted);
+    const short = [...this.#accounts.values()]
+      .map(({ rate, allowance }) => ({
+        name: rate.name,
+        waitMs: allowance.readyInMs(before(rate, expected) + after(rate, expected), now),
+      }))
+      .filter(({ waitMs }) => waitMs !== 0);
+    return short.sort((a, b) => (b.waitMs ?? Infinity) - (a.waitMs ?? Infinity))[0];
+  }
+
+  depart(wanted: Wanted, now: number): Flight {
+    const expected = this.#expected(wanted);
+    const lenders = [...this.#accounts.values()]
+      .filter(({ rate, allowance }) => allowance.take(before(rate, expected) + after(rate, expected), now))
+      .map(({ allowance }) => allowance);
+    const flight: Flight = {
+      ...expected,
+      wanted,
+      lenders,
+      departedAt: now,
+      isReported: false,
+      landedAt: undefined,
+    };
+    this.#flights.push(flight);
+    return flight;
+  }
+
+  /** Takes what the headers of an answer say; once for each. */
+  report(flight: Flight, rates: readonly Rate[], now: number): void {
+    if (flight.isReported) return;
+    flight.isReported = true;
+    for (const rate of rates) {
+      const key = `${rate.name} ${rate.countsCacheReads}`;
+      const unseen = this.#unseen(flight, rate);
+      const account = this.#accounts.get(key);
+      if (account === undefined) this.#accounts.set(key, { rate, allowance: new Allowance(rate, unseen, now) });
+      else account.allowance.report(rate, unseen, now);
+    }
+  }
+
+  /** The answer is there, and so is its usage if anybody counted. */
+  land(flight: Flight, usage: Usage | undefined, now: number): void {
+    if (usage !== undefined && usage.estimated !== true) {
+      this.#learn(flight, usage);
+      for (const { rate, allowance } of this.#accounts.values()) {
+        const unused = after(rate, flight) - after(rate, { ...flight, answer: usage.output });
+        if (unused !== 0) allowance.giveBack(unused);
+      }
+      flight.answer = usage.output;
+    }
+    flight.landedAt = now;
+    const open = this.#flights.filter(({ landedAt }) => landedAt === undefined);
+    const oldest = Math.min(...open.map(({ departedAt }) => departedAt));
+    this.#flights = this.#flights.filter(({ landedAt }) => landedAt === undefined || landedAt > oldest);
+  }
+
+  /** The provider refused what we thought there was room for. */
+  refused({ lenders }: Flight): void {
+    for (const allowance of lenders) allowance.distrustRefill();
+  }
+
+  #expected({ inputTokens, outputTokensMax }: Wanted): Pick<Flight, 'prompt' | 'uncached' | 'answer'> {
+    const share = (samples: readonly number[]) => (samples.length === 0 ? 1 : Math.max(...samples));
+    return {
+      prompt: Math.ceil(inputTokens * share(this.#promptShares)),
+      uncached: Math.ceil(inputTokens * share(this.#uncachedShares)),
+      answer: this.#answers.length === 0 ? outputTokensMax : Math.min(outputTokensMax, Math.max(...this.#answers)),
+    };
+  }
+
+  #learn({ wanted }: Flight, { input, cacheRead, cacheWrite, output }: Usage): void {
+    const wantedTokens = Math.max(1, wanted.inputTokens);
+    remember(this.#promptShares, (input + cacheRead + cacheWrite) / wantedTokens);
+    remember(this.#uncachedShares, (input + cacheWrite) / wantedTokens);
+    remember(this.#answers, output);
+  }
+
+  // Answers are counted as they are made, so no report knows of those that were under way with it.
+  #unseen(reporting: Flight, rate: Rate): number {
+    const others = this.#flights.filter(
+      (flight) => flight !== reporting && (flight.landedAt === undefined || flight.landedAt > reporting.departedAt),
+    );
+    const prompts = others.filter(({ departedAt }) => departedAt >= reporting.departedAt - ARRIVAL_MS);
+    return (
+      prompts.reduce((sum, flight) => sum + before(rate, flight), 0) +
+      [reporting, ...others].reduce((sum, flight) => sum + after(rate, flight), 0)
+    );
+  }
+}
+
+type Expected = Pick<Flight, 'prompt' | 'uncached' | 'answer'>;
+
+/** What of a limit is counted when a request arrives. */
+function before({ name, countsCacheReads }: Rate, { prompt, uncached }: Expected): number {
+  switch (name) {
+    case 'requests':
+      return 1;
+    case 'tokens':
+    case 'input-tokens':
+      return countsCacheReads ? prompt : uncached;
+    case 'output-tokens':
+      return 0;
+  }
+}
+
+/** What of a limit is counted while the answer is made. */
+function after({ name }: Rate, { answer }: Expected): number {
+  return name === 'tokens' || name === 'output-tokens' ? answer : 0;
+}
+
+function remember(samples: number[], sample: number): void {
+  samples.push(sample);
+  if (samples.length > SAMPLES_MAX) samples.shift();
+}

@@ -1,0 +1,135 @@
+// How fast one lane may go, learned from what the provider puts up with.
+//
+// ALONE FIRST
+//   Until an answer has been seen, and again after every pause, one request goes alone: it finds out
+//   whether the provider answers, and warms the cache for those behind it. If no answer has begun
+//   within 5 s the others follow, one by one: an answer may be slow to begin because it is a hard one,
+//   and workers that wait for it for minutes would be worse than a few requests too many.
+// REFUSED
+//   One 429 or 529 stops everybody until the server's retry-after, or for a time that doubles. It halves
+//   how many may be under way, once for all that were sent before. Then they start one by one, with
+//   gaps that chance decides, and so many answers later one more may be under way.
+//
+// Pure: `now` is performance.now(), and nobody waits in here.
+
+import type { Failure } from '@drover/core/failure';
+
+const ALONE_MS_MAX = 5_000;
+const GAP_MS = 100;
+const ANSWERS_TO_RAISE = 8;
+const BACKOFF_MS = 1_000;
+const BACKOFF_MS_MAX = 60_000;
+const OVERLOADED = 529;
+const UNAVAILABLE = 503;
+
+export type Hold =
+  | { readonly why: 'paused' | 'alone' | 'gap'; readonly waitMs: number }
+  | { readonly why: 'parallel'; readonly waitMs?: never };
+
+export type PaceOptions = {
+  readonly parallelMax: number;
+  readonly random: () => number; // in [0, 1)
+};
+
+export class Pace {
+  readonly #options: PaceOptions;
+  #parallel: number;
+  #answers = 0; // since parallel changed
+  #refusals = 0; // in a row
+  #pausedUntil = 0;
+  #slowedAt = Number.NEGATIVE_INFINITY; // what was sent before it proves nothing
+  #isProven = false;
+  #aloneSince: number | undefined; // when the one that goes alone was sent
+  #gaps = 0; // how many more start with a gap
+  #nextAt = 0;
+
+  constructor(options: PaceOptions) {
+    this.#options = options;
+    this.#parallel = options.parallelMax;
+  }
+
+  /** How many may be under way. */
+  get parallel(): number {
+    return this.#parallel;
+  }
+
+  pausedMs(now: number): number {
+    return Math.max(0, this.#pausedUntil - now);
+  }
+
+  /** Why the next one may not go yet. */
+  hold(inFlight: number, now: number): Hold | undefined {
+    if (this.#pausedUntil > now) return { why: 'paused', waitMs: this.#pausedUntil - now };
+    const aloneUntil = (this.#aloneSince ?? Number.NEGATIVE_INFINITY) + ALONE_MS_MAX;
+    if (!this.#isProven && aloneUntil > now) return { why: 'alone', waitMs: aloneUntil - now };
+    if (inFlight >= this.#parallel) return { why: 'parallel' };
+    if (this.#nextAt > now) return { why: 'gap', waitMs: this.#nextAt - now };
+    return undefined;
+  }
+
+  sent(now: number): void {
+    if (!this.#isProven) {
+      if (this.#aloneSince !== undefined) this.#gaps = Math.max(this.#gaps, 1);
+      this.#aloneSince ??= now;
+    }
+    if (this.#gaps === 0) return;
+    this.#gaps -= 1;
+    this.#nextAt = now + GAP_MS * (0.5 + this.#options.random());
+  }
+
+  /** An answer to what was sent then has begun. */
+  begun(sentAt: number): void {
+    if (sentAt <= this.#slowedAt) return;
+    this.#isProven = true;
+    this.#refusals = 0;
+  }
+
+  answered(sentAt: number): void {
+    if (sentAt <= this.#slowedAt) return;
+    this.begun(sentAt);
+    this.#answers += 1;
+    if (this.#answers < ANSWERS_TO_RAISE || this.#parallel >= this.#options.parallelMax) return;
+    this.#answers = 0;
+    this.#parallel += 1;
+  }
+
+  /** It came to nothing, for a reason that says nothing about the rate. */
+  failed(sentAt: number): void {
+    if (sentAt === this.#aloneSince) this.#aloneSince = undefined;
+  }
+
+  refused(retryAfterMs: number | undefined, sentAt: number, now: number): void {
+    // One of many that were sent before the first of them was refused: they all say the same.
+    if (sentAt <= this.#slowedAt) {
+      this.#pausedUntil = Math.max(this.#pausedUntil, now + (retryAfterMs ?? 0));
+      return;
+    }
+    this.#parallel = Math.max(1, Math.floor(this.#parallel / 2));
+    this.#answers = 0;
+    this.#refusals += 1;
+    // A server that refuses again after the time it asked for is not taken at its word any more.
+    const isTrusted = retryAfterMs !== undefined && this.#refusals === 1;
+    this.pause(isTrusted ? retryAfterMs : Math.max(retryAfterMs ?? 0, this.#backoffMs()), now);
+  }
+
+  /** All wait, and then start one by one. */
+  pause(waitMs: number, now: number): void {
+    this.#pausedUntil = Math.max(this.#pausedUntil, now + waitMs);
+    this.#slowedAt = now;
+    this.#isProven = false;
+    this.#aloneSince = undefined;
+    this.#gaps = this.#options.parallelMax;
+  }
+
+  #backoffMs(): number {
+    const full = Math.min(BACKOFF_MS_MAX, BACKOFF_MS * 2 ** (this.#refusals - 1));
+    return full * (0.75 + this.#options.random() * 0.5);
+  }
+}
+
+/** Whether a failure means: all of you, slow down. */
+export function isRefusal(failure: Failure): failure is Failure & { readonly retryAfterMs?: number } {
+  if (failure.kind === 'provider.throttled') return true;
+  if (failure.kind !== 'provider.unavailable') return false;
+  return failure.status === OVERLOADED || (failure.status === UNAVAILABLE && failure.retryAfterMs !== undefined);
+}

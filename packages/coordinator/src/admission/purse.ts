@@ -1,0 +1,148 @@
+// The money of a run: one budget for all of it, and where asked for one for each task.
+//
+// WHAT HOLDS
+//   What is spent and what is reserved never pass the cap together, so what is spent never does, however
+//   many ask at once: provided that no answer costs more than was reserved for it. The answer's length
+//   is the provider's to enforce (it is sent along as the maximum). The prompt's is bounded by whoever
+//   asks: what the provider itself has counted of the conversation, and a token for each byte since,
+//   which no tokenizer exceeds. Where a provider counts more all the same (it ignores the maximum, or adds
+//   text of its own), the cap can be passed by that excess, once: from then on as much more is reserved
+//   for every request as was ever found missing.
+//
+// WHO WAITS
+//   Most answers are far shorter than they may be, so most of what is reserved comes back. While others
+//   hold some, whoever doesn't fit waits for it, rather than be given an answer that is cut off in the
+//   middle. When nobody holds any, a short answer is better than none; and when not even that fits, the
+//   money is spent.
+//
+// Without a price a cap in dollars can't be held: whoever makes a run refuses that before it begins.
+
+import { overBudget, type Wanted } from '@drover/core/model/admission';
+import { Budget, type Cap, type Reservation } from '@drover/core/model/budget';
+import { costOf, type Price } from '@drover/core/model/catalog';
+import { DroverError } from '@drover/core/failure';
+import type { Usage } from '@drover/core/model/protocol';
+import { NO_USAGE, sumUsage } from '@drover/core/model/usage';
+
+/** An answer that may be this long is rarely cut off; with less, others are waited for. */
+const OUTPUT_TOKENS_ENOUGH = 4_096;
+
+export type Spending = {
+  readonly total: Usage;
+  readonly tasks: ReadonlyMap<string, Usage>; // by id; of those that have spent anything
+};
+
+export const NOTHING_SPENT: Spending = { total: NO_USAGE, tasks: new Map() };
+
+export type PurseOptions = {
+  readonly cap?: Cap;
+  readonly taskCap?: Cap;
+  readonly price?: Price;
+  /** By a process before this one. */
+  readonly before: Spending;
+};
+
+/** What is set aside for one request. */
+export type Claim = {
+  readonly outputTokensMax: number;
+  /** The worst case. */
+  readonly most: Usage;
+  readonly settle: (usage: Usage) => void;
+};
+
+export type Balance = {
+  readonly usage: Usage;
+  readonly spent: number;
+  readonly reserved: number;
+  readonly cap?: Cap;
+  readonly cost?: number;
+};
+
+export class Purse {
+  readonly #options: PurseOptions;
+  readonly #budget: Budget;
+  readonly #tasks = new Map<string, Budget>();
+  #usage: Usage;
+  #held = 0; // claims that are not settled
+  #inputFactor = 1;
+  #outputFactor = 1;
+
+  constructor(options: PurseOptions) {
+    this.#options = options;
+    this.#budget = budgetWith(options.cap, options.price, options.before.total);
+    this.#usage = options.before.total;
+  }
+
+  get balance(): Balance {
+    const { cap, price } = this.#options;
+    return {
+      usage: this.#usage,
+      spent: this.#budget.spent,
+      reserved: this.#budget.reserved,
+      ...(cap !== undefined && { cap }),
+      ...(price !== undefined && { cost: costOf(this.#usage, price) }),
+    };
+  }
+
+  /** Undefined where something may yet be given back that it can wait for. Throws where there is nothing to wait for. */
+  claim(wanted: Wanted, task: string | undefined): Claim | undefined {
+    const inputTokens = Math.ceil(wanted.inputTokens * this.#inputFactor);
+    const outputTokens = Math.ceil(wanted.outputTokensMax * this.#outputFactor);
+    const ofTask = this.#ofTask(task)?.reserve(inputTokens, outputTokens);
+    if (task !== undefined && this.#options.taskCap !== undefined && ofTask === undefined) throw taskOverBudget(task);
+    const mayGet = ofTask?.outputTokensMax ?? outputTokens;
+    const ofRun = this.#budget.reserve(inputTokens, mayGet);
+    if (ofRun !== undefined && (this.#held === 0 || ofRun.outputTokensMax >= Math.min(mayGet, OUTPUT_TOKENS_ENOUGH))) {
+      return this.#hold(inputTokens, ofTask === undefined ? [ofRun] : [ofRun, ofTask]);
+    }
+    ofRun?.settle(NO_USAGE);
+    ofTask?.settle(NO_USAGE);
+    if (this.#held === 0) throw overBudget();
+    return undefined;
+  }
+
+  #hold(inputTokens: number, reservations: readonly Reservation[]): Claim {
+    const outputTokens = Math.min(...reservations.map(({ outputTokensMax }) => outputTokensMax));
+    const outputTokensMax = Math.max(1, Math.floor(outputTokens / this.#outputFactor));
+    this.#held += 1;
+    let isOpen = true;
+    return {
+      outputTokensMax,
+      most: { input: 0, output: outputTokens, cacheRead: 0, cacheWrite: inputTokens, estimated: true },
+      settle: (usage) => {
+        if (!isOpen) return;
+        isOpen = false;
+        this.#held -= 1;
+        for (const { settle } of reservations) settle(usage);
+        this.#usage = sumUsage(this.#usage, usage);
+        this.#learn(usage, inputTokens, outputTokens);
+      },
+    };
+  }
+
+  /** More than was reserved: so much more is reserved from now on. */
+  #learn({ input, cacheRead, cacheWrite, output }: Usage, inputTokens: number, outputTokens: number): void {
+    this.#inputFactor *= Math.max(1, (input + cacheRead + cacheWrite) / Math.max(1, inputTokens));
+    this.#outputFactor *= Math.max(1, output / Math.max(1, outputTokens));
+  }
+
+  #ofTask(task: string | undefined): Budget | undefined {
+    const { taskCap, price, before } = this.#options;
+    if (task === undefined || taskCap === undefined) return undefined;
+    const budget = this.#tasks.get(task) ?? budgetWith(taskCap, price, before.tasks.get(task) ?? NO_USAGE);
+    this.#tasks.set(task, budget);
+    return budget;
+  }
+}
+
+function budgetWith(cap: Cap | undefined, price: Price | undefined, spent: Usage): Budget {
+  const budget = new Budget(cap, price);
+  // However much it was: what is spent is spent.
+  budget.spend(spent);
+  return budget;
+}
+
+function taskOverBudget(task: string): DroverError {
+  const message = `task ${task} has used up what one task may spend`;
+  return new DroverError({ kind: 'limit.reached', limit: 'budget', message });
+}

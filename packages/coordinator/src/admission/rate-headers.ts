@@ -1,0 +1,85 @@
+// What the headers of an answer say about how much more the provider allows.
+//
+// Two families are understood: `anthropic-ratelimit-<name>-<what>`, with resets as times, and
+// `x-ratelimit-<what>-<name>`, with resets as durations such as 6m0s. What makes no sense is taken as not
+// said. A reset is told in milliseconds from now: one that lies in the past is now, and where the
+// server's clock and ours differ, its own `date` is what its times are compared with. That header counts
+// whole seconds, so as long as the clocks agree ours is the better one.
+
+import { durationMs, retryAfterMs } from '@drover/core/model/wire/retry-after';
+
+export type RateName = 'requests' | 'tokens' | 'input-tokens' | 'output-tokens';
+
+/** One limit, as it was when the answer began. */
+export type Rate = {
+  readonly name: RateName;
+  readonly remaining: number;
+  readonly limit?: number;
+  readonly resetMs?: number; // until all of it is there again
+  /** Whether tokens that were read from the cache are counted, too. */
+  readonly countsCacheReads: boolean;
+};
+
+export type Rates = { readonly rates: readonly Rate[]; readonly retryAfterMs?: number };
+
+export type Headers = Readonly<Record<string, string>>;
+
+const NAMES: readonly RateName[] = ['requests', 'tokens', 'input-tokens', 'output-tokens'];
+const CLOCKS_AGREE_MS = 2_500;
+const RESET_MS_MAX = 7 * 24 * 60 * 60_000;
+const RETRY_HEADERS: ReadonlySet<string> = new Set(['retry-after', 'retry-after-ms', 'date']);
+
+/** `now` is in milliseconds since 1970, as the clock of this machine has it. */
+export function readRates(headers: Headers, now: number): Rates {
+  const clock = serverClock(headers, now);
+  const rates = NAMES.flatMap((name) => {
+    const timed = (what: string) => headers[`anthropic-ratelimit-${name}-${what}`];
+    const lasting = (what: string) => headers[`x-ratelimit-${what}-${name}`];
+    return [
+      ...rateOf(name, timed, untilMs(timed('reset'), clock), false),
+      ...rateOf(name, lasting, spanMs(lasting('reset')), true),
+    ];
+  });
+  // Only what was said in so many words: with the whole of the headers any reset would be taken for it.
+  const asked = retryAfterMs((header) => (RETRY_HEADERS.has(header) ? headers[header] : undefined), '');
+  return { rates, ...(asked !== undefined && { retryAfterMs: asked }) };
+}
+
+function rateOf(
+  name: RateName,
+  header: (what: string) => string | undefined,
+  resetMs: number | undefined,
+  countsCacheReads: boolean,
+): readonly Rate[] {
+  const remaining = countOf(header('remaining'));
+  const limit = countOf(header('limit'));
+  if (remaining === undefined || limit === 0) return [];
+  return [
+    {
+      name,
+      remaining,
+      ...(limit !== undefined && { limit: Math.max(limit, remaining) }),
+      ...(resetMs !== undefined && resetMs <= RESET_MS_MAX && { resetMs }),
+      countsCacheReads,
+    },
+  ];
+}
+
+function serverClock(headers: Headers, now: number): number {
+  const date = Date.parse(headers['date'] ?? '');
+  return Number.isNaN(date) || Math.abs(date - now) < CLOCKS_AGREE_MS ? now : date;
+}
+
+function untilMs(text: string | undefined, clock: number): number | undefined {
+  const at = Date.parse(text ?? '');
+  return Number.isNaN(at) ? undefined : Math.max(0, at - clock);
+}
+
+function spanMs(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  return /^[\s0.hms]*0[\s0.hms]*$/.test(text) ? 0 : durationMs(text);
+}
+
+function countOf(text: string | undefined): number | undefined {
+  return text !== undefined && /^\s*\d{1,15}(\.\d+)?\s*$/.test(text) ? Math.floor(Number(text)) : undefined;
+}

@@ -1,0 +1,274 @@
+// The throttle: every request to a provider passes it, and whoever came first goes first.
+//
+// There is one lane for each provider, key and model, since that is what providers count by; all workers
+// of all runs in this process share it. A request leaves its lane when all three agree: the pace (pace.ts:
+// alone at first, pauses after a refusal, so many at once), the ledger (ledger.ts: what the headers say is
+// left) and the one who asked (`claim`: the budget). Only then is anything taken, all of it at once. So
+// nobody holds money while waiting for the provider, or a place while waiting for money.
+//
+// WHAT HOLDS
+//   Nobody overtakes, so nobody starves. After the first answer never more is under way than the headers
+//   leave room for. A wait ends at once when its signal is aborted, and it is told once: as soon as it is
+//   known to be long, or else when it is over. A provider that asks for more time than anybody wants to
+//   wait is taken at its word: whoever waits hears what it said.
+
+import { createHash } from 'node:crypto';
+import { failureOf } from '@drover/core/agent/limits';
+import { DroverError, type Failure } from '@drover/core/failure';
+import type { Seen, Wanted } from '@drover/core/model/admission';
+import type { Usage } from '@drover/core/model/protocol';
+import { Ledger, type Flight } from './ledger.ts';
+import { isRefusal, Pace, type PaceOptions } from './pace.ts';
+import { readRates, type Headers, type RateName } from './rate-headers.ts';
+
+/** A wait that will be this long is told at once. */
+const LONG_MS = 1_000;
+/** After so long with nothing under way one goes whatever the headers said: its answer brings news. */
+const SHORTAGE_MS_MAX = 90_000;
+const NO_MONEY = 'what is left of the budget is reserved for requests under way';
+
+export type ThrottleOptions = PaceOptions & {
+  /** Who would have to wait longer than this is told why instead. */
+  readonly waitMsMax: number;
+};
+
+export type Wait = { readonly waitMs: number; readonly reason: string };
+
+export type Entry = Wanted & {
+  /** Who pays: behind one that has no money others of the same payer wait, and nobody else. */
+  readonly payer: object;
+  /** Asked when it could go: false has it wait until the next `retry` of the lane, an exception ends it. */
+  readonly claim: () => boolean;
+  readonly onWait: (wait: Wait) => void;
+};
+
+/** Leave to send one request. */
+export type Ticket = {
+  /** The answer has begun, with these headers. */
+  readonly began: (headers: Headers) => void;
+  /** Once, whatever came of it. */
+  readonly leave: (left: Seen & { readonly usage: Usage }) => void;
+};
+
+export class Throttle {
+  readonly #options: ThrottleOptions;
+  readonly #lanes = new Map<string, Lane>();
+
+  constructor(options: ThrottleOptions) {
+    this.#options = options;
+  }
+
+  lane(key: string): Lane {
+    const lane = this.#lanes.get(key) ?? new Lane(this.#options);
+    this.#lanes.set(key, lane);
+    return lane;
+  }
+}
+
+/** What providers count by. The key itself is in none of it. */
+export function laneKey(account: {
+  readonly provider: string;
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly model: string;
+}): string {
+  const digest = createHash('sha256').update(account.apiKey).digest('hex').slice(0, 16);
+  return [account.provider, account.baseUrl, digest, account.model].join(' ');
+}
+
+type Waiting = {
+  readonly entry: Entry;
+  readonly since: number;
+  readonly resolve: (ticket: Ticket) => void;
+  readonly reject: (error: unknown) => void;
+  reason: string;
+  isTold: boolean;
+};
+
+/** Why the first in the queue can't go, and for how long if that is known. */
+type Hold = { readonly waitMs?: number; readonly isCertain?: boolean; readonly reason: string };
+
+export class Lane {
+  readonly #waitMsMax: number;
+  readonly #pace: Pace;
+  readonly #ledger = new Ledger();
+  readonly #queue: Waiting[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #sentAt = Number.NEGATIVE_INFINITY;
+  #refusal: Failure | undefined;
+
+  constructor({ waitMsMax, ...pace }: ThrottleOptions) {
+    this.#waitMsMax = waitMsMax;
+    this.#pace = new Pace(pace);
+  }
+
+  get inFlight(): number {
+    return this.#ledger.inFlight;
+  }
+
+  get waiting(): number {
+    return this.#queue.length;
+  }
+
+  async enter(entry: Entry, signal: AbortSignal): Promise<Ticket> {
+    if (signal.aborted) throw new DroverError(failureOf(signal));
+    const { promise, resolve, reject } = Promise.withResolvers<Ticket>();
+    const waiting: Waiting = { entry, since: performance.now(), resolve, reject, reason: '', isTold: false };
+    const giveUp = () => {
+      const at = this.#queue.indexOf(waiting);
+      if (at < 0) return;
+      this.#queue.splice(at, 1);
+      tellWhenOver(waiting);
+      reject(new DroverError(failureOf(signal)));
+      this.retry();
+    };
+    signal.addEventListener('abort', giveUp, { once: true });
+    this.#queue.push(waiting);
+    this.retry();
+    try {
+      return await promise;
+    } finally {
+      signal.removeEventListener('abort', giveUp);
+    }
+  }
+
+  /** Something has changed: sends off whoever can go now. */
+  retry(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#turnAway();
+    const broke = new Set<object>();
+    for (const waiting of this.#queue.slice()) {
+      const { entry } = waiting;
+      const now = performance.now();
+      const hold = broke.has(entry.payer) ? undefined : this.#hold(entry, now);
+      if (hold !== undefined) return this.#wait(hold, now);
+      const claimed = broke.has(entry.payer) ? 'later' : claimFor(waiting);
+      if (claimed === 'later') {
+        broke.add(entry.payer);
+        waiting.reason = NO_MONEY;
+        continue;
+      }
+      this.#queue.splice(this.#queue.indexOf(waiting), 1);
+      tellWhenOver(waiting);
+      if (claimed === 'now') waiting.resolve(this.#send(entry, now));
+    }
+  }
+
+  #hold(entry: Entry, now: number): Hold | undefined {
+    const { inFlight } = this.#ledger;
+    const held = this.#pace.hold(inFlight, now);
+    switch (held?.why) {
+      case 'paused':
+        return { waitMs: held.waitMs, isCertain: true, reason: this.#pauseReason(held.waitMs) };
+      case 'alone':
+        return { waitMs: held.waitMs, reason: 'one request goes ahead to see whether the provider answers' };
+      case 'parallel':
+        return { reason: `no more than ${this.#pace.parallel} requests at once, so as not to be refused` };
+      case 'gap':
+        return { waitMs: held.waitMs, reason: 'requests start one by one after a pause' };
+      case undefined:
+        break;
+    }
+    const shortage = this.#ledger.shortage(entry, now);
+    if (shortage === undefined) return undefined;
+    const reason = shortageReason(shortage.name, shortage.waitMs);
+    // What is under way will bring news. Where nothing is, we must not wait for it.
+    if (inFlight > 0)
+      return { reason, ...(shortage.waitMs !== undefined && { waitMs: shortage.waitMs, isCertain: true }) };
+    const waitMs = Math.min(shortage.waitMs ?? 0, this.#sentAt + SHORTAGE_MS_MAX - now);
+    return waitMs > 0 ? { waitMs, isCertain: true, reason } : undefined;
+  }
+
+  #wait({ waitMs, isCertain = false, reason }: Hold, now: number): void {
+    for (const waiting of this.#queue) {
+      waiting.reason = reason;
+      const expectedMs = now - waiting.since + (waitMs ?? 0);
+      if (!isCertain || waiting.isTold || expectedMs < LONG_MS) continue;
+      waiting.isTold = true;
+      waiting.entry.onWait({ waitMs: Math.round(expectedMs), reason });
+    }
+    if (waitMs !== undefined) this.#timer = setTimeout(() => this.retry(), Math.ceil(waitMs));
+  }
+
+  #send(entry: Entry, now: number): Ticket {
+    const flight = this.#ledger.depart(entry, now);
+    this.#pace.sent(now);
+    this.#sentAt = now;
+    let isOpen = true;
+    return {
+      began: (headers) => {
+        if (!isOpen) return;
+        this.#ledger.report(flight, readRates(headers, Date.now()).rates, performance.now());
+        this.#pace.begun(flight.departedAt);
+        this.retry();
+      },
+      leave: (left) => {
+        if (!isOpen) return;
+        isOpen = false;
+        this.#land(flight, left);
+        this.retry();
+      },
+    };
+  }
+
+  #land(flight: Flight, { headers, failure, usage }: Seen & { readonly usage: Usage }): void {
+    const now = performance.now();
+    this.#ledger.land(flight, headers === undefined ? undefined : usage, now);
+    if (headers !== undefined) {
+      const { rates, retryAfterMs } = readRates(headers, Date.now());
+      this.#ledger.report(flight, rates, now);
+      this.#pace.answered(flight.departedAt);
+      if (retryAfterMs !== undefined) this.#pace.pause(retryAfterMs, now);
+      return;
+    }
+    if (failure === undefined || !isRefusal(failure)) return this.#pace.failed(flight.departedAt);
+    this.#refusal = failure;
+    this.#ledger.refused(flight);
+    this.#pace.refused(failure.retryAfterMs, flight.departedAt, now);
+  }
+
+  /** Where the pause is longer than anybody wants to wait, nobody does. */
+  #turnAway(): void {
+    const pausedMs = this.#pace.pausedMs(performance.now());
+    if (this.#refusal === undefined || pausedMs <= this.#waitMsMax) return;
+    const failure = { ...this.#refusal, retryAfterMs: Math.ceil(pausedMs) } as Failure;
+    for (const { reject } of this.#queue.splice(0)) reject(new DroverError(failure));
+  }
+
+  #pauseReason(waitMs: number): string {
+    const what =
+      this.#refusal?.kind === 'provider.unavailable' ? 'the provider is overloaded' : 'the provider asked to slow down';
+    return `${what}: nothing is sent for ${seconds(waitMs)}`;
+  }
+}
+
+function claimFor({ entry, reject }: Waiting): 'now' | 'later' | 'never' {
+  try {
+    return entry.claim() ? 'now' : 'later';
+  } catch (error) {
+    reject(error);
+    return 'never';
+  }
+}
+
+function tellWhenOver({ entry, since, reason, isTold }: Waiting): void {
+  const waitMs = Math.round(performance.now() - since);
+  if (!isTold && waitMs > 0) entry.onWait({ waitMs, reason });
+}
+
+const RATE_WORDS: Record<RateName, string> = {
+  requests: 'requests',
+  tokens: 'tokens',
+  'input-tokens': 'input tokens',
+  'output-tokens': 'output tokens',
+};
+
+function shortageReason(name: RateName, waitMs: number | undefined): string {
+  const what = `the provider allows no more ${RATE_WORDS[name]}`;
+  return waitMs === undefined ? `${what} for now` : `${what} for ${seconds(waitMs)}`;
+}
+
+function seconds(ms: number): string {
+  return `${ms < 10_000 ? Math.ceil(ms / 100) / 10 : Math.ceil(ms / 1_000)} s`;
+}
