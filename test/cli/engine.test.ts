@@ -1,8 +1,7 @@
-// What the command line hands to the engine: its limits, its count of tokens, its environment.
+// What the command line hands to the engine: its count of tokens, its patience, its environment.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { STEPS_MAX_DEFAULT } from '@drover/core/agent/limits';
 import type { Recorded } from '@drover/core/events';
 import { expect, test } from 'vitest';
 import { drover, type Given, temporaryFolder } from './fake-io.ts';
@@ -48,13 +47,6 @@ test.each([
   const events = await eventsOf(WRITTEN, { env });
   expect(events.filter(({ type }) => type === 'attempt_discarded')).toHaveLength(discarded);
   expect(events.at(-1)).toMatchObject({ type: 'session_end', outcome });
-});
-
-test('an agent that never ends is ended, also where nobody said after how many steps', async () => {
-  const events = await eventsOf('answers: [{calls: [{name: list}]}]\nloop: true\n');
-  const answers = events.filter((event) => event.type === 'message_end' && event.message.role === 'assistant');
-  expect(answers).toHaveLength(STEPS_MAX_DEFAULT);
-  expect(events.at(-2)).toMatchObject({ type: 'incomplete', failure: { kind: 'limit.reached', limit: 'steps' } });
 });
 
 test('a command sees nothing of the environment but what is on the list', async () => {
