@@ -2,6 +2,7 @@
 
 import type { Failure } from '@drover/core/failure';
 import type { TurnOutcome } from '@drover/core/outcome';
+import type { TaskRow } from '@drover/core/task/run';
 import type { StopCause } from './io.ts';
 
 export const exitCode = {
@@ -24,8 +25,9 @@ export const exitCodeWords: readonly (readonly [code: number, meaning: string])[
   [exitCode.done, 'done'],
   [exitCode.internal, 'internal error'],
   [exitCode.usage, 'usage or config invalid'],
-  [exitCode.incomplete, 'incomplete'],
+  [exitCode.incomplete, 'incomplete: of a run, some tasks failed'],
   [exitCode.gate, 'a gate fails'],
+  [exitCode.conflict, 'unresolved conflicts'],
   [exitCode.budget, 'budget reached'],
   [exitCode.deadline, 'deadline reached'],
   [exitCode.blocked, 'blocked by permission'],
@@ -55,6 +57,29 @@ export function codeOfEnding({ outcome, refused, stop }: Ending): number {
   }
 }
 
+/** How a run as a whole ended. */
+export type RunEnding = {
+  readonly failure: Failure | undefined;
+  readonly rows: readonly TaskRow[];
+  readonly stop: StopCause | undefined;
+  readonly mayBePartial: boolean;
+};
+
+export function codeOfRun({ failure, rows, stop, mayBePartial }: RunEnding): number {
+  if (failure?.kind === 'aborted') return codeOfStop(stop);
+  if (failure !== undefined) return codeOfFailure(failure);
+  const bad = rows.filter(({ status }) => status !== 'landed' && status !== 'done');
+  if (bad.length === 0) return exitCode.done;
+  if (bad.some(({ status }) => status === 'gate_failed')) return exitCode.gate;
+  if (bad.some(({ status }) => status === 'conflict')) return exitCode.conflict;
+  const codes = new Set(bad.flatMap((row) => (row.failure === undefined ? [] : [codeOfFailure(row.failure)])));
+  if (codes.has(exitCode.budget)) return exitCode.budget;
+  const [only] = codes;
+  // One cause for everything is the cause of the run: no provider, no permission, no time.
+  if (only !== undefined && codes.size === 1 && bad.length === rows.length) return only;
+  return mayBePartial ? exitCode.done : exitCode.incomplete;
+}
+
 export function codeOfStop(stop: StopCause | undefined): number {
   return stop === undefined || stop === 'SIGINT' ? exitCode.interrupted : exitCode.terminated;
 }
@@ -78,8 +103,9 @@ export function codeOfFailure(failure: Failure): number {
     case 'compaction.failed':
     case 'worker.lost':
     case 'git.failed':
-    case 'checkout.changed':
       return exitCode.incomplete;
+    case 'checkout.changed':
+      return exitCode.blocked;
     case 'internal':
       return exitCode.internal;
     case 'journal.busy':

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { refusedCalls } from '@drover/core/agent/calls';
 import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
 import { type Input, Session } from '@drover/core/agent/session';
-import { ReaderLost, type Shown, type Store } from '@drover/core/bus';
-import { UsageError } from '@drover/core/failure';
+import type { Store } from '@drover/core/bus';
 import type { Past } from '@drover/core/journal/history';
 import { sessionFolder } from '@drover/core/journal/session-journal';
 import { factsOf, type Price } from '@drover/core/model/catalog';
@@ -21,18 +20,20 @@ import { endAllChildren } from '@drover/core/tools/child';
 import { childEnvironment } from '@drover/core/tools/environment';
 import type { Diagnostics } from '../diagnostics.ts';
 import { codeOfEnding, codeOfStop, exitCode } from '../exit-code.ts';
-import { type Io, print } from '../io.ts';
+import type { Io } from '../io.ts';
 import type { Budget } from '../quantities.ts';
 import { sessionIds, shortId } from '../sessions/session-id.ts';
 import type { Settings } from '../settings.ts';
 import { watchForStop } from '../stop.ts';
 import type { View } from '../views/view.ts';
 import { gatesPass } from './gate.ts';
-import type { ModelChoice } from './model-choice.ts';
+import { type ModelChoice, secretsOf } from './model-choice.ts';
 import { openJournal } from './open-journal.ts';
 import { openProvider } from './open-provider.ts';
 import { permissionFor } from './permission.ts';
 import { Person } from './person.ts';
+import { priceOf } from './price.ts';
+import { showAll } from './screen.ts';
 
 export type Work = {
   readonly session: string; // its id; what it has been through is in its journal
@@ -55,7 +56,7 @@ export type Executed = { readonly code: number; readonly status: TurnOutcome['st
 
 export async function execute(work: Work, surroundings: Surroundings): Promise<Executed> {
   const { settings, diagnostics, io } = surroundings;
-  const price = priceOf(work, settings);
+  const price = priceOf(work.model, work.budget, settings);
   const { session: id, model, cwd, view } = work;
 
   await using opened = new AsyncDisposableStack();
@@ -127,36 +128,4 @@ function openSession(work: Work, { settings, io }: Surroundings, opened: Opened)
     store,
     ...(past !== undefined && { past }),
   });
-}
-
-function priceOf({ model, budget }: Work, settings: Settings): Price | undefined {
-  const price = settings.prices.get(model.label) ?? factsOf(model.name).price;
-  if (price === undefined && budget !== undefined && 'usd' in budget) {
-    throw new UsageError(
-      `--budget: the price of ${model.label} is not known; set "prices" in your config, or give the budget in tokens, such as 200ktok`,
-    );
-  }
-  return price;
-}
-
-function secretsOf(model: ModelChoice): readonly string[] {
-  return model.kind === 'served' ? [model.apiKey] : [];
-}
-
-type Screen = { readonly view: View; readonly person: Person | undefined; readonly io: Io };
-
-async function showAll(events: AsyncIterable<Shown>, { view, person, io }: Screen): Promise<void> {
-  try {
-    for await (const event of events) {
-      await person?.untilUnasked();
-      await view.show(event);
-      person?.sees(event);
-    }
-  } catch (error) {
-    if (!(error instanceof ReaderLost)) throw error;
-    await print(io.stderr, 'drover: the output was read too slowly, so the rest of it is not shown\n');
-  } finally {
-    person?.seesNoMore();
-  }
-  await view.close();
 }

@@ -36,6 +36,11 @@ const rehearsals: ReadonlyMap<string, Api> = new Map([
   ['rehearsal-openai-chat', 'openai-chat'],
 ]);
 
+/** What must never be shown of it. */
+export function secretsOf(model: ModelChoice): readonly string[] {
+  return model.kind === 'served' ? [model.apiKey] : [];
+}
+
 export function chooseModel(wanted: string | undefined, settings: Settings, cwd: string): ModelChoice {
   const label = wanted ?? settings.model;
   if (label === undefined) throw new UsageError(noModel(settings));

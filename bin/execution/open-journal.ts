@@ -1,7 +1,7 @@
-// Opens the journal of a session under drover's own folder, and tells of trouble with the disk at once.
+// Opens a journal under drover's own folder, and tells of trouble with the disk at once.
 
 import { DroverError, UsageError } from '@drover/core/failure';
-import { openSessionJournal, type SessionJournal } from '@drover/core/journal/session-journal';
+import { type Hooks, openSessionJournal, type SessionJournal } from '@drover/core/journal/session-journal';
 import type { Diagnostics } from '../diagnostics.ts';
 import { type Io, print } from '../io.ts';
 import { codeOf } from '../settings.ts';
@@ -11,16 +11,22 @@ export type JournalPlace = { readonly home: string; readonly session: string };
 
 export type Listeners = { readonly diagnostics: Diagnostics; readonly io: Io };
 
-export async function openJournal(
-  { home, session }: JournalPlace,
+export function openJournal({ home, session }: JournalPlace, listeners: Listeners): Promise<SessionJournal> {
+  return keptIn(home, listeners, (hooks) => openSessionJournal(home, session, hooks));
+}
+
+/** A journal of whatever kind. */
+export async function keptIn<Opened>(
+  home: string,
   { diagnostics, io }: Listeners,
-): Promise<SessionJournal> {
+  open: (hooks: Hooks) => Promise<Opened>,
+): Promise<Opened> {
   const tell = (message: string): void => void print(io.stderr, `${clean(`drover: ${message}`)}\n`);
   try {
-    return await openSessionJournal(home, session, {
+    return await open({
       onTrouble: tell,
       onRecovery: () => tell('the disk can be written again; going on'),
-      diagnose: (message) => diagnostics.diagnose(message, { session }),
+      diagnose: (message) => diagnostics.diagnose(message, { home }),
     });
   } catch (error) {
     if (error instanceof DroverError || !(error instanceof Error && 'code' in error)) throw error;

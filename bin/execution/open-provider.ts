@@ -1,25 +1,29 @@
 // Opens the provider of a chosen model; for a rehearsed one, the scripted server as well.
 
 import { defaultTimeouts, wireApis } from '@drover/core/model/catalog';
-import type { Provider, StreamTimeouts } from '@drover/core/model/protocol';
+import type { Provider, ProviderOptions, StreamTimeouts } from '@drover/core/model/protocol';
 import type { Settings } from '../settings.ts';
 import type { ModelChoice } from './model-choice.ts';
 
-export type OpenedProvider = { readonly provider: Provider; readonly close: () => Promise<void> };
+export type OpenedProvider = {
+  readonly provider: Provider;
+  /** What another thread opens the same one with. */
+  readonly options: ProviderOptions;
+  readonly close: () => Promise<void>;
+};
 
 export async function openProvider(model: ModelChoice, settings: Settings): Promise<OpenedProvider> {
   const timeouts = timeoutsIn(settings);
   const open = wireApis[model.api];
   if (model.kind === 'served') {
     const { provider: id, apiKey, baseUrl } = model;
-    const provider = await open({ id, apiKey, timeouts, ...(baseUrl !== undefined && { baseUrl }) });
-    return { provider, close: async () => undefined };
+    const options = { id, apiKey, timeouts, ...(baseUrl !== undefined && { baseUrl }) };
+    return { provider: await open(options), options, close: async () => undefined };
   }
   const { openRehearsal } = await import('./rehearsal.ts');
   const rehearsal = await openRehearsal(model.script, undefined);
-  const baseUrl = rehearsal.baseUrlFor(model.api);
-  const provider = await open({ id: model.provider, apiKey: 'none', timeouts, baseUrl });
-  return { provider, close: () => rehearsal.close() };
+  const options = { id: model.provider, apiKey: 'none', timeouts, baseUrl: rehearsal.baseUrlFor(model.api) };
+  return { provider: await open(options), options, close: () => rehearsal.close() };
 }
 
 function timeoutsIn({ timeouts: { headers, firstByte, silence, progress } }: Settings): StreamTimeouts {

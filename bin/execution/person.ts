@@ -77,6 +77,26 @@ export class Person {
     }
   }
 
+  /** A question that no call has put. */
+  async agrees(words: string, signal: AbortSignal): Promise<boolean> {
+    await this.untilUnasked();
+    this.#standing = Promise.withResolvers();
+    try {
+      this.#open();
+      while (!this.#isGone && !signal.aborted) {
+        const line = this.#nextLine(signal);
+        await print(this.#io.stderr, `${words}[y]es [n]o: `);
+        const answer = ANSWERS.get(((await line) ?? '').trim().toLowerCase());
+        if (answer !== undefined) return answer.allowed;
+      }
+      await print(this.#io.stderr, '\n');
+      return false;
+    } finally {
+      this.#standing?.resolve();
+      this.#standing = undefined;
+    }
+  }
+
   close(): void {
     this.#lines?.close();
   }

@@ -61,7 +61,7 @@ export const REQUEST: ModelRequest = {
   system: '',
   tools: [],
   messages: [
-    { role: 'user', results: [], content: [{ type: 'text', text: 'go' }], cacheMark: false, resultsMark: false },
+    { role: 'user', results: [], content: [{ type: 'text', text: 'go' }], cacheMark: false },
   ],
   outputTokensMax: 100,
   cacheKey: '',

@@ -9,7 +9,7 @@ export const REQUEST: ModelRequest = {
   system: 'You drive cattle.',
   tools: [{ name: 'read', description: 'Read a file.', schema: { type: 'object', properties: {} } }],
   messages: [
-    { role: 'user', results: [], content: [{ type: 'text', text: 'go' }, IMAGE], cacheMark: false, resultsMark: false },
+    { role: 'user', results: [], content: [{ type: 'text', text: 'go' }, IMAGE], cacheMark: false },
     {
       role: 'assistant',
       content: [
@@ -26,7 +26,6 @@ export const REQUEST: ModelRequest = {
       ],
       content: [{ type: 'text', text: 'and?' }],
       cacheMark: true,
-      resultsMark: false,
     },
   ],
   outputTokensMax: 1_000,

@@ -40,6 +40,7 @@ export type RunEvent =
       readonly tasks: readonly PlannedTask[];
       readonly round: number; // from 1
       readonly by: 'coordinator' | 'file' | 'fallback'; // fallback: one task with the whole goal
+      readonly callId?: string; // the coordinator's call that is open until the plan is carried out
     }
   | { readonly type: 'task_ready' } // what it waits for has landed
   | { readonly type: 'task_start'; readonly base: string; readonly workspace: string; readonly seed: SeedSummary }
@@ -62,6 +63,7 @@ export type RunEvent =
       readonly outcome: 'landed' | 'conflict' | 'gate_failed';
       readonly again: boolean; // the task is tried once more, on the new head
       readonly commit?: string; // as it landed
+      readonly onto?: string; // the head it conflicts with
       readonly conflicts?: readonly string[]; // paths
       readonly reason?: string;
     }

@@ -14,6 +14,7 @@ import { Budget, type Cap } from '../model/budget.ts';
 import { costOf, type Price } from '../model/catalog.ts';
 import type { ImagePart, Message, Provider, TextPart, Usage } from '../model/protocol.ts';
 import type { RetryPolicy } from '../model/retry.ts';
+import { NO_USAGE, sumUsage } from '../model/usage.ts';
 import { failedTurn, type TurnOutcome } from '../outcome.ts';
 import type { Tool, ToolContext } from '../tools/tool.ts';
 import { abandonedCalls, toolNamed, type Denial, type Question, type Verdict } from './calls.ts';
@@ -85,8 +86,6 @@ const WAITING: ReadonlySet<Event['type']> = new Set([
   'attempt_discarded',
 ]);
 
-const NOTHING: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
-
 export class Session {
   readonly id: string;
   readonly bus: Bus;
@@ -96,8 +95,8 @@ export class Session {
   readonly #agent: Agent;
   readonly #instructions: Instructions;
   #turn = new Turn(0);
-  #spent: Usage = NOTHING; // in this execution
-  #total: Usage = NOTHING;
+  #spent: Usage = NO_USAGE; // in this execution
+  #total: Usage = NO_USAGE;
   #isRunning = false;
   #isStarted = false;
   #isOpen = false; // a turn has begun and not ended
@@ -136,7 +135,7 @@ export class Session {
   async run(input: Input, signal: AbortSignal): Promise<ExecutionResult> {
     this.#check(input);
     this.#isRunning = true;
-    this.#spent = NOTHING;
+    this.#spent = NO_USAGE;
     const watching = watch(this.#options.limits, signal);
     this.#progress = watching.progress;
     try {
@@ -311,8 +310,8 @@ export class Session {
   }
 
   #spend(usage: Usage): void {
-    this.#spent = sum(this.#spent, usage);
-    this.#total = sum(this.#total, usage);
+    this.#spent = sumUsage(this.#spent, usage);
+    this.#total = sumUsage(this.#total, usage);
     const { price } = this.#options;
     const { ratio } = this.conversation;
     this.#emit({
@@ -339,14 +338,4 @@ function endingOf(outcome: TurnOutcome, messages: readonly Message[]): Event | u
     case 'suspended':
       return undefined; // awaiting_tool_execution has told it
   }
-}
-
-function sum(a: Usage, b: Usage): Usage {
-  return {
-    input: a.input + b.input,
-    output: a.output + b.output,
-    cacheRead: a.cacheRead + b.cacheRead,
-    cacheWrite: a.cacheWrite + b.cacheWrite,
-    ...((a.estimated ?? b.estimated) && { estimated: true as const }),
-  };
 }

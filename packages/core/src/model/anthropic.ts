@@ -86,14 +86,10 @@ export function toWire(request: ModelRequest): MessageCreateParamsStreaming {
 
 function toMessage(message: RequestMessage): MessageParam {
   if (message.role === 'assistant') return { role: 'assistant', content: message.content.flatMap(toBlocks) };
-  const { cacheMark, resultsMark } = message;
-  const results: readonly ContentBlockParam[] = message.results.map(toResult);
-  const content = [...(resultsMark ? markedLast(results) : results), ...message.content.map(toInput)];
-  return { role: 'user', content: cacheMark ? markedLast(content) : content };
-}
-
-function markedLast(blocks: readonly ContentBlockParam[]): ContentBlockParam[] {
-  return blocks.map((block, at) => (at === blocks.length - 1 ? ({ ...block, ...CACHED } as ContentBlockParam) : block));
+  const blocks: ContentBlockParam[] = [...message.results.map(toResult), ...message.content.map(toInput)];
+  const isMarked = (at: number) => (message.cacheMark && at === blocks.length - 1) || at + 1 === message.innerMark;
+  const content = blocks.map((block, at) => (isMarked(at) ? ({ ...block, ...CACHED } as ContentBlockParam) : block));
+  return { role: 'user', content };
 }
 
 function toResult({ id, output, isError, images = [] }: ToolResult): ToolResultBlockParam {

@@ -83,8 +83,8 @@ export type RequestMessage =
       readonly content: readonly (TextPart | ImagePart)[];
       /** Everything up to here is worth caching. */
       readonly cacheMark: boolean;
-      /** So is everything up to the last result, whatever follows it in this message. */
-      readonly resultsMark: boolean;
+      /** So is everything up to here: this many of its parts, results first, said what another request ended with. */
+      readonly innerMark?: number;
     }
   | { readonly role: 'assistant'; readonly content: readonly RequestPart[] };
 

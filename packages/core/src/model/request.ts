@@ -31,8 +31,8 @@ const IMAGE_SIDE_MAX = 8_000;
 const MANY_IMAGES = 20; // beyond this many, each may only be…
 const IMAGE_SIDE_MAX_AMONG_MANY = 2_000;
 // One mark is the system prompt's; the last two user messages get one each, so that the previous
-// request's mark is still there to be found. One is left for where workers part: up to the results with
-// which their seed ends all say the same, and behind them stands each one's own task.
+// request's mark is still there to be found. One is left for a seam: where one message was joined to
+// another, as a worker's task to what all workers begin with, others have ended or will.
 const MARKED_MESSAGES = 2;
 const BODY_OVERHEAD = 1.1; // JSON syntax and escapes
 
@@ -90,10 +90,15 @@ function addUser(
   if (results.length === 0 && content.length === 0) return;
   const last = draft.at(-1);
   if (last?.role !== 'user') {
-    draft.push({ role: 'user', results, content, cacheMark: false, resultsMark: false });
+    draft.push({ role: 'user', results, content, cacheMark: false });
     return;
   }
-  draft[draft.length - 1] = { ...last, results: [...last.results, ...results], content: [...last.content, ...content] };
+  draft[draft.length - 1] = {
+    ...last,
+    results: [...last.results, ...results],
+    content: [...last.content, ...content],
+    innerMark: last.results.length + last.content.length,
+  };
 }
 
 function addAssistant(draft: RequestMessage[], content: readonly RequestPart[]): void {
@@ -114,21 +119,21 @@ function closed(draft: readonly RequestMessage[], input: RequestInput): readonly
 }
 
 function says(text: string): RequestMessage {
-  return { role: 'user', results: [], content: [{ type: 'text', text }], cacheMark: false, resultsMark: false };
+  return { role: 'user', results: [], content: [{ type: 'text', text }], cacheMark: false };
 }
 
 function marked(messages: readonly RequestMessage[], limits: WireLimits): readonly RequestMessage[] {
   let left = Math.min(MARKED_MESSAGES, limits.cacheMarksMax - 1);
-  const parting =
-    limits.cacheMarksMax > MARKED_MESSAGES + 1
-      ? messages.findLast((each) => each.role === 'user' && each.results.length > 0 && each.content.length > 0)
-      : undefined;
+  const joined = messages.findLast((each) => each.role === 'user' && each.innerMark !== undefined);
+  const isRoom = limits.cacheMarksMax > MARKED_MESSAGES + 1;
   return messages
     .toReversed()
     .map((message) => {
       if (message.role !== 'user') return message;
       left -= 1;
-      return { ...message, cacheMark: left >= 0, resultsMark: message === parting };
+      const { innerMark, ...rest } = message;
+      const marksInside = isRoom && message === joined && innerMark !== undefined;
+      return { ...rest, cacheMark: left >= 0, ...(marksInside && { innerMark }) };
     })
     .toReversed();
 }

@@ -1,5 +1,7 @@
 // A run as data: what it was started with, and what became of each task. Both are in the event stream.
 
+import type { Failure } from '../failure.ts';
+import type { Limits } from '../agent/limits.ts';
 import type { Cap } from '../model/budget.ts';
 import type { Usage } from '../model/protocol.ts';
 import type { Seeding } from './task.ts';
@@ -22,7 +24,8 @@ export type RunSettings = {
   readonly timeoutMs?: number;
   readonly roundsMax: number;
   readonly tasksMax: number;
-  readonly stepsMax: number; // of one task
+  readonly attemptsMax: number; // of one task, where its worker fails
+  readonly taskLimits: Limits;
   readonly failFast: boolean;
 };
 
@@ -48,6 +51,7 @@ export type TaskRow = {
   readonly waits: number; // milliseconds spent waiting for the throttle
   readonly summary?: string;
   readonly reason?: string;
+  readonly failure?: Failure;
 };
 
 export type Delivered = {
@@ -55,6 +59,8 @@ export type Delivered = {
   readonly commit: string;
   readonly branch?: string;
   readonly patches?: readonly string[]; // paths
+  /** Why it was not delivered as asked. */
+  readonly instead?: string;
   /** What the user types next. */
   readonly next?: string;
 };

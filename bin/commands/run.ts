@@ -1,0 +1,37 @@
+// drover run <goal>: plan it, have the tasks done side by side, merge what they did, hand it over.
+
+import { newId } from '@drover/core/ids';
+import { command, nonEmpty, value } from '../command.ts';
+import { priceOf } from '../execution/price.ts';
+import { chooseModel } from '../execution/model-choice.ts';
+import { dryRun } from '../run/dry-run.ts';
+import { goalOf } from '../run/goal.ts';
+import { readPlan } from '../run/plan-file.ts';
+import { runOptions, TASKS_DEFAULT } from '../run/run-options.ts';
+import { newSettings, startRun, surroundingsOf } from '../run/start-run.ts';
+
+const { model, ...others } = runOptions;
+
+export const run = command({
+  word: { name: 'goal', about: 'What shall be achieved; - reads it from standard input', required: false },
+  options: { model, 'goal-file': value('Plan:', 'FILE', 'Read the goal from a file', nonEmpty), ...others },
+  examples: [
+    ['drover run "replace moment with date-fns" --gate "pnpm test"', 'Plan, work, merge what passes the tests'],
+    ['drover run --plan plan.yaml --workers 4', 'Carry out a plan, four tasks at a time'],
+    ['drover run "add types to src" --budget 5usd --timeout 30m --json', 'For scripts: bounded, events as JSON'],
+    ['drover run "update the docs" --deliver merge', 'Merge the result into your branch at the end'],
+  ],
+  async run(args, io) {
+    const around = await surroundingsOf(args.cwd, io);
+    const tasksMax = args.tasks ?? TASKS_DEFAULT;
+    const file = args.plan === undefined ? undefined : await readPlan({ path: args.plan, cwd: io.cwd, tasksMax });
+    const goal = await goalOf({ word: args.word, file: args['goal-file'], planned: file?.goal }, io);
+    const wish = { goal, tasks: file?.tasks };
+    const settings = await newSettings(args, wish, around, io);
+    if (args['dry-run']) {
+      const price = priceOf(chooseModel(args.model, around.settings, io.cwd), args.budget, around.settings);
+      return dryRun({ settings, price, tasks: wish.tasks }, io);
+    }
+    return startRun(args, { ...around, id: newId('run'), run: settings, tasks: wish.tasks }, io);
+  },
+});

@@ -1,0 +1,21 @@
+// What a model costs: by the config, else by the catalog; unknown is not free, so a budget in dollars needs it.
+
+import { UsageError } from '@drover/core/failure';
+import { factsOf, type Price } from '@drover/core/model/catalog';
+import type { Budget } from '../quantities.ts';
+import type { Settings } from '../settings.ts';
+import type { ModelChoice } from './model-choice.ts';
+
+export function priceOf(
+  { label, name }: ModelChoice,
+  budget: Budget | undefined,
+  { prices }: Settings,
+): Price | undefined {
+  const price = prices.get(label) ?? factsOf(name).price;
+  if (price === undefined && budget !== undefined && 'usd' in budget) {
+    throw new UsageError(
+      `--budget: the price of ${label} is not known; set "prices" in your config, or give the budget in tokens, such as 200ktok`,
+    );
+  }
+  return price;
+}

@@ -1,0 +1,24 @@
+// Shows events as they come, and stops while a question stands on the screen.
+
+import { ReaderLost, type Shown } from '@drover/core/bus';
+import { type Io, print } from '../io.ts';
+import type { View } from '../views/view.ts';
+import type { Person } from './person.ts';
+
+export type Screen = { readonly view: View; readonly person: Person | undefined; readonly io: Io };
+
+export async function showAll(events: AsyncIterable<Shown>, { view, person, io }: Screen): Promise<void> {
+  try {
+    for await (const event of events) {
+      await person?.untilUnasked();
+      await view.show(event);
+      person?.sees(event);
+    }
+  } catch (error) {
+    if (!(error instanceof ReaderLost)) throw error;
+    await print(io.stderr, 'drover: the output was read too slowly, so the rest of it is not shown\n');
+  } finally {
+    person?.seesNoMore();
+  }
+  await view.close();
+}

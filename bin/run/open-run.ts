@@ -1,0 +1,10 @@
+// Opens the journal of a run under drover's own folder.
+
+import { openRunJournal, type RunJournal } from '@drover/coordinator/run-journal';
+import { keptIn, type Listeners } from '../execution/open-journal.ts';
+
+export type RunPlace = { readonly home: string; readonly run: string };
+
+export function openRun({ home, run }: RunPlace, listeners: Listeners): Promise<RunJournal> {
+  return keptIn(home, listeners, (hooks) => openRunJournal(home, run, hooks));
+}

@@ -1,0 +1,85 @@
+// The options of every command that plans or runs, and the settings that they make.
+
+import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
+import { UsageError } from '@drover/core/failure';
+import type { Delivery, RunSettings } from '@drover/core/task/run';
+import type { Seeding } from '@drover/core/task/task';
+import type { Repository } from '@drover/coordinator/repository';
+import { choice, flag, nonEmpty, value, type Values } from '../command.ts';
+import { agentOptions } from '../execution/agent-options.ts';
+import { parseCount, parseDuration } from '../quantities.ts';
+import type { Settings } from '../settings.ts';
+
+const WORKERS_MAX = 64;
+const WORKERS_DEFAULT_MAX = 8;
+const TASKS_MAX = 1_000;
+export const TASKS_DEFAULT = 50;
+const ROUNDS_MAX = 20;
+const ROUNDS_DEFAULT = 3;
+const ATTEMPTS_DEFAULT = 2;
+
+const SEEDINGS: readonly Seeding[] = ['full', 'brief', 'none'];
+const DELIVERIES: readonly Delivery[] = ['branch', 'merge', 'patch'];
+
+const { view: _, ...shared } = agentOptions;
+
+export const runOptions = {
+  ...shared,
+  view: choice('Output:', 'What to show', ['dashboard', 'lines', 'json', 'silent']),
+  result: value('Output:', 'FILE', 'Write what became of the run to a file, as JSON', nonEmpty),
+  plan: value('Plan:', 'FILE', 'Carry out this plan, without asking for one', nonEmpty),
+  rounds: value('Plan:', 'N', `At most so many plans (${ROUNDS_DEFAULT})`, (text) => parseCount(text, 1, ROUNDS_MAX)),
+  tasks: value('Plan:', 'N', `At most so many tasks a plan (${TASKS_DEFAULT})`, (text) =>
+    parseCount(text, 1, TASKS_MAX),
+  ),
+  'dry-run': flag('Plan:', 'Show the plan, and do nothing'),
+  workers: value('Workers:', 'N', 'Work on so many tasks at a time; 0 works in this thread', (text) =>
+    parseCount(text, 0, WORKERS_MAX),
+  ),
+  seed: choice('Workers:', 'What a worker begins with: the whole conversation, a brief, or its task', SEEDINGS),
+  'task-timeout': value('Workers:', 'TIME', 'End a task after so long', parseDuration),
+  'idle-timeout': value('Workers:', 'TIME', 'End a task in which nothing happens for so long', parseDuration),
+  'fail-fast': flag('Workers:', 'Stop everything when one task fails'),
+  deliver: choice('Result:', 'How to hand over what has landed (branch; patch in CI)', DELIVERIES),
+  'allow-partial': flag('Result:', 'Exit with 0 also where some tasks failed'),
+};
+
+export type RunArgs = Values<typeof runOptions>;
+
+export type Place = {
+  readonly goal: string;
+  readonly model: string;
+  readonly repository: Repository;
+  readonly settings: Settings;
+  readonly cores: number;
+};
+
+/** What a run is started with, from what was typed and what is configured. */
+export function settingsOf(args: RunArgs, place: Place): RunSettings {
+  const { goal, model, repository, settings, cores } = place;
+  const workers = args.workers ?? settings.workers ?? Math.min(WORKERS_DEFAULT_MAX, Math.max(2, 2 * cores));
+  const { timeout, budget: cap } = args;
+  const [taskTimeout, idleTimeout] = [args['task-timeout'], args['idle-timeout']];
+  if (goal.trim() === '') throw new UsageError('the goal is empty; say what shall be achieved');
+  return {
+    ...{ goal, model, repository: repository.top, base: repository.head, notIncluded: repository.notIncluded },
+    ...(repository.branch !== undefined && { branch: repository.branch }),
+    ...{ workers, seeding: args.seed ?? 'full', gates: [...settings.gates, ...args.gate] },
+    deliver: args.deliver ?? (isContinuousIntegration(settings.env) ? 'patch' : 'branch'),
+    ...(cap !== undefined && { cap }),
+    ...(timeout !== undefined && { timeoutMs: timeout }),
+    ...{ roundsMax: args.rounds ?? ROUNDS_DEFAULT, tasksMax: args.tasks ?? TASKS_DEFAULT },
+    ...{ attemptsMax: ATTEMPTS_DEFAULT, failFast: args['fail-fast'] },
+    taskLimits: {
+      stepsMax: args.turns ?? settings.turns ?? STEPS_MAX_DEFAULT,
+      textCallRetriesMax: settings.textCallRetries ?? TEXT_CALL_RETRIES_DEFAULT,
+      ...(taskTimeout !== undefined && { timeoutMs: taskTimeout }),
+      ...(idleTimeout !== undefined && { idleMs: idleTimeout }),
+    },
+  };
+}
+
+function isContinuousIntegration(env: Settings['env']): boolean {
+  const { CI: ci = '' } = env;
+  return ci !== '' && ci !== '0' && ci.toLowerCase() !== 'false';
+}

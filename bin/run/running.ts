@@ -1,0 +1,152 @@
+// A run at work: settings and a model become a coordinator with its workers, their events a view, the
+// ending an exit code.
+
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { RunAdmission } from '@drover/coordinator/admission/admission';
+import { NOTHING_SPENT } from '@drover/coordinator/admission/purse';
+import { laneKey, Throttle } from '@drover/coordinator/admission/throttle';
+import { openPool } from '@drover/coordinator/pool';
+import type { RunPast } from '@drover/coordinator/past';
+import type { Repository } from '@drover/coordinator/repository';
+import { run, type RunEnd } from '@drover/coordinator/run';
+import { runFolder } from '@drover/coordinator/run-journal';
+import { Slots } from '@drover/coordinator/workspace/slots';
+import { Bus, type Store } from '@drover/core/bus';
+import { factsOf, type Price } from '@drover/core/model/catalog';
+import { defaultRetry } from '@drover/core/model/retry';
+import type { Rule } from '@drover/core/permission/rules';
+import { EventRedaction } from '@drover/core/redaction/event-redaction';
+import { Redactor } from '@drover/core/redaction/redactor';
+import { secretValues } from '@drover/core/redaction/secret-values';
+import type { RunSettings } from '@drover/core/task/run';
+import type { ModelSpec, PlannedTask, RunTask } from '@drover/core/task/task';
+import { endAllChildren } from '@drover/core/tools/child';
+import { childEnvironment } from '@drover/core/tools/environment';
+import type { Surroundings } from '../execution/execution.ts';
+import { type ModelChoice, secretsOf } from '../execution/model-choice.ts';
+import { type OpenedProvider, openProvider } from '../execution/open-provider.ts';
+import { permissionFor } from '../execution/permission.ts';
+import { Person } from '../execution/person.ts';
+import { showAll } from '../execution/screen.ts';
+import { workerEntry } from '../execution/worker-entry.ts';
+import { codeOfRun } from '../exit-code.ts';
+import { watchForStop } from '../stop.ts';
+import type { View } from '../views/view.ts';
+import { approval } from './approval.ts';
+import { openRun } from './open-run.ts';
+
+export type RunWork = {
+  readonly id: string;
+  readonly settings: RunSettings;
+  readonly repository: Repository;
+  readonly model: ModelChoice;
+  readonly price: Price | undefined;
+  readonly plan: readonly PlannedTask[] | undefined;
+  readonly view: View;
+  readonly rules: readonly Rule[];
+  readonly yes: boolean;
+  readonly mayBePartial: boolean;
+  readonly result: string | undefined; // a file
+};
+
+export async function carryRun(work: RunWork, surroundings: Surroundings): Promise<RunEnd> {
+  const { settings: config, diagnostics, io } = surroundings;
+  const { id, model, repository, view } = work;
+
+  await using opened = new AsyncDisposableStack();
+  const stop = opened.adopt(
+    watchForStop(io, () => endAllChildren('SIGKILL')),
+    ({ close }) => close(),
+  );
+  const person = opened.adopt(Person.at(io), (someone) => someone?.close());
+  const provider = opened.adopt(await openProvider(model, config), ({ close }) => close());
+  const { store, past } = opened.adopt(await openRun({ home: config.home, run: id }, surroundings), (each) =>
+    each.close(),
+  );
+  const settings = past?.settings ?? work.settings;
+  const env = childEnvironment(io.env);
+  const slots = opened.adopt(await Slots.open({ home: config.home, repository, run: id, env }), (each) => each.close());
+  const bus = openBus(work, surroundings, { store, past });
+  const runTask = opened.adopt(await openWorkers(work, surroundings), (each) => each.close());
+  const spec = specOf(work, surroundings, provider);
+  diagnostics.diagnose('run opened', { run: id, model: model.label });
+
+  const shown = showAll(bus.reader(), { view, person, io });
+  const ended = run(
+    {
+      ...{ id, settings, repository, slots, provider: provider.provider, model: spec, bus, past, env },
+      runTask: runTask.run,
+      admission: new RunAdmission({
+        lane: new Throttle({ ...THROTTLE, parallelMax: Math.max(1, settings.workers) }).lane(
+          laneKey({
+            ...provider.options,
+            provider: model.provider,
+            model: model.name,
+            baseUrl: provider.options.baseUrl ?? '',
+          }),
+        ),
+        before: past?.spent ?? NOTHING_SPENT,
+        ...(settings.cap !== undefined && { cap: settings.cap }),
+        ...(work.price !== undefined && { price: work.price }),
+        emit: (event, place) => bus.emit(event, place),
+      }),
+      policy: { rules: work.rules, yes: work.yes, gates: settings.gates },
+      question: permissionFor({ cwd: repository.top, rules: [], yes: work.yes, gates: [] }, person).question,
+      retry: defaultRetry,
+      folder: runFolder(config.home, id),
+      plan: work.plan,
+      approve: approval(work, { person, io }),
+      exitCodeOf: (ending) => codeOfRun({ ...ending, stop: stop.cause(), mayBePartial: work.mayBePartial }),
+    },
+    stop.signal,
+  ).finally(() => bus.close());
+  const [end] = await Promise.all([ended, shown]);
+  diagnostics.diagnose('run ended', { run: id, outcome: end.outcome, exitCode: end.exitCode });
+  if (work.result !== undefined) await writeResult(resolve(io.cwd, work.result), id, end);
+  return end;
+}
+
+const THROTTLE = { waitMsMax: 600_000, random: Math.random };
+
+type Kept = { readonly store: Store; readonly past: RunPast | undefined };
+
+function openBus({ id, model }: RunWork, { io }: Surroundings, { store, past }: Kept): Bus {
+  const redaction = new EventRedaction(new Redactor([...secretValues(io.env), ...secretsOf(model)]));
+  return new Bus({
+    ...{ owner: { run: id }, lastSeq: past?.lastSeq ?? 0, store },
+    pass: (event, place) => redaction.pass(event, place),
+  });
+}
+
+type Workers = { readonly run: RunTask; readonly close: () => Promise<void> };
+
+async function openWorkers({ settings, model }: RunWork, { diagnostics }: Surroundings): Promise<Workers> {
+  if (settings.workers === 0) {
+    const { runTask } = await import('@drover/worker/task');
+    return { run: runTask, close: async () => undefined };
+  }
+  const pool = openPool({
+    entry: workerEntry,
+    threadsMax: settings.workers,
+    onDiagnostic: (message, fields) => diagnostics.diagnose(message, fields),
+  });
+  // One is enough until it is known how many there are to be.
+  pool.warm(1, model.api);
+  return pool;
+}
+
+function specOf({ model, price }: RunWork, { settings }: Surroundings, { options }: OpenedProvider): ModelSpec {
+  const facts = factsOf(model.name);
+  return {
+    ...{ api: model.api, options, name: model.name },
+    contextTokens: settings.contextTokens ?? facts.contextTokens,
+    outputTokensMax: facts.outputTokensMax,
+    ...(settings.charsPerToken !== undefined && { charsPerToken: settings.charsPerToken }),
+    ...(price !== undefined && { price }),
+  };
+}
+
+async function writeResult(path: string, run: string, { type: _, ...end }: RunEnd): Promise<void> {
+  await writeFile(path, `${JSON.stringify({ run, ...end }, undefined, 2)}\n`);
+}

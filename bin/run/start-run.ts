@@ -1,0 +1,83 @@
+// From what was typed to a run at work: a new one, or one that goes on.
+
+import { availableParallelism } from 'node:os';
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { mergeObstacle } from '@drover/coordinator/merge/own-checkout';
+import { openRepository, type Repository } from '@drover/coordinator/repository';
+import { UsageError } from '@drover/core/failure';
+import type { RunSettings } from '@drover/core/task/run';
+import type { PlannedTask } from '@drover/core/task/task';
+import { childEnvironment } from '@drover/core/tools/environment';
+import { openDiagnostics } from '../diagnostics.ts';
+import { chooseModel } from '../execution/model-choice.ts';
+import { priceOf } from '../execution/price.ts';
+import { type Io, print } from '../io.ts';
+import { loadSettings, type Settings } from '../settings.ts';
+import { clean } from '../views/terminal-text.ts';
+import { openRunView } from '../views/view-choice.ts';
+import { type RunArgs, settingsOf } from './run-options.ts';
+
+export type Surrounded = { readonly settings: Settings; readonly repository: Repository };
+
+/** The config and the repository of the folder to work in. */
+export async function surroundingsOf(folder: string | undefined, io: Io): Promise<Surrounded> {
+  const cwd = folder === undefined ? io.cwd : resolve(io.cwd, folder);
+  const found = await stat(cwd).catch(() => undefined);
+  if (found?.isDirectory() !== true) throw new UsageError(`--cwd: there is no folder ${cwd}`);
+  const settings = await loadSettings(io, cwd);
+  for (const warning of settings.warnings) await print(io.stderr, `${clean(`drover: ${warning}`)}\n`);
+  return { settings, repository: await openRepository(cwd, childEnvironment(io.env)) };
+}
+
+export type Wish = { readonly goal: string; readonly tasks: readonly PlannedTask[] | undefined };
+
+/** What a new run is started with; throws UsageError where it can't be. */
+export async function newSettings(
+  args: RunArgs,
+  { goal }: Wish,
+  { settings, repository }: Surrounded,
+  io: Io,
+): Promise<RunSettings> {
+  const model = chooseModel(args.model, settings, io.cwd).label;
+  const made = settingsOf(args, { goal, model, repository, settings, cores: availableParallelism() });
+  if (made.deliver === 'merge') {
+    const place = { repository, base: repository.head, env: childEnvironment(io.env) };
+    const obstacle = await mergeObstacle(place, AbortSignal.timeout(MERGE_CHECK_MS_MAX));
+    if (obstacle !== undefined) throw new UsageError(`--deliver merge: ${obstacle}`);
+  }
+  return made;
+}
+
+const MERGE_CHECK_MS_MAX = 60_000;
+
+export type Start = Surrounded & {
+  readonly id: string;
+  readonly run: RunSettings;
+  readonly tasks: readonly PlannedTask[] | undefined;
+};
+
+export async function startRun(
+  args: RunArgs,
+  { id, run, tasks, settings, repository }: Start,
+  io: Io,
+): Promise<number> {
+  const model = chooseModel(args.model ?? run.model, settings, args.model === undefined ? repository.top : io.cwd);
+  const price = priceOf(model, run.cap, settings);
+  const view = await openRunView(args, io);
+  const diagnostics = await openDiagnostics(io, args.log);
+  const { carryRun } = await import('./running.ts');
+  try {
+    const { exitCode } = await carryRun(
+      {
+        ...{ id, settings: run, repository, model, price, plan: tasks, view },
+        rules: [...settings.rules, ...args.allow, ...args.ask, ...args.deny],
+        ...{ yes: args.yes, mayBePartial: args['allow-partial'], result: args.result },
+      },
+      { settings, diagnostics, io },
+    );
+    return exitCode;
+  } finally {
+    await diagnostics.close();
+  }
+}

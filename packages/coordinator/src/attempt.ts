@@ -1,0 +1,203 @@
+// One attempt at a task: a workspace, a worker, a commit of what it left there.
+//
+// The worker's events come here unlabelled, and are told as this worker's: its number, its task, the
+// attempt, and `index` = worker*100 + callIndex. What comes after the end is nobody's, and is left out.
+
+import type { Question } from '@drover/core/agent/calls';
+import type { Decision, Event } from '@drover/core/events';
+import { describe, DroverError, type Failure } from '@drover/core/failure';
+import type { Past } from '@drover/core/journal/history';
+import type { TaskLink } from '@drover/core/task/link';
+import type { PlannedTask, RunTask, TaskOutcome, TaskSpec } from '@drover/core/task/task';
+import { NO_USAGE } from '@drover/core/model/usage';
+import type { RunAdmission } from './admission/admission.ts';
+import { assignment, type Seed } from './seed.ts';
+import type { Slots, Workspace } from './workspace/slots.ts';
+
+const CALLS_MAX = 100; // in one answer, so that indexes of two workers don't meet
+
+/** What all attempts of a run share. */
+export type Bench = {
+  readonly run: string;
+  readonly startedAt: string; // the date of every commit, so that one made again is the same
+  readonly tell: (
+    event: Event,
+    place: { readonly worker?: number; readonly task?: string; readonly attempt?: number },
+  ) => void;
+  readonly settled: () => Promise<void>;
+  readonly slots: Slots;
+  readonly runTask: RunTask;
+  readonly admission: RunAdmission;
+  readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
+  /** What every TaskSpec of the run holds. */
+  readonly common: Pick<TaskSpec, 'model' | 'env' | 'limits' | 'retry' | 'policy' | 'cacheKey'>;
+  readonly outputFolder: (task: string, attempt: number) => string;
+};
+
+export type Attempt = {
+  readonly task: PlannedTask;
+  readonly attempt: number;
+  readonly worker: number;
+  readonly base: string;
+  readonly system: string;
+  readonly seed: Seed;
+  /** Why there is another attempt. */
+  readonly before?: string;
+  /** It was begun by a process that is gone, and goes on in its workspace if that is still there. */
+  readonly past?: Past;
+  readonly mayFail: boolean; // another attempt would follow
+  /** The worker's answer has begun. */
+  readonly onAnswer: () => void;
+};
+
+export type AttemptEnd = {
+  readonly status: TaskOutcome['status'];
+  readonly again: boolean;
+  readonly failure?: Failure;
+  readonly summary: string;
+  readonly commit?: string;
+  readonly files: readonly string[];
+};
+
+export async function attemptTask(bench: Bench, given: Attempt, signal: AbortSignal): Promise<AttemptEnd> {
+  const { task, attempt, worker, base } = given;
+  const place = { worker, task: task.id, attempt };
+  let workspace: Workspace | undefined;
+  let outcome: TaskOutcome;
+  try {
+    const again = given.past === undefined ? undefined : await bench.slots.again({ task: task.id, attempt });
+    workspace = again ?? (await bench.slots.take({ worker, task: task.id, attempt, base, signal }));
+    // In another workspace what it remembers of the first one would be untrue.
+    const past = again === undefined ? undefined : given.past;
+    bench.tell({ type: 'task_start', base, workspace: workspace.path, seed: given.seed.summary }, place);
+    await bench.settled();
+    outcome = await work(bench, given, { workspace, past }, signal);
+  } catch (error) {
+    if (!(error instanceof DroverError)) throw error;
+    outcome = { ...NOTHING_DONE, status: signal.aborted ? 'cancelled' : 'failed', failure: error.failure };
+  }
+  return end(bench, given, outcome, workspace);
+}
+
+const NOTHING_DONE = { summary: '', usage: NO_USAGE, refused: [] };
+
+type Where = { readonly workspace: Workspace; readonly past: Past | undefined };
+
+async function work(
+  bench: Bench,
+  given: Attempt,
+  { workspace, past }: Where,
+  signal: AbortSignal,
+): Promise<TaskOutcome> {
+  const { task, attempt, worker, system, seed, before } = given;
+  const { seeding } = seed.summary;
+  const content = assignment({
+    ...{ worker, task, attempt, seeding, workspace: workspace.path },
+    ...(before !== undefined && { before }),
+  });
+  const spec: TaskSpec = {
+    ...bench.common,
+    ...{ run: bench.run, task: task.id, attempt, worker, mode: task.mode, system, seed: seed.messages },
+    begin: past === undefined || past.turn === 0 ? { content } : { resume: true },
+    ...(past !== undefined && past.turn > 0 && { past }),
+    workspace: workspace.path,
+    outputFolder: bench.outputFolder(task.id, attempt),
+  };
+  const open = linkOf(bench, given);
+  try {
+    return await bench.runTask(spec, open.link, signal);
+  } finally {
+    open.close();
+  }
+}
+
+function linkOf(bench: Bench, { task, attempt, worker, onAnswer }: Attempt): { link: TaskLink; close: () => void } {
+  const place = { worker, task: task.id, attempt };
+  const admission = bench.admission.admissionFor(place);
+  let isOpen = true;
+  const link: TaskLink = {
+    emit: (event, step) => {
+      if (!isOpen) return;
+      if (event.type === 'message_start' && event.role === 'assistant') onAnswer();
+      bench.tell(relabelled(event, worker), { ...place, ...step });
+    },
+    settled: bench.settled,
+    admission,
+    question: (question, signal) => bench.question({ ...question, task: task.id }, signal),
+  };
+  const close = () => {
+    isOpen = false;
+    admission.abandon();
+  };
+  return { link, close };
+}
+
+/** The same event as this worker's. */
+export function relabelled(event: Event, worker: number): Event {
+  if ('callIndex' in event && 'index' in event) return { ...event, index: worker * CALLS_MAX + event.callIndex };
+  return event;
+}
+
+async function end(
+  bench: Bench,
+  given: Attempt,
+  outcome: TaskOutcome,
+  workspace: Workspace | undefined,
+): Promise<AttemptEnd> {
+  const { task, attempt, worker } = given;
+  const { summary, refused, usage, cost } = outcome;
+  let { status, failure } = outcome;
+  const branch = `drover/${bench.run}/${task.id}`;
+  const kept = { commit: undefined as string | undefined, files: [] as readonly string[] };
+  try {
+    // Also what a failed attempt left: somebody may want it.
+    if (workspace !== undefined && task.mode === 'write' && status !== 'cancelled') {
+      const message = `${task.title}\n\n${summary}`;
+      Object.assign(kept, await workspace.commit({ message, when: bench.startedAt, branch }));
+    }
+    // One that was interrupted stays as it is, to go on.
+    if (status !== 'cancelled') await workspace?.release();
+  } catch (error) {
+    if (!(error instanceof DroverError)) throw error;
+    status = 'failed';
+    failure = error.failure;
+  }
+  const again = status === 'failed' && given.mayFail && failure !== undefined && isWorthAnotherTry(failure);
+  const reason = reasonOf(failure, refused);
+  bench.tell(
+    {
+      ...{ type: 'task_end', status, again, files: kept.files, usage },
+      ...(failure !== undefined && { failure }),
+      ...(reason !== undefined && { reason }),
+      ...(summary !== '' && { summary }),
+      ...(kept.commit !== undefined && { commit: kept.commit, branch }),
+      ...(cost !== undefined && { cost }),
+    },
+    { worker, task: task.id, attempt },
+  );
+  await bench.settled();
+  return {
+    ...{ status, again, summary, files: kept.files },
+    ...(failure !== undefined && { failure }),
+    ...(kept.commit !== undefined && { commit: kept.commit }),
+  };
+}
+
+function reasonOf(failure: Failure | undefined, refused: readonly string[]): string | undefined {
+  if (failure !== undefined) return describe(failure);
+  return refused.length === 0 ? undefined : `not allowed: ${refused.join('; ')}`;
+}
+
+function isWorthAnotherTry({ kind }: Failure): boolean {
+  return ANOTHER_TRY.has(kind);
+}
+
+// The provider was asked again and again already; but a later attempt is a later time.
+const ANOTHER_TRY: ReadonlySet<Failure['kind']> = new Set([
+  'worker.lost',
+  'git.failed',
+  'provider.unavailable',
+  'provider.garbled',
+  'provider.stalled',
+  'answer.empty',
+]);

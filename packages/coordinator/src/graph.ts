@@ -1,0 +1,120 @@
+// The plan as a graph. Pure: what is wrong with it, in which order it lands, and what each task waits for.
+//
+// A task waits for those it depends on, and gives up if one of them fails. It also waits for earlier ones
+// that mean to change the same files, but only until they are over: two at once would conflict.
+
+import type { PlannedTask } from '@drover/core/task/task';
+
+const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+export type Problem = { readonly at: number; readonly message: string }; // `at`: which task of the plan
+
+export type PlanLimits = {
+  readonly tasksMax: number;
+  /** Ids of tasks of earlier plans that are not to be done again, and may be depended on. */
+  readonly done: ReadonlySet<string>;
+};
+
+export function problems(tasks: readonly PlannedTask[], { tasksMax, done }: PlanLimits): readonly Problem[] {
+  const found: Problem[] = [];
+  if (tasks.length === 0) found.push({ at: 0, message: 'the plan has no tasks' });
+  if (tasks.length > tasksMax)
+    found.push({ at: tasksMax, message: `the plan has ${tasks.length} tasks; at most ${tasksMax} are allowed` });
+  const ids = new Set(tasks.map(({ id }) => id));
+  const seen = new Set<string>();
+  tasks.forEach((task, at) => {
+    const tell = (message: string) => found.push({ at, message });
+    if (!ID.test(task.id) || task.id.endsWith('.lock') || task.id.includes('..'))
+      tell(`${quoted(task.id)} is no id: use letters, digits, - and _, at most 64`);
+    else if (task.id.toLowerCase() === 'merged') tell('the id "merged" is the name of the result; choose another');
+    if (seen.has(task.id)) tell(`the id ${quoted(task.id)} is used twice`);
+    if (done.has(task.id)) tell(`${quoted(task.id)} is done already; give new work a new id`);
+    seen.add(task.id);
+    for (const id of task.dependsOn) {
+      if (id === task.id) tell(`${quoted(id)} depends on itself`);
+      else if (!ids.has(id) && !done.has(id)) tell(`${quoted(task.id)} depends on ${quoted(id)}, which isn't there`);
+    }
+  });
+  const cycle = found.length === 0 ? cycleIn(tasks) : undefined;
+  if (cycle !== undefined)
+    found.push({
+      at: tasks.findIndex(({ id }) => id === cycle[0]),
+      message: `these tasks wait for each other: ${cycle.join(' → ')}`,
+    });
+  return found;
+}
+
+/** Plan order, with every task behind those it depends on: the order in which work lands. */
+export function inOrder(tasks: readonly PlannedTask[]): readonly PlannedTask[] {
+  const byId = new Map(tasks.map((task) => [task.id, task]));
+  const ordered = new Set<PlannedTask>();
+  const place = (task: PlannedTask): void => {
+    for (const id of task.dependsOn) {
+      const before = byId.get(id);
+      if (before !== undefined && !ordered.has(before)) place(before);
+    }
+    ordered.add(task);
+  };
+  tasks.forEach(place);
+  return [...ordered];
+}
+
+export type Waits = { readonly dependsOn: readonly string[]; readonly follows: readonly string[] };
+
+/** For each task of an ordered plan: what must have landed, and what must only be over. */
+export function waits(ordered: readonly PlannedTask[]): ReadonlyMap<string, Waits> {
+  return new Map(
+    ordered.map((task, at) => {
+      const earlier = ordered.slice(0, at).filter(({ id }) => !task.dependsOn.includes(id));
+      const follows =
+        task.mode === 'read' ? [] : earlier.filter((each) => each.mode === 'write' && overlap(each, task));
+      return [task.id, { dependsOn: task.dependsOn, follows: follows.map(({ id }) => id) }];
+    }),
+  );
+}
+
+function overlap(a: PlannedTask, b: PlannedTask): boolean {
+  return a.files.some((one) => b.files.some((other) => mayMatchOne(one, other)));
+}
+
+// Two patterns are taken to overlap where what stands before their first wildcard doesn't tell them
+// apart: waiting needlessly costs time, a conflict costs an attempt.
+function mayMatchOne(a: string, b: string): boolean {
+  const [one, other] = [plain(a), plain(b)];
+  if (one.isWhole && other.isWhole) return within(one.path, other.path) || within(other.path, one.path);
+  return one.path.startsWith(other.path) || other.path.startsWith(one.path);
+}
+
+function plain(pattern: string): { readonly path: string; readonly isWhole: boolean } {
+  const normal = pattern.replace(/^\.\//, '').replace(/\/+$/, '');
+  const wildcard = normal.search(/[*?[{]/);
+  return wildcard === -1 ? { path: normal, isWhole: true } : { path: normal.slice(0, wildcard), isWhole: false };
+}
+
+function within(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`);
+}
+
+function cycleIn(tasks: readonly PlannedTask[]): readonly string[] | undefined {
+  const byId = new Map(tasks.map((task) => [task.id, task]));
+  const safe = new Set<string>();
+  const follow = (id: string, path: readonly string[]): readonly string[] | undefined => {
+    if (path.includes(id)) return [...path.slice(path.indexOf(id)), id];
+    if (safe.has(id)) return undefined;
+    for (const next of byId.get(id)?.dependsOn ?? []) {
+      const cycle = follow(next, [...path, id]);
+      if (cycle !== undefined) return cycle;
+    }
+    safe.add(id);
+    return undefined;
+  };
+  for (const { id } of tasks) {
+    const cycle = follow(id, []);
+    if (cycle !== undefined) return cycle;
+  }
+  return undefined;
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.slice(0, 80));
+}

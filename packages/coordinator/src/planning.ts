@@ -1,0 +1,160 @@
+// The coordinator: an agent that looks, submits a plan, hears what became of it, and answers.
+//
+// Carrying out the plan is the execution of its submit_plan call, which stays open meanwhile: waiting
+// costs no tokens, and a further plan for what failed is just another call. A plan that makes no sense
+// goes back with what is wrong with it, twice at most; then the whole goal is one task.
+
+import type { Verdict } from '@drover/core/agent/calls';
+import { failureOf, type Limits } from '@drover/core/agent/limits';
+import { Session, type ExecutionResult, type SessionOptions } from '@drover/core/agent/session';
+import type { Snapshot } from '@drover/core/conversation/conversation';
+import { DroverError } from '@drover/core/failure';
+import type { Past } from '@drover/core/journal/history';
+import type { RunSettings, TaskRow } from '@drover/core/task/run';
+import type { PlannedTask } from '@drover/core/task/task';
+import { runTools } from '@drover/core/tools/builtin';
+import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
+import type { Tool, ToolContext, ToolOutput } from '@drover/core/tools/tool';
+import { problems } from './graph.ts';
+
+const INVALID_MAX = 2;
+const TITLE_CHARS_MAX = 72;
+const NOT_INCLUDED_MAX = 20;
+
+export type Submitted = {
+  readonly tasks: readonly PlannedTask[];
+  readonly by: 'coordinator' | 'fallback';
+  readonly callId: string;
+  readonly snapshot: Snapshot;
+};
+
+export type Planning = {
+  readonly settings: RunSettings;
+  readonly session: Omit<SessionOptions, 'tools' | 'judge' | 'question' | 'limits' | 'pass'>;
+  readonly limits: Limits;
+  readonly past: Past | undefined;
+  /** How many plans there have been. */
+  readonly rounds: () => number;
+  /** True for a call whose plan was told before a crash: it goes on, and is no further round. */
+  readonly isBegun: (callId: string) => boolean;
+  /** Tasks of earlier plans that need not be done again. */
+  readonly done: () => ReadonlySet<string>;
+  readonly warn: (message: string) => void;
+  /** Resolves when the plan is carried out. */
+  readonly carryOut: (submitted: Submitted, signal: AbortSignal) => Promise<readonly TaskRow[]>;
+};
+
+export type Planned = { readonly result: ExecutionResult; readonly answer: string };
+
+/** Runs the coordinator's turn, with all the plans it submits in it. */
+export async function plan(planning: Planning, signal: AbortSignal): Promise<Planned> {
+  const { settings, past, limits } = planning;
+  let invalid = 0;
+  const judged = async (tasks: readonly PlannedTask[], context: ToolContext): Promise<ToolOutput> => {
+    const isBegun = planning.isBegun(context.callId);
+    const round = planning.rounds() + (isBegun ? 0 : 1);
+    if (round > settings.roundsMax)
+      return { output: `No more plans: ${settings.roundsMax} is the limit. Say what was achieved.`, isError: true };
+    const found = problems(tasks, { tasksMax: settings.tasksMax, done: planning.done() });
+    const snapshot = session.conversation.snapshot();
+    const { callId } = context;
+    if (found.length === 0 || isBegun)
+      return told(await planning.carryOut({ tasks, by: 'coordinator', callId, snapshot }, context.signal));
+    invalid += 1;
+    if (invalid <= INVALID_MAX)
+      return {
+        output: `The plan can't be carried out:\n${found.map(({ message }) => `- ${message}`).join('\n')}`,
+        isError: true,
+      };
+    planning.warn('the plan made no sense three times, so the whole goal becomes one task');
+    const whole = [wholeGoal(settings.goal)];
+    return told(await planning.carryOut({ tasks: whole, by: 'fallback', callId, snapshot }, context.signal));
+  };
+  const session = new Session({
+    ...planning.session,
+    ...(past !== undefined && { past }),
+    limits,
+    tools: runTools(judged),
+    judge: async (tool) => judgeInRole(tool),
+    question: async () => ({ allowed: false, by: 'nobody', always: false }),
+    pass: (event) => [event],
+  });
+  const begin = past === undefined || past.turn === 0 ? { content: firstWords(settings) } : { resume: true as const };
+  const result = await session.run(begin, signal);
+  if (signal.aborted) throw new DroverError(failureOf(signal));
+  return { result, answer: lastWords(result) };
+}
+
+/** Only the plan: what the coordinator submits first, and nothing of it carried out. */
+export async function planOnly(
+  planning: Omit<Planning, 'carryOut' | 'rounds' | 'isBegun' | 'done' | 'past'>,
+  signal: AbortSignal,
+): Promise<readonly PlannedTask[] | undefined> {
+  const enough = new AbortController();
+  let found: readonly PlannedTask[] | undefined;
+  const whole: Planning = {
+    ...planning,
+    past: undefined,
+    rounds: () => 0,
+    isBegun: () => false,
+    done: () => new Set(),
+    carryOut: async ({ tasks }) => {
+      found = tasks;
+      enough.abort();
+      return [];
+    },
+  };
+  try {
+    const { result } = await plan(whole, AbortSignal.any([signal, enough.signal]));
+    if ('failure' in result.outcome) throw new DroverError(result.outcome.failure);
+  } catch (error) {
+    if (!(error instanceof DroverError) || found === undefined) throw error;
+  }
+  return found;
+}
+
+/** One task, where splitting it made no sense. */
+export function wholeGoal(goal: string): PlannedTask {
+  const title = goal.trim().split('\n', 1)[0]?.slice(0, TITLE_CHARS_MAX) ?? goal;
+  return { id: 'goal', title, prompt: goal, dependsOn: [], files: [], mode: 'write' };
+}
+
+function judgeInRole(tool: Tool): Verdict {
+  if (tool.name === SUBMIT_PLAN || tool.access === 'read') return { effect: 'allow', why: 'it is the coordinator’s' };
+  return { effect: 'deny', why: 'you coordinate, and change nothing yourself; make it a task of the plan' };
+}
+
+function firstWords({ goal, notIncluded, roundsMax, tasksMax, gates }: RunSettings): string {
+  const left = notIncluded.slice(0, NOT_INCLUDED_MAX).join(', ');
+  return [
+    `The goal: ${goal}`,
+    `You coordinate. Look at the repository as far as you need to, with the tools that read; then call submit_plan. Each task is done by a worker of its own, in a copy of the repository of its own, at the same time as the others; workers begin with this conversation, so what you have read here they need not read again. What they change is committed and merged in the order of the plan${gates.length === 0 ? '' : `, and must pass: ${gates.join('; ')}`}.`,
+    `Make tasks that touch different files, and say with dependsOn where one builds on another. Work that can't be split is one task. A question is answered with tasks of mode read, or by you at once. At most ${tasksMax} tasks a plan and ${roundsMax} plans.`,
+    'The result of submit_plan says what became of each task. Then either submit a further plan for what failed or was found, or say in a few sentences what was achieved and what was not.',
+    ...(left === '' ? [] : [`Not part of the repository that workers get, since it isn't committed: ${left}`]),
+  ].join('\n\n');
+}
+
+function lastWords({ messages }: ExecutionResult): string {
+  const last = messages.findLast((message) => message.role === 'assistant');
+  return (
+    last?.content
+      .map((part) => (part.type === 'text' ? part.text : ''))
+      .join('')
+      .trim() ?? ''
+  );
+}
+
+/** What became of the tasks, for the model that planned them. */
+function told(rows: readonly TaskRow[]): ToolOutput {
+  const lines = rows.map(({ task, status, files, commit, summary, reason }) =>
+    [
+      `${task}: ${status}`,
+      ...(commit === undefined ? [] : [`commit ${commit.slice(0, 12)}`]),
+      ...(files.length === 0 ? [] : [`files ${files.join(', ')}`]),
+      ...(reason === undefined ? [] : [`because ${reason}`]),
+      ...(summary === undefined || summary === '' ? [] : [`it says: ${summary}`]),
+    ].join('\n  '),
+  );
+  return { output: lines.join('\n') };
+}

@@ -1,0 +1,28 @@
+// A run's place on the disk: its folder, its journal, and its past.
+
+import { join } from 'node:path';
+import type { Store } from '@drover/core/bus';
+import { Journal } from '@drover/core/journal/journal';
+import { Recorder } from '@drover/core/journal/recorder';
+import type { Hooks } from '@drover/core/journal/session-journal';
+import { runPastOf, type RunPast } from './past.ts';
+
+export type RunJournal = {
+  readonly store: Store;
+  readonly past: RunPast | undefined; // undefined for a run that has not begun
+  readonly close: () => Promise<void>;
+};
+
+export function runFolder(home: string, id: string): string {
+  return join(home, 'runs', id);
+}
+
+export function runJournalPath(home: string, id: string): string {
+  return join(runFolder(home, id), 'journal.jsonl');
+}
+
+export async function openRunJournal(home: string, id: string, hooks: Hooks): Promise<RunJournal> {
+  const { journal, records } = await Journal.open({ path: runJournalPath(home, id), session: id, ...hooks });
+  const store = new Recorder({ journal, diagnose: hooks.diagnose });
+  return { store, past: runPastOf(records), close: () => journal.close() };
+}

@@ -1,0 +1,299 @@
+// One run: plan, carry out, merge, deliver, end. The only orchestration there is.
+//
+// WHAT HOLDS
+//   Whatever happens, the last event is `run_end`, and it tells what became of every task. The user's
+//   checkout is looked at before and after: if it is not as it was, nothing is delivered, and everything
+//   is kept. What has landed is delivered also where the rest failed; after an interruption nothing is,
+//   since the run can go on.
+
+import { join } from 'node:path';
+import type { Question } from '@drover/core/agent/calls';
+import { failureOf, watch } from '@drover/core/agent/limits';
+import type { Bus } from '@drover/core/bus';
+import { Instructions } from '@drover/core/conversation/instructions';
+import { systemPrompt } from '@drover/core/conversation/prompt';
+import type { Decision, Event, Place, Recorded } from '@drover/core/events';
+import { describe, DroverError, type Failure } from '@drover/core/failure';
+import { costOf } from '@drover/core/model/catalog';
+import type { Provider } from '@drover/core/model/protocol';
+import type { RetryPolicy } from '@drover/core/model/retry';
+import type { Policy } from '@drover/core/permission/policy';
+import type { Delivered, RunSettings, TaskRow, TaskStatus } from '@drover/core/task/run';
+import type { ModelSpec, PlannedTask, RunTask } from '@drover/core/task/task';
+import type { RunAdmission } from './admission/admission.ts';
+import type { Bench } from './attempt.ts';
+import { differences, fingerprint } from './audit.ts';
+import { carryOut, type Conditions } from './carry-out.ts';
+import { deliver } from './merge/deliver.ts';
+import { MergeTrain } from './merge/train.ts';
+import type { RunPast } from './past.ts';
+import { plan, type Submitted } from './planning.ts';
+import type { Repository } from './repository.ts';
+import { seedOf } from './seed.ts';
+import { rowsOf, RunState } from './state.ts';
+import type { Slots } from './workspace/slots.ts';
+
+export type RunOptions = {
+  readonly id: string;
+  readonly settings: RunSettings;
+  readonly repository: Repository;
+  readonly slots: Slots;
+  readonly provider: Provider; // the coordinator's
+  readonly model: ModelSpec;
+  readonly runTask: RunTask;
+  readonly admission: RunAdmission;
+  readonly bus: Bus;
+  readonly past: RunPast | undefined;
+  readonly policy: Pick<Policy, 'rules' | 'yes' | 'gates'>;
+  readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
+  readonly retry: RetryPolicy;
+  readonly env: Readonly<Record<string, string>>; // for child processes
+  readonly folder: string; // the run's own: outputs, patches
+  /** A plan that is carried out as it is, with no coordinator. */
+  readonly plan: readonly PlannedTask[] | undefined;
+  /** Shows a plan before anything is spent on it; false stops the run. */
+  readonly approve: (tasks: readonly PlannedTask[], signal: AbortSignal) => Promise<boolean>;
+  readonly exitCodeOf: (ending: RunEnding) => number;
+};
+
+export type RunEnding = {
+  readonly failure: Failure | undefined; // what ended the run as a whole
+  readonly rows: readonly TaskRow[];
+};
+
+export type RunEnd = Extract<Event, { readonly type: 'run_end' }>;
+
+export async function run(options: RunOptions, signal: AbortSignal): Promise<RunEnd> {
+  const work = new Run(options);
+  const { timeoutMs } = options.settings;
+  const left = timeoutMs === undefined ? undefined : Math.max(1, timeoutMs - (options.past?.activeMs ?? 0));
+  const deadline = watch(
+    { stepsMax: 0, textCallRetriesMax: 0, ...(left !== undefined && { timeoutMs: left }) },
+    signal,
+  );
+  try {
+    return await work.toTheEnd(deadline.signal);
+  } finally {
+    deadline.stop();
+  }
+}
+
+class Run {
+  readonly #options: RunOptions;
+  readonly #state = new RunState();
+  readonly #statuses = new Map<string, TaskStatus>();
+  readonly #attempts = new Map<string, number>();
+  readonly #landed: Map<string, string>;
+  readonly #startedAt: string;
+  #plans: number;
+  #train: MergeTrain | undefined;
+  #carrying: Promise<void> | undefined;
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+    const { past } = options;
+    this.#plans = past?.plans.length ?? 0;
+    this.#landed = new Map(past?.landed);
+    this.#startedAt = past?.startedAt ?? new Date().toISOString();
+    for (const record of past?.records ?? []) this.#state.take(record);
+  }
+
+  async toTheEnd(signal: AbortSignal): Promise<RunEnd> {
+    const { repository, env, slots, settings, past, bus } = this.#options;
+    const before = await fingerprint(repository, env);
+    slots.prepare(Math.max(1, settings.workers));
+    this.#tell({ type: 'run_start', resumed: past !== undefined, ...settings });
+    const ending: { failure?: Failure; answer?: string; delivered?: Delivered } = {};
+    try {
+      ending.answer = await this.#work(signal);
+      const changed = differences(before, await fingerprint(repository, env));
+      if (changed.length > 0) throw new DroverError({ kind: 'checkout.changed', paths: changed });
+    } catch (error) {
+      ending.failure = signal.aborted ? failureOf(signal) : asFailure(error);
+    }
+    // A call that is cancelled is not waited for long; the tasks it had begun are.
+    await this.#carrying?.catch(() => undefined);
+    try {
+      const delivered = this.#mayDeliver(ending.failure) ? await this.#deliver(signal) : undefined;
+      if (delivered !== undefined) ending.delivered = delivered;
+    } catch (error) {
+      ending.failure ??= asFailure(error);
+    }
+    const end = this.#end(ending);
+    this.#tell(end);
+    await bus.settled();
+    return end;
+  }
+
+  // ── planning ────────────────────────────────────────────────────────────────────────────────
+
+  /** Gives the coordinator's last words. */
+  async #work(signal: AbortSignal): Promise<string> {
+    const { past, settings } = this.#options;
+    this.#train = this.#openTrain(signal);
+    const tasks = this.#options.plan ?? past?.plans.find(({ by }) => by === 'file')?.tasks;
+    if (tasks !== undefined) {
+      await this.#carryOut({ tasks, by: 'file', system: undefined, snapshot: undefined }, signal);
+      return '';
+    }
+    if (past?.coordinator?.ending === 'done') return '';
+    const { result, answer } = await plan(
+      {
+        settings,
+        session: this.#coordinator(),
+        limits: settings.taskLimits,
+        past: past?.coordinator,
+        rounds: () => this.#plans,
+        isBegun: (callId) => past?.plans.some((each) => each.callId === callId) ?? false,
+        done: () => new Set([...this.#statuses].flatMap(([id, status]) => (isGood(status) ? [id] : []))),
+        warn: (message) => this.#tell({ type: 'warning', message }, { worker: 0 }),
+        carryOut: async (submitted, stop) => {
+          await this.#carryOut({ ...submitted, system: submitted.snapshot.system }, stop);
+          return rowsOf(this.#state).filter(({ task }) => submitted.tasks.some(({ id }) => id === task));
+        },
+      },
+      signal,
+    );
+    const { outcome } = result;
+    // The work is done, and the list of results says what came of it; only the words about it are missing.
+    if ('failure' in outcome && this.#plans === 0) throw new DroverError(outcome.failure);
+    return answer;
+  }
+
+  #coordinator() {
+    const { id, provider, model, repository, env, folder, retry, admission } = this.#options;
+    const { name, contextTokens, outputTokensMax, charsPerToken, price } = model;
+    return {
+      ...{ id, worker: 0, provider, model: name, contextTokens, outputTokensMax, retry, cacheKey: id },
+      ...(charsPerToken !== undefined && { charsPerToken }),
+      ...(price !== undefined && { price }),
+      context: { cwd: repository.top, env, outputFolder: join(folder, 'outputs', 'coordinator') },
+      admission: admission.admissionFor({ worker: 0 }),
+      outlet: {
+        emit: (event: Event, place: Place) => this.#tell(event, place),
+        settled: () => this.#options.bus.settled(),
+      },
+    };
+  }
+
+  // ── carrying out ────────────────────────────────────────────────────────────────────────────
+
+  async #carryOut(given: Given, signal: AbortSignal): Promise<void> {
+    const { settings, past, repository, approve } = this.#options;
+    const { tasks, by, callId } = given;
+    const isTold = past?.plans.some((each) => each.callId === callId) ?? false;
+    if (!isTold) {
+      if (!(await approve(tasks, signal))) throw new DroverError({ kind: 'aborted', by: 'user' });
+      this.#plans += 1;
+      this.#tell({ type: 'plan_ready', tasks, round: this.#plans, by, ...(callId !== undefined && { callId }) });
+    }
+    const seed = seedOf(settings.seeding, given.snapshot, { goal: settings.goal, tasks });
+    const conditions: Conditions = {
+      bench: this.#bench(),
+      train: this.#train ?? this.#openTrain(signal),
+      base: repository.head,
+      ...{ workers: settings.workers, failFast: settings.failFast, attemptsMax: settings.attemptsMax },
+      ...{ past, statuses: this.#statuses, landed: this.#landed, attempts: this.#attempts },
+    };
+    const system = given.system ?? systemPrompt(await new Instructions(repository.top).forStart());
+    this.#carrying = carryOut({ tasks, seed, system }, conditions, signal);
+    await this.#carrying;
+  }
+
+  #bench(): Bench {
+    const { id, slots, runTask, admission, question, model, env, settings, retry, policy, bus, folder } = this.#options;
+    return {
+      ...{ run: id, startedAt: this.#startedAt, slots, runTask, admission, question },
+      tell: (event, place) => this.#tell(event, place),
+      settled: () => bus.settled(),
+      common: { model, env, limits: settings.taskLimits, retry, policy, cacheKey: id },
+      outputFolder: (task, attempt) => join(folder, 'outputs', `${task}-${attempt}`),
+    };
+  }
+
+  #openTrain(signal: AbortSignal): MergeTrain {
+    const { id, repository, slots, settings, past, env, bus, folder } = this.#options;
+    return new MergeTrain(
+      {
+        ...{ git: slots.git, run: id, base: repository.head, head: past?.head ?? repository.head, env },
+        ...{ identity: repository.identity, when: this.#startedAt, gates: settings.gates },
+        checkout: (commit, stop) => slots.checkout(commit, stop),
+        outputFolder: join(folder, 'outputs', 'gates'),
+        knownGates: past?.gates ?? new Map(),
+        emit: (event, place) => this.#tell(event, place),
+        settled: () => bus.settled(),
+      },
+      signal,
+    );
+  }
+
+  // ── the end ─────────────────────────────────────────────────────────────────────────────────
+
+  #mayDeliver(failure: Failure | undefined): boolean {
+    if (this.#landed.size === 0) return false;
+    return failure?.kind !== 'checkout.changed' && failure?.kind !== 'aborted';
+  }
+
+  async #deliver(signal: AbortSignal): Promise<Delivered> {
+    const { id, repository, slots, settings, folder, env } = this.#options;
+    return deliver(
+      {
+        ...{ repository, store: slots.store, run: id, base: repository.head, env },
+        merged: this.#train?.head ?? repository.head,
+        kept: rowsOf(this.#state).flatMap(({ task, status, commit }) =>
+          status === 'landed' || commit === undefined ? [] : [{ task, commit }],
+        ),
+        deliver: settings.deliver,
+        patchFolder: join(folder, 'patches'),
+      },
+      signal,
+    );
+  }
+
+  #end({ failure, answer, delivered }: { failure?: Failure; answer?: string; delivered?: Delivered }): RunEnd {
+    const rows = rowsOf(this.#state);
+    const { usage } = this.#state;
+    const { price } = this.#options.model;
+    return {
+      type: 'run_end',
+      outcome: outcomeOf(failure, rows),
+      exitCode: this.#options.exitCodeOf({ failure, rows }),
+      ...(failure !== undefined && { failure, reason: describe(failure) }),
+      tasks: rows,
+      usage,
+      ...(price !== undefined && { cost: costOf(usage, price) }),
+      ...(delivered !== undefined && { delivered }),
+      ...(answer !== undefined && answer !== '' && { answer }),
+    };
+  }
+
+  #tell(event: Event, place: Place = {}): void {
+    const at = new Date().toISOString();
+    this.#state.take({ v: 1, seq: 0, at, run: this.#options.id, ...place, ...event } as Recorded);
+    this.#options.bus.emit(event, place);
+  }
+}
+
+type Given = {
+  readonly tasks: readonly PlannedTask[];
+  readonly by: 'coordinator' | 'fallback' | 'file';
+  readonly callId?: string;
+  readonly system: string | undefined;
+  readonly snapshot: Submitted['snapshot'] | undefined;
+};
+
+function isGood(status: TaskStatus): boolean {
+  return status === 'landed' || status === 'done';
+}
+
+function outcomeOf(failure: Failure | undefined, rows: readonly TaskRow[]): RunEnd['outcome'] {
+  if (failure?.kind === 'aborted') return 'cancelled';
+  const isPartly = rows.some(({ status }) => isGood(status));
+  if (failure !== undefined) return isPartly ? 'incomplete' : 'error';
+  return rows.every(({ status }) => isGood(status)) ? 'done' : 'incomplete';
+}
+
+function asFailure(error: unknown): Failure {
+  if (error instanceof DroverError) return error.failure;
+  return { kind: 'internal', message: error instanceof Error ? error.message : String(error) };
+}

@@ -1,0 +1,99 @@
+// What a worker begins with: the coordinator's conversation, or less of it, and then its own task.
+//
+// WHAT HOLDS
+//   All workers of a plan begin with the same bytes: same tools, same system prompt, same messages; and
+//   with `full` those are the bytes of the coordinator's own last request. What differs from one worker
+//   to the next (number, task, workspace, what went wrong before) stands in one message behind them. So
+//   the provider finds the beginning in its cache, and charges a fraction for it.
+
+import { createHash } from 'node:crypto';
+import type { Snapshot } from '@drover/core/conversation/conversation';
+import type { Message } from '@drover/core/model/protocol';
+import type { PlannedTask, SeedSummary, Seeding } from '@drover/core/task/task';
+import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
+
+const ACCEPTED =
+  'The plan is accepted, and is being carried out now. From here on you are no longer the coordinator but one of its workers, in a copy of the repository of your own. Which one, and what your task is, follows. Do only that: the other tasks are done by others, at the same time. You cannot submit plans.';
+
+export type Seed = { readonly messages: readonly Message[]; readonly summary: SeedSummary };
+
+export type Planned = { readonly goal: string; readonly tasks: readonly PlannedTask[] };
+
+/** `snapshot` is undefined where there was no coordinator: the plan came from a file, and the goal is all there is. */
+export function seedOf(wanted: Seeding, snapshot: Snapshot | undefined, planned: Planned): Seed {
+  const seeding = wanted === 'full' && snapshot === undefined ? 'brief' : wanted;
+  const messages = messagesOf(seeding, snapshot, planned);
+  const text = JSON.stringify([snapshot?.system ?? '', messages]);
+  const digest = createHash('sha256').update(text).digest('hex').slice(0, 16);
+  return { messages, summary: { seeding, messages: messages.length, tokens: Math.ceil(text.length / 4), digest } };
+}
+
+function messagesOf(seeding: Seeding, snapshot: Snapshot | undefined, planned: Planned): readonly Message[] {
+  switch (seeding) {
+    case 'full':
+      return [...(snapshot?.messages ?? []), closing(snapshot?.messages ?? [])];
+    case 'brief':
+      return [brief(planned)];
+    case 'none':
+      return [];
+  }
+}
+
+/** Results for the calls of the coordinator's last answer, which are open as long as the plan is. */
+function closing(messages: readonly Message[]): Message {
+  const last = messages.at(-1);
+  const calls = last?.role === 'assistant' ? last.content.filter((part) => part.type === 'tool_call') : [];
+  return {
+    role: 'tool',
+    results: calls.map(({ id, name }) => ({
+      id,
+      name,
+      output: name === SUBMIT_PLAN ? ACCEPTED : 'What came of this is for the coordinator.',
+      isError: false,
+    })),
+  };
+}
+
+function brief({ goal, tasks }: Planned): Message {
+  const list = tasks.map(({ id, title, dependsOn }) => {
+    const after = dependsOn.length === 0 ? '' : ` (after ${dependsOn.join(', ')})`;
+    return `- ${id}: ${title}${after}`;
+  });
+  const text = `The goal: ${goal}\n\nIt is reached by these tasks, each done by a worker in a copy of the repository of its own:\n${list.join('\n')}\n\nYou are one of these workers. Which one, and what your task is, follows. Do only that. You cannot submit plans.`;
+  return { role: 'user', content: [{ type: 'text', text }] };
+}
+
+export type Assignment = {
+  readonly worker: number;
+  readonly task: PlannedTask;
+  readonly attempt: number;
+  readonly workspace: string;
+  readonly seeding: Seeding;
+  /** Why there is another attempt. */
+  readonly before?: string;
+};
+
+/** The first words to a worker that are its own. */
+export function assignment({ worker, task, attempt, workspace, seeding, before }: Assignment): string {
+  const { id, title, prompt, mode, files } = task;
+  return [
+    `You are worker ${worker}. Your task is ${id}: ${title}`,
+    // With the whole conversation the prompt has just been read, as a part of the plan.
+    ...(seeding === 'full' ? [] : [prompt]),
+    `Your workspace is ${workspace}; paths are relative to it.`,
+    mode === 'read'
+      ? 'Look and report: what you change is not kept. Your answer is the result.'
+      : 'Leave your changes in the files: they are committed for you. Do not commit, branch or push.',
+    ...(files.length > 0 && mode === 'write' ? [`Keep to these files if you can: ${files.join(', ')}`] : []),
+    ...(before === undefined ? [] : [`This is attempt ${attempt}. ${before}`]),
+    'When you are done, call submit_result.',
+  ].join('\n\n');
+}
+
+/** Where a worker's beginning departs from what it should share, as an offset in its JSON; undefined where it doesn't. */
+export function firstDifference(shared: string, own: string): number | undefined {
+  if (own.startsWith(shared)) return undefined;
+  let at = 0;
+  while (at < shared.length && shared[at] === own[at]) at += 1;
+  return at;
+}

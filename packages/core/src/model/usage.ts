@@ -1,0 +1,15 @@
+// Tokens, added up.
+
+import type { Usage } from './protocol.ts';
+
+export const NO_USAGE: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+
+export function sumUsage(a: Usage, b: Usage): Usage {
+  return {
+    input: a.input + b.input,
+    output: a.output + b.output,
+    cacheRead: a.cacheRead + b.cacheRead,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+    ...((a.estimated ?? b.estimated) && { estimated: true as const }),
+  };
+}
