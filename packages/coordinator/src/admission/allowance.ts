@@ -10,8 +10,20 @@
 
 import type { Rate } from './rate-headers.ts';
 
-// Resets are rounded, and being too early costs more than being a little late.
+// Being too early costs more than being a little late.
 const REFILL_TRUST = 0.95;
+// Tokens are told in whole thousands by some.
+const COARSE = { from: 10_000, grain: 1_000 };
+// A rate that was found when more was missing is the better one, but none is good for ever.
+const FORGETTING = 0.9;
+
+/** What we know about the answer that a report came with. */
+export type Sighting = {
+  /** What we sent and the report may not know of. */
+  readonly unseen: number;
+  /** The report is at most this old. */
+  readonly ageMs: number;
+};
 
 export class Allowance {
   #limit = Number.POSITIVE_INFINITY;
@@ -19,30 +31,44 @@ export class Allowance {
   #unaided = Number.NEGATIVE_INFINITY; // the same with no refill
   #taken = 0; // since the report, or missing in it
   #at: number;
-  #perMs = 0;
+  #perMs = 0; // 0 while unknown
+  #rateShare = 0; // how much of the limit was missing when the rate was found
   #fullAt: number | undefined;
   #isSteady = true;
 
-  constructor(rate: Rate, unseen: number, now: number) {
+  constructor(rate: Rate, sighting: Sighting, now: number) {
     this.#at = now;
-    this.report(rate, unseen, now);
+    this.report(rate, sighting, now);
   }
 
-  /** `unseen` is what we sent and the report may not know of. */
-  report({ remaining, limit, resetMs }: Rate, unseen: number, now: number): void {
+  report(rate: Rate, { unseen, ageMs }: Sighting, now: number): void {
+    const grain = rate.remaining % COARSE.grain === 0 && (rate.limit ?? 0) >= COARSE.from ? COARSE.grain : 1;
+    const remaining = rate.remaining - Math.floor(grain / 2);
     const known = Math.min(remaining, Math.max(remaining - unseen, this.left(now)));
-    if (limit !== undefined) this.#limit = limit;
+    if (rate.limit !== undefined && rate.limit !== this.#limit) {
+      this.#limit = rate.limit;
+      this.#rateShare = 0;
+    }
     this.#level = known;
     this.#unaided = known;
     this.#taken = remaining - known;
     this.#at = now;
-    this.#fullAt = resetMs === undefined ? undefined : now + resetMs;
-    const missing = this.#limit - remaining;
-    if (resetMs !== undefined && missing > 0 && Number.isFinite(missing)) this.#perMs = missing / Math.max(1, resetMs);
+    this.#fullAt = rate.resetMs === undefined ? undefined : now + rate.resetMs;
+    // What is missing is rounded up by a grain at most, and the time to the reset is short by its age at most.
+    if (rate.resetMs !== undefined) this.#learnRate(this.#limit - rate.remaining - grain, rate.resetMs + ageMs);
+  }
+
+  #learnRate(missing: number, resetMs: number): void {
+    const share = missing / this.#limit;
+    if (share > 0 && share >= this.#rateShare) {
+      this.#perMs = missing / Math.max(1, resetMs);
+      this.#rateShare = share;
+    }
+    this.#rateShare *= FORGETTING;
   }
 
   left(now: number): number {
-    if (this.#isSteady && Number.isFinite(this.#limit)) {
+    if (this.#isSteady && this.#perMs > 0) {
       return Math.min(this.#limit, this.#level + this.#perMs * REFILL_TRUST * (now - this.#at));
     }
     const isReset = this.#fullAt !== undefined && now >= this.#fullAt;

@@ -77,10 +77,10 @@ export class Ledger {
     flight.isReported = true;
     for (const rate of rates) {
       const key = `${rate.name} ${rate.countsCacheReads}`;
-      const unseen = this.#unseen(flight, rate);
+      const sighting = { unseen: this.#unseen(flight, rate), ageMs: now - flight.departedAt };
       const account = this.#accounts.get(key);
-      if (account === undefined) this.#accounts.set(key, { rate, allowance: new Allowance(rate, unseen, now) });
-      else account.allowance.report(rate, unseen, now);
+      if (account === undefined) this.#accounts.set(key, { rate, allowance: new Allowance(rate, sighting, now) });
+      else account.allowance.report(rate, sighting, now);
     }
   }
 
