@@ -1,12 +1,14 @@
 // Drover's own git: nothing that a user, a repository or a worker has configured is run by it.
 //
 // No config but the repository's own is read, and of that what could start a program is switched off:
-// hooks, fsmonitor, filters of other names than we know are simply not defined, pagers, editors, prompts,
-// signing. The git folders it works with are drover's or the user's, never one that a worker could write.
-// Objects that a run makes go to the run's own store, and the user's are borrowed by it.
+// hooks, fsmonitor, pagers, editors, prompts, signing, transports other than to a folder of this machine.
+// Filters have names of their own: in drover's stores none is defined, and whoever looks at a user's
+// repository has to switch off those that are (`filtersOff`). The git folders it works with are drover's
+// or the user's, never one that a worker could write.
 
 import { spawn } from 'node:child_process';
-import { text } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
+import { failureOf } from '@drover/core/agent/limits';
 import { DroverError } from '@drover/core/failure';
 
 const OUTPUT_BYTES_MAX = 256 * 1024 * 1024;
@@ -20,18 +22,28 @@ export type GitPlace = {
   readonly objects?: string;
   /** Where objects are looked for besides. */
   readonly borrowed?: readonly string[];
+  /** Further settings, by name. */
+  readonly settings?: Readonly<Record<string, string>>;
   /** PATH, and what else a process needs to run. */
   readonly env: Readonly<Record<string, string>>;
 };
 
 export type GitOptions = {
-  readonly input?: string;
+  readonly input?: string | Buffer;
   /** Exit codes that are answers and not failures; 0 always is. */
   readonly accept?: readonly number[];
   readonly env?: Readonly<Record<string, string>>;
+  /** One character a byte: for paths, which need not be valid in any encoding. */
+  readonly encoding?: 'utf8' | 'latin1';
+  readonly signal?: AbortSignal;
 };
 
-export type GitAnswer = { readonly code: number; readonly out: string };
+export type GitAnswer = {
+  readonly code: number;
+  readonly out: string;
+  /** What it wrote to stderr all the same. */
+  readonly complaint: string;
+};
 
 /** Runs git and gives what it printed; throws DroverError where it fails. */
 export type Git = (args: readonly string[], options?: GitOptions) => Promise<GitAnswer>;
@@ -40,6 +52,12 @@ const OFF = [
   'core.hooksPath=/dev/null',
   'core.fsmonitor=false',
   'core.untrackedCache=false',
+  'core.splitIndex=false',
+  // A file that was written and had its time set back is told by its ctime.
+  'core.trustctime=true',
+  'core.checkStat=default',
+  'core.attributesFile=/dev/null',
+  'core.safecrlf=false',
   'core.pager=cat',
   'core.editor=:',
   'core.askPass=',
@@ -47,12 +65,18 @@ const OFF = [
   'core.sshCommand=false',
   'commit.gpgSign=false',
   'tag.gpgSign=false',
+  'log.showSignature=false',
   'gc.auto=0',
   'maintenance.auto=false',
+  'protocol.allow=never',
   'protocol.ext.allow=never',
+  'protocol.file.allow=always',
   'submodule.recurse=false',
+  'status.submoduleSummary=false',
   'core.quotePath=false',
+  'color.ui=never',
   'advice.detachedHead=false',
+  'advice.addEmbeddedRepo=false',
   'diff.external=',
 ].flatMap((setting) => ['-c', setting]);
 
@@ -71,40 +95,98 @@ const QUIET: Readonly<Record<string, string>> = {
 export function gitAt(place: GitPlace): Git {
   const { gitDir, workTree, indexFile, objects, borrowed = [] } = place;
   const env = {
-    ...Object.fromEntries(Object.entries(place.env).filter(([name]) => !name.startsWith('GIT_'))),
+    ...withoutGit(place.env),
     ...QUIET,
     GIT_DIR: gitDir,
     ...(workTree !== undefined && { GIT_WORK_TREE: workTree }),
     ...(indexFile !== undefined && { GIT_INDEX_FILE: indexFile }),
     ...(objects !== undefined && { GIT_OBJECT_DIRECTORY: objects }),
     ...(borrowed.length > 0 && { GIT_ALTERNATE_OBJECT_DIRECTORIES: borrowed.map(quotedPath).join(':') }),
+    ...asEnvironment(place.settings ?? {}),
   };
   return (args, options = {}) => runGit(args, options, { env, cwd: workTree ?? gitDir });
 }
 
-// A colon separates the folders of that list, unless the path is quoted.
-function quotedPath(path: string): string {
-  return /[:"\n]/.test(path) ? JSON.stringify(path) : path;
+/**
+ * Git in a folder of which nothing is known yet: it looks for the repository itself, and reads the user's
+ * own config, which says among others whom to trust. Only for commands that start nothing.
+ */
+export function gitIn(cwd: string, env: Readonly<Record<string, string>>): Git {
+  const { GIT_CONFIG_GLOBAL: global } = env;
+  const own = {
+    ...withoutGit(env),
+    ...(global !== undefined && { GIT_CONFIG_GLOBAL: global }),
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_OPTIONAL_LOCKS: '0',
+    LC_ALL: 'C',
+  };
+  return (args, options = {}) => runGit(args, options, { env: own, cwd });
+}
+
+/** Settings for a repository that configures these filters, so that none is run. */
+export function filtersOff(drivers: readonly string[]): Readonly<Record<string, string>> {
+  const off = drivers.flatMap((driver) => [
+    ...['clean', 'smudge', 'process'].map((kind) => [`filter.${driver}.${kind}`, '']),
+    [`filter.${driver}.required`, 'false'],
+  ]);
+  return Object.fromEntries(off);
+}
+
+/** As lists of object folders have them: a colon or the end of the line separates, unless the path is quoted. */
+export function quotedPath(path: string): string {
+  return /[:"\n\\#]/.test(path) ? JSON.stringify(path) : path;
+}
+
+// Not by `-c`, where a name with an equals sign in it can't be said.
+function asEnvironment(settings: Readonly<Record<string, string>>): Record<string, string> {
+  const pairs = Object.entries(settings);
+  if (pairs.length === 0) return {};
+  const named = pairs.flatMap(([name, value], n) => [
+    [`GIT_CONFIG_KEY_${n}`, name],
+    [`GIT_CONFIG_VALUE_${n}`, value],
+  ]);
+  return { GIT_CONFIG_COUNT: `${pairs.length}`, ...Object.fromEntries(named) };
+}
+
+function withoutGit(env: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('GIT_')));
 }
 
 type Surroundings = { readonly env: Readonly<Record<string, string>>; readonly cwd: string };
 
-async function runGit(args: readonly string[], options: GitOptions, { env, cwd }: Surroundings): Promise<GitAnswer> {
-  const child = spawn('git', ['--no-pager', ...OFF, ...args], { cwd, env: { ...env, ...options.env }, stdio: 'pipe' });
-  const failed = (message: string) => new DroverError({ kind: 'git.failed', args, message });
+async function runGit(
+  args: readonly string[],
+  { input = '', accept = [], encoding = 'utf8', signal, env: more }: GitOptions,
+  { env, cwd }: Surroundings,
+): Promise<GitAnswer> {
+  const stopped = (): DroverError | undefined =>
+    signal?.aborted === true ? new DroverError(failureOf(signal)) : undefined;
+  if (stopped() !== undefined) throw stopped();
+  const child = spawn('git', ['--no-pager', ...OFF, ...args], { cwd, env: { ...env, ...more }, stdio: 'pipe' });
+  const failed = (message: string, options?: ErrorOptions) =>
+    new DroverError({ kind: 'git.failed', args, message }, options);
+  const kill = () => child.kill('SIGKILL');
   const exited = new Promise<number>((resolve, reject) => {
-    child.once('error', (error) => reject(failed(error.message)));
-    child.once('close', (code, signal) => (code === null ? reject(failed(`ended by ${signal}`)) : resolve(code)));
+    child.once('error', (cause) => reject(failed(cause.message, { cause })));
+    child.once('close', (code, by) => (code === null ? reject(failed(`ended by ${by}`)) : resolve(code)));
   });
   let bytes = 0;
   child.stdout.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > OUTPUT_BYTES_MAX) child.kill('SIGKILL');
+    if (bytes > OUTPUT_BYTES_MAX) kill();
   });
   // A git that ends before it has read its input is heard of by its exit code.
   child.stdin.on('error', () => undefined);
-  child.stdin.end(options.input ?? '');
-  const [code, out, complaint] = await Promise.all([exited, text(child.stdout), text(child.stderr)]);
-  if (code === 0 || options.accept?.includes(code) === true) return { code, out };
-  throw failed(complaint.trim().slice(0, STDERR_CHARS_MAX) || `exit code ${code}`);
+  child.stdin.end(input);
+  signal?.addEventListener('abort', kill, { once: true });
+  try {
+    const [code, out, said] = await Promise.all([exited, buffer(child.stdout), text(child.stderr)]);
+    const complaint = said.trim().slice(0, STDERR_CHARS_MAX);
+    if (code === 0 || accept.includes(code)) return { code, out: out.toString(encoding), complaint };
+    throw failed(complaint || `exit code ${code}`);
+  } catch (error) {
+    throw stopped() ?? error;
+  } finally {
+    signal?.removeEventListener('abort', kill);
+  }
 }

@@ -1,0 +1,202 @@
+// The user's repository as a run finds it. Looking changes nothing in it, not even the index's times.
+//
+// What drover can't work with is said here, before anything is spent, in a sentence with the way out.
+
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { isAbsolute, join, resolve } from 'node:path';
+import { DroverError, UsageError } from '@drover/core/failure';
+import { filtersOff, gitAt, gitIn, type Git } from './git.ts';
+
+const GIT_OLDEST = [2, 38] as const; // the first that merges without a checkout
+const NOT_INCLUDED_MAX = 500;
+const SUBMODULES_NAMED_MAX = 3;
+const ALTERNATES_DEPTH_MAX = 5; // git's own
+
+const FALLBACK = { name: 'drover', email: 'drover@localhost' };
+
+export type Identity = { readonly name: string; readonly email: string };
+
+export type ObjectFormat = 'sha1' | 'sha256';
+
+export type Repository = {
+  readonly top: string;
+  readonly gitDir: string; // of this checkout
+  readonly commonDir: string; // the same, unless it is a linked worktree
+  readonly objects: string;
+  readonly objectFormat: ObjectFormat;
+  readonly head: string;
+  readonly branch?: string; // absent where HEAD is detached
+  /** Changed or untracked, so not in HEAD. */
+  readonly notIncluded: readonly string[];
+  readonly identity: Identity;
+  /** The user's file of paths that are ignored in all repositories, where one is configured. */
+  readonly excludesFile?: string;
+  /** Filters the repository configures. They are not run. */
+  readonly filters: readonly string[];
+};
+
+/** Throws UsageError where drover can't work with what is there. */
+export async function openRepository(cwd: string, env: Readonly<Record<string, string>>): Promise<Repository> {
+  const git = gitIn(cwd, env);
+  await checkVersion(git, cwd);
+  const [folders, config] = await Promise.all([findFolders(git, cwd), readConfig(git, env)]);
+  const opened = { ...folders, ...config };
+  const [state] = await Promise.all([readState(opened, env), refuseSubmodules(opened, env)]);
+  return { ...opened, ...state };
+}
+
+/** Git in the user's checkout, with none of the repository's filters. */
+export function gitOf(
+  { gitDir, top, filters, excludesFile }: Pick<Repository, 'gitDir' | 'top' | 'filters' | 'excludesFile'>,
+  env: Readonly<Record<string, string>>,
+): Git {
+  const settings = {
+    ...filtersOff(filters),
+    ...(excludesFile !== undefined && { 'core.excludesFile': excludesFile }),
+  };
+  return gitAt({ gitDir, workTree: top, settings, env });
+}
+
+/** The folder itself and all that it borrows from, absolute: git follows relative ones only one step. */
+export async function objectFolders(objects: string, depth: number = 0): Promise<readonly string[]> {
+  const lines = await readFile(join(objects, 'info', 'alternates'), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return '';
+    throw error;
+  });
+  if (depth >= ALTERNATES_DEPTH_MAX) return [objects];
+  const borrowed = lines.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  const found = await Promise.all(borrowed.map((path) => objectFolders(resolve(objects, unquoted(path)), depth + 1)));
+  return [...new Set([objects, ...found.flat()])];
+}
+
+function unquoted(path: string): string {
+  return path.startsWith('"') ? path.slice(1, -1).replaceAll(/\\(["\\])/g, '$1') : path;
+}
+
+async function checkVersion(git: Git, cwd: string): Promise<void> {
+  const { out } = await git(['version']).catch((error: unknown) => {
+    const cause = error instanceof DroverError ? error.cause : undefined;
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT' && existsSync(cwd)) {
+      throw new UsageError('git was not found, and drover works with git repositories: install git 2.38 or newer');
+    }
+    throw error;
+  });
+  const [major = 0, minor = 0] = (/\d+\.\d+/.exec(out)?.[0] ?? '').split('.').map(Number);
+  const [majorOldest, minorOldest] = GIT_OLDEST;
+  if (major > majorOldest || (major === majorOldest && minor >= minorOldest)) return;
+  throw new UsageError(`this is ${out.trim()}, and drover needs ${GIT_OLDEST.join('.')} or newer: update git`);
+}
+
+type Folders = Pick<Repository, 'top' | 'gitDir' | 'commonDir' | 'objects' | 'objectFormat'>;
+
+async function findFolders(git: Git, cwd: string): Promise<Folders> {
+  const kind = ['rev-parse', '--is-bare-repository', '--is-inside-work-tree'];
+  const about = ['--git-dir', '--git-common-dir', '--git-path', 'objects', '--show-object-format'];
+  const { out } = await git([...kind, '--path-format=absolute', ...about]).catch((error: unknown) => {
+    if (!(error instanceof DroverError)) throw error;
+    throw new UsageError(whyNone(error, cwd));
+  });
+  const [isBare, isInside, gitDir = '', commonDir = '', objects = '', objectFormat, ...rest] = out
+    .trimEnd()
+    .split('\n');
+  if (isBare === 'true') {
+    throw new UsageError(`${cwd} is a bare repository, which has no files to work on: clone it and go there`);
+  }
+  if (isInside !== 'true') {
+    throw new UsageError(`${cwd} is inside a git folder, not in a checkout: go to the folder that holds it`);
+  }
+  const work = ['rev-parse', '--path-format=absolute', '--show-toplevel', '--show-superproject-working-tree'];
+  const [top = '', superproject = '', ...more] = (await git(work)).out.replace(/\n$/, '').split('\n');
+  if (superproject !== '') {
+    throw new UsageError(`${top} is a submodule of ${superproject}, which drover can't work in: clone it by itself`);
+  }
+  if (rest.length + more.length > 0 || (objectFormat !== 'sha1' && objectFormat !== 'sha256')) {
+    throw new UsageError(`drover doesn't understand where the repository of ${cwd} is kept: move it to a plain path`);
+  }
+  return { top, gitDir, commonDir, objects, objectFormat };
+}
+
+function whyNone(error: DroverError, cwd: string): string {
+  const { message } = error;
+  if (message.includes('not a git repository')) {
+    return `${cwd} is not in a git repository, and drover works on one: go to yours, or make one with git init and a first commit`;
+  }
+  return `drover can't use the repository of ${cwd}: ${message}`;
+}
+
+type Config = Pick<Repository, 'identity' | 'excludesFile' | 'filters'>;
+
+// Also the user's own config, for these values: who they are, and what they never commit.
+async function readConfig(git: Git, env: Readonly<Record<string, string>>): Promise<Config> {
+  const wanted = '^(user\\.(name|email)|core\\.excludesfile|filter\\..*)$';
+  const { out } = await git(['config', '--null', '--get-regexp', wanted], { accept: [1] });
+  const values = new Map<string, string>();
+  const filters = new Set<string>();
+  for (const entry of out.split('\0')) {
+    const end = entry.indexOf('\n');
+    const name = end < 0 ? entry : entry.slice(0, end);
+    if (end >= 0) values.set(name, entry.slice(end + 1));
+    const driver = /^filter\.(.+)\.[^.]+$/s.exec(name)?.[1];
+    if (driver !== undefined) filters.add(driver);
+  }
+  const [name, email, excludes] = ['user.name', 'user.email', 'core.excludesfile'].map((key) => values.get(key));
+  const excludesFile = excludes?.replace(/^~(?=\/)/, env['HOME'] ?? '~');
+  return {
+    identity: name && email ? { name, email } : FALLBACK,
+    filters: [...filters],
+    ...(excludesFile !== undefined && isAbsolute(excludesFile) && { excludesFile }),
+  };
+}
+
+type State = Pick<Repository, 'head' | 'branch' | 'notIncluded'>;
+
+async function readState(opened: Folders & Config, env: Readonly<Record<string, string>>): Promise<State> {
+  const args = ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--no-ahead-behind'];
+  const { out } = await gitOf(opened, env)([...args, '--untracked-files=normal', '--ignore-submodules=all']);
+  const entries = out.split('\0').filter((entry) => entry !== '');
+  const header = (name: string) =>
+    entries.find((entry) => entry.startsWith(`# branch.${name} `))?.slice(`# branch.${name} `.length) ?? '';
+  const head = header('oid');
+  if (!/^[0-9a-f]+$/.test(head)) {
+    throw new UsageError(
+      `${opened.top} has no commit yet, and work has to start from one: git add what is there, then git commit`,
+    );
+  }
+  const branch = header('head');
+  return { head, notIncluded: notIncluded(entries), ...(branch !== '(detached)' && { branch }) };
+}
+
+function notIncluded(entries: readonly string[]): readonly string[] {
+  const paths = entries.flatMap((entry) => changedPath(entry) ?? []);
+  const more = paths.length - NOT_INCLUDED_MAX;
+  return more > 0 ? [...paths.slice(0, NOT_INCLUDED_MAX), `… and ${more} more`] : paths;
+}
+
+/** The path an entry of `status --porcelain=v2 -z --no-renames` is about. */
+export function changedPath(entry: string): string | undefined {
+  switch (entry[0]) {
+    case '1':
+      return entry.split(' ').slice(8).join(' ');
+    case 'u':
+      return entry.split(' ').slice(10).join(' ');
+    case '?':
+      return entry.slice(2);
+    default:
+      return undefined;
+  }
+}
+
+async function refuseSubmodules(opened: Folders & Config, env: Readonly<Record<string, string>>): Promise<void> {
+  const list = ['ls-tree', '-r', '-z', '--full-tree', '--format=%(objectmode) %(path)', 'HEAD'];
+  // Where there is no commit, that is said elsewhere.
+  const { out } = await gitOf(opened, env)(list, { accept: [128] });
+  if (!out.includes('160000 ')) return;
+  const found = out.split('\0').flatMap((entry) => (entry.startsWith('160000 ') ? [entry.slice(7)] : []));
+  if (found.length === 0) return;
+  const named = found.slice(0, SUBMODULES_NAMED_MAX).join(', ');
+  const more = found.length > SUBMODULES_NAMED_MAX ? ` and ${found.length - SUBMODULES_NAMED_MAX} more` : '';
+  throw new UsageError(
+    `${opened.top} contains submodules (${named}${more}), which drover can't copy: run it inside a clone of the one to work on`,
+  );
+}

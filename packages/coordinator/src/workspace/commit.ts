@@ -1,0 +1,174 @@
+// What a worker left in its tree becomes one commit on its base, whatever the worker did with its own git.
+//
+// Everything is staged into a copy of drover's index; the repository's ignore rules hold, and the objects go
+// straight to the store. The same tree at the same date gives the same commit id, so it may be done again.
+//
+// A git repository that the worker made or cloned inside of its workspace would become a link to a commit
+// that nobody has. It is left out, and that is said: it isn't this repository's work, and failing for it would
+// lose what is. Where there is nothing else, it is a failure, since the work would be lost without a word.
+
+import { chmodSync, type Dirent, lstatSync, readdirSync, unlinkSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DroverError } from '@drover/core/failure';
+import type { Git } from '../git.ts';
+import type { Identity } from '../repository.ts';
+import { isCode } from './removal.ts';
+import type { Slot } from './slot.ts';
+import { copyIndex } from './worker-git.ts';
+
+const ENTRIES_OPENED_MAX = 500_000;
+const GITLINK = '160000';
+
+export type CommitOrder = {
+  readonly message: string;
+  readonly when: string; // ISO; the commit's date
+  readonly branch: string; // without refs/heads/
+};
+
+export type Committed = {
+  readonly commit: string;
+  readonly files: readonly string[];
+  /** Repositories inside of the workspace, which can't be part of a commit. */
+  readonly leftOut: readonly string[];
+};
+
+export type Committing = CommitOrder & {
+  readonly slot: Slot;
+  readonly base: string;
+  readonly identity: Identity;
+  readonly keepOut: readonly string[]; // paths that are not the worker's
+  readonly store: Git;
+};
+
+/** Returns undefined where nothing was changed. */
+export async function commitTree(order: Committing): Promise<Committed | undefined> {
+  const { slot, base, branch, store } = order;
+  if (!(await slot.hasTree())) throw failed(['add'], 'the workspace is gone, or a link stands in its place');
+  const draft = join(slot.folder, 'git', 'index.commit');
+  await rm(`${draft}.lock`, { force: true });
+  await copyIndex(slot.index, draft);
+  const git = slot.git(draft);
+  const nested = await stageAll(git, order);
+  const { tree, changes, links } = await staged(git, base);
+  const leftOut = [...new Set([...nested, ...links])].toSorted().map(shown);
+  if (changes.length === 0 && leftOut.length > 0) {
+    throw failed(
+      ['add'],
+      `all changes are inside a git repository of its own, which can't be part of a commit: ${leftOut.join(', ')}`,
+    );
+  }
+  if (changes.length === 0) return undefined;
+  const commit = await writeCommit(store, tree, order);
+  await store(['update-ref', `refs/heads/${branch}`, commit]);
+  await rm(draft, { force: true });
+  return { commit, files: changes.map(shown), leftOut };
+}
+
+function failed(args: readonly string[], message: string): DroverError {
+  return new DroverError({ kind: 'git.failed', args, message });
+}
+
+// Paths have one character a byte up to here.
+function shown(path: string): string {
+  return Buffer.from(path, 'latin1').toString('utf8');
+}
+
+/** Returns the repositories that were left out because git wouldn't have them. */
+async function stageAll(git: Git, { slot, keepOut }: Committing): Promise<readonly string[]> {
+  const own = keepOut.map((path) => Buffer.from(path).toString('latin1'));
+  const problem = await add(git, own).catch((error: unknown) => {
+    if (error instanceof DroverError) return error.message;
+    throw error;
+  });
+  if (problem === '') return [];
+  // Once more, after what can be helped: files and folders that may not be read, pipes where a file was, a
+  // repository without a commit.
+  openUp(slot.tree);
+  const nested = await nestedRepositories(git);
+  await add(git, [...own, ...nested]);
+  return nested;
+}
+
+async function add(git: Git, without: readonly string[]): Promise<string> {
+  if (without.length === 0) return (await git(['add', '--all'])).complaint;
+  const paths = ['.', ...without.map((path) => `:(exclude,literal)${path.replace(/\/$/, '')}`)];
+  const input = Buffer.from(paths.join('\0'), 'latin1');
+  return (await git(['add', '--all', '--pathspec-from-file=-', '--pathspec-file-nul'], { input })).complaint;
+}
+
+// Of all that isn't tracked only a repository is told as a folder.
+async function nestedRepositories(git: Git): Promise<readonly string[]> {
+  const { out } = await git(['ls-files', '-z', '--others', '--exclude-standard'], { encoding: 'latin1' });
+  return out.split('\0').filter((path) => path.endsWith('/'));
+}
+
+function openUp(top: string): void {
+  const waiting = [Buffer.from(top)];
+  for (let n = 0; n < ENTRIES_OPENED_MAX; n++) {
+    const path = waiting.pop();
+    if (path === undefined) return;
+    try {
+      const found = lstatSync(path);
+      if (found.isDirectory()) {
+        if ((found.mode & 0o700) !== 0o700) chmodSync(path, found.mode | 0o700);
+        waiting.push(...entriesOf(path).map(({ name }) => Buffer.concat([path, Buffer.from('/'), name])));
+      } else if (found.isFile()) {
+        if ((found.mode & 0o400) === 0) chmodSync(path, found.mode | 0o400);
+      } else if (!found.isSymbolicLink()) unlinkSync(path);
+    } catch (error) {
+      // Gone, or deeper than a path may be long: git will say what it can't add.
+      if (!isCode(error, 'ENOENT', 'ENAMETOOLONG', 'EACCES', 'EPERM')) throw error;
+    }
+  }
+}
+
+function entriesOf(folder: Buffer): readonly Dirent<Buffer>[] {
+  return readdirSync(folder, { withFileTypes: true, encoding: 'buffer' }).filter(
+    ({ name }) => name.toString() !== '.git',
+  );
+}
+
+type Staged = {
+  readonly tree: string;
+  readonly changes: readonly string[];
+  readonly links: readonly string[];
+};
+
+async function staged(git: Git, base: string): Promise<Staged> {
+  const { tree, changes } = await treeAndChanges(git, base);
+  const links = changes.filter(({ mode }) => mode === GITLINK).map(({ path }) => path);
+  if (links.length === 0) return { tree, changes: changes.map(({ path }) => path), links };
+  const removals = links.map((path) => `0 ${'0'.repeat(base.length)}\t${path}\0`).join('');
+  await git(['update-index', '-z', '--index-info'], { input: Buffer.from(removals, 'latin1') });
+  const rest = await treeAndChanges(git, base);
+  return { tree: rest.tree, changes: rest.changes.map(({ path }) => path), links };
+}
+
+type Change = { readonly path: string; readonly mode: string };
+
+async function treeAndChanges(
+  git: Git,
+  base: string,
+): Promise<{ readonly tree: string; readonly changes: readonly Change[] }> {
+  const compare = ['diff-index', '--cached', '--raw', '-z', '--no-renames', '--ignore-submodules=none', base];
+  const [tree, { out }] = await Promise.all([git(['write-tree']), git(compare, { encoding: 'latin1' })]);
+  const fields = out.split('\0');
+  const changes: Change[] = [];
+  // ":<old mode> <new mode> <old object> <new object> <what>", then the path.
+  for (let n = 0; n + 1 < fields.length; n += 2) {
+    changes.push({ mode: fields[n]?.split(' ')[1] ?? '', path: fields[n + 1] ?? '' });
+  }
+  return { tree: tree.out.trim(), changes };
+}
+
+async function writeCommit(store: Git, tree: string, { base, identity, message, when }: Committing): Promise<string> {
+  const date = `@${Math.floor(Date.parse(when) / 1_000)} +0000`;
+  const { name, email } = identity;
+  const env = {
+    ...{ GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_AUTHOR_DATE: date },
+    ...{ GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email, GIT_COMMITTER_DATE: date },
+  };
+  const input = message.replaceAll('\0', '');
+  return (await store(['commit-tree', tree, '-p', base, '-F', '-'], { input, env })).out.trim();
+}

@@ -1,0 +1,121 @@
+// Git's index, read without git: which paths it holds, and what it says of each besides the times.
+//
+// Paths are given with one character a byte, since they need not be valid in any encoding, and compared
+// so. An index that this file doesn't understand is `undefined`, and nobody guesses.
+
+import type { ObjectFormat } from '../repository.ts';
+
+const HEADER_BYTES = 12;
+const STAT_BYTES = 40; // times, device, inode, mode, owner, size
+const MODE_OFFSET = 24;
+const NAME_LENGTH = 0x0fff;
+const EXTENDED = 0x4000;
+const ASSUME_VALID = 0x8000;
+const SKIP_WORKTREE = 0x4000; // among the extended flags
+const HASH_BYTES: Readonly<Record<ObjectFormat, number>> = { sha1: 20, sha256: 32 };
+
+const KIND = 0o170000;
+const LINK = 0o120000;
+const GITLINK = 0o160000;
+
+// Caches of how files looked, which git renews when it only looks: they say nothing of what is staged.
+const CACHES: ReadonlySet<string> = new Set(['UNTR', 'FSMN', 'EOIE', 'IEOT']);
+
+export type IndexEntry = {
+  readonly path: string; // one character a byte
+  readonly kind: 'file' | 'link' | 'gitlink';
+  /** Mode, object and flags, one character a byte. */
+  readonly says: string;
+  /** The user told git not to look at this file. */
+  readonly isHidden: boolean;
+};
+
+export type IndexFile = {
+  readonly entries: readonly IndexEntry[];
+  /** What else it holds that matters, such as the trees the next commit is made of. */
+  readonly extensions: readonly Buffer[];
+};
+
+export function readIndex(bytes: Buffer, format: ObjectFormat): IndexFile | undefined {
+  const hashBytes = HASH_BYTES[format];
+  if (bytes.length < HEADER_BYTES + hashBytes || bytes.toString('latin1', 0, 4) !== 'DIRC') return undefined;
+  const version = bytes.readUInt32BE(4);
+  if (version < 2 || version > 4) return undefined;
+  const end = bytes.length - hashBytes;
+  const count = bytes.readUInt32BE(8);
+  const entries: IndexEntry[] = [];
+  let at = HEADER_BYTES;
+  let before = '';
+  for (let n = 0; n < count; n++) {
+    const read = readEntry(bytes, at, { version, hashBytes, before });
+    if (read === undefined || read.next > end) return undefined;
+    entries.push(read.entry);
+    before = read.entry.path;
+    at = read.next;
+  }
+  const extensions = readExtensions(bytes, at, end);
+  return extensions === undefined ? undefined : { entries, extensions };
+}
+
+type Shape = { readonly version: number; readonly hashBytes: number; readonly before: string };
+
+function readEntry(
+  bytes: Buffer,
+  start: number,
+  { version, hashBytes, before }: Shape,
+): { readonly entry: IndexEntry; readonly next: number } | undefined {
+  const flagsAt = start + STAT_BYTES + hashBytes;
+  if (flagsAt + 4 > bytes.length) return undefined;
+  const mode = bytes.readUInt32BE(start + MODE_OFFSET);
+  const flags = bytes.readUInt16BE(flagsAt);
+  const isExtended = (flags & EXTENDED) !== 0;
+  const more = isExtended ? bytes.readUInt16BE(flagsAt + 2) : 0;
+  let nameAt = flagsAt + (isExtended ? 4 : 2);
+  let shared = '';
+  if (version === 4) {
+    const strip = readOffset(bytes, nameAt);
+    nameAt = strip.next;
+    shared = before.slice(0, Math.max(0, before.length - strip.value));
+  }
+  const length = flags & NAME_LENGTH;
+  const isShort = version < 4 && length < NAME_LENGTH;
+  const nameEnd = isShort ? nameAt + length : bytes.indexOf(0, nameAt);
+  if (nameEnd < 0) return undefined;
+  const path = shared + bytes.toString('latin1', nameAt, nameEnd);
+  const says = `${mode.toString(8)} ${bytes.toString('latin1', flagsAt - hashBytes, flagsAt)} ${flags & ~NAME_LENGTH} ${more}`;
+  const isHidden = (flags & ASSUME_VALID) !== 0 || (more & SKIP_WORKTREE) !== 0;
+  // Up to version 3 entries are padded with one to eight zeros, to a multiple of eight.
+  const next = version === 4 ? nameEnd + 1 : start + Math.floor((nameEnd - start + 8) / 8) * 8;
+  return { entry: { path, kind: kindOf(mode), says, isHidden }, next };
+}
+
+function kindOf(mode: number): IndexEntry['kind'] {
+  const kind = mode & KIND;
+  return kind === LINK ? 'link' : kind === GITLINK ? 'gitlink' : 'file';
+}
+
+// Seven bits a byte, the highest says that more follow, and each of those adds one.
+function readOffset(bytes: Buffer, start: number): { readonly value: number; readonly next: number } {
+  let at = start;
+  let byte = bytes[at++] ?? 0;
+  let value = byte & 0x7f;
+  while ((byte & 0x80) !== 0 && at < bytes.length) {
+    byte = bytes[at++] ?? 0;
+    value = ((value + 1) << 7) | (byte & 0x7f);
+  }
+  return { value, next: at };
+}
+
+function readExtensions(bytes: Buffer, start: number, end: number): readonly Buffer[] | undefined {
+  const found: Buffer[] = [];
+  let at = start;
+  while (at < end) {
+    if (at + 8 > end) return undefined;
+    const name = bytes.toString('latin1', at, at + 4);
+    const next = at + 8 + bytes.readUInt32BE(at + 4);
+    if (next > end) return undefined;
+    if (!CACHES.has(name)) found.push(bytes.subarray(at, next));
+    at = next;
+  }
+  return found;
+}

@@ -1,0 +1,75 @@
+// Taking away what somebody left, however they left it: folders that may not be read, or deeper than a
+// path may be long.
+//
+// A folder is first set aside by renaming it, which costs the same whatever is in it, and removed when
+// there is time. What a crash leaves set aside is found there the next time.
+
+import { spawn } from 'node:child_process';
+import { chmodSync, mkdirSync, renameSync, unlinkSync } from 'node:fs';
+import { chmod, lstat, readdir, rm } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+
+const FOLDERS_OPENED_MAX = 100_000;
+
+export type Path = string | Buffer;
+
+/** True where it is gone from its place. Links are removed, never followed. */
+export function setAside(path: Path, trash: string, isFolder: boolean): boolean {
+  try {
+    if (isFolder) moveFolder(path, trash);
+    else unlinkSync(path);
+    return true;
+  } catch (error) {
+    return isCode(error, 'ENOENT');
+  }
+}
+
+// A folder can be moved to another one only by who may write in it.
+function moveFolder(path: Path, trash: string): void {
+  chmodSync(path, 0o700);
+  mkdirSync(trash, { recursive: true });
+  renameSync(path, join(trash, randomUUID()));
+}
+
+/** Removes a folder and all that is in it. Throws where that can't be done. */
+export async function removeAll(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error;
+    await openUp(path);
+    await removeDeep(path);
+  }
+}
+
+async function openUp(path: string): Promise<void> {
+  const waiting: Buffer[] = [Buffer.from(path)];
+  for (let n = 0; n < FOLDERS_OPENED_MAX; n++) {
+    const folder = waiting.pop();
+    if (folder === undefined) return;
+    try {
+      if (!(await lstat(folder)).isDirectory()) continue;
+      await chmod(folder, 0o700);
+      for (const entry of await readdir(folder, { withFileTypes: true, encoding: 'buffer' })) {
+        if (entry.isDirectory()) waiting.push(Buffer.concat([folder, Buffer.from('/'), entry.name]));
+      }
+    } catch (error) {
+      // Too deep, or gone: whatever remains is for the next step to say.
+      if (!(error instanceof Error && 'code' in error)) throw error;
+    }
+  }
+}
+
+// Node names every file by its whole path, which has an end at 4,096 bytes; this command has none.
+function removeDeep(path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('rm', ['-rf', '--', path], { stdio: 'ignore', env: { PATH: '/usr/bin:/bin' } });
+    child.once('error', reject);
+    child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`${path} can't be removed`))));
+  });
+}
+
+export function isCode(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && 'code' in error && codes.includes(String(error.code));
+}

@@ -1,0 +1,244 @@
+// A slot: a checkout that outlives its tasks. Going from one to the next costs what has changed, not what
+// there is.
+//
+//   <slots>/<n>.lock        held by the process that uses it, and gone with that process
+//   <slots>/<n>/tree/       what a worker sees; its `.git` is the worker's own
+//               git/        drover's index of the tree, and the list of what is ignored besides
+//               owner.json  whose attempt it holds; while it is there, nobody else takes the slot
+//               trash/      set aside, to be removed when there is time
+//               .git        a dead end, so that git in a workspace without `.git` finds no repository further up
+//
+// WHAT HOLDS
+//   The index has times only of files that drover itself has written, so a file whose times, inode and size are
+//   the index's is the one drover wrote. A commit is made with a copy of it. What a worker left in the tree
+//   is taken away by sweep.ts and git; a tree for which that fails is thrown away and made anew.
+//
+// WHAT A CRASH CAN DO
+//   Stop anywhere. The owner is written last and removed first, so where there is one, the tree is whole
+//   and that attempt's. Where there is none, the tree may be anything, and is brought to its next base
+//   by what the index says of it.
+
+import { lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { lstat, mkdir, readdir, readFile, realpath, rm, stat, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DroverError } from '@drover/core/failure';
+import { isTaken, Lock } from '@drover/core/journal/lock';
+import * as z from 'zod/mini';
+import { gitAt, type Git } from '../git.ts';
+import type { ObjectFormat } from '../repository.ts';
+import { type IndexEntry, readIndex } from './index-file.ts';
+import { isCode, removeAll, setAside } from './removal.ts';
+import { writeWhole } from './store.ts';
+import { sweep, trackedIn } from './sweep.ts';
+
+const PERMISSIONS = 0o7777;
+// Files get their times from a clock that is a few milliseconds late.
+const CLOCK_MS = 100;
+
+const OWNER = z.object({
+  run: z.string(),
+  task: z.string(),
+  attempt: z.number(),
+  worker: z.number(),
+  base: z.string(),
+  /** Brought along, and not to be committed. */
+  included: z.readonly(z.array(z.string())),
+});
+
+export type Owner = Readonly<z.infer<typeof OWNER>>;
+
+export type SlotOptions = {
+  readonly slotsFolder: string;
+  readonly storeGit: string;
+  readonly objectFormat: ObjectFormat;
+  readonly env: Readonly<Record<string, string>>;
+};
+
+export class Slot {
+  readonly number: number;
+  readonly folder: string;
+  readonly tree: string;
+  readonly index: string;
+  readonly exclude: string;
+  readonly #options: SlotOptions;
+  readonly #lock: Lock;
+  // The commit the tree is at, while nobody but drover has touched it since it was brought there.
+  #at: string | undefined;
+
+  private constructor(options: SlotOptions, number: number, lock: Lock) {
+    this.number = number;
+    this.folder = slotFolder(options.slotsFolder, number);
+    this.tree = join(this.folder, 'tree');
+    this.index = join(this.folder, 'git', 'index');
+    this.exclude = join(this.folder, 'git', 'exclude');
+    this.#options = options;
+    this.#lock = lock;
+  }
+
+  /** The slot, or undefined where another process has it or its owner is not one that may be followed. */
+  static claim(
+    options: SlotOptions,
+    number: number,
+    mayFollow: (owner: Owner | undefined) => boolean,
+  ): Slot | undefined {
+    const folder = slotFolder(options.slotsFolder, number);
+    const lockPath = slotLock(options.slotsFolder, number);
+    if (isTaken(lockPath) || !mayFollow(ownerIn(folder))) return undefined;
+    const lock = Lock.take(lockPath);
+    if (lock === undefined) return undefined;
+    // Somebody may have had it in between.
+    if (!mayFollow(ownerIn(folder))) {
+      lock.release();
+      return undefined;
+    }
+    mkdirSync(join(folder, 'git'), { recursive: true });
+    writeFileSync(join(folder, '.git'), 'gitdir: nowhere\n');
+    return new Slot(options, number, lock);
+  }
+
+  get owner(): Owner | undefined {
+    return ownerIn(this.folder);
+  }
+
+  isAt(base: string): boolean {
+    return this.#at === base;
+  }
+
+  /** Brings the tree to a commit, with nothing else in it. */
+  async goTo(base: string, signal: AbortSignal): Promise<void> {
+    if (this.isAt(base)) return;
+    await this.disown();
+    let problem = await this.#move(base, signal);
+    if (problem !== undefined) {
+      await this.#throwAway();
+      problem = await this.#move(base, signal);
+    }
+    if (problem !== undefined) throw problem;
+    this.#at = base;
+  }
+
+  /** From here on it is this attempt's, and stays so over a crash. */
+  async handOver(owner: Owner): Promise<void> {
+    this.#at = undefined;
+    await writeWhole(this.#ownerPath, `${JSON.stringify(owner)}\n`);
+  }
+
+  /** Nobody's any more; what is in it is of no more interest. */
+  async disown(): Promise<void> {
+    this.#at = undefined;
+    await rm(this.#ownerPath, { force: true });
+  }
+
+  /**
+   * Git takes a file for possibly changed if it was written in the same second as the index, and reads it. After a
+   * checkout that is every file. While drover alone has had the tree since then, the index may just as
+   * well have been written now.
+   */
+  async settleTimes(): Promise<void> {
+    if (this.#at === undefined) return;
+    const { mtimeMs } = await stat(this.index);
+    const secondEnds = (Math.floor(mtimeMs / 1_000) + 1) * 1_000;
+    const now = Date.now();
+    if (now >= secondEnds + CLOCK_MS) await utimes(this.index, now / 1_000, now / 1_000);
+  }
+
+  /** True where the tree is a real folder, in its place. A worker could have put a link there. */
+  async hasTree(): Promise<boolean> {
+    try {
+      return (await lstat(this.tree)).isDirectory() && (await realpath(this.tree)) === this.tree;
+    } catch (error) {
+      if (isCode(error, 'ENOENT', 'ENOTDIR')) return false;
+      throw error;
+    }
+  }
+
+  git(index: string): Git {
+    const { storeGit, env } = this.#options;
+    const settings = { 'core.excludesFile': this.exclude };
+    return gitAt({ gitDir: storeGit, workTree: this.tree, indexFile: index, settings, env });
+  }
+
+  /** Removes what was set aside. Leaves what can't be removed for another time. */
+  async emptyTrash(): Promise<void> {
+    const trash = join(this.folder, 'trash');
+    for (const name of await readdir(trash).catch(() => [])) {
+      await removeAll(join(trash, name)).catch(() => undefined);
+    }
+  }
+
+  unlock(): void {
+    this.#lock.release();
+  }
+
+  get #ownerPath(): string {
+    return join(this.folder, 'owner.json');
+  }
+
+  // What stands in the way of it being proven clean, if anything does.
+  async #move(base: string, signal: AbortSignal): Promise<DroverError | undefined> {
+    const args = ['read-tree', '--reset', '-u', base];
+    const unclean = (message: string) => new DroverError({ kind: 'git.failed', args, message });
+    if (!(await this.hasTree())) {
+      setAside(this.tree, join(this.folder, 'trash'), false);
+      await rm(this.index, { force: true });
+      await mkdir(this.tree, { recursive: true });
+      if (!(await this.hasTree())) return unclean(`${this.folder} is not where it should be`);
+    }
+    await rm(`${this.index}.lock`, { force: true });
+    const entries = await this.#entries();
+    if (entries === undefined) return unclean('the index is damaged');
+    if (!(await this.#sweep(entries))) return unclean('something in the workspace could not be removed');
+    try {
+      // It says so and goes on where a file can't be removed, and that is not clean.
+      const { complaint } = await this.git(this.index)(args, { signal });
+      return complaint === '' ? undefined : unclean(complaint);
+    } catch (error) {
+      if (error instanceof DroverError && !signal.aborted) return error;
+      throw error;
+    }
+  }
+
+  async #sweep(entries: readonly IndexEntry[]): Promise<boolean> {
+    // That of a folder drover has made in the same place, whatever the user's umask.
+    const mode = lstatSync(join(this.folder, 'git')).mode & PERMISSIONS;
+    const order = { top: this.tree, tracked: trackedIn(entries), mode, trash: join(this.folder, 'trash') };
+    try {
+      return await sweep(order);
+    } catch (error) {
+      if (error instanceof Error && 'code' in error) return false;
+      throw error;
+    }
+  }
+
+  async #entries(): Promise<readonly IndexEntry[] | undefined> {
+    const bytes = await readFile(this.index).catch((error: unknown) => {
+      if (isCode(error, 'ENOENT')) return undefined;
+      throw error;
+    });
+    return bytes === undefined ? [] : readIndex(bytes, this.#options.objectFormat)?.entries;
+  }
+
+  async #throwAway(): Promise<void> {
+    await rm(this.index, { force: true });
+    if (!(await this.hasTree()) || setAside(this.tree, join(this.folder, 'trash'), true)) return;
+    const message = `${this.tree} can't be removed: remove it by hand`;
+    throw new DroverError({ kind: 'git.failed', args: ['clean'], message });
+  }
+}
+
+export function slotFolder(slotsFolder: string, number: number): string {
+  return join(slotsFolder, `${number}`);
+}
+
+export function slotLock(slotsFolder: string, number: number): string {
+  return join(slotsFolder, `${number}.lock`);
+}
+
+export function ownerIn(folder: string): Owner | undefined {
+  try {
+    return OWNER.parse(JSON.parse(readFileSync(join(folder, 'owner.json'), 'utf8')));
+  } catch (error) {
+    if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,219 @@
+// The workspaces of a run: slots, taken from those that earlier runs have left or made as needed, moved
+// from task to task, and kept for the next run.
+//
+// Two runs on one repository use different slots: the operating system holds a lock on each for as long as its process
+// lives. A slot that holds an attempt of a run that has not come to its end stays that run's, also
+// when the process is gone: `again` gives it back with its files as they were.
+
+import { DroverError } from '@drover/core/failure';
+import { failureOf } from '@drover/core/agent/limits';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Repository } from '../repository.ts';
+import { type CommitOrder, type Committed, commitTree } from './commit.ts';
+import { asIgnored, findIncluded, type IncludeLine, type Inclusion, place, readInclude } from './include.ts';
+import { type Owner, Slot, type SlotOptions } from './slot.ts';
+import { openStore, type Store, textOf, writeWhole } from './store.ts';
+import { writeWorkerGit } from './worker-git.ts';
+
+const SLOTS_MAX = 256;
+const TRASH_MS_MAX = 2_000; // that closing waits for what is being removed
+
+export type { CommitOrder, Committed } from './commit.ts';
+
+export type Workspace = {
+  readonly path: string;
+  readonly base: string;
+  /** Undefined where nothing was changed. May be done again, and gives the same. */
+  readonly commit: (order: CommitOrder) => Promise<Committed | undefined>;
+  /** What is in it is of no more interest. Once is enough. */
+  readonly release: () => Promise<void>;
+};
+
+export type SlotsOptions = {
+  readonly home: string;
+  readonly repository: Repository;
+  readonly run: string;
+  readonly env: Readonly<Record<string, string>>;
+};
+
+export type Wish = {
+  readonly worker: number;
+  readonly task: string;
+  readonly attempt: number;
+  readonly base: string;
+  readonly signal: AbortSignal;
+};
+
+export class Slots {
+  readonly store: Store;
+  readonly #options: SlotsOptions;
+  readonly #slotOptions: SlotOptions;
+  readonly #lines: readonly IncludeLine[];
+  readonly #held = new Map<number, Slot>();
+  readonly #closing = new AbortController();
+  readonly #removing = new Set<Promise<void>>();
+  #idle: Slot[] = [];
+  #coming: Promise<Slot>[] = [];
+  #inclusion: Promise<Inclusion> | undefined;
+
+  private constructor(options: SlotsOptions, store: Store, lines: readonly IncludeLine[]) {
+    this.#options = options;
+    this.store = store;
+    this.#lines = lines;
+    const { repository, env } = options;
+    const { objectFormat } = repository;
+    this.#slotOptions = { slotsFolder: store.slotsFolder, storeGit: store.gitDir, objectFormat, env };
+  }
+
+  /** Throws UsageError where home or `.drover/include` can't be worked with. */
+  static async open(options: SlotsOptions): Promise<Slots> {
+    const store = await openStore(options);
+    return new Slots(options, store, await readInclude(options.repository.top));
+  }
+
+  /** Begins to bring that many slots to the repository's HEAD, in the background. */
+  prepare(count: number): void {
+    const missing = count - this.#idle.length - this.#coming.length;
+    const slots = Array.from({ length: Math.max(0, missing) }, () => this.#claim());
+    // What fails is done again, and told, when somebody wants the slot.
+    const bringAlong = this.inclusion().catch(() => undefined);
+    const lanes: Promise<unknown>[] = Array.from({ length: availableParallelism() }, () => bringAlong);
+    for (const [n, slot] of slots.entries()) {
+      const lane = n % lanes.length;
+      const ready = (lanes[lane] ?? bringAlong)
+        .then(() => slot.goTo(this.#options.repository.head, this.#closing.signal))
+        .then(
+          () => slot,
+          () => slot,
+        );
+      lanes[lane] = ready;
+      this.#coming.push(ready);
+    }
+  }
+
+  /** A clean workspace on that commit. */
+  async take(wish: Wish): Promise<Workspace> {
+    const { base, signal } = wish;
+    const slot = await this.#find(wish);
+    try {
+      if (signal.aborted) throw new DroverError(failureOf(signal));
+      await slot.goTo(base, signal);
+      await slot.settleTimes();
+      return await this.#furnish(slot, wish);
+    } catch (error) {
+      await slot.disown();
+      this.#idle.push(slot);
+      throw error;
+    } finally {
+      this.#emptyTrash(slot);
+    }
+  }
+
+  /** The workspace of an attempt that a process which is gone has begun, as it was left; undefined where there is none. */
+  async again({ task, attempt }: Pick<Wish, 'task' | 'attempt'>): Promise<Workspace | undefined> {
+    const isIt = (owner: Owner | undefined): boolean =>
+      owner?.run === this.#options.run && owner.task === task && owner.attempt === attempt;
+    for (let number = 1; number <= SLOTS_MAX; number++) {
+      if (this.#held.has(number)) continue;
+      const slot = Slot.claim(this.#slotOptions, number, isIt);
+      if (slot === undefined) continue;
+      this.#held.set(number, slot);
+      const { owner } = slot;
+      if (owner !== undefined && (await slot.hasTree()) && (await this.#hasCommit(owner.base))) {
+        return this.#workspace(slot, owner);
+      }
+      await slot.disown();
+      this.#idle.push(slot);
+    }
+    return undefined;
+  }
+
+  /** What `.drover/include` brings along, and what it names in vain. */
+  inclusion(): Promise<Inclusion> {
+    const { repository, env } = this.#options;
+    this.#inclusion ??= findIncluded(this.#lines, repository, env);
+    return this.#inclusion;
+  }
+
+  /** Lets go of all slots. Those that were not released stay this run's. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all(this.#coming);
+    await Promise.race([Promise.all(this.#removing), delay(TRASH_MS_MAX, undefined, { ref: false })]);
+    for (const slot of this.#held.values()) slot.unlock();
+    this.#held.clear();
+    this.#idle = [];
+    this.#coming = [];
+  }
+
+  async #find(wish: Wish): Promise<Slot> {
+    const at = this.#idle.findIndex((slot) => slot.isAt(wish.base));
+    const [idle] = this.#idle.splice(Math.max(0, at), 1);
+    return idle ?? (await this.#coming.shift()) ?? this.#claim(wish);
+  }
+
+  // One that nobody has, or that an earlier attempt at the same task has left.
+  #claim(wish?: Wish): Slot {
+    const { run } = this.#options;
+    const mayFollow = (owner: Owner | undefined): boolean =>
+      owner === undefined || (owner.run === run && owner.task === wish?.task && owner.attempt <= wish.attempt);
+    for (let number = 1; number <= SLOTS_MAX; number++) {
+      if (this.#held.has(number)) continue;
+      const slot = Slot.claim(this.#slotOptions, number, mayFollow);
+      if (slot === undefined) continue;
+      this.#held.set(number, slot);
+      return slot;
+    }
+    const message = `all ${SLOTS_MAX} workspaces of this repository are in use: see drover gc`;
+    throw new DroverError({ kind: 'git.failed', args: ['worktree'], message });
+  }
+
+  async #furnish(slot: Slot, { worker, task, attempt, base }: Wish): Promise<Workspace> {
+    const { repository, run } = this.#options;
+    const { included } = await this.inclusion();
+    const exclude = `${asIgnored(included)}${await this.#userExcludes()}`;
+    await writeWhole(slot.exclude, exclude);
+    await place(included, repository.top, slot.tree);
+    await writeWorkerGit({
+      ...{ tree: slot.tree, index: slot.index, storeGit: this.store.gitDir, repository, base, exclude },
+      branch: `drover/${run}/${task}`,
+    });
+    const owner = { run, task, attempt, worker, base, included: included.map(({ path }) => path) };
+    await slot.handOver(owner);
+    return this.#workspace(slot, owner);
+  }
+
+  // What the user never commits, the worker shouldn't either.
+  async #userExcludes(): Promise<string> {
+    const { commonDir, excludesFile } = this.#options.repository;
+    const own = [join(commonDir, 'info', 'exclude'), ...(excludesFile === undefined ? [] : [excludesFile])];
+    return (await Promise.all(own.map(async (path) => (await textOf(path)) ?? ''))).join('\n');
+  }
+
+  #workspace(slot: Slot, { base, included }: Owner): Workspace {
+    const { identity } = this.#options.repository;
+    let isReleased = false;
+    return {
+      path: slot.tree,
+      base,
+      commit: (order) => commitTree({ ...order, slot, base, identity, keepOut: included, store: this.store.git }),
+      release: async () => {
+        if (isReleased) return;
+        isReleased = true;
+        await slot.disown();
+        if (this.#held.has(slot.number)) this.#idle.push(slot);
+      },
+    };
+  }
+
+  async #hasCommit(commit: string): Promise<boolean> {
+    return (await this.store.git(['cat-file', '-e', `${commit}^{commit}`], { accept: [1, 128] })).code === 0;
+  }
+
+  #emptyTrash(slot: Slot): void {
+    const removing = slot.emptyTrash().finally(() => this.#removing.delete(removing));
+    this.#removing.add(removing);
+  }
+}
