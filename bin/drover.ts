@@ -20,6 +20,18 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 const commands: readonly Listed[] = [
   {
+    name: 'run',
+    words: '[goal]',
+    about: 'Plan a goal, have its tasks done side by side, merge and test what they did',
+    load: async () => (await import('./commands/run.ts')).run,
+  },
+  {
+    name: 'plan',
+    words: '[goal]',
+    about: 'Make the plan for a goal, print or save it, and run nothing',
+    load: async () => (await import('./commands/plan.ts')).plan,
+  },
+  {
     name: 'exec',
     words: '[prompt]',
     about: 'One agent works in this folder until it is done, and nobody has to watch',

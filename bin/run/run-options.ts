@@ -46,6 +46,12 @@ export const runOptions = {
 
 export type RunArgs = Values<typeof runOptions>;
 
+/** What they are where nothing was typed. */
+export function untyped(): RunArgs {
+  const read = Object.entries(runOptions).map(([name, option]) => [name, option.read([])]);
+  return Object.fromEntries(read) as RunArgs;
+}
+
 export type Place = {
   readonly goal: string;
   readonly model: string;

@@ -35,26 +35,15 @@ export async function dispatch(plan: Dispatch, signal: AbortSignal): Promise<voi
     const known = settled.get(task.id);
     if (known !== undefined) return known;
     const { dependsOn, follows } = waiting.get(task.id) ?? { dependsOn: [], follows: [] };
-    for (const id of dependsOn) {
-      const status = await (ends.get(id) ?? settled.get(id));
-      if (status === undefined || GOOD.has(status)) continue;
-      skip(
-        task,
-        status === 'cancelled'
-          ? 'interrupted before it was started'
-          : `it depends on ${id}, which is ${worded(status)}`,
-      );
-      return status === 'cancelled' ? 'cancelled' : 'skipped';
-    }
+    const statuses = await Promise.all(dependsOn.map((id) => ends.get(id) ?? settled.get(id)));
     await Promise.all(follows.map((id) => ends.get(id)));
-    if (stop.aborted) {
-      skip(
-        task,
-        hasty.signal.aborted
-          ? 'another task failed, and --fail-fast stops at the first'
-          : 'interrupted before it was started',
-      );
-      return hasty.signal.aborted ? 'skipped' : 'cancelled';
+    const missing = statuses.findIndex((status) => status !== undefined && !GOOD.has(status));
+    const reason =
+      whyStopped(signal, hasty.signal) ??
+      (missing === -1 ? undefined : `it depends on ${dependsOn[missing]}, which is ${worded(statuses[missing])}`);
+    if (reason !== undefined) {
+      skip(task, reason);
+      return signal.aborted ? 'cancelled' : 'skipped';
     }
     const status = await carryOut(task, seats.seatAt(-at), stop);
     if (!GOOD.has(status) && plan.failFast) hasty.abort(signal.reason);
@@ -95,6 +84,11 @@ class Seats {
   }
 }
 
-function worded(status: TaskStatus): string {
-  return status === 'gate_failed' ? 'stopped by a gate' : status === 'conflict' ? 'in conflict' : status;
+function whyStopped(signal: AbortSignal, hasty: AbortSignal): string | undefined {
+  if (signal.aborted) return 'interrupted before it was started';
+  return hasty.aborted ? 'another task failed, and --fail-fast stops at the first' : undefined;
+}
+
+function worded(status: TaskStatus | undefined): string {
+  return status === 'gate_failed' ? 'stopped by a gate' : status === 'conflict' ? 'in conflict' : (status ?? 'unknown');
 }

@@ -215,9 +215,9 @@ class Run {
     const { id, repository, slots, settings, past, env, bus, folder } = this.#options;
     return new MergeTrain(
       {
-        ...{ git: slots.git, run: id, base: repository.head, head: past?.head ?? repository.head, env },
+        ...{ git: slots.store.git, run: id, base: repository.head, head: past?.head ?? repository.head, env },
         ...{ identity: repository.identity, when: this.#startedAt, gates: settings.gates },
-        checkout: (commit, stop) => slots.checkout(commit, stop),
+        checkout: (commit, stop) => slots.take({ ...GATES, base: commit, signal: stop }),
         outputFolder: join(folder, 'outputs', 'gates'),
         knownGates: past?.gates ?? new Map(),
         emit: (event, place) => this.#tell(event, place),
@@ -238,7 +238,7 @@ class Run {
     const { id, repository, slots, settings, folder, env } = this.#options;
     return deliver(
       {
-        ...{ repository, store: slots.store, run: id, base: repository.head, env },
+        ...{ repository, store: slots.store.gitDir, run: id, base: repository.head, env },
         merged: this.#train?.head ?? repository.head,
         kept: rowsOf(this.#state).flatMap(({ task, status, commit }) =>
           status === 'landed' || commit === undefined ? [] : [{ task, commit }],
@@ -273,6 +273,9 @@ class Run {
     this.#options.bus.emit(event, place);
   }
 }
+
+// Gates have a workspace like a task's; no task has such an id.
+const GATES = { worker: 0, task: '(gates)', attempt: 1 };
 
 type Given = {
   readonly tasks: readonly PlannedTask[];

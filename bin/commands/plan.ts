@@ -1,0 +1,42 @@
+// drover plan <goal>: make the plan, print or save it, run nothing.
+
+import { resolve } from 'node:path';
+import { UsageError } from '@drover/core/failure';
+import { command, nonEmpty, value } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import { print } from '../io.ts';
+import { goalOf } from '../run/goal.ts';
+import { planText, writePlan } from '../run/plan-file.ts';
+import { runOptions, untyped } from '../run/run-options.ts';
+import { newSettings, surroundingsOf } from '../run/start-run.ts';
+
+const { model, tasks, timeout, budget, turns, cwd, log } = runOptions;
+
+export const plan = command({
+  word: { name: 'goal', about: 'What shall be achieved; - reads it from standard input', required: false },
+  options: {
+    model,
+    'goal-file': value('Plan:', 'FILE', 'Read the goal from a file', nonEmpty),
+    out: value('Output:', 'FILE', 'Save the plan there, for drover run --plan', nonEmpty),
+    ...{ tasks, timeout, budget, turns, cwd, log },
+  },
+  examples: [
+    ['drover plan "replace moment with date-fns"', 'Print the plan'],
+    ['drover plan "add types to src" --out plan.yaml', 'Save it, change it, then: drover run --plan plan.yaml'],
+  ],
+  async run(args, io) {
+    const around = await surroundingsOf(args.cwd, io);
+    const goal = await goalOf({ word: args.word, file: args['goal-file'], planned: undefined }, io);
+    const settings = await newSettings({ ...untyped(), ...args }, { goal, tasks: undefined }, around, io);
+    const { makePlan } = await import('../run/planning.ts');
+    const made = await makePlan(args, { ...around, run: settings }, io);
+    if (made === undefined) throw new UsageError('the model answered without a plan: there is nothing to split');
+    const text = await planText({ goal, tasks: made });
+    if (args.out === undefined) await print(io.stdout, text);
+    else {
+      await writePlan(resolve(io.cwd, args.out), text);
+      await print(io.stderr, `${made.length} tasks; carry them out with: drover run --plan ${args.out}\n`);
+    }
+    return exitCode.done;
+  },
+});

@@ -1,0 +1,77 @@
+// Has the coordinator make a plan, shows it at work on standard error, and carries nothing out.
+
+import { join } from 'node:path';
+import { planOnly } from '@drover/coordinator/planning';
+import { watch } from '@drover/core/agent/limits';
+import { Bus } from '@drover/core/bus';
+import { newId } from '@drover/core/ids';
+import { factsOf } from '@drover/core/model/catalog';
+import { defaultRetry } from '@drover/core/model/retry';
+import { EventRedaction } from '@drover/core/redaction/event-redaction';
+import { Redactor } from '@drover/core/redaction/redactor';
+import { secretValues } from '@drover/core/redaction/secret-values';
+import type { RunSettings } from '@drover/core/task/run';
+import type { PlannedTask } from '@drover/core/task/task';
+import { endAllChildren } from '@drover/core/tools/child';
+import { childEnvironment } from '@drover/core/tools/environment';
+import { chooseModel, secretsOf } from '../execution/model-choice.ts';
+import { openProvider } from '../execution/open-provider.ts';
+import { priceOf } from '../execution/price.ts';
+import { showAll } from '../execution/screen.ts';
+import type { Io } from '../io.ts';
+import { watchForStop } from '../stop.ts';
+import { linesView } from '../views/lines.ts';
+import { silentView } from '../views/silent.ts';
+import type { Surrounded } from './start-run.ts';
+
+export type Wanted = Surrounded & { readonly run: RunSettings };
+
+/** Undefined where the model answered without a plan. */
+export async function makePlan(
+  { model: wanted }: { readonly model: string | undefined },
+  { settings, repository, run }: Wanted,
+  io: Io,
+): Promise<readonly PlannedTask[] | undefined> {
+  const model = chooseModel(wanted, settings, io.cwd);
+  const price = priceOf(model, run.cap, settings);
+  const facts = factsOf(model.name);
+  await using opened = new AsyncDisposableStack();
+  const stop = opened.adopt(
+    watchForStop(io, () => endAllChildren('SIGKILL')),
+    ({ close }) => close(),
+  );
+  const { provider } = opened.adopt(await openProvider(model, settings), ({ close }) => close());
+  const limits = { ...run.taskLimits, ...(run.timeoutMs !== undefined && { timeoutMs: run.timeoutMs }) };
+  const deadline = opened.adopt(watch(limits, stop.signal), (each) => each.stop());
+
+  const id = newId('run');
+  const redaction = new EventRedaction(new Redactor([...secretValues(io.env), ...secretsOf(model)]));
+  const bus = new Bus({ owner: { run: id }, lastSeq: 0, pass: (event, place) => redaction.pass(event, place) });
+  const view = io.stderr.isTTY === true ? linesView(io.stderr, io.env, 'asked known') : silentView;
+  const shown = showAll(bus.reader(), { view, person: undefined, io });
+  try {
+    return await planOnly(
+      {
+        settings: run,
+        limits,
+        warn: (message) => bus.emit({ type: 'warning', message }, { worker: 0 }),
+        session: {
+          ...{ id, worker: 0, provider, model: model.name, retry: defaultRetry, outlet: bus },
+          contextTokens: settings.contextTokens ?? facts.contextTokens,
+          outputTokensMax: facts.outputTokensMax,
+          ...(price !== undefined && { price }),
+          ...(run.cap !== undefined && { cap: run.cap }),
+          context: {
+            cwd: repository.top,
+            env: childEnvironment(io.env),
+            outputFolder: join(settings.home, 'outputs', id),
+          },
+        },
+      },
+      deadline.signal,
+    );
+  } finally {
+    bus.close();
+    await shown;
+  }
+}

@@ -1,0 +1,101 @@
+// Dispatch: who may start when, on how many places, and what becomes of the rest when one fails.
+
+import { dispatch, type Dispatch } from '@drover/coordinator/dispatch';
+import type { TaskStatus } from '@drover/core/task/run';
+import type { PlannedTask } from '@drover/core/task/task';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+
+const task = (id: string, dependsOn: readonly string[] = [], files: readonly string[] = []): PlannedTask => ({
+  ...{ id, title: id, prompt: id, dependsOn, files, mode: 'write' },
+});
+const never = new AbortController().signal;
+
+type Told = { readonly log: string[]; readonly most: () => number };
+
+async function dispatched(
+  ordered: readonly PlannedTask[],
+  ends: Readonly<Record<string, TaskStatus>> = {},
+  more: Partial<Dispatch> = {},
+  signal = never,
+): Promise<Told> {
+  const log: string[] = [];
+  let atWork = 0;
+  let most = 0;
+  await dispatch(
+    {
+      ...{ ordered, workers: 2, failFast: false, settled: new Map() },
+      carryOut: (each, seat, stop) =>
+        seat(async (worker) => {
+          most = Math.max(most, (atWork += 1));
+          log.push(`${each.id} starts on ${worker}`);
+          await sleep(5, undefined, { signal: stop }).catch(() => undefined);
+          atWork -= 1;
+          log.push(`${each.id} ends`);
+          return stop.aborted ? 'cancelled' : (ends[each.id] ?? 'landed');
+        }),
+      skip: ({ id }, because) => log.push(`${id} is skipped: ${because}`),
+      ...more,
+    },
+    signal,
+  );
+  return { log, most: () => most };
+}
+
+test('no more are at work than there are workers, and the places are numbered from 1', async () => {
+  const { log, most } = await dispatched(['a', 'b', 'c', 'd', 'e'].map((id) => task(id)));
+  expect(most()).toBe(2);
+  expect(log.filter((line) => line.includes('starts')).map((line) => line.at(-1))).toEqual(['1', '2', '1', '2', '1']);
+});
+
+test('a task starts when those it depends on have landed', async () => {
+  const { log } = await dispatched([task('a'), task('b', ['a']), task('c', ['b'])]);
+  expect(log).toEqual(['a starts on 1', 'a ends', 'b starts on 1', 'b ends', 'c starts on 1', 'c ends']);
+});
+
+test('where one fails, those that depend on it are skipped, down to the last, and nobody else is', async () => {
+  const { log } = await dispatched([task('a'), task('b', ['a']), task('c', ['b']), task('d')], { a: 'gate_failed' });
+  expect(log.filter((line) => line.includes('skipped'))).toEqual([
+    'b is skipped: it depends on a, which is stopped by a gate',
+    'c is skipped: it depends on b, which is skipped',
+  ]);
+  expect(log).toContain('d ends');
+});
+
+test('tasks that change the same files come after each other, also where the first fails', async () => {
+  const { log } = await dispatched([task('a', [], ['x']), task('b', [], ['x'])], { a: 'failed' });
+  expect(log).toEqual(['a starts on 1', 'a ends', 'b starts on 1', 'b ends']);
+});
+
+test('what is settled is not done again, and can be built on', async () => {
+  const settled = new Map<string, TaskStatus>([['a', 'landed']]);
+  const { log } = await dispatched([task('a'), task('b', ['a'])], {}, { settled });
+  expect(log).toEqual(['b starts on 1', 'b ends']);
+});
+
+test('with fail-fast the first failure stops those at work, and the rest is skipped', async () => {
+  const plan = [task('a'), task('b'), task('c', ['b'])];
+  const { log } = await dispatched(plan, { a: 'failed' }, { failFast: true, workers: 1 });
+  expect(log.slice(0, 2)).toEqual(['a starts on 1', 'a ends']);
+  expect(log.filter((line) => line.startsWith('c'))).toEqual([
+    'c is skipped: another task failed, and --fail-fast stops at the first',
+  ]);
+});
+
+test('what breaks in one task is thrown only when all are over', async () => {
+  const ended: string[] = [];
+  const broken = dispatched(
+    [task('a'), task('b')],
+    {},
+    {
+      carryOut: async ({ id }) => {
+        if (id === 'a') throw new Error('broken');
+        await sleep(20);
+        ended.push(id);
+        return 'landed';
+      },
+    },
+  );
+  await expect(broken).rejects.toThrow('broken');
+  expect(ended).toEqual(['b']);
+});
