@@ -45,7 +45,8 @@ export class Bus {
   #lastMs = 0;
   #lastTime = '';
   #unstored: Recorded[] = [];
-  #storing: Promise<void> | undefined;
+  #storedSeq = 0;
+  #storing: Promise<void> | undefined; // a batch at a time; it stays where it failed
 
   constructor(options: BusOptions) {
     this.#options = options;
@@ -59,9 +60,10 @@ export class Bus {
     }
   }
 
-  /** Everything emitted so far is stored and told. */
+  /** Everything emitted so far is stored and told. Once something could not be, nothing after it is either. */
   async settled(): Promise<void> {
-    while (this.#storing !== undefined) await this.#storing;
+    const upTo = this.#seq;
+    while (this.#storing !== undefined && this.#storedSeq < upTo) await this.#storing;
   }
 
   /** Reads everything emitted from now on. */
@@ -95,7 +97,11 @@ export class Bus {
       return this.#tell(event);
     }
     this.#unstored.push(event);
-    this.#storing ??= this.#storeAll(store).finally(() => (this.#storing = undefined));
+    if (this.#storing === undefined) this.#storeSoon(store);
+  }
+
+  #storeSoon(store: Store): void {
+    this.#storing = this.#storeAll(store);
     // Whoever waits for `settled` hears of a failure.
     this.#storing.catch(() => undefined);
   }
@@ -103,12 +109,14 @@ export class Bus {
   async #storeAll(store: Store): Promise<void> {
     // What happens in one go is stored in one go: an answer and the intents of its calls share a sync.
     await new Promise<void>((resolve) => setImmediate(resolve));
-    while (this.#unstored.length > 0) {
-      const batch = this.#unstored;
-      this.#unstored = [];
-      await store.append(batch);
-      for (const event of batch) this.#tell(event);
-    }
+    const batch = this.#unstored;
+    this.#unstored = [];
+    await store.append(batch);
+    for (const event of batch) this.#tell(event);
+    this.#storedSeq = batch.at(-1)?.seq ?? this.#storedSeq;
+    // What came meanwhile goes next.
+    if (this.#unstored.length > 0) this.#storeSoon(store);
+    else this.#storing = undefined;
   }
 
   #tell(event: Recorded): void {

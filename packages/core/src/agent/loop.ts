@@ -3,6 +3,16 @@
 // It prints nothing and knows no terminal, no file and no thread: everything it needs is handed in, and
 // what happens goes out as events. It returns how the turn ended, which is for the session to tell; it
 // throws only what is a bug.
+//
+// WHAT IS ON THE DISK BEFORE A REQUEST
+//   What the turn begins with: nothing is asked for the sake of a message that may yet be lost. The
+//   results of the step before go to the disk while the model is asked, because a request leaves nothing
+//   behind that anybody would have to know of after a crash. The model remembers nothing. Its answer
+//   stands behind the results, so it is not told before they are safe; and what comes of it is a call,
+//   which waits for its intent, which stands behind them, too. Were they lost all the same, their calls
+//   would be uncertain, as after any crash before a result was safe, and the model would be asked again.
+//   What was there before the last request is safe before the next, also where every call was refused and
+//   no intent was waited for: so a disk that stands still is outrun by one request and no more.
 
 import { DroverError, type Failure } from '../failure.ts';
 import type { Event } from '../events.ts';
@@ -24,7 +34,7 @@ export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Pr
         turn.steps += 1;
         await (safe ?? agent.settled(signal));
         safe = agent.settled(signal);
-        // Whoever waits for it next hears of a failure.
+        // It is heard of before the next request, or by whoever waits for anything later.
         safe.catch(() => undefined);
         const answer = await takeAnswer(agent, turn, signal);
         if (answer === undefined) continue;

@@ -1,0 +1,184 @@
+// What waits for the disk, and what does not: a disk that stands still wherever a test wants it to.
+
+import { appendFile, open, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Bus, type Shown } from '@drover/core/bus';
+import { Journal, readJournal, type JournalFile } from '@drover/core/journal/journal';
+import { Recorder } from '@drover/core/journal/recorder';
+import { defineTool } from '@drover/core/tools/tool';
+import type { Script } from '@drover/rehearsal/script';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { agentOn, never, temporaryFolder } from '../../support/agent.ts';
+
+// Long enough for whatever does not wait for the disk to happen.
+const WHILE_MS = 150;
+
+type Disk = {
+  readonly file: (path: string) => Promise<JournalFile>;
+  readonly goOn: () => void;
+  readonly stopped: Promise<void>;
+};
+
+/** Stands still when it is to sync a write that holds this text. */
+function stoppingDisk(stopsAt: string): Disk {
+  const [stopped, going] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  return {
+    stopped: stopped.promise,
+    goOn: going.resolve,
+    async file(path) {
+      const file = await open(path, 'w+');
+      let last = '';
+      return {
+        async write(bytes: Buffer, at: number, length: number, position: number) {
+          last = bytes.toString();
+          return file.write(bytes, at, length, position);
+        },
+        async datasync() {
+          if (last.includes(stopsAt)) {
+            stopped.resolve();
+            await going.promise;
+          }
+          await file.datasync();
+        },
+        truncate: (size) => file.truncate(size),
+        close: () => file.close(),
+      } as JournalFile;
+    },
+  };
+}
+
+async function sessionOn(disk: Disk, script: Script) {
+  const folder = await temporaryFolder();
+  const path = join(folder, 'journal.jsonl');
+  const hooks = { onTrouble: () => undefined, onRecovery: () => undefined };
+  const { journal } = await Journal.open({ path, session: 's', ...hooks, openFile: disk.file });
+  const ledger = defineTool({
+    name: 'ledger',
+    description: 'Writes a line.',
+    input: z.object({ line: z.string() }),
+    access: 'none',
+    subject: ({ line }) => line,
+    async run({ line }) {
+      await appendFile(join(folder, 'ledger'), `${line}\n`);
+      return `wrote ${line}`;
+    },
+  });
+  const store = new Recorder({ journal, diagnose: () => undefined });
+  const agent = await agentOn(script, { id: 's', store, tools: [ledger] });
+  const told: Shown[] = [];
+  const begin = () => {
+    const execution = agent.session.execute({ content: 'go' }, never);
+    void (async () => {
+      for await (const event of execution) told.push(event);
+    })();
+    return execution.result();
+  };
+  const effects = () => readFile(join(folder, 'ledger'), 'utf8').catch(() => '');
+  return { ...agent, begin, told, effects, path, close: () => journal.close() };
+}
+
+const writes = (line: string) => ({ calls: [{ name: 'ledger', args: { line } }] });
+
+test('nothing is asked while the user’s message is not on the disk', async () => {
+  const disk = stoppingDisk('"role":"user"');
+  const { begin, server, told, close } = await sessionOn(disk, { answers: [{ text: 'ok' }] });
+  const running = begin();
+  await disk.stopped;
+  await sleep(WHILE_MS);
+  expect([server.requests.length, told.map(({ type }) => type)]).toEqual([0, ['session_start']]);
+  disk.goOn();
+  expect((await running).outcome).toEqual({ status: 'done' });
+  await close();
+});
+
+test('no call is run while its intent is not on the disk', async () => {
+  const disk = stoppingDisk('"type":"tool_execution_start"');
+  const { begin, effects, told, close } = await sessionOn(disk, { answers: [writes('a'), { text: 'ok' }] });
+  const running = begin();
+  await disk.stopped;
+  await sleep(WHILE_MS);
+  expect([await effects(), told.filter(({ type }) => type === 'tool_execution_start')]).toEqual(['', []]);
+  disk.goOn();
+  expect((await running).outcome).toEqual({ status: 'done' });
+  expect(await effects()).toBe('a\n');
+  await close();
+});
+
+test('results go to the disk while the model is asked; until they are there, nothing comes of its answer', async () => {
+  const disk = stoppingDisk('wrote a');
+  const session = await sessionOn(disk, { answers: [writes('a'), { text: 'Next.', ...writes('b') }, { text: 'ok' }] });
+  const { begin, server, told, effects } = session;
+  const running = begin();
+  await disk.stopped;
+  await server.settled(2);
+  await sleep(WHILE_MS);
+  expect(server.requests[1]?.rawBody).toContain('wrote a');
+  expect(told.at(-1)).toMatchObject({ type: 'tool_execution_start', args: { line: 'a' } });
+  expect(await effects()).toBe('a\n');
+  disk.goOn();
+  const { outcome } = await running;
+  await session.close();
+  expect([outcome, await effects()]).toEqual([{ status: 'done' }, 'a\nb\n']);
+  const lasting = told.filter(({ type }) => !type.endsWith('_delta')).map(({ seq }) => seq);
+  expect((await readJournal(session.path)).records.map(({ seq }) => seq)).toEqual(lasting);
+});
+
+test('a disk that stands still is outrun by one request and no more, also where no call is ever run', async () => {
+  const disk = stoppingDisk('first');
+  const refused = (text: string) => ({ text, calls: [{ name: 'ledger', args: {} }] });
+  const { begin, server, close } = await sessionOn(disk, {
+    answers: [refused('first'), refused('second'), refused('third'), { text: 'ok' }],
+  });
+  const running = begin();
+  await disk.stopped;
+  await server.settled(2);
+  await sleep(WHILE_MS);
+  expect(server.requests.length).toBe(2);
+  disk.goOn();
+  expect((await running).outcome).toEqual({ status: 'done' });
+  expect(server.requests.length).toBe(4);
+  await close();
+});
+
+const warning = (message: string) => ({ type: 'warning', message }) as const;
+
+test('what was emitted is safe as soon as it is stored, however much comes after it', async () => {
+  const appends: PromiseWithResolvers<void>[] = [];
+  const append = () => (appends.push(Promise.withResolvers<void>()), appends.at(-1)?.promise ?? Promise.reject());
+  const store = { append, note: () => undefined };
+  const bus = new Bus({ session: 's', lastSeq: 0, store, pass: (event) => [event] });
+  bus.emit(warning('one'), {});
+  const settled = bus.settled();
+  while (appends.length < 1) await sleep(1);
+  bus.emit(warning('two'), {});
+  appends[0]?.resolve();
+  await settled;
+  while (appends.length < 2) await sleep(1);
+  let isLaterSafe = false;
+  const later = bus.settled().then(() => (isLaterSafe = true));
+  await sleep(5);
+  expect(isLaterSafe).toBe(false);
+  appends[1]?.resolve();
+  await later;
+});
+
+test('once something could not be stored, nothing after it is told or called safe', async () => {
+  let appends = 0;
+  const store = {
+    append: async () => {
+      if ((appends += 1) === 1) throw new Error('the disk is gone');
+    },
+    note: () => undefined,
+  };
+  const bus = new Bus({ session: 's', lastSeq: 0, store, pass: (event) => [event] });
+  const reader = bus.reader();
+  bus.emit(warning('lost'), {});
+  await sleep(5);
+  bus.emit(warning('later'), {});
+  await expect(bus.settled()).rejects.toThrow('the disk is gone');
+  bus.close();
+  for await (const event of reader) expect.fail(`${event.type} was told`);
+  expect(appends).toBe(1);
+});
