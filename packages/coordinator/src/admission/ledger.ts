@@ -105,19 +105,18 @@ export class Ledger {
     for (const allowance of lenders) allowance.distrustRefill();
   }
 
-  #expected({ inputTokens, outputTokensMax }: Wanted): Pick<Flight, 'prompt' | 'uncached' | 'answer'> {
+  #expected(wanted: Wanted): Expected {
     const share = (samples: readonly number[]) => (samples.length === 0 ? 1 : Math.max(...samples));
     return {
-      prompt: Math.ceil(inputTokens * share(this.#promptShares)),
-      uncached: Math.ceil(inputTokens * share(this.#uncachedShares)),
-      answer: this.#answers.length === 0 ? outputTokensMax : Math.min(outputTokensMax, Math.max(...this.#answers)),
+      prompt: Math.ceil(promptOf(wanted) * share(this.#promptShares)),
+      uncached: Math.ceil(promptOf(wanted) * share(this.#uncachedShares)),
+      answer: Math.min(wanted.outputTokensMax, this.#answers.length === 0 ? Infinity : Math.max(...this.#answers)),
     };
   }
 
   #learn({ wanted }: Flight, { input, cacheRead, cacheWrite, output }: Usage): void {
-    const wantedTokens = Math.max(1, wanted.inputTokens);
-    remember(this.#promptShares, (input + cacheRead + cacheWrite) / wantedTokens);
-    remember(this.#uncachedShares, (input + cacheWrite) / wantedTokens);
+    remember(this.#promptShares, (input + cacheRead + cacheWrite) / promptOf(wanted));
+    remember(this.#uncachedShares, (input + cacheWrite) / promptOf(wanted));
     remember(this.#answers, output);
   }
 
@@ -135,6 +134,10 @@ export class Ledger {
 }
 
 type Expected = Pick<Flight, 'prompt' | 'uncached' | 'answer'>;
+
+function promptOf({ inputTokens, inputTokensExpected = inputTokens }: Wanted): number {
+  return Math.max(1, inputTokensExpected);
+}
 
 /** What of a limit is counted when a request arrives. */
 function before({ name, countsCacheReads }: Rate, { prompt, uncached }: Expected): number {

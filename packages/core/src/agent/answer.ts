@@ -5,6 +5,7 @@
 
 import { compacted, COMPACTIONS_IN_A_ROW_MAX, cut, SUMMARY_SYSTEM, transcript } from '../conversation/compaction.ts';
 import { codePoints } from '../conversation/conversation.ts';
+import { promptTokensMax, utf8Bytes } from '../conversation/prompt-bound.ts';
 import { DroverError } from '../failure.ts';
 import type { AssistantMessage, Message } from '../model/protocol.ts';
 import { buildRequest, isBlank } from '../model/request.ts';
@@ -109,6 +110,7 @@ async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<A
       request: (outputTokensMax) =>
         buildRequest({ provider, model, system: conversation.system, tools, messages, outputTokensMax, cacheKey }),
       inputTokens: conversation.expectedTokens(agent.definitionChars),
+      inputTokensMax: promptTokensMax(messages, utf8Bytes(conversation.system) + agent.definitionBytes),
       outputTokensMax: agent.outputTokensMax,
       admission: agent.admission,
       retry: agent.retry,
@@ -173,6 +175,8 @@ async function summarise(agent: Agent, turn: Turn, head: readonly Message[], sig
           cacheKey: `${cacheKey}-summary`,
         }),
       inputTokens: Math.ceil(codePoints(text) / 4),
+      // All of it was in a prompt that was no longer than the context; with more, the request is refused for nothing.
+      inputTokensMax: Math.min(promptTokensMax(messages, utf8Bytes(SUMMARY_SYSTEM)), agent.contextTokens),
       outputTokensMax: Math.min(SUMMARY_TOKENS_MAX, agent.outputTokensMax),
       admission: agent.admission,
       retry: agent.retry,

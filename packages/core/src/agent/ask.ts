@@ -11,13 +11,11 @@ import type { AnswerNotes, AssistantMessage, ModelEvent, ModelRequest, Provider,
 import { retryDelayMs, type RetryPolicy } from '../model/retry.ts';
 import { failureOf } from './limits.ts';
 
-// Our count of tokens is rough, and a budget must hold.
-const ESTIMATE_MARGIN = 1.5;
-
 export type Asking = {
   readonly provider: Provider;
   readonly request: (outputTokensMax: number) => ModelRequest;
   readonly inputTokens: number; // expected
+  readonly inputTokensMax: number; // a budget must hold
   readonly outputTokensMax: number;
   readonly admission: Admission;
   readonly retry: RetryPolicy;
@@ -54,8 +52,8 @@ type Attempt =
   | { readonly answer?: never; readonly failure: Failure };
 
 async function tryOnce(asking: Asking, signal: AbortSignal): Promise<Attempt> {
-  const inputTokens = Math.ceil(asking.inputTokens * ESTIMATE_MARGIN);
-  const admitted = await asking.admission.admit({ inputTokens, outputTokensMax: asking.outputTokensMax }, signal);
+  const { inputTokens: inputTokensExpected, inputTokensMax: inputTokens, outputTokensMax } = asking;
+  const admitted = await asking.admission.admit({ inputTokens, inputTokensExpected, outputTokensMax }, signal);
   const settle = (usage: Usage, seen: Seen) => {
     admitted.settle(usage, seen);
     asking.spend(usage);

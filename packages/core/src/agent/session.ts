@@ -5,6 +5,7 @@ import { Bus, type BusOptions, type Shown, type Store } from '../bus.ts';
 import { CHARS_PER_TOKEN_DEFAULT, codePoints, Conversation } from '../conversation/conversation.ts';
 import { Instructions } from '../conversation/instructions.ts';
 import { systemPrompt } from '../conversation/prompt.ts';
+import { utf8Bytes } from '../conversation/prompt-bound.ts';
 import type { Decision, Event, PendingCall } from '../events.ts';
 import { describe, DroverError, UsageError } from '../failure.ts';
 import type { Past } from '../journal/history.ts';
@@ -281,6 +282,7 @@ export class Session {
       outputTokensMax: this.#options.outputTokensMax,
       definitions,
       definitionChars: codePoints(JSON.stringify(definitions)),
+      definitionBytes: utf8Bytes(JSON.stringify(definitions)),
       bench: { tools, worker, context, instructions: this.#instructions, judge, question },
       limits,
       retry,

@@ -16,6 +16,7 @@ export type Agent = {
   readonly outputTokensMax: number;
   readonly definitions: readonly ToolDefinition[];
   readonly definitionChars: number;
+  readonly definitionBytes: number;
   readonly bench: Omit<Bench, 'emit' | 'settled'>;
   readonly limits: Limits;
   readonly retry: RetryPolicy;

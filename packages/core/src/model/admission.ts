@@ -8,7 +8,8 @@ import type { Budget } from './budget.ts';
 import type { Usage } from './protocol.ts';
 
 export type Wanted = {
-  readonly inputTokens: number; // at most, by our own estimate
+  readonly inputTokens: number; // at most
+  readonly inputTokensExpected?: number; // by our own estimate
   readonly outputTokensMax: number;
 };
 
