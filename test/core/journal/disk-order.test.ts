@@ -148,7 +148,7 @@ test('what was emitted is safe as soon as it is stored, however much comes after
   const appends: PromiseWithResolvers<void>[] = [];
   const append = () => (appends.push(Promise.withResolvers<void>()), appends.at(-1)?.promise ?? Promise.reject());
   const store = { append, note: () => undefined };
-  const bus = new Bus({ session: 's', lastSeq: 0, store, pass: (event) => [event] });
+  const bus = new Bus({ owner: { session: 's' }, lastSeq: 0, store, pass: (event) => [event] });
   bus.emit(warning('one'), {});
   const settled = bus.settled();
   while (appends.length < 1) await sleep(1);
@@ -172,7 +172,7 @@ test('once something could not be stored, nothing after it is told or called saf
     },
     note: () => undefined,
   };
-  const bus = new Bus({ session: 's', lastSeq: 0, store, pass: (event) => [event] });
+  const bus = new Bus({ owner: { session: 's' }, lastSeq: 0, store, pass: (event) => [event] });
   const reader = bus.reader();
   bus.emit(warning('lost'), {});
   await sleep(5);
