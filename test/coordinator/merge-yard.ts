@@ -64,11 +64,11 @@ export async function yard(files: Changes = { 'a.txt': 'one\ntwo\nthree\n' }) {
     /** A task's work, finished. */
     work: (task: string, changes: Changes, from = base): Arrival =>
       arrivalOf(task, commitsIn(store, from, [changes])[0] ?? ''),
-    works(tasks: Readonly<Record<string, Changes>>): Arrival[] {
+    works: (tasks: Readonly<Record<string, Changes>>): Arrival[] => {
       const commits = commitsIn(store, base, Object.values(tasks));
       return Object.keys(tasks).map((task, at) => arrivalOf(task, commits[at] ?? ''));
     },
-    train(settings: TrainSettings = {}) {
+    train: (settings: TrainSettings = {}) => {
       const events: Told[] = [];
       const options = {
         git: settings.git ?? git,
@@ -88,7 +88,7 @@ export async function yard(files: Changes = { 'a.txt': 'one\ntwo\nthree\n' }) {
       return { train: new MergeTrain(options, settings.signal ?? never), events };
     },
     /** Path to content; a mode other than that of a file is told. */
-    files(commit: string): Record<string, string> {
+    files: (commit: string): Record<string, string> => {
       const entries = run(['-C', store, 'ls-tree', '-r', '-z', commit]).split('\0').filter(Boolean);
       return Object.fromEntries(
         entries.map((entry) => {
@@ -98,10 +98,10 @@ export async function yard(files: Changes = { 'a.txt': 'one\ntwo\nthree\n' }) {
         }),
       );
     },
-    ref(name = 'merged'): string {
+    ref: (name = 'merged'): string => {
       return run(['-C', store, 'for-each-ref', '--format=%(objectname)', `refs/heads/drover/${RUN}/${name}`]).trim();
     },
-    subjects(commit: string): string[] {
+    subjects: (commit: string): string[] => {
       return run(['-C', store, 'log', '--reverse', '--format=%s', `${base}..${commit}`])
         .split('\n')
         .filter(Boolean);

@@ -47,22 +47,29 @@ async function deliverBranch({ repository, env, store, run, base, merged, kept }
 }
 
 async function deliverMerge(order: DeliveryOrder, signal: AbortSignal): Promise<Delivered> {
-  const { repository, env, store, run, base, merged, kept } = order;
+  const { repository, env, store, run, merged, kept } = order;
   const git = gitAt({ gitDir: repository.gitDir, env });
-  const head = (await git(['rev-parse', '--verify', 'HEAD'])).out.trim();
-  const isThere = head === merged;
+  const isThere = await holds(git, repository.branch, merged);
   const obstacle = isThere ? undefined : await mergeObstacle(order, signal);
   if (obstacle !== undefined) return { ...(await deliverBranch(order)), instead: obstacle };
 
   // The objects first, and a branch only for what the user's own will not hold.
   const branches = kept.map(({ task, commit }) => ({ branch: `drover/${run}/${task}`, commit }));
   await fetchBranches(git, store, branches);
-  if (merged !== base && !isThere) {
+  if (!isThere) {
     await fetchObjects(git, store, [merged]);
     const problem = await fastForward(order, merged);
     if (problem !== undefined) return { ...(await deliverBranch(order)), instead: `git could not merge: ${problem}` };
   }
   return { deliver: 'merge', commit: merged, ...(repository.branch !== undefined && { branch: repository.branch }) };
+}
+
+// Done already: by this run before it was interrupted, or there was nothing to do.
+async function holds(git: Git, branch: string | undefined, commit: string): Promise<boolean> {
+  if (branch === undefined) return false;
+  // 128: the commit isn't there at all.
+  const { code } = await git(['merge-base', '--is-ancestor', commit, `refs/heads/${branch}`], { accept: [1, 128] });
+  return code === 0;
 }
 
 async function deliverPatches({
@@ -98,9 +105,10 @@ async function fetchBranches(
 
 async function fetchObjects(git: Git, store: string, refspecs: readonly string[]): Promise<void> {
   if (refspecs.length === 0) return;
-  // Pruning would take a branch that is fetched by a commit's id for one that is gone.
+  // Pruning would take a branch that is fetched by a commit's id for one that is gone, and without the look
+  // for forced updates a branch that holds something else would be overwritten.
   const plain = ['--no-prune', '--no-prune-tags', '--no-tags', '--no-recurse-submodules', '--no-auto-maintenance'];
-  const quiet = ['--quiet', '--no-write-fetch-head', '--no-show-forced-updates'];
+  const quiet = ['--quiet', '--no-write-fetch-head', '--show-forced-updates'];
   await git(['-c', 'protocol.version=2', 'fetch', ...quiet, ...plain, '--atomic', '--', store, ...refspecs]);
 }
 

@@ -19,6 +19,7 @@
 //
 // A train that is stopped by its signal leaves starts without ends, as a crash does.
 
+import { setImmediate as immediate } from 'node:timers/promises';
 import { failureOf } from '@drover/core/agent/limits';
 import type { RunEvent } from '@drover/core/events';
 import { DroverError } from '@drover/core/failure';
@@ -145,6 +146,7 @@ export class MergeTrain {
   /** Rejects where git fails or the train is stopped; then nothing more lands. */
   land(arrival: Arrival): Promise<Landing> {
     if (!this.#order.includes(arrival.task)) throw new Error(`the merge train does not expect ${arrival.task}`);
+    if (this.#waiting.has(arrival.task)) throw new Error(`${arrival.task} is on the merge train already`);
     const { promise, resolve, reject } = Promise.withResolvers<Landing>();
     this.#waiting.set(arrival.task, { ...arrival, resolve, reject });
     if (this.#ended !== undefined) this.#end(this.#ended.error);
@@ -170,6 +172,8 @@ export class MergeTrain {
 
   async #run(): Promise<void> {
     try {
+      // What arrives in the same moment goes together.
+      await immediate();
       this.#head ??= await this.#open();
       // Once round for each batch: every one of them takes at least one task out of the order, or to its end.
       for (let ready = this.#ready(); ready.length > 0; ready = this.#ready()) {
