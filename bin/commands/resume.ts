@@ -4,6 +4,9 @@ import { UsageError } from '@drover/core/failure';
 import { isLive, listSessions, type SessionRow } from '@drover/core/journal/sessions';
 import { command } from '../command.ts';
 import { agentOptions, runAgent } from '../execution/agent-options.ts';
+import { resumeRun } from '../run/resume-run.ts';
+import { runMeant } from '../run/run-id.ts';
+import { runOptions, untyped } from '../run/run-options.ts';
 import { checkUsable, type KeptSession, readSession } from '../sessions/kept-session.ts';
 import { findSession, HOW_TO_BEGIN, offeredIds, sessionIds, shortId } from '../sessions/session-id.ts';
 import { nextStep } from '../sessions/state.ts';
@@ -12,6 +15,10 @@ import { oneLine } from '../views/terminal-text.ts';
 
 const TITLE_COLUMNS = 40;
 
+const { view: _, ...shared } = agentOptions;
+const { view, result, 'allow-partial': allowPartial } = runOptions;
+const resumeOptions = { ...shared, view, result, 'allow-partial': allowPartial };
+
 export const resume = command({
   word: {
     name: 'id',
@@ -19,7 +26,7 @@ export const resume = command({
     required: false,
     offered: offeredIds,
   },
-  options: agentOptions,
+  options: resumeOptions,
   examples: [
     ['drover resume', 'Go on with the newest session that is not done'],
     ['drover resume 1a2b3c --model openai/gpt-5', 'Go on with another model'],
@@ -27,10 +34,14 @@ export const resume = command({
   ],
   async run(args, io) {
     const home = stateFolder(io);
+    const run = runMeant(home, args.word);
+    if (run !== undefined) return resumeRun({ ...untyped(), ...args }, run, io);
+    if (args.view === 'dashboard') throw new UsageError('--view dashboard is for runs; a session has lines');
+    const { view, ...others } = args;
     const kept = await readSession(home, args.word === undefined ? newestOpen(home) : findSession(home, args.word));
     checkUsable(kept);
     checkOpen(kept);
-    return runAgent(args, kept, { resume: true }, io);
+    return runAgent({ ...others, view }, kept, { resume: true }, io);
   },
 });
 

@@ -78,7 +78,9 @@ export class RunDesk {
   }
 
   async run(argv: readonly string[], given: Given = {}, api: Api = 'anthropic'): Promise<RanRun> {
-    const ran = await this.drover([...argv, '--json'], given, api);
+    // In this thread unless a test says otherwise: starting threads is what takes longest.
+    const workers = argv.includes('--workers') || argv[0] !== 'run' ? [] : ['--workers', '0'];
+    const ran = await this.drover([...argv, ...workers, '--json'], given, api);
     const events = ran.stdout
       .split('\n')
       .filter((line) => line !== '')

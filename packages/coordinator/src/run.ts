@@ -154,6 +154,8 @@ class Run {
       },
       signal,
     );
+    // To the coordinator a plan that broke off is a call that failed; to the run it is its end.
+    await this.#carrying;
     const { outcome } = result;
     // The work is done, and the list of results says what came of it; only the words about it are missing.
     if ('failure' in outcome && this.#plans === 0) throw new DroverError(outcome.failure);
@@ -191,7 +193,7 @@ class Run {
     const conditions: Conditions = {
       bench: this.#bench(),
       train: this.#train ?? this.#openTrain(signal),
-      base: repository.head,
+      base: settings.base,
       ...{ workers: settings.workers, failFast: settings.failFast, attemptsMax: settings.attemptsMax },
       ...{ past, statuses: this.#statuses, landed: this.#landed, attempts: this.#attempts },
     };
@@ -215,7 +217,7 @@ class Run {
     const { id, repository, slots, settings, past, env, bus, folder } = this.#options;
     return new MergeTrain(
       {
-        ...{ git: slots.store.git, run: id, base: repository.head, head: past?.head ?? repository.head, env },
+        ...{ git: slots.store.git, run: id, base: settings.base, head: past?.head ?? settings.base, env },
         ...{ identity: repository.identity, when: this.#startedAt, gates: settings.gates },
         checkout: (commit, stop) => slots.take({ ...GATES, base: commit, signal: stop }),
         outputFolder: join(folder, 'outputs', 'gates'),
@@ -238,8 +240,8 @@ class Run {
     const { id, repository, slots, settings, folder, env } = this.#options;
     return deliver(
       {
-        ...{ repository, store: slots.store.gitDir, run: id, base: repository.head, env },
-        merged: this.#train?.head ?? repository.head,
+        ...{ repository, store: slots.store.gitDir, run: id, base: settings.base, env },
+        merged: this.#train?.head ?? settings.base,
         kept: rowsOf(this.#state).flatMap(({ task, status, commit }) =>
           status === 'landed' || commit === undefined ? [] : [{ task, commit }],
         ),
@@ -274,8 +276,8 @@ class Run {
   }
 }
 
-// Gates have a workspace like a task's; no task has such an id.
-const GATES = { worker: 0, task: '(gates)', attempt: 1 };
+// Gates have a workspace like a task's; no task may have this id.
+const GATES = { worker: 0, task: 'merged', attempt: 1 };
 
 type Given = {
   readonly tasks: readonly PlannedTask[];
