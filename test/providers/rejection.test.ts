@@ -94,6 +94,7 @@ describe('429', () => {
     [{ 'retry-after': '-5' }, undefined],
     [{ 'retry-after': 'NaN' }, undefined],
     [{ 'retry-after': 'Infinity' }, undefined],
+    [{ 'retry-after': '9'.repeat(400) }, undefined],
     [{ 'retry-after-ms': 'NaN', 'retry-after': '3' }, 3_000],
     [{ 'anthropic-ratelimit-tokens-reset': '2026-11-16T12:00:30Z', date }, 30_000],
     [
@@ -155,6 +156,11 @@ describe('x-should-retry', () => {
   test('false wins over a status that is not', () => {
     expect(failure(503, saying('no'), { 'x-should-retry': 'false' })).toMatchObject({ kind: 'provider.rejected' });
     expect(failure(429, saying('no'), { 'x-should-retry': 'false' })).toMatchObject({ kind: 'provider.rejected' });
+  });
+
+  test('true wins over a quota that is used up', () => {
+    const quota = saying('You exceeded your current quota, please check your plan.', 'insufficient_quota');
+    expect(failure(429, quota, { 'x-should-retry': 'true' })).toMatchObject({ kind: 'provider.throttled' });
   });
 
   test('a rate limit that may be retried is still a rate limit', () => {

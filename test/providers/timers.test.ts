@@ -1,6 +1,7 @@
 // A server that goes quiet, in each of the four ways.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { defaultTimeouts } from '@drover/core/model/catalog';
 import type { StreamTimeouts } from '@drover/core/model/protocol';
 import { expect, onTestFinished, test } from 'vitest';
 import { proves } from '../support/proves.ts';
@@ -47,6 +48,12 @@ proves('stream.no-hanging', 'nothing but keep-alives', async () => {
     });
     expect(failure).toEqual(stalled('progress', 200));
   }
+});
+
+test('by default a model may think for ten minutes while the server shows that it is there', () => {
+  expect(defaultTimeouts.progressMs).toBeGreaterThan(10 * 60_000);
+  expect(defaultTimeouts.silenceMs).toBeGreaterThanOrEqual(60_000);
+  expect(Math.max(...Object.values(defaultTimeouts))).toBeLessThan(3_600_000);
 });
 
 test('keep-alives are no silence, and what comes in the end is an answer', async () => {

@@ -68,6 +68,21 @@ test('no tool starts while its intent cannot be written, and it all goes on when
   expect(events.filter(({ type, seq }) => !type.endsWith('_delta') && !kept.has(seq))).toEqual([]);
 });
 
+test('nothing is asked before what the user said is on the disk', async () => {
+  const whole = await sessionOn({ room: 1e9 });
+  await whole.run('go');
+  await whole.journal.close();
+  const disk = { room: (await readFile(whole.path, 'utf8')).indexOf('"message_end"') };
+  const { run, server, told, journal } = await sessionOn(disk);
+  const running = run('go');
+  while (told.length === 0) await sleep(10);
+  await sleep(200);
+  expect(server.requests).toHaveLength(0);
+  disk.room = 1e9;
+  expect((await running).result.outcome).toEqual({ status: 'done' });
+  await journal.close();
+});
+
 test('whoever does not want to wait for room can cancel', async () => {
   const { session, told, journal } = await sessionOn({ room: 1_200 });
   const controller = new AbortController();

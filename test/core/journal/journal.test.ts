@@ -58,6 +58,16 @@ test('whatever byte of the last three records a crash stops at, whole records re
   }
 });
 
+test('what a crash left behind the last newline is gone once it is opened', async () => {
+  const options = await written(RECORDS);
+  const whole = await readFile(options.path);
+  for (const rest of ['{"type":"warning","mess', '\0'.repeat(4_096)]) {
+    await writeFile(options.path, Buffer.concat([whole, Buffer.from(rest)]));
+    await Journal.open(options).then(({ journal }) => journal.close());
+    expect((await readFile(options.path)).equals(whole)).toBe(true);
+  }
+});
+
 test('a file that is empty, or only half a head, is begun anew', async () => {
   const options = await place();
   await Journal.open(options).then(({ journal }) => journal.close());
@@ -165,6 +175,55 @@ test('a full disk is told at once, nothing is half written, and it goes on when 
   await journal.close();
   expect(told).toEqual([expect.stringContaining('cannot be written (ENOSPC)'), 'recovered']);
   expect((await readJournal(options.path)).records).toEqual(RECORDS);
+});
+
+test.each(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO'])('%s is told at the first try, and passes', async (code) => {
+  const options = await place();
+  let failing = 0; // so many writes fail
+  let tries = 0;
+  const openFile = async (path: string): Promise<JournalFile> => {
+    const file = await open(path, 'w+');
+    const write = async (...args: [Buffer, number, number, number]) => {
+      tries += 1;
+      if (failing === 0) return file.write(...args);
+      failing -= 1;
+      throw Object.assign(new Error('no'), { code });
+    };
+    return { ...counting(file, () => undefined), write: write as JournalFile['write'] };
+  };
+  const told: string[] = [];
+  const { journal } = await Journal.open({
+    ...options,
+    openFile,
+    onTrouble: (message) => told.push(`${tries}: ${message}`),
+    onRecovery: () => told.push(`${tries}: recovered`),
+  });
+  failing = 1;
+  tries = 0;
+  await journal.append(RECORDS, true);
+  await journal.close();
+  expect(told).toEqual([
+    `1: ${options.path} cannot be written (${code}): nothing new is started until it can`,
+    '2: recovered',
+  ]);
+  expect((await readJournal(options.path)).records).toEqual(RECORDS);
+});
+
+test('another error is no passing trouble: whoever appends hears of it', async () => {
+  const options = await place();
+  let isBroken = false;
+  const openFile = async (path: string): Promise<JournalFile> => {
+    const file = await open(path, 'w+');
+    const write = async (...args: [Buffer, number, number, number]) => {
+      if (isBroken) throw Object.assign(new Error('bad descriptor'), { code: 'EBADF' });
+      return file.write(...args);
+    };
+    return { ...counting(file, () => undefined), write: write as JournalFile['write'] };
+  };
+  const { journal } = await Journal.open({ ...options, openFile });
+  isBroken = true;
+  await expect(journal.append(RECORDS, true)).rejects.toThrow('bad descriptor');
+  await journal.close();
 });
 
 test('two writers never happen, and a dead owner’s lock is taken over', async () => {

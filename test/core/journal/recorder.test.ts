@@ -1,0 +1,91 @@
+// What of a session is kept, and what of it must not be lost when the plug is pulled.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Bus } from '@drover/core/bus';
+import type { Event, EventType, Recorded } from '@drover/core/events';
+import { Recorder } from '@drover/core/journal/recorder';
+import type { JsonObject } from '@drover/core/json';
+import { expect, test } from 'vitest';
+
+const event = (type: EventType): Recorded =>
+  ({ v: 1, seq: 1, at: 'now', session: 's', turn: 1, step: 1, type, part: 0, delta: 'text' }) as unknown as Recorded;
+
+type Append = { readonly types: readonly unknown[]; readonly durable: boolean };
+
+function recorder(noteMs = 5): { readonly recorder: Recorder; readonly appends: readonly Append[] } {
+  const appends: Append[] = [];
+  const append = async (records: readonly JsonObject[], durable: boolean): Promise<void> => {
+    appends.push({ types: records.map(({ type }) => type), durable });
+  };
+  return { recorder: new Recorder({ journal: { append }, noteMs, diagnose: () => undefined }), appends };
+}
+
+test.each<EventType>([
+  'session_start',
+  'message_end',
+  'tool_execution_start',
+  'tool_execution_end',
+  'permission_decision',
+  'awaiting_tool_execution',
+  'attempt_discarded',
+  'compaction_end',
+  'done',
+  'incomplete',
+  'error',
+  'cancelled',
+  'session_end',
+])('%s is synced, also when it comes alone', async (type) => {
+  const { recorder: keeper, appends } = recorder();
+  await keeper.append([event(type)]);
+  expect(appends).toEqual([{ types: [type], durable: true }]);
+});
+
+test.each<EventType>(['message_start', 'text_start', 'text_end', 'usage', 'retry', 'warning', 'compaction_start'])(
+  '%s is kept, and waits for no disk',
+  async (type) => {
+    const { recorder: keeper, appends } = recorder();
+    await keeper.append([event(type)]);
+    expect(appends).toEqual([{ types: [type], durable: false }]);
+  },
+);
+
+test('what comes together is synced if one of it must be', async () => {
+  const { recorder: keeper, appends } = recorder();
+  await keeper.append([event('usage'), event('message_end'), event('warning')]);
+  expect(appends).toEqual([{ types: ['usage', 'message_end', 'warning'], durable: true }]);
+});
+
+test('deltas are noted and never synced', async () => {
+  const { recorder: keeper, appends } = recorder();
+  keeper.note(event('text_delta'));
+  keeper.note(event('tool_execution_delta'));
+  await sleep(50);
+  expect(appends).toEqual([{ types: ['partial'], durable: false }]);
+});
+
+test('what a tool does writes nothing of an answer', async () => {
+  const { recorder: keeper, appends } = recorder(60_000);
+  keeper.note(event('text_delta'));
+  await keeper.append([event('tool_execution_start'), event('tool_execution_end')]);
+  expect(appends.flatMap(({ types }) => types)).toEqual(['tool_execution_start', 'tool_execution_end']);
+  await keeper.append([event('message_end')]); // which stops the clock
+});
+
+test('a delta is shown though the disk takes for ever, and what comes after an event that must be kept waits for it', async () => {
+  const kept: Event[] = [];
+  const store = { append: () => new Promise<void>(() => undefined), note: (shown: Recorded) => void kept.push(shown) };
+  const bus = new Bus({ owner: { session: 's' }, lastSeq: 0, store, pass: (shown) => [shown] });
+  const reader = bus.reader();
+  bus.emit({ type: 'text_delta', part: 0, delta: 'at once' }, {});
+  bus.emit({ type: 'warning', message: 'to be kept' }, {});
+  bus.emit({ type: 'text_delta', part: 0, delta: 'later' }, {});
+  const shown: Event[] = [];
+  const reading = (async () => {
+    for await (const one of reader) shown.push(one);
+  })();
+  await sleep(50);
+  reader.close();
+  await reading;
+  expect(shown.map((one) => ('delta' in one ? one.delta : one.type))).toEqual(['at once']);
+  expect(kept).toHaveLength(1);
+});
