@@ -20,25 +20,24 @@ import type { RunTask, TaskOutcome, TaskSpec } from '@drover/core/task/task';
 import { type Order, serveTask } from '@drover/core/task/wire';
 import { endOrphans } from '@drover/core/tools/process/tree';
 import { Piscina } from 'piscina';
+import { Pulse } from './pulse.ts';
 import { Unfinished } from './unfinished.ts';
 
 const HEAP_MB_DEFAULT = 512;
 // Small, because every thread has one: what lives short is collected more often instead.
-const YOUNG_HEAP_MB = 8;
+const YOUNG_HEAP_MB = 4;
 const GRACE_MS_DEFAULT = 2_000;
-// A thread gives a sign every second.
 const SILENT_MS_DEFAULT = 8_000;
-const LOOKS_PER_SILENCE = 8;
-// From source, on a busy machine, a thread takes seconds to load what it needs.
-const START_LOOKS_MAX = 60;
 const EXIT_MS_MAX = 1_000;
+const KILL_ROUNDS_MAX = 50;
+const KILL_AGAIN_MS = 10;
 
 export type PoolOptions = {
   readonly entry: URL | string; // the file whose `work` a thread runs
   readonly threadsMax: number;
   readonly heapMb?: number; // of one thread
   readonly graceMs?: number; // for a task that is asked to stop
-  readonly silentMs?: number; // after which a thread that gives no sign is taken for lost
+  readonly silentMs?: number; // after which a thread that is busy and gives no sign of life is taken for lost
   readonly onDiagnostic: (message: string, fields: Readonly<Record<string, Json>>) => void;
 };
 
@@ -152,11 +151,9 @@ class Attempt {
   readonly #spec: TaskSpec;
   readonly #surroundings: Surroundings;
   readonly #unfinished: Unfinished;
-  readonly #silentMs: number;
   readonly #end = new AbortController(); // ends the thread, if there is one
   #thread: Worker | undefined;
   #hasBegun = false;
-  #looks = 0; // since the last sign
   #why: string | undefined;
   #grace: NodeJS.Timeout | undefined;
 
@@ -164,19 +161,18 @@ class Attempt {
     this.#spec = spec;
     this.#surroundings = surroundings;
     this.#unfinished = new Unfinished(spec, link);
-    this.#silentMs = surroundings.silentMs ?? SILENT_MS_DEFAULT;
   }
 
   async run(signal: AbortSignal): Promise<TaskOutcome> {
     if (signal.aborted) return this.#unfinished.end(failureOf(signal), signal);
     const { port1, port2 } = new MessageChannel();
+    const pulse = new Pulse(this.#surroundings.silentMs ?? SILENT_MS_DEFAULT, (why) => this.#giveUp(why));
     const served = serveTask(port1, this.#unfinished.link, {
-      onBegin: (thread) => this.#begin(thread),
-      onSign: () => (this.#looks = 0),
+      onBegin: (thread) => pulse.begin(this.#begin(thread)),
+      onSign: () => pulse.sign(),
     });
     const stop = () => this.#stop(() => served.stop(failureOf(signal)));
     signal.addEventListener('abort', stop, { once: true });
-    const looking = setInterval(() => this.#look(), this.#silentMs / LOOKS_PER_SILENCE);
     try {
       const order: Order = { spec: this.#spec, port: port2 };
       const outcome = await this.#surroundings.piscina.run(order, { transferList: [port2], signal: this.#end.signal });
@@ -187,9 +183,12 @@ class Attempt {
       const message = this.#why ?? wordsOf(error);
       await this.#endThread();
       served.close('heard');
-      return this.#endFor(signal.aborted ? failureOf(signal) : { kind: 'worker.lost', message }, signal);
+      await endProcesses(this.#unfinished.calls);
+      const failure: Failure = signal.aborted ? failureOf(signal) : { kind: 'worker.lost', message };
+      this.#tell(message);
+      return this.#unfinished.end(failure, signal);
     } finally {
-      clearInterval(looking);
+      pulse.stop();
       clearTimeout(this.#grace);
       signal.removeEventListener('abort', stop);
     }
@@ -200,9 +199,10 @@ class Attempt {
     if (!this.#hasBegun) this.#giveUp(`its thread could not be started: ${why}`);
   }
 
-  #begin(thread: number): void {
+  #begin(thread: number): Worker | undefined {
     this.#hasBegun = true;
     this.#thread = this.#surroundings.piscina.threads.find(({ threadId }) => threadId === thread);
+    return this.#thread;
   }
 
   #stop(ask: () => void): void {
@@ -211,13 +211,6 @@ class Attempt {
     ask();
     const graceMs = this.#surroundings.graceMs ?? GRACE_MS_DEFAULT;
     this.#grace = setTimeout(() => this.#giveUp(`it did not stop within ${graceMs / 1000} s`), graceMs);
-  }
-
-  // Looks are counted, not seconds: where this thread was busy, or the whole machine asleep, it saw nothing.
-  #look(): void {
-    this.#looks += 1;
-    if (this.#looks < (this.#hasBegun ? LOOKS_PER_SILENCE : START_LOOKS_MAX)) return;
-    this.#giveUp(`it gave no sign of life for ${(this.#looks * this.#silentMs) / LOOKS_PER_SILENCE / 1000} s`);
   }
 
   #giveUp(why: string): void {
@@ -234,12 +227,18 @@ class Attempt {
     waited.abort();
   }
 
-  #endFor(failure: Failure, signal: AbortSignal): TaskOutcome {
+  #tell(why: string): void {
     const { run, task, attempt } = this.#spec;
-    this.#surroundings.onDiagnostic('a worker was ended', { run, task, attempt, why: this.#why ?? failure.kind });
-    // Twice, because a process may fork between the look and the blow.
-    for (const callId of [...this.#unfinished.calls, ...this.#unfinished.calls]) endOrphans(callId);
-    return this.#unfinished.end(failure, signal);
+    this.#surroundings.onDiagnostic('a worker was ended', { run, task, attempt, why });
+  }
+}
+
+// More than once, because a process may fork between the look and the blow, and because dying takes a moment.
+async function endProcesses(calls: readonly string[]): Promise<void> {
+  for (let round = 0; round < KILL_ROUNDS_MAX; round++) {
+    const found = calls.map((callId) => endOrphans(callId));
+    if (found.every((count) => count === 0)) return;
+    await delay(KILL_AGAIN_MS);
   }
 }
 

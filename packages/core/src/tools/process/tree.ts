@@ -64,13 +64,15 @@ export function markedProcesses(): readonly number[] {
   return (processes() ?? []).map(({ id }) => id).filter((id) => environmentOf(id).includes(mark));
 }
 
-/** Ends what a call started that drover, killed in the middle of it, could not end itself. */
-export function endOrphans(callId: string): void {
+/** Ends what a call started that drover, killed in the middle of it, could not end itself. Returns how many it found. */
+export function endOrphans(callId: string): number {
   const mark = `:${callId}\0`;
-  for (const { id } of processes() ?? []) {
+  const orphans = (processes() ?? []).filter(({ id }) => {
     const environment = environmentOf(id);
-    if (environment.includes(`${MARK}=`) && environment.includes(mark)) sendSignal(id, 'SIGKILL');
-  }
+    return environment.includes(`${MARK}=`) && environment.includes(mark);
+  });
+  for (const { id } of orphans) sendSignal(id, 'SIGKILL');
+  return orphans.length;
 }
 
 /** False where there is nobody to send it to. */

@@ -1,0 +1,222 @@
+// The pool: real threads, stopped, lost and used again.
+
+import { existsSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { setTimeout as delay } from 'node:timers/promises';
+import { DroverError } from '@drover/core/failure';
+import { markedProcesses } from '@drover/core/tools/process/tree';
+import type { Script } from '@drover/rehearsal/script';
+import { expect, test } from 'vitest';
+import { never, rehearsal, temporaryFolder } from '../support/agent.ts';
+import { story } from '../support/story.ts';
+import { comparable, listener, poolOf, taskOn } from '../support/task.ts';
+
+const faulty = fileURLToPath(new URL('../support/faulty-worker.ts', import.meta.url));
+
+const shell = (command: string): Script => ({
+  answers: [{ calls: [{ name: 'shell', args: { command } }] }, { text: 'done' }],
+  order: 'conversation',
+});
+const NOTHING = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+const NO_SERVER = { baseUrlFor: () => 'http://127.0.0.1:9' };
+
+test('a task that is asked to stop ends by itself: its processes are gone, and its end is told', async () => {
+  const server = await rehearsal(shell(`trap '' TERM; echo ready; while :; do sleep 0.1; done`));
+  const spec = await taskOn(server, 'wait');
+  const run = listener();
+  const stop = new AbortController();
+  const outcome = poolOf({ entry: faulty, graceMs: 20_000 }).run(spec, run.link, stop.signal);
+
+  await run.heard('tool_execution_delta');
+  stop.abort(new DroverError({ kind: 'aborted', by: 'user' }));
+  expect(await outcome).toMatchObject({ status: 'cancelled', failure: { kind: 'aborted', by: 'user' } });
+
+  expect(markedProcesses()).toEqual([]);
+  expect(existsSync(join(spec.workspace, 'finally'))).toBe(true);
+  expect(story(run.events()).slice(-4)).toEqual([
+    expect.stringMatching(/^0 fails: ready/),
+    'results shell failed',
+    'incomplete: aborted',
+    'session ends: incomplete',
+  ]);
+});
+
+test('a task that does not stop when asked is ended with its thread, and its end is told for it', async () => {
+  const spec = await taskOn(await rehearsal(shell('touch now; sleep 1000')), 'wait', { task: 'loop' });
+  const run = listener();
+  const stop = new AbortController();
+  const outcome = poolOf({ entry: faulty, graceMs: 100 }).run(spec, run.link, stop.signal);
+
+  await run.heard('tool_execution_start');
+  while (!existsSync(join(spec.workspace, 'now'))) await delay(10);
+  stop.abort();
+  expect(await outcome).toMatchObject({ status: 'cancelled', failure: { kind: 'aborted', by: 'user' } });
+  expect(markedProcesses()).toEqual([]);
+  expect(story(run.events()).slice(-3)).toEqual([
+    expect.stringMatching(/^0 fails: UNCERTAIN: interrupted/),
+    'incomplete: aborted',
+    'session ends: incomplete',
+  ]);
+});
+
+test('a thread that throws, exits, loops or runs out of heap costs its own attempt and nobody else’s', async () => {
+  const lost = await rehearsal(shell('touch now; sleep 1000'));
+  const well = await rehearsal(shell('sleep 0.2; echo fine'));
+  const pool = poolOf({ entry: faulty, threadsMax: 6, heapMb: 96, silentMs: 4_000 });
+  const kinds = ['throw', 'exit', 'loop', 'heap'];
+  const runs = kinds.map(() => listener());
+  const specs = await Promise.all(kinds.map((task) => taskOn(lost, 'go wrong', { task })));
+
+  const lostOutcomes = Promise.all(specs.map((spec, at) => pool.run(spec, runs[at]!.link, never)));
+  const others = await Promise.all(
+    [1, 2].map(async () => pool.run(await taskOn(well, 'go well'), listener().link, never)),
+  );
+  expect(others.map(({ status }) => status)).toEqual(['finished', 'finished']);
+  expect((await lostOutcomes).map(({ status, failure }) => ({ status, failure }))).toEqual(
+    [/thrown on purpose/, /exited with code: 3/, /no sign of life/, /out of memory/].map((message) => ({
+      status: 'failed',
+      failure: { kind: 'worker.lost', message: expect.stringMatching(message) },
+    })),
+  );
+  expect(markedProcesses()).toEqual([]);
+  for (const run of runs)
+    expect(story(run.events()).slice(-4)).toEqual([
+      '0 starts shell: touch now; sleep 1000',
+      expect.stringMatching(/^0 fails: UNCERTAIN: the worker was lost/),
+      'incomplete: worker.lost',
+      'session ends: incomplete',
+    ]);
+  const again = await pool.run(await taskOn(well, 'go on'), listener().link, never);
+  expect(again.status).toBe('finished');
+});
+
+test('what a task throws is a bug: the attempt is lost, and the thread is not used again', async () => {
+  const pool = poolOf({ entry: faulty, threadsMax: 1 });
+  const run = listener();
+  expect(await pool.run(await taskOn(NO_SERVER, 'x', { task: 'reject' }), run.link, never)).toEqual({
+    status: 'failed',
+    failure: { kind: 'worker.lost', message: 'rejected on purpose' },
+    summary: '',
+    usage: NOTHING,
+    refused: [],
+  });
+  expect(run.told).toEqual([]);
+  const well = await taskOn(await rehearsal(shell('echo fine')), 'go on');
+  expect((await pool.run(well, listener().link, never)).status).toBe('finished');
+});
+
+test('a lost worker is paid for: what it had leave for is given back, with an estimate', async () => {
+  const server = await rehearsal({
+    answers: [{ text: { repeat: 'word ', times: 400 }, fault: { fault: 'silence', after: 100 } }],
+  });
+  const price = { input: 1, output: 2, cacheRead: 0.1, cacheWrite: 1.25 };
+  const spec = await taskOn(server, 'go', { task: 'throw' });
+  const run = listener();
+  const outcome = poolOf({ entry: faulty }).run({ ...spec, model: { ...spec.model, price } }, run.link, never);
+  await run.heard('text_delta');
+  await writeFile(join(spec.workspace, 'now'), '');
+  const { status, usage, cost } = await outcome;
+
+  const [input = 0] = run.wanted.map(({ inputTokens }) => inputTokens);
+  expect(status).toBe('failed');
+  expect(usage).toEqual({ input, output: usage.output, cacheRead: 0, cacheWrite: 0, estimated: true });
+  expect(usage.output).toBeGreaterThan(0);
+  expect(cost).toBeCloseTo((input + 2 * usage.output) / 1_000_000, 9);
+  expect(run.settlements).toEqual([
+    { usage, seen: { failure: { kind: 'worker.lost', message: 'thrown on purpose' } } },
+  ]);
+  expect(story(run.events()).slice(-3)).toEqual([
+    'discards an attempt: worker.lost',
+    'error: worker.lost',
+    'session ends: error',
+  ]);
+});
+
+test('eight threads telling a thousand events a second are heard in full, each in its order', async () => {
+  const pool = poolOf({ entry: faulty, threadsMax: 8 });
+  pool.warm(8);
+  const count = 1_000;
+  const expected = Array.from({ length: count }, (_, at) => String(at));
+  const runs = Array.from({ length: 8 }, () => listener());
+  await Promise.all(
+    runs.map(async ({ link }) =>
+      pool.run(await taskOn(NO_SERVER, '', { task: 'flood', system: String(count) }), link, never),
+    ),
+  );
+  for (const run of runs)
+    expect(run.events().map((event) => (event.type === 'warning' ? event.message : event.type))).toEqual(expected);
+});
+
+test('nothing of an attempt is heard after its end', async () => {
+  const run = listener();
+  const stop = new AbortController();
+  const endless = await taskOn(NO_SERVER, '', { task: 'flood', mode: 'read' });
+  const outcome = poolOf({ entry: faulty, graceMs: 50 }).run(endless, run.link, stop.signal);
+  await run.heard('warning');
+  stop.abort();
+  expect((await outcome).status).toBe('cancelled');
+  const told = run.told.length;
+  expect(story(run.events()).at(-1)).toBe('session ends: cancelled');
+  await delay(100);
+  expect(run.told.length).toBe(told);
+});
+
+test('a thread that had another task before tells and sends what a new one would', async () => {
+  const script = shell('cat note.txt; touch note.txt; pwd');
+  const [first, second] = [await rehearsal(script), await rehearsal(script)];
+  const pool = poolOf({ threadsMax: 1 });
+  await pool.run(
+    await taskOn(await rehearsal(shell('export A=1; echo first > note.txt')), 'leave something'),
+    listener().link,
+    never,
+  );
+  const workspace = await temporaryFolder();
+  const folders = { workspace, outputFolder: join(workspace, '.outputs') };
+  const [used, fresh] = [listener(), listener()];
+
+  const outcome = await pool.run(await taskOn(first, 'look', folders), used.link, never);
+  await rm(join(workspace, 'note.txt'));
+  expect(await poolOf().run(await taskOn(second, 'look', folders), fresh.link, never)).toEqual(outcome);
+  expect(comparable(used.told)).toEqual(comparable(fresh.told));
+  expect(first.requests.map(({ rawBody }) => rawBody)).toEqual(second.requests.map(({ rawBody }) => rawBody));
+});
+
+test('tasks beyond the threads wait for one, and one that is cancelled meanwhile was never begun', async () => {
+  const pool = poolOf({ threadsMax: 1 });
+  const server = await rehearsal(shell('sleep 0.1'));
+  const stop = new AbortController();
+  const [one, two, three] = [listener(), listener(), listener()];
+  const ends: string[] = [];
+  const run = async (name: string, { link }: typeof one, signal: AbortSignal): Promise<void> => {
+    ends.push(`${name} ${(await pool.run(await taskOn(server, name), link, signal)).status}`);
+  };
+  const all = [run('one', one, never), run('two', two, stop.signal), run('three', three, never)];
+  await one.heard('session_start');
+  stop.abort();
+  await Promise.all(all);
+  expect(ends).toEqual(['two cancelled', 'one finished', 'three finished']);
+  expect(two.told).toEqual([]);
+});
+
+test('closing the pool cancels what runs, and waits for its end', async () => {
+  const pool = poolOf({ graceMs: 20_000 });
+  const run = listener();
+  const outcome = pool.run(await taskOn(await rehearsal(shell('sleep 1000')), 'wait'), run.link, never);
+  await run.heard('tool_execution_start');
+  await pool.close();
+  expect(await outcome).toMatchObject({ status: 'cancelled', failure: { kind: 'aborted', by: 'shutdown' } });
+  expect(markedProcesses()).toEqual([]);
+});
+
+test('a thread that cannot be started is a lost worker, not a task that waits for ever', async () => {
+  const diagnoses: string[] = [];
+  const pool = poolOf({
+    entry: join(await temporaryFolder(), 'gone.ts'),
+    onDiagnostic: (words) => void diagnoses.push(words),
+  });
+  const { status, failure } = await pool.run(await taskOn(NO_SERVER, ''), listener().link, never);
+  expect({ status, kind: failure?.kind }).toEqual({ status: 'failed', kind: 'worker.lost' });
+  expect(diagnoses).toContain('a thread without a task was lost');
+});

@@ -1,0 +1,54 @@
+// A worker's thread that goes wrong on purpose. The task's id says how; any other task is done as it should be.
+//
+// A fault happens while a call runs: once there is a file `now` in the workspace.
+
+import { appendFileSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { threadId } from 'node:worker_threads';
+import type { TaskSpec } from '@drover/core/task/task';
+import { linkOver, type Order } from '@drover/core/task/wire';
+import { work as workWell } from '@drover/worker/entry';
+
+const faults: Record<string, () => void> = {
+  throw: () => {
+    throw new Error('thrown on purpose');
+  },
+  exit: () => process.exit(3),
+  loop: () => {
+    for (;;);
+  },
+  heap: () => {
+    for (const held: number[][] = []; ;) held.push(Array<number>(100_000).fill(held.length + 0.5));
+  },
+};
+
+export async function work(order: Order): Promise<unknown> {
+  if ('warm' in order) return workWell(order);
+  const { spec, port } = order;
+  if (spec.task === 'reject') throw new TypeError('rejected on purpose');
+  if (spec.task === 'flood') return flood(spec, order);
+  const fault = faults[spec.task];
+  if (fault !== undefined) happenIn(spec, fault);
+  try {
+    return await workWell({ spec, port });
+  } finally {
+    appendFileSync(join(spec.workspace, 'finally'), 'ran');
+  }
+}
+
+function happenIn({ workspace }: TaskSpec, fault: () => void): void {
+  setInterval(() => existsSync(join(workspace, 'now')) && fault(), 10);
+}
+
+/** As many numbered events as the system prompt says, a thousand a second. */
+async function flood({ system, mode }: TaskSpec, { port }: Extract<Order, { spec: TaskSpec }>): Promise<unknown> {
+  const { link, close } = linkOver(port, threadId);
+  const count = Number(system);
+  for (let told = 0; told < count || mode === 'read'; told++) {
+    link.emit({ type: 'warning', message: String(told) }, { turn: 1, step: 1 });
+    if (told % 10 === 9) await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  await link.settled();
+  close();
+  return { status: 'finished', summary: '', usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }, refused: [] };
+}

@@ -1,0 +1,199 @@
+// The wire between a task and its run, both ends of it, over a real port.
+
+import { MessageChannel } from 'node:worker_threads';
+import type { Question } from '@drover/core/agent/calls';
+import type { Decision, Event } from '@drover/core/events';
+import { DroverError, type Failure } from '@drover/core/failure';
+import type { Admitted, Wanted } from '@drover/core/model/admission';
+import type { TaskLink } from '@drover/core/task/link';
+import { linkOver, type Line, type Served, serveTask } from '@drover/core/task/wire';
+import { expect, onTestFinished, test } from 'vitest';
+import { never } from '../support/agent.ts';
+import { listener, type Listener } from '../support/task.ts';
+
+const AT = { turn: 1, step: 2 };
+const NOTHING = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+const WANTED: Wanted = { inputTokens: 100, outputTokensMax: 50 };
+const LABEL = { callId: 'call_1', toolUseId: 't', callIndex: 0, index: 0, name: 'shell', summary: 'shell: ls' };
+const QUESTION: Question = {
+  requestId: 'ask_1',
+  tool: 'shell',
+  input: {},
+  subject: 'ls',
+  why: 'it runs',
+  label: LABEL,
+};
+const NO: Decision = { allowed: false, by: 'cancel', always: false };
+
+type Wired = Line & {
+  readonly run: Listener;
+  readonly served: Served;
+  readonly begun: number[];
+  readonly messages: number[];
+};
+
+function wired(overrides: Partial<TaskLink> = {}): Wired {
+  const { port1, port2 } = new MessageChannel();
+  const run = listener(overrides);
+  const begun: number[] = [];
+  const messages: number[] = [];
+  const served = serveTask(port1, run.link, {
+    onBegin: (thread) => void begun.push(thread),
+    onSign: () => void messages.push(messages.length),
+  });
+  const line = linkOver(port2, 7);
+  onTestFinished(() => {
+    line.close();
+    served.close('ignored');
+  });
+  return { ...line, run, served, begun, messages };
+}
+
+const failureFrom = async (promise: Promise<unknown>): Promise<Failure | undefined> =>
+  promise.then(
+    () => undefined,
+    (error: unknown) => (error instanceof DroverError ? error.failure : undefined),
+  );
+
+test('what happens in one tick goes in one message, in order, and the deltas of a block as one', async () => {
+  const { link, run, begun, messages } = wired();
+  await link.settled();
+  const before = messages.length;
+  const delta = (part: number, text: string): Event => ({ type: 'text_delta', part, delta: text });
+  for (const event of [delta(0, 'a'), delta(0, 'b'), delta(1, 'c'), delta(0, 'd')]) link.emit(event, AT);
+  link.emit({ type: 'warning', message: 'w' }, { turn: 1 });
+  link.emit(delta(0, 'e'), AT);
+  await link.settled();
+
+  expect(begun).toEqual([7]);
+  expect(messages.length - before).toBe(1);
+  expect(run.told).toEqual([
+    { event: delta(0, 'ab'), at: AT },
+    { event: delta(1, 'c'), at: AT },
+    { event: delta(0, 'd'), at: AT },
+    { event: { type: 'warning', message: 'w' }, at: { turn: 1 } },
+    { event: delta(0, 'e'), at: AT },
+  ]);
+});
+
+test('events that nobody waits for arrive all the same', async () => {
+  const { link, run } = wired();
+  link.emit({ type: 'warning', message: 'w' }, AT);
+  expect(await run.heard('warning')).toEqual({ type: 'warning', message: 'w' });
+});
+
+test('what was told is safe only when the run has stored it', async () => {
+  const stored = Promise.withResolvers<void>();
+  const { link, run } = wired({ settled: () => stored.promise });
+  let isSafe = false;
+  link.emit({ type: 'warning', message: 'w' }, AT);
+  const safe = link.settled().then(() => (isSafe = true));
+  await run.heard('warning');
+  expect(isSafe).toBe(false);
+  stored.resolve();
+  await safe;
+});
+
+test('leave to send crosses the wire, and is given back with what came of it', async () => {
+  const { link, run } = wired();
+  const { outputTokensMax, settle } = await link.admission.admit(WANTED, never);
+  const usage = { input: 90, output: 10, cacheRead: 1, cacheWrite: 2 };
+  const seen = { headers: { 'retry-after': '3' }, failure: { kind: 'answer.empty' as const } };
+  settle(usage, seen);
+  await link.settled();
+  expect({ outputTokensMax, wanted: run.wanted, settlements: run.settlements }).toEqual({
+    outputTokensMax: 50,
+    wanted: [WANTED],
+    settlements: [{ usage, seen }],
+  });
+});
+
+test('a failure of the run arrives as a failure', async () => {
+  const failure: Failure = { kind: 'limit.reached', limit: 'budget', message: 'no more' };
+  const { link } = wired({
+    admission: { admit: () => Promise.reject(new DroverError(failure)) },
+    settled: () => Promise.reject(new Error('disk on fire')),
+  });
+  expect(await failureFrom(link.admission.admit(WANTED, never))).toEqual(failure);
+  expect(await failureFrom(link.settled())).toEqual({ kind: 'internal', message: 'disk on fire' });
+});
+
+test('a question that is withdrawn is withdrawn at the run, with the reason, and its decision is heard', async () => {
+  const asked = Promise.withResolvers<void>();
+  const reasons: unknown[] = [];
+  const { link } = wired({
+    question: (question, signal) =>
+      new Promise((resolve) => {
+        expect(question).toEqual(QUESTION);
+        signal.addEventListener('abort', () => {
+          reasons.push(signal.reason instanceof DroverError && signal.reason.failure);
+          resolve(NO);
+        });
+        asked.resolve();
+      }),
+  });
+  const stop = new AbortController();
+  const decision = link.question(QUESTION, stop.signal);
+  await asked.promise;
+  stop.abort(new DroverError({ kind: 'limit.reached', limit: 'time', message: 'too long' }));
+  expect(await decision).toEqual(NO);
+  expect(reasons).toEqual([{ kind: 'limit.reached', limit: 'time', message: 'too long' }]);
+});
+
+test('a stop carries its reason', async () => {
+  const { served, signal } = wired();
+  const stopped = new Promise((resolve) => signal.addEventListener('abort', resolve));
+  served.stop({ kind: 'limit.reached', limit: 'time', message: 'the run is out of time' });
+  await stopped;
+  expect(signal.reason).toBeInstanceOf(DroverError);
+  expect((signal.reason as DroverError).failure).toEqual({
+    kind: 'limit.reached',
+    limit: 'time',
+    message: 'the run is out of time',
+  });
+});
+
+test('when the run hangs up, requests fail, the task is to stop, and what it still tells is ignored', async () => {
+  const { link, served, signal, run } = wired({ settled: () => new Promise(() => undefined) });
+  const waiting = failureFrom(link.settled());
+  await link.admission.admit(WANTED, never);
+  served.close('ignored');
+  expect(await waiting).toEqual({ kind: 'aborted', by: 'shutdown' });
+  expect(signal.aborted).toBe(true);
+  link.emit({ type: 'warning', message: 'late' }, AT);
+  expect(await failureFrom(link.settled())).toEqual({ kind: 'aborted', by: 'shutdown' });
+  expect(run.told).toEqual([]);
+});
+
+test('hanging up withdraws what the task asked for, and takes back leave that comes too late', async () => {
+  const signals: AbortSignal[] = [];
+  const given = Promise.withResolvers<Admitted>();
+  const settled = Promise.withResolvers<unknown>();
+  const asked = Promise.withResolvers<void>();
+  const { link, served } = wired({
+    admission: {
+      admit: (_, signal) => {
+        signals.push(signal);
+        asked.resolve();
+        return given.promise;
+      },
+    },
+  });
+  const leave = failureFrom(link.admission.admit(WANTED, never));
+  await asked.promise;
+  served.close('ignored');
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  given.resolve({ outputTokensMax: 50, settle: (usage) => settled.resolve(usage) });
+  expect(await settled.promise).toEqual(NOTHING);
+  expect(await leave).toEqual({ kind: 'aborted', by: 'shutdown' });
+});
+
+test('what had arrived when the run hangs up can be heard first', async () => {
+  const { link, served, run } = wired();
+  await link.settled();
+  link.emit({ type: 'warning', message: 'last words' }, AT);
+  void failureFrom(link.settled()); // takes it along, at once
+  expect(run.told).toEqual([]);
+  served.close('heard');
+  expect(run.events()).toEqual([{ type: 'warning', message: 'last words' }]);
+});
