@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { gitAt, type Git } from '@drover/coordinator/git';
-import type { Checkout, GateResult } from '@drover/coordinator/merge/gate';
+import { type Checkout, gateKey, type GateResult } from '@drover/coordinator/merge/gate';
 import { type Arrival, type Expected, MergeTrain, type TrainEvent } from '@drover/coordinator/merge/train';
 import { childEnvironment } from '@drover/core/tools/environment';
 import { never, temporaryFolder } from '../support/workspace.ts';
@@ -139,7 +139,7 @@ export function story(events: readonly Told[]): string[] {
 /** What the journal of a run that was interrupted knows of its gates. */
 export function gatesOf(events: readonly Told[]): Map<string, GateResult> {
   const ends = events.flatMap((event) => (event.type === 'gate_end' ? [event] : []));
-  return new Map(ends.map(({ tree, command, passed, output }) => [`${tree} ${command}`, { passed, output }]));
+  return new Map(ends.map(({ tree, command, passed, output }) => [gateKey(tree, command), { passed, output }]));
 }
 
 export async function put(folder: string, files: Readonly<Record<string, string>>): Promise<void> {

@@ -48,7 +48,7 @@ export type Verdict =
   | { readonly passed: true }
   | { readonly passed: false; readonly command: string; readonly reason: string };
 
-export function gateKey({ tree, command }: { readonly tree: string; readonly command: string }): string {
+export function gateKey(tree: string, command: string): string {
   return `${tree} ${command}`;
 }
 
@@ -68,7 +68,7 @@ export class Gates {
 
   #remembered(tree: string): Verdict | undefined {
     for (const command of this.#options.gates) {
-      const result = this.#results.get(gateKey({ tree, command }));
+      const result = this.#results.get(gateKey(tree, command));
       if (result === undefined) return undefined;
       if (!result.passed) return red(command, result);
     }
@@ -80,7 +80,7 @@ export class Gates {
     try {
       for (const command of this.#options.gates) {
         const result = await this.#run(command, { combined, cwd: workspace.path }, signal);
-        this.#results.set(gateKey({ tree: combined.tree, command }), result);
+        this.#results.set(gateKey(combined.tree, command), result);
         if (!result.passed) return red(command, result);
       }
       return { passed: true };

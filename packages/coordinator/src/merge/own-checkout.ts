@@ -84,7 +84,9 @@ async function ownGit(
     args: [...options, ...args],
     cwd: repository.top,
     env: {
-      ...Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('GIT_'))),
+      ...Object.fromEntries(
+        Object.entries(env).filter(([name]) => !name.startsWith('GIT_') || name === 'GIT_CONFIG_GLOBAL'),
+      ),
       GIT_TERMINAL_PROMPT: '0',
       GIT_OPTIONAL_LOCKS: '0',
       GIT_MERGE_AUTOEDIT: 'no',
