@@ -20,8 +20,8 @@ import type { RunTask, TaskOutcome, TaskSpec } from '@drover/core/task/task';
 import { type Order, serveTask } from '@drover/core/task/wire';
 import { endOrphans } from '@drover/core/tools/process/tree';
 import { Piscina } from 'piscina';
-import { Pulse } from './pulse.ts';
-import { Unfinished } from './unfinished.ts';
+import { Pulse } from './threads/pulse.ts';
+import { Unfinished } from './threads/unfinished.ts';
 
 const HEAP_MB_DEFAULT = 512;
 // Small, because every thread has one: what lives short is collected more often instead.
