@@ -30,3 +30,18 @@ test('killed while recovering, and again, it is finished all the same', async ()
   expect(toll).toEqual(UNHARMED);
   expect(processes).toBe(6);
 }, 60_000);
+
+test('without power, too: what was not synced was not told as lasting, and nothing had come of it', async () => {
+  const points = [
+    'after-write',
+    'before-sync',
+    'before-effect',
+    'after-effect',
+    'before-request',
+    'answer-whole',
+  ] as const;
+  const kills = points.map((point, n) => ({ point, count: 2 + (n % 3) }));
+  const { processes, ...toll } = await liveThroughCrashes(5, kills, 'power');
+  expect(toll).toEqual(UNHARMED);
+  expect(processes).toBe(kills.length + 1);
+}, 60_000);

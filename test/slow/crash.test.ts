@@ -1,22 +1,47 @@
-// kill -9 at random moments of a session of 40 steps and 120 calls, with many seeds; and at each named
-// point, at every count that comes up.
+// kill -9 at random moments of a session of 40 steps and 120 calls, and at each named point, at every
+// count that comes up, with many seeds; and the same with the power gone, and all that was not synced.
 
 import { expect, test } from 'vitest';
-import { liveThroughCrashes, POINTS, type Kill } from '../support/crash.ts';
+import { liveThroughCrashes, POINTS, type Kill, type Loses } from '../support/crash.ts';
 import { randomFrom } from '../support/histories.ts';
 
 const SEEDS = Number(process.env['DROVER_CRASH_SEEDS'] ?? 50);
+const POWER_SEEDS = Math.ceil(SEEDS / 5);
+// Two seconds where nothing else runs.
+const SEED_MS_MAX = 60_000;
 
-test(`${SEEDS} seeds: nothing told is lost, nothing is done twice, nothing is refused`, async () => {
+test(
+  `${SEEDS} seeds: nothing told is lost, nothing is done twice, nothing is refused`,
+  async () => {
+    const total = await tollOf(SEEDS, 'process');
+    process.stdout.write(`crash seeds: ${JSON.stringify(total)}\n`);
+    expect(total).toMatchObject({ seeds: SEEDS, lost: 0, doubled: 0, missing: 0, rejections: 0, odd: [] });
+    expect(total.processes).toBeGreaterThan(SEEDS);
+  },
+  SEEDS * SEED_MS_MAX,
+);
+
+test(
+  `${POWER_SEEDS} seeds without power: nothing told as lasting is lost, nothing is done twice`,
+  async () => {
+    const total = await tollOf(POWER_SEEDS, 'power');
+    process.stdout.write(`power seeds: ${JSON.stringify(total)}\n`);
+    expect(total).toMatchObject({ seeds: POWER_SEEDS, lost: 0, doubled: 0, missing: 0, rejections: 0, odd: [] });
+    expect(total.processes).toBeGreaterThan(POWER_SEEDS);
+  },
+  POWER_SEEDS * SEED_MS_MAX,
+);
+
+async function tollOf(seeds: number, loses: Loses) {
   const total = { seeds: 0, processes: 0, lost: 0, doubled: 0, missing: 0, rejections: 0, odd: [] as string[] };
-  for (let seed = 1; seed <= SEEDS; seed++) {
+  for (let seed = 1; seed <= seeds; seed++) {
     const random = randomFrom(seed);
     const kills: readonly Kill[] = Array.from({ length: 4 }, () =>
       random.chance(0.5)
         ? { afterMs: 250 + random.below(900) }
         : { point: random.pick(POINTS), count: 1 + random.below(60) },
     );
-    const toll = await liveThroughCrashes(40, kills);
+    const toll = await liveThroughCrashes(40, kills, loses);
     total.seeds += 1;
     total.processes += toll.processes;
     total.lost += toll.lost.length;
@@ -25,7 +50,5 @@ test(`${SEEDS} seeds: nothing told is lost, nothing is done twice, nothing is re
     total.rejections += toll.rejections;
     total.odd.push(...toll.odd.map((line) => `seed ${seed}: ${line}`));
   }
-  process.stdout.write(`crash seeds: ${JSON.stringify(total)}\n`);
-  expect(total).toMatchObject({ seeds: SEEDS, lost: 0, doubled: 0, missing: 0, rejections: 0, odd: [] });
-  expect(total.processes).toBeGreaterThan(SEEDS);
-});
+  return total;
+}

@@ -1,7 +1,10 @@
 // One process of a session that is going to be killed: begins it or goes on with it, and dies at a named
 // point if it was given one. Run by crash.ts; everything it uses is the real thing.
 //
-//   node crash-child.ts <home> <server url> <ledger> [point] [count]
+//   node crash-child.ts <home> <server url> <ledger> <loses> [point] [count]
+//
+// `loses` is what its death takes along: `process`, and whatever was written stays; or `power`, and of the
+// journal only that stays which was synced, while every effect does.
 
 import { appendFileSync, readFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -15,7 +18,7 @@ import type { Provider } from '@drover/core/model/protocol';
 import { defineTool } from '@drover/core/tools/tool';
 import { z } from 'zod';
 
-const [home = '', url = '', ledgerPath = '', point = '', count = '1'] = process.argv.slice(2);
+const [home = '', url = '', ledgerPath = '', loses = '', point = '', count = '1'] = process.argv.slice(2);
 
 let left = Number(count);
 /** Dies here, as if the plug were pulled, if this is the point and its turn has come. */
@@ -44,25 +47,49 @@ async function openFile(path: string): Promise<JournalFile> {
     await handle.close();
     return open(path, 'r+');
   });
+  const disk = loses === 'power' ? forgetful(file) : file;
   return {
     async write(...args: [Buffer, number, number, number]) {
       passing('before-write');
-      // Torn: the first half reaches the disk, and then the plug is pulled.
-      if (point === 'torn-write' && left === 1) await file.write(args[0], args[1], Math.ceil(args[2] / 2), args[3]);
+      // Torn: what came before and the first half reach the disk, and then the plug is pulled.
+      if (point === 'torn-write' && left === 1) {
+        await disk.datasync();
+        await file.write(args[0], args[1], Math.ceil(args[2] / 2), args[3]);
+      }
       passing('torn-write');
-      const written = await file.write(...args);
+      const written = await disk.write(...args);
       passing('after-write');
       return written;
     },
     async datasync() {
       passing('before-sync');
-      await file.datasync();
+      await disk.datasync();
       passing('after-sync');
     },
     async truncate(size: number) {
       passing('before-recovery');
-      await file.truncate(size);
+      await disk.truncate(size);
       passing('after-recovery');
+    },
+    close: () => disk.close(),
+  } as JournalFile;
+}
+
+/** What was not synced is only in this process, and gone with it. */
+function forgetful(file: JournalFile): JournalFile {
+  let unsynced: (() => Promise<unknown>)[] = [];
+  return {
+    async write(...[bytes, at, length, position]: [Buffer, number, number, number]) {
+      unsynced.push(() => file.write(bytes, at, length, position));
+      return { bytesWritten: length, buffer: bytes };
+    },
+    async datasync() {
+      for (const write of unsynced.splice(0)) await write();
+      await file.datasync();
+    },
+    async truncate(size: number) {
+      unsynced = [];
+      await file.truncate(size);
     },
     close: () => file.close(),
   } as JournalFile;

@@ -36,8 +36,18 @@ export type Toll = {
 
 const PROCESSES_MAX = 60;
 
+// The rest is in the file when it is told, and need not be on the disk: what matters of it comes again.
+const SYNCED = /^\d+ (session_start|message_end|tool_execution_start|tool_execution_end|done|session_end)$/;
+
+/** What goes with each death: the process, or the power, and with it all that was not synced. */
+export type Loses = 'process' | 'power';
+
 /** `kills` says how each process dies; those after it live. */
-export async function liveThroughCrashes(steps: number, kills: readonly Kill[]): Promise<Toll> {
+export async function liveThroughCrashes(
+  steps: number,
+  kills: readonly Kill[],
+  loses: Loses = 'process',
+): Promise<Toll> {
   const home = await temporaryFolder();
   const ledger = join(home, 'ledger');
   await writeFile(ledger, '');
@@ -46,10 +56,10 @@ export async function liveThroughCrashes(steps: number, kills: readonly Kill[]):
   const odd: string[] = [];
   let processes = 0;
   for (let isOver = false; !isOver && processes < PROCESSES_MAX; processes++) {
-    const output = await oneProcess([home, server.url, ledger], kills[processes]);
+    const output = await oneProcess([home, server.url, ledger, loses], kills[processes]);
     const lines = output.stdout.trim().split('\n').filter(Boolean);
     isOver = lines.at(-1) === 'over';
-    told.push(...lines.filter((line) => /^\d+ \w+$/.test(line)));
+    told.push(...lines.filter((line) => (loses === 'power' ? SYNCED : /^\d+ \w+$/).test(line)));
     odd.push(
       ...lines.filter((line) => line.startsWith('ended')),
       ...(output.stderr === '' ? [] : [output.stderr.slice(0, 500)]),
