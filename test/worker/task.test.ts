@@ -1,13 +1,27 @@
 // One task: in this thread, and in a thread of its own, which must make no difference.
 
+import { existsSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DroverError, type Failure } from '@drover/core/failure';
+import { pastOf } from '@drover/core/journal/history';
+import type { JsonObject } from '@drover/core/json';
+import type { Message } from '@drover/core/model/protocol';
+import { parseRule } from '@drover/core/permission/rules';
 import { runTask } from '@drover/worker/task';
-import type { Script } from '@drover/rehearsal/script';
+import type { Answer, Script } from '@drover/rehearsal/script';
 import { expect, test } from 'vitest';
 import { never, rehearsal } from '../support/agent.ts';
 import { story } from '../support/story.ts';
 import { comparable, listener, poolOf, taskOn } from '../support/task.ts';
+
+const NOTHING = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+const OUT_OF_TIME: Failure = { kind: 'limit.reached', limit: 'time', message: 'the run is out of time' };
+const KEPT = new Set(
+  'session_start message_end tool_execution_start tool_execution_end usage done session_end'.split(' '),
+);
+const isAnswer = ({ type, message }: JsonObject): boolean =>
+  type === 'message_end' && (message as unknown as Message).role === 'assistant';
 
 const WRITES: Script = {
   answers: [
@@ -53,4 +67,143 @@ test('a task in this thread and one in a thread tell the same events and end wit
       "session ends: done",
     ]
   `);
+});
+
+test('a worker is refused plans, and in a task that is to look, also writing; it may go on', async () => {
+  const plan = { tasks: [{ id: 'a', title: 'A', prompt: 'do' }] };
+  const server = await rehearsal({
+    answers: [
+      {
+        calls: [
+          { name: 'submit_plan', args: plan },
+          { name: 'write', args: { path: 'a.txt', content: 'x' } },
+          { name: 'edit', args: { path: 'a.txt', old: 'x', new: 'y' } },
+          { name: 'list', args: {} },
+        ],
+      },
+      { text: 'I only looked.' },
+    ],
+  });
+  const spec = await taskOn(server, 'look', { mode: 'read' });
+  const run = listener();
+  expect(await runTask(spec, run.link, never)).toMatchObject({ status: 'finished', summary: 'I only looked.' });
+  const outputs = run.events().flatMap((event) => (event.type === 'tool_execution_end' ? [event] : []));
+  outputs.sort((a, b) => a.callIndex - b.callIndex);
+  expect(outputs.map(({ name, output, isError }) => [name, isError ? output : 'ok'])).toEqual([
+    ['submit_plan', 'Not allowed: workers cannot plan; do the task yourself'],
+    ['write', 'Not allowed: this task is to look, and to change nothing'],
+    ['edit', 'Not allowed: this task is to look, and to change nothing'],
+    ['list', 'ok'],
+  ]);
+});
+
+test('an outcome names the calls that were not allowed, where the worker stopped for want of them', async () => {
+  const shell = (command: string) => ({ name: 'shell', args: { command } });
+  const policy = { rules: [parseRule('shell(curl*)', 'deny')], yes: false, gates: [] };
+  const run = async (...answers: readonly Answer[]) => {
+    const spec = await taskOn(await rehearsal({ answers }), 'go', { policy });
+    return (await runTask(spec, listener().link, never)).refused;
+  };
+  const curl = { calls: [shell('curl -s http://127.0.0.1:9'), shell('ls')] };
+  expect(await run(curl, { calls: [shell('curl b'), shell('node c')] }, { text: 'I cannot.' })).toEqual([
+    'curl b',
+    'node c',
+  ]);
+  expect(await run(curl, { calls: [shell('ls')] }, { text: 'I went another way.' })).toEqual([]);
+});
+
+test('whatever the provider does, the outcome says it', async () => {
+  const server = await rehearsal({ answers: [{ text: 'x', fault: { fault: 'status', status: 401 } }] });
+  expect(await runTask(await taskOn(server, 'go'), listener().link, never)).toMatchObject({
+    status: 'failed',
+    failure: { kind: 'provider.rejected', status: 401 },
+    summary: '',
+  });
+});
+
+test('a task that is to stop is cancelled; one that reaches a limit of its own has failed', async () => {
+  const sleeping: Script = { answers: [{ calls: [{ name: 'shell', args: { command: 'sleep 1000' } }] }] };
+  const limited = { limits: { stepsMax: 5, textCallRetriesMax: 0, timeoutMs: 200 } };
+  const run = listener();
+  const stop = new AbortController();
+  void run.heard('tool_execution_start').then(() => stop.abort(new DroverError(OUT_OF_TIME)));
+  const spec = await taskOn(await rehearsal(sleeping), 'go');
+  expect(await runTask(spec, run.link, stop.signal)).toMatchObject({ status: 'cancelled', failure: OUT_OF_TIME });
+  const other = await taskOn(await rehearsal(sleeping), 'go', limited);
+  expect(await runTask(other, listener().link, never)).toMatchObject({
+    status: 'failed',
+    failure: { kind: 'limit.reached', limit: 'time' },
+  });
+});
+
+test('a task begins with the seed it is given: the same bytes for all, and its own words are its own', async () => {
+  const seed: readonly Message[] = [
+    { role: 'user', content: [{ type: 'text', text: 'The goal.' }] },
+    { role: 'assistant', content: [{ type: 'text', text: 'The plan.' }], stop: 'stop', usage: NOTHING },
+  ];
+  const server = await rehearsal({
+    answers: [{ text: 'x', fault: { fault: 'status', status: 400 } }, { text: 'Mine.' }],
+  });
+  const spec = await taskOn(server, 'your part', { seed });
+  expect((await runTask(spec, listener().link, never)).summary).toBe('');
+  expect((await runTask(spec, listener().link, never)).summary).toBe('Mine.');
+  const [one, two] = server.requests.map(
+    ({ body }) => body as { readonly messages: readonly { readonly content: unknown }[] },
+  );
+  expect(two).toEqual(one);
+  expect(JSON.stringify(one?.messages).match(/The goal\.|The plan\.|your part/g)).toEqual([
+    'The goal.',
+    'The plan.',
+    'your part',
+  ]);
+});
+
+test('a question crosses the wire: the run decides, and the call runs or does not', async () => {
+  const server = await rehearsal({
+    answers: [
+      {
+        calls: ['touch a', 'touch b'].map((command) => ({ name: 'shell', args: { command: `node -e 1; ${command}` } })),
+      },
+      { text: 'done' },
+    ],
+  });
+  const spec = await taskOn(server, 'go', { policy: { rules: [], yes: false, gates: [] } });
+  const run = listener({
+    question: async ({ subject }) => ({ allowed: subject.endsWith('touch a'), by: 'user', always: false }),
+  });
+  expect(await poolOf().run(spec, run.link, never)).toMatchObject({
+    status: 'finished',
+    refused: ['node -e 1; touch b'],
+  });
+  expect([existsSync(join(spec.workspace, 'a')), existsSync(join(spec.workspace, 'b'))]).toEqual([true, false]);
+  expect(story(run.events()).filter((line) => /is (?:allowed|denied)/.test(line))).toEqual([
+    '0 is allowed by user',
+    '1 is denied by user',
+  ]);
+});
+
+test('with a past a task goes on from its last completed step, wherever it was cut off', async () => {
+  const server = await rehearsal({ ...WRITES, order: 'conversation' });
+  const first = listener();
+  const spec = await taskOn(server, 'write a.txt');
+  const whole = await runTask(spec, first.link, never);
+  const records = first.told.map(({ event, at }, seq) => ({ seq, ...at, ...event }) as unknown as JsonObject);
+  const answered = (count: number) => records.slice(0, count).filter(isAnswer).length;
+  const pool = poolOf({ threadsMax: 1 });
+
+  // Deltas are not kept, so nothing is ever cut off at one.
+  const cuts = records.flatMap(({ type }, at) => (KEPT.has(String(type)) ? [at + 1] : []));
+  for (const cut of cuts) {
+    const past = pastOf(records.slice(0, cut));
+    if (past === undefined || past.turn === 0) continue;
+    const before = server.requests.length;
+    const run = cut % 5 === 0 ? pool.run : runTask;
+    const outcome = await run({ ...spec, begin: { resume: true }, past }, listener().link, never);
+    expect({ status: outcome.status, summary: outcome.summary }).toEqual({
+      status: 'finished',
+      summary: whole.summary,
+    });
+    expect(server.requests.length - before).toBe(3 - answered(cut));
+  }
+  expect(server.rejections).toBe(0);
 });
