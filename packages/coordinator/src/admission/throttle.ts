@@ -81,7 +81,7 @@ type Waiting = {
   readonly since: number;
   readonly resolve: (ticket: Ticket) => void;
   readonly reject: (error: unknown) => void;
-  reason: string;
+  reason: string; // empty as long as nothing held it up
   isTold: boolean;
 };
 
@@ -254,7 +254,7 @@ function claimFor({ entry, reject }: Waiting): 'now' | 'later' | 'never' {
 
 function tellWhenOver({ entry, since, reason, isTold }: Waiting): void {
   const waitMs = Math.round(performance.now() - since);
-  if (!isTold && waitMs > 0) entry.onWait({ waitMs, reason });
+  if (!isTold && reason !== '' && waitMs > 0) entry.onWait({ waitMs, reason });
 }
 
 const RATE_WORDS: Record<RateName, string> = {

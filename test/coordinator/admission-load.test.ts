@@ -1,0 +1,91 @@
+// Many workers and one provider, over HTTP: what it allows is kept to, and what it refuses slows all of them.
+
+import type { Rehearsal } from '@drover/rehearsal/server';
+import { describe, expect, test } from 'vitest';
+import { APIS } from '../support/agent.ts';
+import { arrivals, herdOn, mostInFlight, refusals } from './herd.ts';
+
+const STEPS = [
+  { calls: [{ name: 'echo', args: { text: 'one' } }], delayMs: 50 },
+  { text: 'done' },
+];
+const WORKERS = 32;
+const ALL_DONE = Array<string>(WORKERS).fill('done');
+
+describe.each(APIS)('%s', (api) => {
+  test('32 workers at a bucket of twelve requests lose no task, and not one request is refused', async () => {
+    const limits = { requests: 12, windowMs: 250 };
+    const { server, run, told } = await herdOn({ answers: STEPS, order: 'conversation', limits }, { api });
+    const results = await run(WORKERS);
+    expect(results.map(({ outcome }) => outcome.status)).toEqual(ALL_DONE);
+    expect([server.requests.length, refusals(server)]).toEqual([WORKERS * STEPS.length, 0]);
+    expect(mostInFlight(server)).toBeLessThanOrEqual(12);
+    const reasons = new Set(told.flatMap(({ event }) => (event.type === 'throttle_wait' ? [event.reason] : [])));
+    expect([...reasons].sort()).toEqual([
+      'one request goes ahead to see whether the provider answers',
+      ...[...reasons].filter((reason) => /^the provider allows no more requests for \d/.test(reason)).sort(),
+    ]);
+  });
+
+  test('32 workers at a bucket of tokens lose no task, and hardly a request is refused', async () => {
+    const limits = { inputTokens: 6_000, windowMs: 250 };
+    const script = { answers: STEPS, order: 'conversation', limits, cache: { enabled: false } } as const;
+    const { server, run } = await herdOn(script, { api });
+    const results = await run(WORKERS);
+    expect(results.map(({ outcome }) => outcome.status)).toEqual(ALL_DONE);
+    expect(refusals(server)).toBeLessThanOrEqual(2);
+    const smallest = Math.min(...results.map(({ usage }) => usage.input / STEPS.length));
+    expect(mostInFlight(server) * smallest).toBeLessThanOrEqual(6_000);
+  });
+});
+
+/** When the server sent its first refusal. */
+const refusedAt = ({ requests }: Rehearsal) => requests.find(({ status }) => (status ?? 0) >= 400)?.closedAt ?? 0;
+
+test('one 429 for one worker stops all for as long as it says, and then they start one by one', async () => {
+  const pauseMs = 1_200;
+  const faults = [{ at: 30, fault: 'status', status: 429, headers: { 'retry-after-ms': String(pauseMs) } }] as const;
+  const { server, run } = await herdOn({ answers: STEPS, order: 'conversation', faults }, { parallelMax: 8 });
+  const results = await run(WORKERS);
+  expect(results.map(({ outcome }) => outcome.status)).toEqual(ALL_DONE);
+  expect(refusals(server)).toBe(1);
+
+  const at = refusedAt(server);
+  // What was already on its way when the refusal came back still arrives.
+  const since = arrivals(server).filter((arrival) => arrival > at + 300);
+  expect(since[0]).toBeGreaterThanOrEqual(at + pauseMs);
+  const [first = 0, , , , fifth = 0] = since;
+  expect(fifth - first).toBeGreaterThanOrEqual(100);
+});
+
+test('an overloaded provider that names no time is left alone for a while, and then asked by one', async () => {
+  const faults = [{ at: 30, fault: 'status', status: 529 }] as const;
+  const { server, run, told } = await herdOn({ answers: STEPS, order: 'conversation', faults }, { parallelMax: 4 });
+  const results = await run(WORKERS);
+  expect(results.map(({ outcome }) => outcome.status)).toEqual(ALL_DONE);
+  const since = arrivals(server).filter((arrival) => arrival > refusedAt(server) + 300);
+  expect(since[0]).toBeGreaterThanOrEqual(refusedAt(server) + 700);
+  const reasons = told.map(({ event }) => (event.type === 'throttle_wait' ? event.reason : ''));
+  expect(reasons.some((reason) => reason.startsWith('the provider is overloaded: nothing is sent for'))).toBe(true);
+});
+
+test('a provider that bears few at once and says nothing of it is found out, and nothing is lost', async () => {
+  const script = { answers: STEPS, order: 'conversation', limits: { concurrency: 8 } } as const;
+  const { server, run } = await herdOn(script, { api: 'openai', parallelMax: 16 });
+  const results = await run(16);
+  expect(results.map(({ outcome }) => outcome.status)).toEqual(Array(16).fill('done'));
+  expect([refusals(server) > 0, refusals(server) < 16]).toEqual([true, true]);
+});
+
+test('cancelling a worker that waits lets the others go on', async () => {
+  const limits = { requests: 4, windowMs: 400 };
+  const { agent, admission } = await herdOn({ answers: STEPS, order: 'conversation', limits });
+  const stop = new AbortController();
+  const cancelled = Array.from({ length: 8 }, (_, at) => agent(at + 1, stop.signal));
+  const others = Array.from({ length: 4 }, (_, at) => agent(at + 9));
+  setTimeout(() => stop.abort(), 100);
+  const ends = await Promise.all(cancelled);
+  expect(ends.every(({ outcome }) => outcome.status !== 'done')).toBe(true);
+  expect((await Promise.all(others)).map(({ outcome }) => outcome.status)).toEqual(Array(4).fill('done'));
+  expect(admission.balance.reserved).toBe(0);
+});
