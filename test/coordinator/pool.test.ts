@@ -183,21 +183,28 @@ test('a thread that had another task before tells and sends what a new one would
   expect(first.requests.map(({ rawBody }) => rawBody)).toEqual(second.requests.map(({ rawBody }) => rawBody));
 });
 
-test('tasks beyond the threads wait for one, and one that is cancelled meanwhile was never begun', async () => {
+test('tasks beyond the threads wait for one, and those that are cancelled meanwhile were never begun', async () => {
   const pool = poolOf({ threadsMax: 1 });
   const server = await rehearsal(shell('sleep 0.1'));
   const stop = new AbortController();
-  const [one, two, three] = [listener(), listener(), listener()];
+  const runs = ['one', 'two', 'three', 'four', 'five'].map((name) => ({ name, ...listener() }));
   const ends: string[] = [];
-  const run = async (name: string, { link }: typeof one, signal: AbortSignal): Promise<void> => {
+  const all = runs.map(async ({ name, link }, at) => {
+    const signal = at === 1 || at === 3 ? stop.signal : never;
     ends.push(`${name} ${(await pool.run(await taskOn(server, name), link, signal)).status}`);
-  };
-  const all = [run('one', one, never), run('two', two, stop.signal), run('three', three, never)];
-  await one.heard('session_start');
+  });
+  await runs[0]?.heard('session_start');
   stop.abort();
   await Promise.all(all);
-  expect(ends).toEqual(['two cancelled', 'one finished', 'three finished']);
-  expect(two.told).toEqual([]);
+  expect(ends.toSorted()).toEqual([
+    'five finished',
+    'four cancelled',
+    'one finished',
+    'three finished',
+    'two cancelled',
+  ]);
+  expect(ends.slice(0, 2).toSorted()).toEqual(['four cancelled', 'two cancelled']);
+  expect([runs[1]?.told, runs[3]?.told]).toEqual([[], []]);
 });
 
 test('closing the pool cancels what runs, and waits for its end', async () => {

@@ -192,7 +192,7 @@ test('with a past a task goes on from its last completed step, wherever it was c
   const pool = poolOf({ threadsMax: 1 });
 
   // Deltas are not kept, so nothing is ever cut off at one.
-  const cuts = records.flatMap(({ type }, at) => (KEPT.has(String(type)) ? [at + 1] : []));
+  const cuts = first.told.flatMap(({ event: { type } }, at) => (KEPT.has(type) ? [at + 1] : []));
   for (const cut of cuts) {
     const past = pastOf(records.slice(0, cut));
     if (past === undefined || past.turn === 0) continue;

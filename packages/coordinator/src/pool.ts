@@ -63,12 +63,11 @@ class Threads {
   readonly #piscina: Piscina<Order, TaskOutcome | undefined>;
   readonly #closing = new AbortController();
   readonly #running = new Map<Attempt, Promise<TaskOutcome>>();
-  readonly #waiting: (() => void)[] = [];
-  #free: number;
+  readonly #waiting = new Set<() => void>(); // in the order in which they came
+  #busy = 0;
 
   constructor(options: PoolOptions) {
     this.#options = options;
-    this.#free = options.threadsMax;
     this.#piscina = new Piscina({
       filename: String(options.entry),
       name: 'work',
@@ -115,21 +114,26 @@ class Threads {
 
   // Not left to piscina: where a thread dies, nobody would start another for what waits in its queue.
   async #inTurn<T>(signal: AbortSignal, run: () => Promise<T>): Promise<T> {
-    while (this.#free === 0 && !signal.aborted) await this.#aTurn(signal);
-    this.#free -= 1;
+    while (this.#busy >= this.#options.threadsMax && !signal.aborted) await this.#aChance(signal);
+    this.#busy += 1;
     try {
       return await run();
     } finally {
-      this.#free += 1;
-      this.#waiting.shift()?.();
+      this.#busy -= 1;
+      const [next] = this.#waiting;
+      if (next !== undefined) this.#waiting.delete(next);
+      next?.();
     }
   }
 
-  async #aTurn(signal: AbortSignal): Promise<void> {
+  async #aChance(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.push(resolve);
-    signal.addEventListener('abort', () => resolve(), { once: true });
+    const wake = () => resolve();
+    this.#waiting.add(wake);
+    signal.addEventListener('abort', wake, { once: true });
     await promise;
+    signal.removeEventListener('abort', wake);
+    this.#waiting.delete(wake);
   }
 
   // A thread that had no task: one that could not be started, or that fell over something a task had left.
