@@ -1,5 +1,6 @@
 // The merge train: the order in which work lands, what conflicts, and what it costs.
 
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Git } from '@drover/coordinator/git';
 import { conflictMessage } from '@drover/coordinator/merge/merge';
 import { DroverError } from '@drover/core/failure';
@@ -25,13 +26,18 @@ describe('order', () => {
   test('whoever finishes first, it lands in plan order and is the same commit', async () => {
     const heads = await Promise.all(
       arrivals.map(async (groups) => {
-        const { work, train, subjects, files } = await yard();
-        const { train: it } = train();
+        const { work, train, subjects, files, git } = await yard();
+        let atWork = 0;
+        const watched: Git = (args, options) => {
+          atWork++;
+          return git(args, options).finally(() => atWork--);
+        };
+        const { train: it } = train({ git: watched });
         it.expect(planned('a', 'b', 'c'));
         const landings = [];
         for (const group of groups) {
           landings.push(...group.map((task) => it.land(work(task, changes[task] ?? {}))));
-          await Promise.race([Promise.all(landings), new Promise((done) => setTimeout(done, 50))]);
+          for (let quiet = 0; quiet < 3; quiet = atWork === 0 ? quiet + 1 : 0) await delay(10);
         }
         await Promise.all(landings);
         expect(subjects(it.head)).toEqual(['Do a', 'Do b', 'Do c']);

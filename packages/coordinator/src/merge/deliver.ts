@@ -105,8 +105,8 @@ async function fetchBranches(
 
 async function fetchObjects(git: Git, store: string, refspecs: readonly string[]): Promise<void> {
   if (refspecs.length === 0) return;
-  // Pruning would take a branch that is fetched by a commit's id for one that is gone, and without the look
-  // for forced updates a branch that holds something else would be overwritten.
+  // Nothing that the repository's config would add to a fetch; and the look for forced updates, without which
+  // a branch that holds something else would be overwritten.
   const plain = ['--no-prune', '--no-prune-tags', '--no-tags', '--no-recurse-submodules', '--no-auto-maintenance'];
   const quiet = ['--quiet', '--no-write-fetch-head', '--show-forced-updates'];
   await git(['-c', 'protocol.version=2', 'fetch', ...quiet, ...plain, '--atomic', '--', store, ...refspecs]);
