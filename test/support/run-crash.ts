@@ -1,0 +1,149 @@
+// Runs that are killed in the middle and resumed: each must come to the same end as one that was not, and
+// ask nothing again that was answered.
+
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runJournalPath } from '@drover/coordinator/run-journal';
+import type { Recorded } from '@drover/core/events';
+import { readContents } from '@drover/core/journal/format';
+import { calls, planned, RunDesk, submits, writes } from './run-desk.ts';
+
+const CHILD = join(import.meta.dirname, 'run-crash-child.ts');
+const GATE = 'test ! -e red.txt';
+
+/** Four tasks, one builds on another, one conflicts once, one is left out by the gate. */
+const SCRIPT = planned({
+  base: { answers: [writes('base.txt', 'base\n'), submits('base')] },
+  first: {
+    dependsOn: ['base'],
+    answers: [calls('shell', { command: 'cat base.txt' }), writes('a.txt', 'first\n'), submits('first')],
+  },
+  clash: {
+    answers: [writes('a.txt', 'clash\n'), submits('clash')],
+    again: [calls('read', { path: 'a.txt' }), writes('a.txt', 'both\n'), submits('both')],
+  },
+  red: { answers: [writes('red.txt', 'red\n'), submits('red')] },
+});
+
+export type Crashed = {
+  readonly tree: Readonly<Record<string, string>>;
+  readonly code: number | string;
+  readonly statuses: Readonly<Record<string, string>>;
+  /** Requests for answers that the journal held already. */
+  readonly repeated: readonly string[];
+  readonly refused: number;
+  readonly records: number;
+  readonly wasKilled: boolean;
+};
+
+/** `at` 0: it is not killed. */
+export async function crashedRun(at: number, when: 'before' | 'after', workers: number): Promise<Crashed> {
+  const desk = await RunDesk.with(SCRIPT);
+  const argv = [
+    'run',
+    'do four things',
+    '--model',
+    'anthropic/scripted',
+    '--gate',
+    GATE,
+    '--workers',
+    String(workers),
+    '--view',
+    'silent',
+  ];
+  let code = await drover(desk, at, when, argv);
+  const wasKilled = code === 'SIGKILL';
+  const asked = askedBy(desk);
+  const answered = wasKilled ? answeredIn(desk) : new Map<string, number>();
+  if (wasKilled) {
+    const id = runIn(desk);
+    code = await drover(
+      desk,
+      0,
+      when,
+      id === undefined || recordsOf(desk).length === 0 ? argv : ['resume', id, '--view', 'silent'],
+    );
+  }
+  const total = askedBy(desk);
+  const records = recordsOf(desk);
+  const end = records.findLast((record) => record.type === 'run_end');
+  return {
+    tree: desk.delivered(runIn(desk) ?? ''),
+    code,
+    statuses: Object.fromEntries(end?.tasks.map(({ task, status }) => [task, status]) ?? []),
+    repeated: repeatedOf({ asked, answered, total, needed: wasKilled ? NEEDED : total }),
+    refused: desk.server.rejections,
+    records: records.length,
+    wasKilled,
+  };
+}
+
+/** How many answers each agent needs when nothing goes wrong. */
+const NEEDED = new Map([
+  ['default', 2],
+  ['base', 2],
+  ['clash', 2],
+  ['clash again', 3],
+  ['first', 3],
+  ['red', 2],
+]);
+
+type Counts = ReadonlyMap<string, number>;
+
+// An agent may ask once more for each answer that was under way, and for no other.
+function repeatedOf({
+  asked,
+  answered,
+  total,
+  needed,
+}: Record<'asked' | 'answered' | 'total' | 'needed', Counts>): readonly string[] {
+  return [...total].flatMap(([agent, count]) => {
+    const underWay = (asked.get(agent) ?? 0) - (answered.get(agent) ?? 0);
+    const most = (needed.get(agent) ?? 0) + Math.max(0, underWay);
+    return count > most ? [`${agent} asked ${count} times, ${most} were needed`] : [];
+  });
+}
+
+function askedBy({ server }: RunDesk): Counts {
+  return countsOf(server.requests.map(({ agent }) => agent));
+}
+
+function answeredIn(desk: RunDesk): Counts {
+  return countsOf(
+    recordsOf(desk).flatMap((record) => {
+      if (record.type !== 'message_end' || record.message.role !== 'assistant') return [];
+      if (record.task === undefined) return ['default'];
+      return [record.task === 'clash' && (record.attempt ?? 1) > 1 ? 'clash again' : record.task];
+    }),
+  );
+}
+
+function countsOf(names: readonly string[]): Counts {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}
+
+function runIn({ home }: RunDesk): string | undefined {
+  return readdirSync(join(home, 'runs'))[0];
+}
+
+function recordsOf(desk: RunDesk): readonly Recorded[] {
+  const id = runIn(desk);
+  if (id === undefined) return [];
+  return readContents(readFileSync(runJournalPath(desk.home, id))).records as unknown as readonly Recorded[];
+}
+
+function drover(desk: RunDesk, at: number, when: string, argv: readonly string[]): Promise<number | string> {
+  const env = { ...process.env, DROVER_HOME: desk.home, ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: desk.server.url };
+  const child = spawn(process.execPath, [CHILD, String(at), when, ...argv], {
+    cwd: desk.repository,
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => resolve(code ?? signal ?? ''));
+  });
+}
