@@ -5,15 +5,23 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
+import { openPool } from '@drover/coordinator/pool';
 import { DroverError } from '@drover/core/failure';
 import { markedProcesses } from '@drover/core/tools/process/tree';
 import type { Script } from '@drover/rehearsal/script';
-import { expect, test } from 'vitest';
+import { runTask } from '@drover/worker/task';
+import { afterAll, expect, test } from 'vitest';
 import { never, rehearsal, temporaryFolder } from '../support/agent.ts';
 import { story } from '../support/story.ts';
 import { comparable, listener, poolOf, taskOn } from '../support/task.ts';
 
 const faulty = fileURLToPath(new URL('../support/faulty-worker.ts', import.meta.url));
+const DEFAULTS = { entry: faulty, onDiagnostic: () => undefined };
+
+// Starting a thread is what costs most here, so most tests share these.
+const pool = openPool({ ...DEFAULTS, threadsMax: 8, heapMb: 96, silentMs: 4_000, graceMs: 20_000 });
+const hasty = openPool({ ...DEFAULTS, threadsMax: 1, graceMs: 100 });
+afterAll(() => Promise.all([pool.close(), hasty.close()]));
 
 const shell = (command: string): Script => ({
   answers: [{ calls: [{ name: 'shell', args: { command } }] }, { text: 'done' }],
@@ -27,7 +35,7 @@ test('a task that is asked to stop ends by itself: its processes are gone, and i
   const spec = await taskOn(server, 'wait');
   const run = listener();
   const stop = new AbortController();
-  const outcome = poolOf({ entry: faulty, graceMs: 20_000 }).run(spec, run.link, stop.signal);
+  const outcome = pool.run(spec, run.link, stop.signal);
 
   await run.heard('tool_execution_delta');
   stop.abort(new DroverError({ kind: 'aborted', by: 'user' }));
@@ -47,7 +55,7 @@ test('a task that does not stop when asked is ended with its thread, and its end
   const spec = await taskOn(await rehearsal(shell('touch now; sleep 1000')), 'wait', { task: 'loop' });
   const run = listener();
   const stop = new AbortController();
-  const outcome = poolOf({ entry: faulty, graceMs: 100 }).run(spec, run.link, stop.signal);
+  const outcome = hasty.run(spec, run.link, stop.signal);
 
   await run.heard('tool_execution_start');
   while (!existsSync(join(spec.workspace, 'now'))) await delay(10);
@@ -64,7 +72,6 @@ test('a task that does not stop when asked is ended with its thread, and its end
 test('a thread that throws, exits, loops or runs out of heap costs its own attempt and nobody else’s', async () => {
   const lost = await rehearsal(shell('touch now; sleep 1000'));
   const well = await rehearsal(shell('sleep 0.2; echo fine'));
-  const pool = poolOf({ entry: faulty, threadsMax: 6, heapMb: 96, silentMs: 4_000 });
   const kinds = ['throw', 'exit', 'loop', 'heap'];
   const runs = kinds.map(() => listener());
   const specs = await Promise.all(kinds.map((task) => taskOn(lost, 'go wrong', { task })));
@@ -93,9 +100,8 @@ test('a thread that throws, exits, loops or runs out of heap costs its own attem
 });
 
 test('what a task throws is a bug: the attempt is lost, and the thread is not used again', async () => {
-  const pool = poolOf({ entry: faulty, threadsMax: 1 });
   const run = listener();
-  expect(await pool.run(await taskOn(NO_SERVER, 'x', { task: 'reject' }), run.link, never)).toEqual({
+  expect(await hasty.run(await taskOn(NO_SERVER, 'x', { task: 'reject' }), run.link, never)).toEqual({
     status: 'failed',
     failure: { kind: 'worker.lost', message: 'rejected on purpose' },
     summary: '',
@@ -104,7 +110,7 @@ test('what a task throws is a bug: the attempt is lost, and the thread is not us
   });
   expect(run.told).toEqual([]);
   const well = await taskOn(await rehearsal(shell('echo fine')), 'go on');
-  expect((await pool.run(well, listener().link, never)).status).toBe('finished');
+  expect((await hasty.run(well, listener().link, never)).status).toBe('finished');
 });
 
 test('a lost worker is paid for: what it had leave for is given back, with an estimate', async () => {
@@ -114,7 +120,7 @@ test('a lost worker is paid for: what it had leave for is given back, with an es
   const price = { input: 1, output: 2, cacheRead: 0.1, cacheWrite: 1.25 };
   const spec = await taskOn(server, 'go', { task: 'throw' });
   const run = listener();
-  const outcome = poolOf({ entry: faulty }).run({ ...spec, model: { ...spec.model, price } }, run.link, never);
+  const outcome = pool.run({ ...spec, model: { ...spec.model, price } }, run.link, never);
   await run.heard('text_delta');
   await writeFile(join(spec.workspace, 'now'), '');
   const { status, usage, cost } = await outcome;
@@ -135,8 +141,6 @@ test('a lost worker is paid for: what it had leave for is given back, with an es
 });
 
 test('eight threads telling a thousand events a second are heard in full, each in its order', async () => {
-  const pool = poolOf({ entry: faulty, threadsMax: 8 });
-  pool.warm(8);
   const count = 1_000;
   const expected = Array.from({ length: count }, (_, at) => String(at));
   const runs = Array.from({ length: 8 }, () => listener());
@@ -153,7 +157,7 @@ test('nothing of an attempt is heard after its end', async () => {
   const run = listener();
   const stop = new AbortController();
   const endless = await taskOn(NO_SERVER, '', { task: 'flood', mode: 'read' });
-  const outcome = poolOf({ entry: faulty, graceMs: 50 }).run(endless, run.link, stop.signal);
+  const outcome = hasty.run(endless, run.link, stop.signal);
   await run.heard('warning');
   stop.abort();
   expect((await outcome).status).toBe('cancelled');
@@ -163,11 +167,11 @@ test('nothing of an attempt is heard after its end', async () => {
   expect(run.told.length).toBe(told);
 });
 
-test('a thread that had another task before tells and sends what a new one would', async () => {
+test('a thread that had another task before tells and sends what it would in this one', async () => {
   const script = shell('cat note.txt; touch note.txt; pwd');
   const [first, second] = [await rehearsal(script), await rehearsal(script)];
-  const pool = poolOf({ threadsMax: 1 });
-  await pool.run(
+  const single = poolOf({ threadsMax: 1 });
+  await single.run(
     await taskOn(await rehearsal(shell('export A=1; echo first > note.txt')), 'leave something'),
     listener().link,
     never,
@@ -176,22 +180,22 @@ test('a thread that had another task before tells and sends what a new one would
   const folders = { workspace, outputFolder: join(workspace, '.outputs') };
   const [used, fresh] = [listener(), listener()];
 
-  const outcome = await pool.run(await taskOn(first, 'look', folders), used.link, never);
+  const outcome = await single.run(await taskOn(first, 'look', folders), used.link, never);
   await rm(join(workspace, 'note.txt'));
-  expect(await poolOf().run(await taskOn(second, 'look', folders), fresh.link, never)).toEqual(outcome);
+  expect(await runTask(await taskOn(second, 'look', folders), fresh.link, never)).toEqual(outcome);
   expect(comparable(used.told)).toEqual(comparable(fresh.told));
   expect(first.requests.map(({ rawBody }) => rawBody)).toEqual(second.requests.map(({ rawBody }) => rawBody));
 });
 
 test('tasks beyond the threads wait for one, and those that are cancelled meanwhile were never begun', async () => {
-  const pool = poolOf({ threadsMax: 1 });
+  const single = poolOf({ threadsMax: 1 });
   const server = await rehearsal(shell('sleep 0.1'));
   const stop = new AbortController();
   const runs = ['one', 'two', 'three', 'four', 'five'].map((name) => ({ name, ...listener() }));
   const ends: string[] = [];
   const all = runs.map(async ({ name, link }, at) => {
     const signal = at === 1 || at === 3 ? stop.signal : never;
-    ends.push(`${name} ${(await pool.run(await taskOn(server, name), link, signal)).status}`);
+    ends.push(`${name} ${(await single.run(await taskOn(server, name), link, signal)).status}`);
   });
   await runs[0]?.heard('session_start');
   stop.abort();
@@ -208,22 +212,22 @@ test('tasks beyond the threads wait for one, and those that are cancelled meanwh
 });
 
 test('closing the pool cancels what runs, and waits for its end', async () => {
-  const pool = poolOf({ graceMs: 20_000 });
+  const other = poolOf({ graceMs: 20_000 });
   const run = listener();
-  const outcome = pool.run(await taskOn(await rehearsal(shell('sleep 1000')), 'wait'), run.link, never);
+  const outcome = other.run(await taskOn(await rehearsal(shell('sleep 1000')), 'wait'), run.link, never);
   await run.heard('tool_execution_start');
-  await pool.close();
+  await other.close();
   expect(await outcome).toMatchObject({ status: 'cancelled', failure: { kind: 'aborted', by: 'shutdown' } });
   expect(markedProcesses()).toEqual([]);
 });
 
 test('a thread that cannot be started is a lost worker, not a task that waits for ever', async () => {
   const diagnoses: string[] = [];
-  const pool = poolOf({
+  const broken = poolOf({
     entry: join(await temporaryFolder(), 'gone.ts'),
     onDiagnostic: (words) => void diagnoses.push(words),
   });
-  const { status, failure } = await pool.run(await taskOn(NO_SERVER, ''), listener().link, never);
+  const { status, failure } = await broken.run(await taskOn(NO_SERVER, ''), listener().link, never);
   expect({ status, kind: failure?.kind }).toEqual({ status: 'failed', kind: 'worker.lost' });
   expect(diagnoses).toContain('a thread without a task was lost');
 });
