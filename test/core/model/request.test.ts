@@ -77,12 +77,104 @@ test('what users say one after the other is one message, results first', () => {
 });
 
 test('answers one after the other are one message', () => {
-  const says = (text: string): Message => ({ ...calls(), content: [{ type: 'text', text }], stop: 'stop' });
   expect(told(built([user('go'), says('a'), says('b'), user('and?')]))).toEqual([
     'user: go',
     'assistant: text, text',
     'user: and?',
   ]);
+});
+
+const says = (...texts: string[]): AssistantMessage => ({
+  ...calls(),
+  content: texts.map((text) => ({ type: 'text', text })),
+  stop: 'stop',
+});
+
+test.each(['', ' ', '\n\t', '\u0085', '\u001c'])(
+  'no text is blank: %j is left out, or named where it is a result',
+  (blank) => {
+    const messages = [
+      user('go'),
+      user(blank),
+      says(blank, 'So.'),
+      says(blank),
+      user('and?'),
+      calls('a'),
+      results(['a', blank]),
+    ];
+    expect(told(built(messages))).toEqual([
+      'user: go',
+      'assistant: text',
+      'user: and?',
+      'assistant: calls a',
+      'user: a=(no output)',
+    ]);
+  },
+);
+
+test('the first message is the user’s and so is the last', () => {
+  expect(told(built([says('Hello.'), user('go'), says('Done.')]))).toEqual([
+    'user: Go on.',
+    'assistant: text',
+    'user: go',
+    'assistant: text',
+    'user: Go on.',
+  ]);
+});
+
+test('no string holds half a surrogate pair, wherever it stands', () => {
+  const torn = 'a\ud800b';
+  const asks: AssistantMessage = {
+    ...calls(),
+    content: [
+      { type: 'text', text: torn },
+      { type: 'tool_call', id: 'a', name: 'read', args: { [torn]: [torn, { deep: torn }] } },
+    ],
+    native: { provider: 'here', model: 'model', items: [{ part: 0, payload: { [torn]: torn } }] },
+  };
+  const request = buildRequest({
+    provider: { id: 'here', limits: LIMITS },
+    model: 'model',
+    system: torn,
+    tools: [],
+    messages: [user(torn), asks, results(['a', torn])],
+    outputTokensMax: 1,
+    cacheKey: '',
+  });
+  expect(JSON.stringify(request)).not.toMatch(/\\ud800/);
+  expect(JSON.stringify(request).match(/a\uFFFDb/g)).toHaveLength(9);
+});
+
+test('arguments that are no object are none', () => {
+  const odd: Message = { ...calls(), content: [{ type: 'tool_call', id: 'a', name: 'read', args: ['x'] }] };
+  const [, message] = built([user('go'), odd]);
+  expect(message?.role === 'assistant' && message.content[0]).toEqual({
+    type: 'tool_call',
+    id: 'a',
+    name: 'read',
+    args: {},
+  });
+});
+
+test.each([
+  ['another model', { provider: 'here', model: 'other' }],
+  ['another provider', { provider: 'elsewhere', model: 'model' }],
+])('what %s sealed is not sent here', (_, from) => {
+  const sealed: Message = {
+    ...calls(),
+    content: [
+      { type: 'thinking', text: 'Hm.' },
+      { type: 'text', text: 'So.' },
+    ],
+    native: {
+      ...from,
+      items: [
+        { part: 0, payload: { signature: 'x' } },
+        { before: 1, payload: { type: 'sealed' } },
+      ],
+    },
+  };
+  expect(told(built([user('go'), sealed, user('and?')]))[1]).toBe('assistant: text');
 });
 
 test('thinking that led to nothing is left out, and with it an answer that was nothing else', () => {
@@ -98,14 +190,14 @@ test('thinking that led to nothing is left out, and with it an answer that was n
 });
 
 test('thinking that nobody signed is left out, whoever it goes to', () => {
-  const says: Message = {
+  const unsigned: Message = {
     ...calls(),
     content: [
       { type: 'thinking', text: 'Hm.' },
       { type: 'text', text: 'So.' },
     ],
   };
-  expect(told(built([user('go'), says, user('and?')]))[1]).toBe('assistant: text');
+  expect(told(built([user('go'), unsigned, user('and?')]))[1]).toBe('assistant: text');
 });
 
 test('a tool is called by a name that providers accept, whatever the model called it', () => {
@@ -122,9 +214,9 @@ test('a tool is called by a name that providers accept, whatever the model calle
 });
 
 test('ids are rewritten by position, so the same history has the same ones again', () => {
-  const messages = [user('go'), calls('an id', 'an id'), results(['an id', 'x'])];
+  const messages = [user('go'), calls('an id', 'an id', 'much_too_long_an_id'), results(['an id', 'x'])];
   expect(built(messages)).toEqual(built(structuredClone(messages)));
-  expect(told(built(messages))[1]).toBe('assistant: calls call_0, calls call_1');
+  expect(told(built(messages))[1]).toBe('assistant: calls call_0, calls call_1, calls call_2');
 });
 
 test.each([
