@@ -166,8 +166,12 @@ async function writeCommit(store: Git, tree: string, { base, identity, message, 
   const date = `@${Math.floor(Date.parse(when) / 1_000)} +0000`;
   const { name, email } = identity;
   const env = {
-    ...{ GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_AUTHOR_DATE: date },
-    ...{ GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email, GIT_COMMITTER_DATE: date },
+    GIT_AUTHOR_NAME: name,
+    GIT_AUTHOR_EMAIL: email,
+    GIT_AUTHOR_DATE: date,
+    GIT_COMMITTER_NAME: name,
+    GIT_COMMITTER_EMAIL: email,
+    GIT_COMMITTER_DATE: date,
   };
   const input = message.replaceAll('\0', '');
   return (await store(['commit-tree', tree, '-p', base, '-F', '-'], { input, env })).out.trim();

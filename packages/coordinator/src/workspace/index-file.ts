@@ -3,11 +3,16 @@
 // Paths are given with one character a byte, since they need not be valid in any encoding, and compared
 // so. An index that this file doesn't understand is `undefined`, and nobody guesses.
 
+import type { BigIntStats } from 'node:fs';
 import type { ObjectFormat } from '../repository.ts';
 
 const HEADER_BYTES = 12;
 const STAT_BYTES = 40; // times, device, inode, mode, owner, size
+const MTIME_OFFSET = 8;
+const INODE_OFFSET = 20;
 const MODE_OFFSET = 24;
+const SIZE_OFFSET = 36;
+const SECOND = 1_000_000_000n;
 const NAME_LENGTH = 0x0fff;
 const EXTENDED = 0x4000;
 const ASSUME_VALID = 0x8000;
@@ -24,17 +29,49 @@ const CACHES: ReadonlySet<string> = new Set(['UNTR', 'FSMN', 'EOIE', 'IEOT']);
 export type IndexEntry = {
   readonly path: string; // one character a byte
   readonly kind: 'file' | 'link' | 'gitlink';
-  /** Mode, object and flags, one character a byte. */
-  readonly says: string;
+  readonly mode: number;
+  readonly flags: number; // the extended ones in the upper half
+  /** Where it begins in the file. */
+  readonly at: number;
   /** The user told git not to look at this file. */
   readonly isHidden: boolean;
 };
 
 export type IndexFile = {
+  readonly bytes: Buffer;
   readonly entries: readonly IndexEntry[];
   /** What else it holds that matters, such as the trees the next commit is made of. */
   readonly extensions: readonly Buffer[];
 };
+
+export const EMPTY_INDEX: IndexFile = { bytes: Buffer.alloc(0), entries: [], extensions: [] };
+
+/** The id of an entry's content. */
+export function objectOf(bytes: Buffer, { at }: IndexEntry, format: ObjectFormat): Buffer {
+  return bytes.subarray(at + STAT_BYTES, at + STAT_BYTES + HASH_BYTES[format]);
+}
+
+/**
+ * Git takes a file's times in whole seconds. One that was written in the second of the index, or later, may
+ * have been changed since and look the same to it.
+ */
+export function isUnsettled(bytes: Buffer, { at }: IndexEntry, indexSecond: number): boolean {
+  return bytes.readUInt32BE(at + MTIME_OFFSET) >= indexSecond;
+}
+
+/** Whether nothing at all has happened to a file since git wrote it, to the nanosecond. */
+export function isAsWritten(bytes: Buffer, { at }: IndexEntry, found: BigIntStats): boolean {
+  const isSame = (offset: number, value: bigint) => bytes.readUInt32BE(at + offset) === Number(value & 0xffffffffn);
+  // Some gits keep no parts of seconds.
+  const isSameTime = (offset: number, ns: bigint) =>
+    isSame(offset, ns / SECOND) && (bytes.readUInt32BE(at + offset + 4) === 0 || isSame(offset + 4, ns % SECOND));
+  return (
+    isSameTime(0, found.ctimeNs) &&
+    isSameTime(MTIME_OFFSET, found.mtimeNs) &&
+    isSame(INODE_OFFSET, found.ino) &&
+    isSame(SIZE_OFFSET, found.size)
+  );
+}
 
 export function readIndex(bytes: Buffer, format: ObjectFormat): IndexFile | undefined {
   const hashBytes = HASH_BYTES[format];
@@ -54,7 +91,7 @@ export function readIndex(bytes: Buffer, format: ObjectFormat): IndexFile | unde
     at = read.next;
   }
   const extensions = readExtensions(bytes, at, end);
-  return extensions === undefined ? undefined : { entries, extensions };
+  return extensions === undefined ? undefined : { bytes, entries, extensions };
 }
 
 type Shape = { readonly version: number; readonly hashBytes: number; readonly before: string };
@@ -82,11 +119,11 @@ function readEntry(
   const nameEnd = isShort ? nameAt + length : bytes.indexOf(0, nameAt);
   if (nameEnd < 0) return undefined;
   const path = shared + bytes.toString('latin1', nameAt, nameEnd);
-  const says = `${mode.toString(8)} ${bytes.toString('latin1', flagsAt - hashBytes, flagsAt)} ${flags & ~NAME_LENGTH} ${more}`;
   const isHidden = (flags & ASSUME_VALID) !== 0 || (more & SKIP_WORKTREE) !== 0;
   // Up to version 3 entries are padded with one to eight zeros, to a multiple of eight.
   const next = version === 4 ? nameEnd + 1 : start + Math.floor((nameEnd - start + 8) / 8) * 8;
-  return { entry: { path, kind: kindOf(mode), says, isHidden }, next };
+  const entry = { path, kind: kindOf(mode), mode, isHidden, flags: (more << 16) | (flags & ~NAME_LENGTH) };
+  return { entry: { ...entry, at: start }, next };
 }
 
 function kindOf(mode: number): IndexEntry['kind'] {

@@ -26,10 +26,10 @@ import { isTaken, Lock } from '@drover/core/journal/lock';
 import * as z from 'zod/mini';
 import { gitAt, type Git } from '../git.ts';
 import type { ObjectFormat } from '../repository.ts';
-import { type IndexEntry, readIndex } from './index-file.ts';
+import { EMPTY_INDEX, type IndexFile, readIndex } from './index-file.ts';
 import { isCode, removeAll, setAside } from './removal.ts';
 import { writeWhole } from './store.ts';
-import { sweep, trackedIn } from './sweep.ts';
+import { sweep } from './sweep.ts';
 
 const PERMISSIONS = 0o7777;
 // Files get their times from a clock that is a few milliseconds late.
@@ -185,9 +185,9 @@ export class Slot {
       if (!(await this.hasTree())) return unclean(`${this.folder} is not where it should be`);
     }
     await rm(`${this.index}.lock`, { force: true });
-    const entries = await this.#entries();
-    if (entries === undefined) return unclean('the index is damaged');
-    if (!(await this.#sweep(entries))) return unclean('something in the workspace could not be removed');
+    const index = await this.#readIndex();
+    if (index === undefined) return unclean('the index is damaged');
+    if (!(await this.#sweep(index))) return unclean('something in the workspace could not be removed');
     try {
       // It says so and goes on where a file can't be removed, and that is not clean.
       const { complaint } = await this.git(this.index)(args, { signal });
@@ -198,24 +198,27 @@ export class Slot {
     }
   }
 
-  async #sweep(entries: readonly IndexEntry[]): Promise<boolean> {
+  async #sweep({ index, second }: { readonly index: IndexFile; readonly second: number }): Promise<boolean> {
     // That of a folder drover has made in the same place, whatever the user's umask.
     const mode = lstatSync(join(this.folder, 'git')).mode & PERMISSIONS;
-    const order = { top: this.tree, tracked: trackedIn(entries), mode, trash: join(this.folder, 'trash') };
+    const trash = join(this.folder, 'trash');
     try {
-      return await sweep(order);
+      return await sweep({ top: this.tree, index, indexSecond: second, mode, trash });
     } catch (error) {
       if (error instanceof Error && 'code' in error) return false;
       throw error;
     }
   }
 
-  async #entries(): Promise<readonly IndexEntry[] | undefined> {
-    const bytes = await readFile(this.index).catch((error: unknown) => {
-      if (isCode(error, 'ENOENT')) return undefined;
+  async #readIndex(): Promise<{ readonly index: IndexFile; readonly second: number } | undefined> {
+    try {
+      const { mtimeMs } = await stat(this.index);
+      const index = readIndex(await readFile(this.index), this.#options.objectFormat);
+      return index && { index, second: Math.floor(mtimeMs / 1_000) };
+    } catch (error) {
+      if (isCode(error, 'ENOENT')) return { index: EMPTY_INDEX, second: 0 };
       throw error;
-    });
-    return bytes === undefined ? [] : readIndex(bytes, this.#options.objectFormat)?.entries;
+    }
   }
 
   async #throwAway(): Promise<void> {

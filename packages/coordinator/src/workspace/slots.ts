@@ -176,10 +176,9 @@ export class Slots {
     const exclude = `${asIgnored(included)}${await this.#userExcludes()}`;
     await writeWhole(slot.exclude, exclude);
     await place(included, repository.top, slot.tree);
-    await writeWorkerGit({
-      ...{ tree: slot.tree, index: slot.index, storeGit: this.store.gitDir, repository, base, exclude },
-      branch: `drover/${run}/${task}`,
-    });
+    const { tree, index } = slot;
+    const branch = `drover/${run}/${task}`;
+    await writeWorkerGit({ tree, index, storeGit: this.store.gitDir, repository, base, branch, exclude });
     const owner = { run, task, attempt, worker, base, included: included.map(({ path }) => path) };
     await slot.handOver(owner);
     return this.#workspace(slot, owner);

@@ -1,7 +1,7 @@
 // The store: drover's own bare repository for one of the user's, with all objects and branches its runs make.
 //
 //   <home>/workspaces/<key>/repository.json   whose it is
-//                           store.git/        borrows the user's objects, and writes none of theirs
+//                           store.git/        borrows the user's objects; where it needs one again, git renews that one's time
 //                           slots/            see slot.ts
 //
 // It is made by writing files, each of which may be written again, so it doesn't matter where a crash

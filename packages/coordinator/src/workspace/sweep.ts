@@ -5,28 +5,66 @@
 // So every name in every folder is compared with the index: ignored files, nested repositories, pipes
 // and sockets, empty folders, a link where a folder should be.
 //
-// What is in the files is not looked at here: git compares their times and inodes when it goes to the next
-// base. With only tracked names left, each of the right kind and in real folders, that comparison means
-// the file it says.
+// The files themselves are mostly left to git, which compares their kinds, times and inodes when it goes to the
+// next base. With only tracked names left, and those in real folders, that comparison means the file it says.
 
-import { chmodSync, type Dirent, lstatSync, readdirSync } from 'node:fs';
+import { chmodSync, lstatSync, readdirSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { IndexEntry } from './index-file.ts';
-import { isCode, setAside } from './removal.ts';
+import { isAsWritten, isUnsettled, type IndexEntry, type IndexFile } from './index-file.ts';
+import { setAside } from './removal.ts';
 
 const BUSY_MS_MAX = 10; // then others get a turn
 const PERMISSIONS = 0o7777;
 
-type Kind = 'file' | 'link' | 'folder';
+export type SweepOrder = {
+  readonly top: string;
+  readonly index: IndexFile;
+  readonly indexSecond: number; // in which the index was written
+  /** What folders that drover makes look like. */
+  readonly mode: number;
+  /** Where folders that have to go are put. */
+  readonly trash: string;
+};
+
+/** False where something couldn't be taken away. */
+export async function sweep(order: SweepOrder): Promise<boolean> {
+  return (await sweepFolders(order)) && (await sweepFiles(order));
+}
+
+async function sweepFolders({ top, index, mode, trash }: SweepOrder): Promise<boolean> {
+  const tracked = trackedIn(index.entries);
+  const waiting = [''];
+  const isLate = clock();
+  for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
+    if (isLate()) await nextTurn();
+    const place = placeOf(top, folder);
+    const names = tracked.get(folder);
+    if (names === undefined || !isFolder(place, mode)) {
+      if (!takeAway(place, trash)) return false;
+      continue;
+    }
+    for (const name of readdirSync(place, { encoding: 'latin1' })) {
+      const expected = names.get(name);
+      // Whether a file is a file, git sees when it looks at its times.
+      if (expected === 'file') continue;
+      const path = folder === '' ? name : `${folder}/${name}`;
+      if (expected === 'folder') waiting.push(path);
+      else if (!takeAway(placeOf(top, path), trash)) return false;
+    }
+  }
+  return true;
+}
+
+type Kind = 'file' | 'folder';
 
 /** The names in each folder; the top one's is the empty string, and paths are one character a byte. */
-export type Tracked = ReadonlyMap<string, ReadonlyMap<string, Kind>>;
+type Tracked = ReadonlyMap<string, ReadonlyMap<string, Kind>>;
 
-export function trackedIn(entries: readonly IndexEntry[]): Tracked {
+function trackedIn(entries: readonly IndexEntry[]): Tracked {
   const folders = new Map<string, Map<string, Kind>>([['', new Map()]]);
   for (const { path, kind } of entries) {
     if (kind === 'gitlink') continue;
-    folderOf(folders, path).set(lastName(path), kind);
+    folderOf(folders, path).set(lastName(path), 'file');
   }
   return folders;
 }
@@ -46,50 +84,39 @@ function lastName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
-export type SweepOrder = {
-  readonly top: string;
-  readonly tracked: Tracked;
-  /** What folders that drover makes look like. */
-  readonly mode: number;
-  /** Where folders that have to go are put. */
-  readonly trash: string;
-};
-
-/** False where something couldn't be taken away. */
-export async function sweep({ top, tracked, mode, trash }: SweepOrder): Promise<boolean> {
-  const waiting = [''];
-  let since = performance.now();
-  for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
-    const names = tracked.get(folder) ?? new Map<string, Kind>();
-    for (const entry of openFolder(placeOf(top, folder), mode)) {
-      const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
-      const expected = names.get(entry.name);
-      if (expected === undefined || expected !== kindOf(entry)) {
-        if (!setAside(placeOf(top, path), trash, entry.isDirectory())) return false;
-      } else if (expected === 'folder') waiting.push(path);
-    }
-    if (performance.now() - since > BUSY_MS_MAX) {
-      await nextTurn();
-      since = performance.now();
-    }
+// Those of which git could only compare the content: another mode, or another name elsewhere, it wouldn't see.
+async function sweepFiles({ top, index, indexSecond, trash }: SweepOrder): Promise<boolean> {
+  const isLate = clock();
+  for (const entry of index.entries) {
+    if (!isUnsettled(index.bytes, entry, indexSecond)) continue;
+    if (isLate()) await nextTurn();
+    const place = placeOf(top, entry.path);
+    const found = lstatSync(place, { bigint: true, throwIfNoEntry: false });
+    if (found === undefined || isAsWritten(index.bytes, entry, found)) continue;
+    if (!takeAway(place, trash)) return false;
   }
   return true;
 }
 
-function openFolder(place: Buffer, mode: number): readonly Dirent[] {
-  try {
-    if ((lstatSync(place).mode & PERMISSIONS) !== mode) chmodSync(place, mode);
-    return readdirSync(place, { withFileTypes: true, encoding: 'latin1' });
-  } catch (error) {
-    if (isCode(error, 'ENOENT')) return [];
-    throw error;
-  }
+/** Says now and then that it is somebody else's turn. */
+function clock(): () => boolean {
+  let since = performance.now();
+  return () => {
+    const isLate = performance.now() - since > BUSY_MS_MAX;
+    if (isLate) since = performance.now();
+    return isLate;
+  };
 }
 
-function kindOf(entry: Dirent): Kind | undefined {
-  if (entry.isFile()) return 'file';
-  if (entry.isSymbolicLink()) return 'link';
-  return entry.isDirectory() ? 'folder' : undefined;
+function takeAway(place: Buffer, trash: string): boolean {
+  return setAside(place, trash, lstatSync(place, { throwIfNoEntry: false })?.isDirectory() === true);
+}
+
+function isFolder(place: Buffer, mode: number): boolean {
+  const found = lstatSync(place, { throwIfNoEntry: false });
+  if (found?.isDirectory() !== true) return false;
+  if ((found.mode & PERMISSIONS) !== mode) chmodSync(place, mode);
+  return true;
 }
 
 function placeOf(top: string, path: string): Buffer {
