@@ -11,7 +11,7 @@ import { SseDecoder, type Frames, type SseFrame } from '@drover/core/model/wire/
 
 export type Api = 'anthropic' | 'openai-responses' | 'openai-chat';
 
-type Reader = (frames: Frames, source: Source) => AsyncGenerator<ModelEvent>;
+type Reader = (frames: Frames, source: Source) => AsyncIterable<ModelEvent>;
 
 export const readers: Readonly<Record<Api, Reader>> = {
   anthropic: readAnthropic,

@@ -11,6 +11,7 @@
 //   ReaderLost, so that nobody takes a part for the whole.
 
 import { deliveryOf, type Event, type Owner, type Place, type Recorded } from './events.ts';
+import { oneByOne } from './one-by-one.ts';
 
 const QUEUE_BYTES_MAX = 48 * 1024 * 1024;
 const LAGGING_BYTES = 1024 * 1024;
@@ -167,7 +168,11 @@ export class Reader implements AsyncIterable<Shown> {
     this.#leave();
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Shown> {
+  [Symbol.asyncIterator](): AsyncIterator<Shown> {
+    return oneByOne(this.#batches());
+  }
+
+  async *#batches(): AsyncGenerator<readonly Shown[]> {
     try {
       while (true) {
         // The next macrotask, so that what arrived in one read of the socket is shown in one go.
@@ -175,7 +180,7 @@ export class Reader implements AsyncIterable<Shown> {
         const batch = this.#queue;
         this.#queue = [];
         this.#bytes = 0;
-        yield* batch;
+        yield batch;
         if (this.#queue.length > 0) continue;
         if (this.#lost) throw new ReaderLost('this reader fell too far behind');
         if (this.#ended) return;

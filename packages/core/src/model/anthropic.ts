@@ -126,7 +126,7 @@ function toBlocks(part: RequestPart): readonly ContentBlockParam[] {
 
 // ── response ──────────────────────────────────────────────────────────────────────────────────
 
-export function read(frames: Frames, source: Source): AsyncGenerator<ModelEvent> {
+export function read(frames: Frames, source: Source): AsyncIterable<ModelEvent> {
   const assembly = new Assembly(source);
   return assemble(frames, assembly, new MessagesDialect(assembly, source));
 }

@@ -129,7 +129,7 @@ function reasoningOf(parts: readonly RequestPart[]): JsonObject {
 
 // ── response ──────────────────────────────────────────────────────────────────────────────────
 
-export function read(frames: Frames, source: Source): AsyncGenerator<ModelEvent> {
+export function read(frames: Frames, source: Source): AsyncIterable<ModelEvent> {
   const assembly = new Assembly(source);
   return assemble(frames, assembly, new ChatDialect(assembly, source));
 }

@@ -147,7 +147,7 @@ function addText(items: ResponseInputItem[], text: string, native: JsonObject): 
 
 // ── response ──────────────────────────────────────────────────────────────────────────────────
 
-export function read(frames: Frames, source: Source): AsyncGenerator<ModelEvent> {
+export function read(frames: Frames, source: Source): AsyncIterable<ModelEvent> {
   const assembly = new Assembly(source);
   return assemble(frames, assembly, new ResponsesDialect(assembly, source));
 }

@@ -17,6 +17,7 @@
 
 import { DroverError } from '../../failure.ts';
 import type { Json, JsonObject } from '../../json.ts';
+import { oneByOne } from '../../one-by-one.ts';
 import type { AssistantPart, CallPart, ModelEvent, NativeItem, Stop } from '../protocol.ts';
 import { parseArguments } from './arguments.ts';
 import { parseObject } from './loose.ts';
@@ -52,36 +53,35 @@ type Key = string | number;
 
 type Mark = { readonly block: Block | undefined; readonly opened: number; readonly payload: Json };
 
-type Block = {
-  readonly kind: 'text' | 'thinking' | 'call';
-  readonly callIndex: number; // of a call
-  part: number | undefined; // undefined while it has no place yet
-  text: string; // of a call: its arguments
-  id: string;
-  name: string;
-  isAnnounced: boolean; // of a call: whether its start has been told
-  isOpen: boolean;
-  problem: string | undefined;
-};
-
 const ANSWER_CHARS_MAX = 64 * 1024 * 1024;
+// A name put together anew for each of so many events would be compared letter by letter ever after.
+const DELTA = { text: 'text_delta', thinking: 'thinking_delta' } as const;
+const PIECES_MAX = 256;
 const CUT_OFF = 'the call was cut off by the output limit';
 
 /** The answer as events, ending with `finished`. */
-export async function* assemble(frames: Frames, assembly: Assembly, dialect: Dialect): AsyncGenerator<ModelEvent> {
+export function assemble(frames: Frames, assembly: Assembly, dialect: Dialect): AsyncIterable<ModelEvent> {
+  return oneByOne(assembleGroups(frames, assembly, dialect));
+}
+
+async function* assembleGroups(
+  frames: Frames,
+  assembly: Assembly,
+  dialect: Dialect,
+): AsyncGenerator<readonly ModelEvent[]> {
   try {
     for await (const batch of untilLost(frames, dialect)) {
       for (const { data } of batch) takeFrame(data, assembly, dialect);
-      for (const event of assembly.drain()) yield event;
+      yield assembly.drain();
     }
   } catch (error) {
     // What arrived before the failure did arrive, also when both came in one piece.
-    for (const event of assembly.drain()) yield event;
+    yield assembly.drain();
     throw error;
   }
   const ending = dialect.ending();
   if (ending === undefined) throw garbled('the stream ended before the answer did');
-  for (const event of assembly.finish(ending)) yield event;
+  yield assembly.finish(ending);
 }
 
 function takeFrame(data: string, assembly: Assembly, dialect: Dialect): void {
@@ -170,7 +170,7 @@ export class Assembly {
     if (delta === '') return;
     this.#size += delta.length;
     if (this.#size > ANSWER_CHARS_MAX) throw garbled('the answer is over 64 MB');
-    block.text += delta;
+    block.add(delta);
     if (block.part === undefined) this.#place();
     else this.#tell(block, block.part, delta);
   }
@@ -251,17 +251,7 @@ export class Assembly {
 
   #add(key: Key, kind: Block['kind'], callIndex: number): Block {
     this.close(key);
-    const block: Block = {
-      kind,
-      callIndex,
-      part: undefined,
-      text: '',
-      id: '',
-      name: '',
-      isAnnounced: false,
-      isOpen: true,
-      problem: undefined,
-    };
+    const block = new Block(kind, callIndex);
     this.#blocks.set(key, block);
     this.#opened.push(block);
     return block;
@@ -286,7 +276,7 @@ export class Assembly {
   }
 
   #tell(block: Block, part: number, delta: string): void {
-    if (block.kind !== 'call') this.#events.push({ type: `${block.kind}_delta`, part, delta });
+    if (block.kind !== 'call') this.#events.push({ type: DELTA[block.kind], part, delta });
     else if (block.isAnnounced) this.#events.push({ type: 'toolcall_delta', part, callIndex: block.callIndex, delta });
     else this.#announce(block, part);
   }
@@ -331,6 +321,44 @@ export class Assembly {
       const isBare = block === last && block.text.trim() === '';
       if (block.isOpen || isBare || toCall(block).problem !== undefined) block.problem ??= CUT_OFF;
     }
+  }
+}
+
+class Block {
+  readonly kind: 'text' | 'thinking' | 'call';
+  readonly callIndex: number; // of a call
+  part: number | undefined; // undefined while it has no place yet
+  id = '';
+  name = '';
+  isAnnounced = false; // of a call: whether its start has been told
+  isOpen = true;
+  problem: string | undefined;
+  #text = '';
+  // Put together many at a time: a chain of all the pieces is what the garbage collector would carry around.
+  #pieces: string[] = [];
+
+  constructor(kind: Block['kind'], callIndex: number) {
+    this.kind = kind;
+    this.callIndex = callIndex;
+  }
+
+  /** Of a call: its arguments. */
+  get text(): string {
+    if (this.#pieces.length > 0) this.#gather();
+    return this.#text;
+  }
+
+  set text(whole: string) {
+    this.#text = whole;
+    this.#pieces = [];
+  }
+
+  add(piece: string): void {
+    if (this.#pieces.push(piece) === PIECES_MAX) this.#gather();
+  }
+
+  #gather(): void {
+    this.text = this.#text + this.#pieces.join('');
   }
 }
 

@@ -133,9 +133,11 @@ function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** Where the last line of a chunk ends, or -1. */
+/** Where the last line of a chunk ends, or -1. Few streams have a CR, so it is looked for only where it would count. */
 function lastLineEnd(bytes: Uint8Array): number {
-  return Math.max(bytes.lastIndexOf(LF), bytes.lastIndexOf(CR));
+  const lf = bytes.lastIndexOf(LF);
+  const cr = bytes.subarray(lf + 1).lastIndexOf(CR);
+  return cr === -1 ? lf : lf + 1 + cr;
 }
 
 /** What stands behind a field's name, or undefined where the name goes on. */

@@ -1,0 +1,47 @@
+// Groups taken apart: in order, none lost, and whoever leaves early closes what they came from.
+
+import { oneByOne } from '@drover/core/one-by-one';
+import { expect, test } from 'vitest';
+
+async function* groupsOf(...groups: readonly (readonly number[])[]): AsyncGenerator<readonly number[]> {
+  for (const group of groups) yield group;
+}
+
+test('everything comes in order, and an empty group is no end', async () => {
+  expect(await Array.fromAsync(oneByOne(groupsOf([1, 2], [], [3], [])))).toEqual([1, 2, 3]);
+});
+
+test('whoever asks several times at once gets the same', async () => {
+  const items = oneByOne(groupsOf([1, 2, 3], [4]));
+  const results = await Promise.all(Array.from({ length: 6 }, () => items.next()));
+  expect(results.flatMap(({ value, done }) => (done === true ? [] : [value]))).toEqual([1, 2, 3, 4]);
+});
+
+test('what came before a failure comes before it', async () => {
+  async function* failing(): AsyncGenerator<readonly number[]> {
+    yield [1, 2];
+    throw new Error('broken');
+  }
+  const got: number[] = [];
+  const reading = (async () => {
+    for await (const item of oneByOne(failing())) got.push(item);
+  })();
+  await expect(reading).rejects.toThrow('broken');
+  expect(got).toEqual([1, 2]);
+});
+
+test('leaving early closes the source, and nothing comes afterwards', async () => {
+  let isClosed = false;
+  async function* source(): AsyncGenerator<readonly number[]> {
+    try {
+      yield [1, 2];
+      yield [3];
+    } finally {
+      isClosed = true;
+    }
+  }
+  const items = oneByOne(source());
+  for await (const item of items) if (item === 1) break;
+  expect(isClosed).toBe(true);
+  expect(await items.next()).toEqual({ value: undefined, done: true });
+});
