@@ -5,10 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { APIS } from '../support/agent.ts';
 import { arrivals, herdOn, mostInFlight, refusals } from './herd.ts';
 
-const STEPS = [
-  { calls: [{ name: 'echo', args: { text: 'one' } }], delayMs: 50 },
-  { text: 'done' },
-];
+const STEPS = [{ calls: [{ name: 'echo', args: { text: 'one' } }], delayMs: 50 }, { text: 'done' }];
 const WORKERS = 32;
 const ALL_DONE = Array<string>(WORKERS).fill('done');
 
@@ -37,6 +34,15 @@ describe.each(APIS)('%s', (api) => {
     const smallest = Math.min(...results.map(({ usage }) => usage.input / STEPS.length));
     expect(mostInFlight(server) * smallest).toBeLessThanOrEqual(6_000);
   });
+});
+
+test('32 workers at a bucket of output tokens lose no task, and hardly a request is refused', async () => {
+  const answers = [{ text: { repeat: 'word ', times: 40 }, calls: STEPS[0]!.calls! }, { text: 'done' }];
+  const limits = { outputTokens: 600, windowMs: 250 };
+  const { server, run } = await herdOn({ answers, order: 'conversation', limits });
+  const results = await run(WORKERS);
+  expect(results.map(({ outcome }) => outcome.status)).toEqual(ALL_DONE);
+  expect(refusals(server)).toBeLessThanOrEqual(2);
 });
 
 /** When the server sent its first refusal. */

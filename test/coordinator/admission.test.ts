@@ -220,8 +220,14 @@ test('the cap of a task ends that task over all its attempts, and no other', asy
 });
 
 test('where more was counted than was reserved, more is reserved from then on', async () => {
-  const { admission, place } = runOf({ cap: { tokens: 100_000 } });
-  answered(await place(1).admit(WANTED, never), used(3_000, 2_000));
+  const { admission, told, place } = runOf({ cap: { tokens: 100_000 } });
+  for (const factor of [1, 1.5]) answered(await place(1).admit(WANTED, never), used(2_000 * factor, 2_000));
   const next = await place(1).admit(WANTED, never);
   expect([next.outputTokensMax, admission.balance.reserved]).toEqual([1_000, 5_000]);
+  expect(told.map(({ event }) => event.type)).toEqual(['warning', 'budget', 'budget']);
+});
+
+test('a cap in dollars without a price is refused', () => {
+  expect(() => runOf({ cap: { usd: 1 } })).toThrow('the price of the model is not known');
+  expect(() => runOf({ cap: { tokens: 1 }, taskCap: { usd: 1 } })).toThrow('the price of the model is not known');
 });

@@ -160,6 +160,11 @@ describe('what is left of a limit', () => {
     expect(left.readyInMs(1, 0)).toBeCloseTo(1 / (0.01 * 0.95));
   });
 
+  test('a reset that may be old makes for a slower refill', () => {
+    const left = new Allowance(rate(0), { unseen: 0, ageMs: 1_000 }, 0);
+    expect(left.readyInMs(1, 0)).toBeCloseTo(1 / (0.005 * 0.95));
+  });
+
   test('once the refill is not to be trusted, there is nothing before the reset', () => {
     const left = new Allowance(rate(1), sighting, 0);
     expect(left.take(1, 0)).toBe(false);

@@ -38,3 +38,25 @@ test('settling twice counts once, and without a cap everything fits', () => {
   reserved?.settle(used(10, 10));
   expect([reserved?.outputTokensMax, budget.spent]).toEqual([8_000, 20]);
 });
+
+test('the dearest way to count a prompt is reserved, whichever that is', () => {
+  for (const price of [PRICE, { ...PRICE, cacheWrite: 0 }, { ...PRICE, input: 0.1 }]) {
+    const budget = new Budget({ usd: 1 }, price);
+    budget.reserve(100_000, 1_000);
+    expect(budget.reserved).toBeCloseTo(0.11);
+  }
+});
+
+test('a cap in dollars that is used to the last cent is not passed by a rounding error', () => {
+  const price = { input: 0.1, output: 0.7, cacheRead: 0.01, cacheWrite: 0.1 };
+  const budget = new Budget({ usd: 0.3 }, price);
+  for (let next = budget.reserve(1_000, 1_000); next !== undefined; next = budget.reserve(1_000, 1_000))
+    next.settle(used(1_000, next.outputTokensMax));
+  expect([budget.spent <= 0.3, budget.spent > 0.299, budget.reserved]).toEqual([true, true, 0]);
+});
+
+test('what was spent before counts', () => {
+  const budget = new Budget({ tokens: 3_000 }, undefined);
+  budget.spend(used(1_500, 500));
+  expect([budget.spent, budget.reserve(500, 8_000)?.outputTokensMax]).toEqual([2_000, 500]);
+});

@@ -31,10 +31,13 @@ export type PlaceAdmission = Admission & {
 };
 
 const LOST: Failure = { kind: 'worker.lost', message: 'it ended while it waited for leave to send a request' };
+const EXCEEDED =
+  'the provider counted more tokens than it should have for a request; from now on more is reserved, but the budget may be passed by that much';
 
 export class RunAdmission {
   readonly #options: RunAdmissionOptions;
   readonly #purse: Purse;
+  #isWarned = false;
 
   constructor(options: RunAdmissionOptions) {
     this.#options = options;
@@ -91,7 +94,9 @@ export class RunAdmission {
   }
 
   #settle({ claim, ticket }: Passed, usage: Usage, seen: Seen): void {
-    claim.settle(usage);
+    const isExceeded = claim.settle(usage);
+    if (isExceeded && !this.#isWarned) this.#options.emit({ type: 'warning', message: EXCEEDED }, {});
+    this.#isWarned ||= isExceeded;
     this.#options.emit({ type: 'budget', ...this.#purse.balance }, {});
     ticket.leave({ ...seen, usage });
   }

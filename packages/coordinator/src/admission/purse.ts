@@ -15,12 +15,12 @@
 //   middle. When nobody holds any, a short answer is better than none; and when not even that fits, the
 //   money is spent.
 //
-// Without a price a cap in dollars can't be held: whoever makes a run refuses that before it begins.
+// Without a price a cap in dollars can't be held, so there is none without the other.
 
 import { overBudget, type Wanted } from '@drover/core/model/admission';
-import { Budget, type Cap, type Reservation } from '@drover/core/model/budget';
+import { Budget, worstCase, type Cap, type Reservation } from '@drover/core/model/budget';
 import { costOf, type Price } from '@drover/core/model/catalog';
-import { DroverError } from '@drover/core/failure';
+import { DroverError, UsageError } from '@drover/core/failure';
 import type { Usage } from '@drover/core/model/protocol';
 import { NO_USAGE, sumUsage } from '@drover/core/model/usage';
 
@@ -47,7 +47,8 @@ export type Claim = {
   readonly outputTokensMax: number;
   /** The worst case. */
   readonly most: Usage;
-  readonly settle: (usage: Usage) => void;
+  /** True where it came to more than the worst case. */
+  readonly settle: (usage: Usage) => boolean;
 };
 
 export type Balance = {
@@ -68,6 +69,10 @@ export class Purse {
   #outputFactor = 1;
 
   constructor(options: PurseOptions) {
+    const { cap, taskCap, price } = options;
+    if (price === undefined && [cap, taskCap].some((one) => one !== undefined && 'usd' in one)) {
+      throw new UsageError('the price of the model is not known: set it in your config, or give the budget in tokens');
+    }
     this.#options = options;
     this.#budget = budgetWith(options.cap, options.price, options.before.total);
     this.#usage = options.before.total;
@@ -108,22 +113,24 @@ export class Purse {
     let isOpen = true;
     return {
       outputTokensMax,
-      most: { input: 0, output: outputTokens, cacheRead: 0, cacheWrite: inputTokens, estimated: true },
+      most: { ...worstCase(inputTokens, outputTokens, this.#options.price), estimated: true },
       settle: (usage) => {
-        if (!isOpen) return;
+        if (!isOpen) return false;
         isOpen = false;
         this.#held -= 1;
         for (const { settle } of reservations) settle(usage);
         this.#usage = sumUsage(this.#usage, usage);
-        this.#learn(usage, inputTokens, outputTokens);
+        return this.#learn(usage, inputTokens, outputTokens);
       },
     };
   }
 
   /** More than was reserved: so much more is reserved from now on. */
-  #learn({ input, cacheRead, cacheWrite, output }: Usage, inputTokens: number, outputTokens: number): void {
-    this.#inputFactor *= Math.max(1, (input + cacheRead + cacheWrite) / Math.max(1, inputTokens));
-    this.#outputFactor *= Math.max(1, output / Math.max(1, outputTokens));
+  #learn({ input, cacheRead, cacheWrite, output }: Usage, inputTokens: number, outputTokens: number): boolean {
+    const excess = [(input + cacheRead + cacheWrite) / Math.max(1, inputTokens), output / Math.max(1, outputTokens)];
+    this.#inputFactor *= Math.max(1, excess[0] ?? 1);
+    this.#outputFactor *= Math.max(1, excess[1] ?? 1);
+    return excess.some((factor) => factor > 1);
   }
 
   #ofTask(task: string | undefined): Budget | undefined {

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Event } from '../events.ts';
 import { describe, DroverError, type Failure } from '../failure.ts';
-import type { Admission, Seen } from '../model/admission.ts';
+import type { Admission, Admitted, Seen } from '../model/admission.ts';
 import type { AnswerNotes, AssistantMessage, ModelEvent, ModelRequest, Provider, Usage } from '../model/protocol.ts';
 import { retryDelayMs, type RetryPolicy } from '../model/retry.ts';
 import { failureOf } from './limits.ts';
@@ -30,14 +30,19 @@ export type Answer = { readonly message: AssistantMessage; readonly notes: Answe
 
 export async function ask(asking: Asking, signal: AbortSignal): Promise<Answer> {
   const begun = performance.now();
+  let waitedMs = 0; // for leave: that is no time of the provider's
   for (let attempt = 1; ; attempt++) {
     asking.patience.left -= 1;
-    const { answer, failure } = await tryOnce(asking, signal);
+    const asked = performance.now();
+    const { inputTokens: inputTokensExpected, inputTokensMax: inputTokens, outputTokensMax } = asking;
+    const admitted = await asking.admission.admit({ inputTokens, inputTokensExpected, outputTokensMax }, signal);
+    waitedMs += performance.now() - asked;
+    const { answer, failure } = await tryOnce(asking, admitted, signal);
     if (answer !== undefined) return answer;
     if (signal.aborted) throw new DroverError(failureOf(signal));
 
     const delayMs = retryDelayMs(failure, attempt, asking.retry, Math.random());
-    const wallMs = performance.now() - begun + (delayMs ?? 0);
+    const wallMs = performance.now() - begun - waitedMs + (delayMs ?? 0);
     const isOver = attempt >= asking.retry.attemptsMax || asking.patience.left <= 0 || wallMs > asking.retry.wallMsMax;
     if (delayMs === undefined || isOver) throw new DroverError(failure);
     asking.emit({ type: 'retry', attempt, delayMs: Math.round(delayMs), failure, reason: describe(failure) });
@@ -51,9 +56,7 @@ type Attempt =
   | { readonly answer: Answer; readonly failure?: never }
   | { readonly answer?: never; readonly failure: Failure };
 
-async function tryOnce(asking: Asking, signal: AbortSignal): Promise<Attempt> {
-  const { inputTokens: inputTokensExpected, inputTokensMax: inputTokens, outputTokensMax } = asking;
-  const admitted = await asking.admission.admit({ inputTokens, inputTokensExpected, outputTokensMax }, signal);
+async function tryOnce(asking: Asking, admitted: Admitted, signal: AbortSignal): Promise<Attempt> {
   const settle = (usage: Usage, seen: Seen) => {
     admitted.settle(usage, seen);
     asking.spend(usage);

@@ -29,8 +29,8 @@ export class Budget {
 
   /** Room for a request, with a shorter answer where the wanted one doesn't fit, or undefined where it doesn't fit at all. */
   reserve(inputTokens: number, outputTokensWanted: number): Reservation | undefined {
-    const input = this.#worth({ input: 0, output: 0, cacheRead: 0, cacheWrite: inputTokens });
-    const perOutput = this.#worth({ input: 0, output: 1, cacheRead: 0, cacheWrite: 0 });
+    const input = this.#worth(worstCase(inputTokens, 0, this.#price));
+    const perOutput = this.#worth(worstCase(0, 1, this.#price));
     const room = this.#room() - input;
     const outputTokensMax =
       perOutput === 0 ? outputTokensWanted : Math.min(outputTokensWanted, Math.floor(room / perOutput));
@@ -74,4 +74,11 @@ export class Budget {
       return this.#price === undefined ? 0 : costOf(usage, this.#price);
     return usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
   }
+}
+
+/** The dearest way in which so many tokens can be counted: most prices have writing to the cache above all else. */
+export function worstCase(inputTokens: number, outputTokens: number, price: Price | undefined): Usage {
+  const isPlainDearer = price !== undefined && price.input > price.cacheWrite;
+  const [input, cacheWrite] = isPlainDearer ? [inputTokens, 0] : [0, inputTokens];
+  return { input, output: outputTokens, cacheRead: 0, cacheWrite };
 }
