@@ -25,7 +25,7 @@ const faults: Record<string, () => void> = {
 export async function work(order: Order): Promise<unknown> {
   if ('warm' in order) return workWell(order);
   const { spec, port } = order;
-  if (spec.task === 'reject') throw new TypeError('rejected on purpose');
+  if (spec.task === 'reject') return reject(order);
   if (spec.task === 'flood') return flood(spec, order);
   const fault = faults[spec.task];
   if (fault !== undefined) happenIn(spec, fault);
@@ -34,6 +34,14 @@ export async function work(order: Order): Promise<unknown> {
   } finally {
     appendFileSync(join(spec.workspace, 'finally'), 'ran');
   }
+}
+
+let rejections = 0;
+
+async function reject({ port }: Extract<Order, { spec: TaskSpec }>): Promise<never> {
+  rejections += 1;
+  await linkOver(port, threadId).link.settled();
+  throw new TypeError(`rejection ${rejections} of this thread`);
 }
 
 function happenIn({ workspace }: TaskSpec, fault: () => void): void {
