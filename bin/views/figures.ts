@@ -9,6 +9,15 @@ export function duration(ms: number): string {
   return `${Math.floor(seconds / 60)} m ${String(seconds % 60).padStart(2, '0')} s`;
 }
 
+/** 42s, 4m12s, 1h02m: for where there is little room. */
+export function shortDuration(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  if (seconds < 60) return `${seconds}s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes}m${twoDigits(seconds % 60)}s`;
+  return `${Math.floor(minutes / 60)}h${twoDigits(minutes % 60)}m`;
+}
+
 const AGES: readonly (readonly [unit: string, seconds: number])[] = [
   ['day', 86_400],
   ['h', 3_600],
@@ -57,8 +66,20 @@ export function tokens({ input, output, cacheRead, cacheWrite, estimated }: Usag
   return [`${about}${count(input + cacheRead + cacheWrite)} tokens in${cached}`, `${about}${count(output)} out`];
 }
 
+/** All of them, whichever way they went. */
+export function tokensOf({ input, output, cacheRead, cacheWrite }: Usage): number {
+  return input + output + cacheRead + cacheWrite;
+}
+
 export function dollars(cost: number): string {
   return `$${cost.toFixed(cost >= 1 ? 2 : 4)}`;
+}
+
+/** 950, 12.4k, 1.2M: for where there is little room. */
+export function shortCount(number: number): string {
+  if (number < 1_000) return String(number);
+  if (number < 999_950) return `${(number / 1_000).toFixed(1).replace('.0', '')}k`;
+  return `${(number / 1_000_000).toFixed(1).replace('.0', '')}M`;
 }
 
 /** 12,345. By hand, because the first use of a locale takes longer than many a session. */

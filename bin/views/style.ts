@@ -1,6 +1,8 @@
-// Colours, or none: NO_COLOR and FORCE_COLOR decide, else whether it is a terminal.
+// How things look: colours, or none where NO_COLOR, FORCE_COLOR or the terminal say so; and the marks of a
+// task's states, in plain ASCII where a terminal has no others.
 
 import { styleText } from 'node:util';
+import type { TaskState } from '@drover/coordinator/state';
 import type { Io, Output } from '../io.ts';
 
 type Format = Parameters<typeof styleText>[0];
@@ -17,3 +19,37 @@ function isColoured(output: Output, env: Io['env']): boolean {
   if (forced !== undefined) return forced !== '0' && forced !== 'false';
   return output.isTTY === true && env['TERM'] !== 'dumb';
 }
+
+export type Looks = { readonly word: string; readonly sign: string; readonly ascii: string; readonly format: Format };
+
+export const looksOf: Readonly<Record<TaskState, Looks>> = {
+  waiting: { word: 'waiting', sign: '·', ascii: '.', format: 'dim' },
+  starting: { word: 'starting', sign: '○', ascii: 'o', format: 'cyan' },
+  thinking: { word: 'thinking', sign: '●', ascii: '*', format: 'cyan' },
+  running: { word: 'running', sign: '▸', ascii: '>', format: 'cyan' },
+  asking: { word: 'asking', sign: '?', ascii: '?', format: 'yellow' },
+  throttled: { word: 'throttled', sign: '◔', ascii: '=', format: 'yellow' },
+  retrying: { word: 'retrying', sign: '↻', ascii: '~', format: 'yellow' },
+  merging: { word: 'merging', sign: '→', ascii: '+', format: 'blue' },
+  gate: { word: 'gate', sign: '◆', ascii: '#', format: 'blue' },
+  landed: { word: 'landed', sign: '✓', ascii: 'v', format: 'green' },
+  done: { word: 'done', sign: '✓', ascii: 'v', format: 'green' },
+  failed: { word: 'failed', sign: '✗', ascii: 'x', format: 'red' },
+  skipped: { word: 'skipped', sign: '-', ascii: '-', format: 'yellow' },
+  conflict: { word: 'conflict', sign: '≠', ascii: '%', format: 'red' },
+  gate_failed: { word: 'gate failed', sign: '✗', ascii: 'x', format: 'red' },
+  cancelled: { word: 'cancelled', sign: '-', ascii: '-', format: 'yellow' },
+};
+
+/** A locale that names another encoding, and the console of Linux, have no marks but ASCII. */
+export function isAscii(env: Io['env']): boolean {
+  const locale = [env['LC_ALL'], env['LC_CTYPE'], env['LANG']].find((value) => value !== undefined && value !== '');
+  return env['TERM'] === 'linux' || (locale !== undefined && !/utf-?8/i.test(locale));
+}
+
+/** Our own marks as ASCII; letters of others are left alone. */
+export function inAscii(text: string): string {
+  return text.replace(/[…—·›✓✗]/g, (mark) => ASCII_OF[mark] ?? mark);
+}
+
+const ASCII_OF: Readonly<Record<string, string>> = { '…': '~', '—': '-', '·': '|', '›': '>', '✓': 'v', '✗': 'x' };

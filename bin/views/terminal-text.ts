@@ -95,6 +95,12 @@ export function oneLine(text: string, columns: number): string {
   return cut(clean(text).replace(/\s+/g, ' ').trim(), columns);
 }
 
+/** One line for a column: terminals disagree on how wide joined emoji and piles of accents are; taken apart they agree. */
+export function cell(text: string, columns: number): string {
+  const plain = text.normalize('NFC').replace(/[\p{Format}\p{Variation_Selector}\u20E3]/gu, '');
+  return oneLine(plain.replace(/(\p{Mn}{2})\p{Mn}+/gu, '$1'), columns);
+}
+
 export function cut(line: string, columns: number): string {
   if (PLAIN.test(line)) return line.length <= columns ? line : `${line.slice(0, columns - 1)}…`;
   // Made only when it is needed: the first one costs more than the rest of a start.
@@ -126,6 +132,14 @@ export function widthOfText(text: string): number {
   let width = 0;
   for (const char of text) width += widthOf(char);
   return width;
+}
+
+/**
+ * Text that GitHub's runner takes for text. It obeys `::command::` at the beginning of a line, behind white
+ * space and characters that can't be seen too, and `##[command]` anywhere.
+ */
+export function inert(text: string): string {
+  return text.replace(/^([^!-9;-~\n]*:)(?=[^!-~\n]*:)/gm, '$1 ').replace(/#[^ -~\n]*#(?=[^ -~\n]*\[)/g, '# #');
 }
 
 const COLUMNS_MIN = 20;

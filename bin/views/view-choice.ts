@@ -2,8 +2,8 @@
 
 import { UsageError } from '@drover/core/failure';
 import { choice, flag, type Values } from '../command.ts';
-import type { Io } from '../io.ts';
-import type { View } from './view.ts';
+import { type Io, print } from '../io.ts';
+import type { RunView, View } from './view.ts';
 
 export const viewOptions = {
   view: choice('Output:', 'What to show', ['lines', 'json', 'silent']),
@@ -15,10 +15,7 @@ export async function openView(
   asked: 'asked shown' | 'asked known',
   io: Io,
 ): Promise<View> {
-  if (json && view !== undefined && view !== 'json') {
-    throw new UsageError(`--json and --view ${view} contradict each other; give one of them`);
-  }
-  switch (json ? 'json' : (view ?? 'lines')) {
+  switch (chosen({ view, json }) ?? 'lines') {
     case 'lines':
       return (await import('./lines.ts')).linesView(io.stdout, io.env, asked);
     case 'json':
@@ -26,4 +23,49 @@ export async function openView(
     case 'silent':
       return (await import('./silent.ts')).silentView;
   }
+}
+
+export const runViewOptions = {
+  view: choice('Output:', 'What to show', ['dashboard', 'lines', 'json', 'silent']),
+  json: viewOptions.json,
+};
+
+/** On a terminal a run is a dashboard; elsewhere, and in CI, it is lines. */
+export async function openRunView(wanted: Values<typeof runViewOptions>, io: Io): Promise<RunView> {
+  const obstacle = obstacleTo(io);
+  const view = chosen(wanted);
+  if (view === 'dashboard' && obstacle !== undefined)
+    await print(io.stderr, `drover: ${obstacle}, so lines are shown instead of the dashboard\n`);
+  switch (view ?? (isContinuousIntegration(io.env) ? 'lines' : 'dashboard')) {
+    case 'dashboard':
+      if (obstacle !== undefined) return openRunView({ view: 'lines', json: false }, io);
+      return (await import('./dashboard.ts')).dashboardView(io.stdout, io.env, Date.now);
+    case 'lines':
+      return (await import('./run-lines.ts')).runLinesView(io.stdout, io.env);
+    case 'json':
+      return unpainted((await import('./json.ts')).jsonView(io.stdout));
+    case 'silent':
+      return unpainted((await import('./silent.ts')).silentView);
+  }
+}
+
+function chosen<View extends string>({ view, json }: { readonly view: View | undefined; readonly json: boolean }) {
+  if (json && view !== undefined && view !== 'json')
+    throw new UsageError(`--json and --view ${view} contradict each other; give one of them`);
+  return json ? 'json' : view;
+}
+
+/** Why nothing can be painted here. */
+function obstacleTo({ stdout, env }: Io): string | undefined {
+  if (stdout.isTTY !== true) return 'the output is not a terminal';
+  return env['TERM'] === 'dumb' ? 'this terminal cannot be painted on' : undefined;
+}
+
+function isContinuousIntegration({ CI: ci = '' }: Io['env']): boolean {
+  return ci !== '' && ci !== '0' && ci.toLowerCase() !== 'false';
+}
+
+/** What isn't painted can't be painted over a question. */
+function unpainted(view: View): RunView {
+  return { ...view, whileAsking: (ask) => ask() };
 }

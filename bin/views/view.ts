@@ -1,4 +1,4 @@
-// What a view is: something that shows the events of a session as they come.
+// What a view is: something that shows the events of a session, or of a run, as they come.
 
 import type { Shown } from '@drover/core/bus';
 
@@ -9,4 +9,9 @@ export type View = {
   readonly say: (text: string) => Promise<void>;
   /** Nothing more comes. */
   readonly close: () => Promise<void>;
+};
+
+export type RunView = View & {
+  /** Asks the person at the terminal; until they have answered, nothing is painted over the question. */
+  readonly whileAsking: <Answer>(ask: () => Promise<Answer>) => Promise<Answer>;
 };

@@ -2,6 +2,7 @@
 // question. The same each time. What becomes of each task is decided beforehand, so a test knows the truth.
 
 import type { CallLabel, Event, Place, Recorded } from '@drover/core/events';
+import type { Failure } from '@drover/core/failure';
 import type { Usage } from '@drover/core/model/protocol';
 import { NO_USAGE, sumUsage } from '@drover/core/model/usage';
 import type { RunSettings, TaskRow, TaskStatus } from '@drover/core/task/run';
@@ -214,7 +215,7 @@ class Work {
   #end(): Event {
     const spent = { usage: USAGE, cost: COST };
     if (this.fails()) {
-      const failure = { kind: 'worker.lost', message: `out of memory${this.spice}` } as const;
+      const failure = this.#failure();
       const again = this.attempts < 2;
       return { type: 'task_end', status: 'failed', again, failure, files: [], ...spent };
     }
@@ -286,7 +287,12 @@ class Work {
       waits: this.fate === 'throttled' ? 1_500 : 0,
       ...(status !== 'failed' && status !== 'skipped' && { summary: `Did it.${this.spice}` }),
       ...(reason !== undefined && { reason }),
+      ...(status === 'failed' && { failure: this.#failure() }),
     };
+  }
+
+  #failure(): Failure {
+    return { kind: 'worker.lost', message: `out of memory${this.spice}` };
   }
 
   #reason(status: TaskStatus): string | undefined {

@@ -342,12 +342,12 @@ export class Task implements TaskProgress {
   }
 
   /** The run's own last word on it. */
-  become({ status, files, commit, branch, summary, reason }: TaskRow, clock: number): void {
+  become({ status, files, commit, branch, summary, failure, reason }: TaskRow, clock: number): void {
     this.files = files;
     this.commit = commit;
     this.branch = branch;
     this.summary = summary;
-    this.#finish(status, this.endedMs ?? clock, { failure: this.failure, reason });
+    this.#finish(status, this.endedMs ?? clock, { failure, reason });
   }
 
   #return(phase: Phase, why: Why = NO_REASON): void {

@@ -277,7 +277,7 @@ export class RunState {
 /** One row per task, for `run_end`: what has no end by then is cancelled. */
 export function rowsOf(state: RunState): readonly TaskRow[] {
   return [...state.tasks.values()].map((task): TaskRow => {
-    const { id, plan, attempts, files, commit, branch, usage, cost, waitMs, summary } = task;
+    const { id, plan, attempts, files, commit, branch, usage, cost, waitMs, summary, failure } = task;
     const status = isStatus(task.state) ? task.state : 'cancelled';
     const reason =
       task.reason ?? (isStatus(task.state) ? undefined : attempts === 0 ? 'it was not begun' : 'it was not finished');
@@ -293,7 +293,8 @@ export function rowsOf(state: RunState): readonly TaskRow[] {
       ...(cost !== undefined && { cost }),
       waits: waitMs,
       ...(summary !== undefined && { summary }),
-      ...(reason !== undefined && status !== 'landed' && status !== 'done' && { reason }),
+      ...(reason !== undefined && !isIn(task) && { reason }),
+      ...(failure !== undefined && !isIn(task) && { failure }),
     };
   });
 }

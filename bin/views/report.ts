@@ -1,0 +1,242 @@
+// report: what became of a run, for somebody who wasn't there: what landed, what didn't and why, what it
+// cost, what to type next. A pure function; lines are cut or wrapped to the width that is given.
+
+import type { RunState, TaskProgress } from '@drover/coordinator/state';
+import type { TaskRow } from '@drover/core/task/run';
+import type { Usage } from '@drover/core/model/protocol';
+import { dollars, duration, shortCount } from './figures.ts';
+import { looksOf, type Style } from './style.ts';
+import { cell, clean, cut, widthOfText } from './terminal-text.ts';
+import { wrapped } from './word-wrap.ts';
+
+const LISTED_MAX = 20;
+const GATE_LINES_MAX = 12;
+const NAME_COLUMNS_MAX = 24;
+const PROSE_COLUMNS_MAX = 100; // where nobody's screen is, prose still has a width
+const SHORT_ID_CHARS = 8;
+const COMMIT_CHARS = 8;
+
+export type Paper = { readonly columns: number; readonly style: Style };
+
+type End = NonNullable<RunState['end']>;
+
+/** Ends with a newline. Empty for a run that has not ended. */
+export function reportOf(state: RunState, paper: Paper): string {
+  const { end } = state;
+  if (end === undefined) return '';
+  const sections = [
+    headline(state, end, paper),
+    prose(end.answer ?? '', paper),
+    landedSection(end, paper),
+    missedSection(state, end, paper),
+    filesSection(end, paper),
+    notIncludedSection(state, paper),
+    costSection(state, end, paper),
+    nextSection(state, end, paper),
+  ];
+  return `${sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n')}\n`;
+}
+
+/** What a person types to name the run. */
+export function shortRunId(id: string): string {
+  return /^run_[0-9a-f]{32}$/.test(id) ? id.slice('run_'.length, 'run_'.length + SHORT_ID_CHARS) : id;
+}
+
+function headline(state: RunState, end: End, paper: Paper): readonly string[] {
+  const { style, columns } = paper;
+  const good = end.tasks.filter(isGood).length;
+  const isDone = end.outcome === 'done';
+  const word = `${isDone ? '✓' : '✗'} ${end.outcome}`;
+  const amount =
+    end.tasks.length === 0
+      ? isDone
+        ? 'there was nothing to do'
+        : 'no task was begun'
+      : `${good} of ${end.tasks.length} ${end.tasks.length === 1 ? 'task' : 'tasks'} landed`;
+  const figures = [
+    amount,
+    duration(state.elapsedMs(Date.parse(end.at))),
+    ...(end.cost === undefined ? [] : [dollars(end.cost)]),
+  ];
+  const reason = isDone || end.reason === undefined ? [] : prose(end.reason, paper, '  ');
+  const goal = cell(state.settings?.goal ?? '', columns);
+  return [
+    ...(goal === '' ? [] : [style('bold', goal)]),
+    `${style(isDone ? 'green' : 'red', word)}  ${style('dim', cut(figures.join(' · '), columns - word.length - 2))}`,
+    ...reason,
+  ];
+}
+
+function landedSection(end: End, paper: Paper): readonly string[] {
+  const rows = end.tasks.filter(isGood);
+  return section(`Landed (${rows.length})`, taskLines(rows, paper), paper);
+}
+
+function missedSection(state: RunState, end: End, paper: Paper): readonly string[] {
+  const rows = end.tasks.filter((row) => !isGood(row));
+  const lines = rows.flatMap((row) => [...taskLines([row], paper, end.tasks), ...whyLines(state, row, paper)]);
+  return section(`Not landed (${rows.length})`, lines, paper);
+}
+
+/** A line for each: its mark, name and title, how many files, what it cost. */
+function taskLines(rows: readonly TaskRow[], paper: Paper, alike = rows): readonly string[] {
+  const { style, columns } = paper;
+  const names = Math.min(
+    NAME_COLUMNS_MAX,
+    Math.max(...alike.map(({ task }) => widthOfText(cell(task, NAME_COLUMNS_MAX)))),
+  );
+  const lines = rows.slice(0, LISTED_MAX).map((row) => {
+    const { sign, format, word } = looksOf[row.status];
+    const files = row.files.length === 0 ? '' : `${row.files.length} ${row.files.length === 1 ? 'file' : 'files'}`;
+    const tries = row.attempts > 1 ? `${row.attempts} attempts` : '';
+    const figures = [files, tries, ...(row.cost === undefined ? [] : [dollars(row.cost)])]
+      .filter((text) => text !== '')
+      .join(' · ');
+    const what = row.status === 'landed' ? row.title : `${word}: ${row.title}`;
+    const head = `  ${padded(cell(row.task, names), names)}  `;
+    const room = columns - 2 - head.length - (figures === '' ? 0 : figures.length + 2);
+    const title = room < TITLE_COLUMNS_MIN ? cell(what, columns - 2 - head.length) : cell(what, room);
+    const tail = room < TITLE_COLUMNS_MIN || figures === '' ? '' : `  ${style('dim', figures)}`;
+    return `  ${style(format, sign)}${head.slice(1)}${tail === '' || columns === Infinity ? title : padded(title, room)}${tail}`;
+  });
+  return rows.length > LISTED_MAX ? [...lines, `  … and ${rows.length - LISTED_MAX} more`] : lines;
+}
+
+const TITLE_COLUMNS_MIN = 10;
+
+function whyLines(state: RunState, row: TaskRow, paper: Paper): readonly string[] {
+  const { style } = paper;
+  const gate = row.status === 'gate_failed' ? state.failedGate(row.task) : undefined;
+  const output = gate === undefined ? [] : clean(gate.output).trimEnd().split('\n').slice(-GATE_LINES_MAX);
+  const room = paper.columns - INDENT.length - 2;
+  return [
+    ...(row.reason === undefined ? [] : prose(row.reason, paper, INDENT)),
+    ...(gate === undefined ? [] : [`${INDENT}${cell(`the end of ${gate.command}:`, paper.columns - INDENT.length)}`]),
+    ...output.map((line) => `${INDENT}${style('dim', `| ${cut(line.replaceAll('\t', '  '), room)}`)}`),
+    ...(row.branch === undefined
+      ? []
+      : [`${INDENT}${cell(`its work is kept on ${row.branch}`, paper.columns - INDENT.length)}`]),
+  ];
+}
+
+const INDENT = '      ';
+
+function filesSection(end: End, paper: Paper): readonly string[] {
+  const files = [...new Set(end.tasks.filter(isGood).flatMap((row) => row.files))].sort();
+  return section(`Files changed (${files.length})`, listed(files, paper), paper);
+}
+
+function notIncludedSection({ settings }: RunState, paper: Paper): readonly string[] {
+  const files = settings?.notIncluded ?? [];
+  const title = `Not included: your uncommitted changes (${files.length})`;
+  return section(title, listed(files, paper), paper);
+}
+
+/** Who used how much, and how much of what they read came from the cache. */
+function costSection(state: RunState, end: End, paper: Paper): readonly string[] {
+  const { coordinator, tasks } = state;
+  const workers = [...tasks.values()].filter(({ attempts }) => attempts > 0);
+  const agents = [
+    { name: 'coordinator', usage: coordinator.usage, cost: coordinator.cost },
+    ...workers.map((task) => ({ name: nameOf(task), usage: task.usage, cost: task.cost })),
+  ].filter(({ usage }) => promptOf(usage) + usage.output > 0);
+  const total = { name: 'together', usage: end.usage, cost: end.cost };
+  const shown = [...agents.slice(0, LISTED_MAX), total];
+  const cells = shown.map(({ name, usage, cost }) => [
+    cell(name, NAME_COLUMNS_MAX),
+    `${shortCount(promptOf(usage))} in`,
+    `${cachedOf(usage)} cached`,
+    `${shortCount(usage.output)} out`,
+    cost === undefined ? '' : dollars(cost),
+  ]);
+  if (promptOf(end.usage) + end.usage.output === 0) return [];
+  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...cells.map((row) => widthOfText(row[column] ?? ''))));
+  const lines = cells.map((row) =>
+    cut(
+      `  ${row.map((cell, column) => aligned(cell, widths[column] ?? 0, column)).join('  ')}`.trimEnd(),
+      paper.columns,
+    ),
+  );
+  if (agents.length > LISTED_MAX) lines.splice(-1, 0, `  … and ${agents.length - LISTED_MAX} more`);
+  return section('Tokens', lines, paper);
+}
+
+function nameOf({ id, worker }: TaskProgress): string {
+  return worker === undefined ? id : `${id} (worker ${worker})`;
+}
+
+function nextSection(state: RunState, end: End, paper: Paper): readonly string[] {
+  const { delivered } = end;
+  const short = shortRunId(state.id);
+  const commands = [
+    ...(delivered?.next === undefined ? [] : [[delivered.next, 'take it over']]),
+    [`drover show ${short}`, 'look at it again'],
+    ...(end.outcome === 'done' ? [] : [[`drover resume ${short}`, 'go on with what is not done']]),
+  ].map(([command = '', about = '']) => [clean(command).replaceAll('\n', ' '), about] as const);
+  const width = Math.max(...commands.map(([command]) => widthOfText(command)));
+  const lines = commands.flatMap(([command, about]) => {
+    const fits = 2 + width + 2 + about.length <= paper.columns;
+    // A command is never cut: it is there to be typed.
+    return [
+      `  ${paper.style('cyan', command)}${fits ? `${' '.repeat(width - widthOfText(command))}  ${paper.style('dim', about)}` : ''}`,
+    ];
+  });
+  return [...deliveredLines(end, paper), ...(delivered === undefined ? [] : ['']), ...section('Next', lines, paper)];
+}
+
+function deliveredLines({ delivered }: End, paper: Paper): readonly string[] {
+  if (delivered === undefined) return [];
+  const { deliver, branch, patches = [], commit, instead } = delivered;
+  const at = commit.slice(0, COMMIT_CHARS);
+  const what = {
+    branch: `What landed is on branch ${branch ?? '?'} (${at}).`,
+    merge: `What landed is merged into ${branch ?? 'your branch'} (${at}).`,
+    patch: `What landed is in ${patches.length === 1 ? 'a patch' : `${patches.length} patches`}:`,
+  }[deliver];
+  return [
+    ...(instead === undefined ? [] : prose(instead, paper)),
+    ...prose(what, paper),
+    ...(deliver === 'patch' ? listed(patches, paper) : []),
+  ];
+}
+
+function section(title: string, lines: readonly string[], { style }: Paper): readonly string[] {
+  return lines.length === 0 ? [] : [style('bold', title), ...lines];
+}
+
+function listed(items: readonly string[], { columns }: Paper): readonly string[] {
+  const lines = items.slice(0, LISTED_MAX).map((item) => `  ${cell(item, columns - 2)}`);
+  return items.length > LISTED_MAX ? [...lines, `  … and ${items.length - LISTED_MAX} more`] : lines;
+}
+
+function prose(text: string, { columns }: Paper, indent = ''): readonly string[] {
+  const plain = clean(text).replaceAll('\t', '  ').trim();
+  if (plain === '') return [];
+  const lines = wrapped(plain, Math.min(columns, PROSE_COLUMNS_MAX) - indent.length).split('\n');
+  return lines.map((line) => `${indent}${line}`.trimEnd());
+}
+
+function isGood({ status }: TaskRow): boolean {
+  return status === 'landed' || status === 'done';
+}
+
+function promptOf({ input, cacheRead, cacheWrite }: Usage): number {
+  return input + cacheRead + cacheWrite;
+}
+
+function cachedOf(usage: Usage): string {
+  const prompt = promptOf(usage);
+  return prompt === 0 ? '0 %' : `${Math.floor((usage.cacheRead / prompt) * 100)} %`;
+}
+
+function aligned(text: string, columns: number, column: number): string {
+  const space = ' '.repeat(Math.max(0, columns - widthOfText(text)));
+  return column === 0 ? text + space : space + text;
+}
+
+function padded(text: string, columns: number): string {
+  return aligned(text, columns, 0);
+}

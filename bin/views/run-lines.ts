@@ -1,0 +1,240 @@
+// run-lines: a run where there is no terminal: a line for each change of a task's state, as it happens, and
+// the report in the end.
+//
+//   09:30:04  billing     ▸ shell: pnpm test billing
+//   09:30:09  billing     ✓ landed  2 files · 10.9k tokens · $0.0125 · 5.2 s
+//
+// It only ever appends. That an agent thinks is left out: it does so between all that it does. In GitHub
+// Actions the calls of an attempt stand in a group of their own, which can be unfolded once it is over,
+// and nothing that a model or a tool says is taken for a command of the runner's.
+
+import { RunState, type TaskProgress, type TaskState } from '@drover/coordinator/state';
+import type { Shown } from '@drover/core/bus';
+import { type Io, type Output, print } from '../io.ts';
+import { clock, dollars, duration, shortCount, tokensOf } from './figures.ts';
+import { reportOf } from './report.ts';
+import { looksOf, type Style, styleFor } from './style.ts';
+import { clean, columnsOf, inert, oneLine, widthOfText } from './terminal-text.ts';
+import type { RunView } from './view.ts';
+
+const NAME_COLUMNS_MAX = 24;
+const GROUP_LINES_MAX = 500;
+const TIME_CHARS = '00:00:00'.length;
+const DROVER = 'drover'; // who speaks where no task does
+const COORDINATOR = 'coordinator';
+
+export function runLinesView(output: Output, env: Io['env']): RunView {
+  const isGrouped = (env['GITHUB_ACTIONS'] ?? '') !== '';
+  const lines = new RunLines(output, styleFor(output, env), isGrouped);
+  return {
+    show: (event) => print(output, lines.of(event)),
+    say: (text) => print(output, lines.words(text)),
+    whileAsking: (ask) => ask(),
+    close: async () => undefined,
+  };
+}
+
+type Of<Type extends Shown['type']> = Extract<Shown, { readonly type: Type }>;
+type Told = { readonly state: TaskState; readonly doing: string };
+type Mark = { readonly sign: string; readonly format: Parameters<Style>[0] };
+
+/** What a line says: `word` and `figures` are our own, `text` is anybody's. */
+type Words = { readonly mark?: Mark; readonly word?: string; readonly text?: string; readonly figures?: string };
+
+const WARNING: Mark = { sign: '!', format: 'yellow' };
+
+/** A fold from events to text. */
+class RunLines {
+  readonly #output: Output;
+  readonly #style: Style;
+  readonly #isGrouped: boolean;
+  readonly #state = new RunState();
+  readonly #told = new Map<string, Told>(); // by task
+  readonly #groups = new Map<string, string[]>(); // by task: what is said when its attempt is over
+  #nameColumns = COORDINATOR.length;
+
+  constructor(output: Output, style: Style, isGrouped: boolean) {
+    this.#output = output;
+    this.#style = style;
+    this.#isGrouped = isGrouped;
+  }
+
+  of(event: Shown): string {
+    this.#state.take(event);
+    switch (event.type) {
+      case 'run_start':
+        return this.#line(event, { text: `${event.resumed ? 'goes on with' : 'begins'}: ${event.goal}` });
+      case 'plan_ready':
+        return this.#plan(event);
+      case 'gate_start':
+        return this.#line(event, { mark: looksOf.gate, text: gateWords(event, '') }) + this.#changes(event);
+      case 'gate_end':
+        return this.#gateEnd(event) + this.#changes(event);
+      case 'task_end':
+        return this.#changes(event) + this.#group(event);
+      case 'permission_decision':
+        return this.#decision(event) + this.#changes(event);
+      case 'warning':
+        return this.#line(event, { mark: WARNING, text: event.message });
+      case 'run_end':
+        return this.#changes(event) + this.#report();
+    }
+    return this.#changes(event);
+  }
+
+  /** Drover's own words. */
+  words(text: string): string {
+    return this.#inert(`${clean(text)}\n`);
+  }
+
+  #plan(event: Of<'plan_ready'>): string {
+    const names = event.tasks.map(({ id }) => widthOfText(oneLine(id, NAME_COLUMNS_MAX)));
+    this.#nameColumns = Math.max(this.#nameColumns, ...names);
+    const amount = `${event.tasks.length} ${event.tasks.length === 1 ? 'task' : 'tasks'}`;
+    const whose = { coordinator: '', file: ' from a file', fallback: ': the goal as a whole' }[event.by];
+    const lines = event.tasks.map(({ id: task, title }) =>
+      this.#line({ ...event, task }, { mark: looksOf.waiting, text: title }),
+    );
+    return [this.#line(event, { text: `plan ${event.round}: ${amount}${whose}` }), ...lines].join('');
+  }
+
+  #gateEnd(event: Of<'gate_end'>): string {
+    const verdict = event.passed ? (event.flaky ? ' passes at the second try' : ' passes') : ' fails';
+    const mark = looksOf[event.passed ? 'landed' : 'gate_failed'];
+    return this.#line(event, { mark, text: gateWords(event, verdict), figures: duration(event.durationMs) });
+  }
+
+  #decision(event: Of<'permission_decision'>): string {
+    const { allowed, always, by, reason, summary } = event;
+    const why = reason ?? (by === 'user' ? 'you said no' : 'nobody is there to ask');
+    const text = allowed ? `allowed${always ? ' from now on' : ''}: ${summary}` : `not allowed: ${why}`;
+    return this.#line(event, { mark: looksOf[allowed ? 'landed' : 'failed'], text });
+  }
+
+  /** A line for each task of which there is something new to tell. */
+  #changes(event: Shown): string {
+    const task = event.task === undefined ? undefined : this.#state.tasks.get(event.task);
+    if (task !== undefined) return this.#change(event, task);
+    if (event.task === undefined && event.worker === 0) return this.#coordinate(event);
+    // Only these change tasks that they don't belong to.
+    if (event.type !== 'run_end' && event.type !== 'gate_start' && event.type !== 'gate_end') return '';
+    return [...this.#state.tasks.values()].map((each) => this.#change(event, each)).join('');
+  }
+
+  #change(event: Shown, progress: TaskProgress): string {
+    const { id: task, state, doing } = progress;
+    const told = this.#told.get(task) ?? { state: 'waiting', doing: '' };
+    if (told.state === state && told.doing === doing) return '';
+    this.#told.set(task, { state, doing });
+    // What a gate does with whom is told by the gate; a merge, once.
+    if (state === 'thinking' || state === 'gate' || (state === 'merging' && told.state === 'gate')) return '';
+    const line = this.#line({ ...event, task }, this.#worded(progress));
+    return state === 'running' && this.#isGrouped ? this.#keep(task, line) : line;
+  }
+
+  /** What the coordinator does itself. */
+  #coordinate(event: Shown): string {
+    const { activity: state, doing } = this.#state.coordinator;
+    const told = this.#told.get('');
+    if (told?.state === state && told.doing === doing) return '';
+    this.#told.set('', { state, doing });
+    if (doing === '') return '';
+    const mark = looksOf[state];
+    return this.#line(
+      { ...event, task: COORDINATOR },
+      state === 'running' ? this.#call(doing) : { mark, word: mark.word, text: doing },
+    );
+  }
+
+  #call(text: string): Words {
+    const columns = columnsOf(this.#output) - TIME_CHARS - this.#nameColumns - '    ▸ '.length;
+    return { mark: looksOf.running, text: oneLine(text, columns) };
+  }
+
+  #worded(task: TaskProgress): Words {
+    const { state, doing, reason = '', attempts } = task;
+    const mark = looksOf[state];
+    const { word } = mark;
+    switch (state) {
+      case 'running':
+        return this.#call(doing);
+      case 'starting':
+        return { mark, word: attempts > 1 ? `${word}, attempt ${attempts}` : word };
+      case 'landed':
+      case 'done':
+        return { mark, word, figures: figuresOf(task) };
+      case 'failed':
+      case 'skipped':
+      case 'conflict':
+      case 'gate_failed':
+      case 'cancelled':
+        return { mark, word, text: reason };
+      case 'waiting':
+      case 'thinking':
+      case 'asking':
+      case 'throttled':
+      case 'retrying':
+      case 'merging':
+      case 'gate':
+        return { mark, word, text: doing };
+    }
+  }
+
+  #keep(task: string, line: string): string {
+    const lines = this.#groups.get(task) ?? [];
+    this.#groups.set(task, lines);
+    if (lines.length < GROUP_LINES_MAX) lines.push(line);
+    else lines[GROUP_LINES_MAX] = '… and more\n';
+    return '';
+  }
+
+  /** What an attempt did, to be unfolded. */
+  #group({ task = '' }: Shown): string {
+    const lines = this.#groups.get(task) ?? [];
+    this.#groups.delete(task);
+    const progress = this.#state.tasks.get(task);
+    if (lines.length === 0 || progress === undefined) return '';
+    const { id, plan, attempts } = progress;
+    const title = oneLine(`${id}: ${plan.title}${attempts > 1 ? `, attempt ${attempts}` : ''}`, Infinity);
+    return `::group::${title.replaceAll('%', '%25')}\n${lines.join('')}::endgroup::\n`;
+  }
+
+  #report(): string {
+    const columns = columnsOf(this.#output);
+    return this.#inert(`\n${reportOf(this.#state, { columns, style: this.#style })}`);
+  }
+
+  /** Whatever is in it, it is one line. */
+  #line({ at, task }: Shown, { mark, word = '', text = '', figures = '' }: Words): string {
+    const who = oneLine(task ?? DROVER, NAME_COLUMNS_MAX);
+    const said = [
+      this.#style('dim', clock(at).slice(0, TIME_CHARS)),
+      who + ' '.repeat(Math.max(0, this.#nameColumns - widthOfText(who))),
+      [
+        ...(mark === undefined ? [] : [this.#style(mark.format, mark.sign)]),
+        ...(word === '' ? [] : [this.#style(mark?.format ?? 'dim', word) + (text === '' ? '' : ':')]),
+        ...(text === '' ? [] : [oneLine(text, Infinity)]),
+      ].join(' '),
+      ...(figures === '' ? [] : [this.#style('dim', figures)]),
+    ];
+    return this.#inert(`${said.join('  ')}\n`);
+  }
+
+  #inert(text: string): string {
+    return this.#isGrouped ? inert(text) : text;
+  }
+}
+
+function gateWords({ command, tasks }: Of<'gate_start' | 'gate_end'>, verdict: string): string {
+  return `${command}${verdict}${tasks.length === 0 ? '' : ` with ${tasks.join(', ')}`}`;
+}
+
+function figuresOf({ files, usage, cost, startedMs = 0, endedMs = 0 }: TaskProgress): string {
+  const tokens = tokensOf(usage);
+  return [
+    ...(files.length === 0 ? [] : [`${files.length} ${files.length === 1 ? 'file' : 'files'}`]),
+    ...(tokens === 0 ? [] : [`${shortCount(tokens)} tokens`]),
+    ...(cost === undefined ? [] : [dollars(cost)]),
+    duration(endedMs - startedMs),
+  ].join(' · ');
+}

@@ -1,0 +1,75 @@
+// A terminal in memory: what is written to it, and what a person would see of that.
+
+import { Writable } from 'node:stream';
+import xterm from '@xterm/headless';
+import type { Output } from '../../bin/io.ts';
+
+export type Size = { readonly columns: number; readonly rows: number };
+
+export class FakeTerminal {
+  readonly output: Output;
+  /** All that was written. */
+  raw = '';
+  #size: Size;
+  readonly #terminal: xterm.Terminal;
+
+  constructor(size: Size) {
+    this.#size = size;
+    this.#terminal = new xterm.Terminal({
+      cols: size.columns,
+      rows: size.rows,
+      scrollback: 1_000,
+      allowProposedApi: true,
+      convertEol: true, // as the driver of a terminal does
+    });
+    const stream = new Writable({
+      decodeStrings: false,
+      write: (chunk: string, _encoding, done) => {
+        this.raw += chunk;
+        this.#terminal.write(chunk, () => done());
+      },
+    });
+    const size_ = () => this.#size;
+    this.output = Object.defineProperties(stream, {
+      isTTY: { value: true },
+      columns: { get: () => size_().columns },
+      rows: { get: () => size_().rows },
+    });
+  }
+
+  resize(size: Size): void {
+    this.#size = size;
+    this.#terminal.resize(size.columns, size.rows);
+    this.output.emit('resize');
+  }
+
+  /** What is on the screen, without the empty lines at its end. */
+  async screen(): Promise<readonly string[]> {
+    await this.#written();
+    const { baseY } = this.#terminal.buffer.active;
+    return trimmed(this.#lines().slice(baseY));
+  }
+
+  /** What is on the screen, and what has scrolled off it. */
+  async everything(): Promise<readonly string[]> {
+    await this.#written();
+    return trimmed(this.#lines());
+  }
+
+  get isCursorVisible(): boolean {
+    return this.raw.lastIndexOf('\u001B[?25h') > this.raw.lastIndexOf('\u001B[?25l');
+  }
+
+  #lines(): string[] {
+    const { active } = this.#terminal.buffer;
+    return Array.from({ length: active.length }, (_, at) => active.getLine(at)?.translateToString(true) ?? '');
+  }
+
+  #written(): Promise<void> {
+    return new Promise((resolve) => this.output.write('', () => resolve()));
+  }
+}
+
+function trimmed(lines: readonly string[]): readonly string[] {
+  return lines.slice(0, lines.findLastIndex((line) => line !== '') + 1);
+}
