@@ -106,6 +106,21 @@ proves(
   },
 );
 
+test('killed in the middle of a call, a further message ends what the call had started as well', async () => {
+  const desk = await Desk.with(
+    script(calls('echo a >> ledger; sleep 2; echo late >> ledger', 'sleep 3'), '  - text: Done.\n'),
+  );
+  const argv = ['exec', 'go', '--yes', '--session', 's', '--model', 'rehearsal/script.yaml', '--json'];
+  const program = new Program(argv, desk.cwd);
+  await program.printed('tool_execution_start');
+  while (!existsSync(join(desk.cwd, 'ledger'))) await new Promise((resolve) => setTimeout(resolve, 5));
+  program.child.kill('SIGKILL');
+  await program.ended();
+
+  expect((await desk.exec('s', 'never mind', ['--yes', '--view', 'silent'])).code).toBe(0);
+  expect(await readFile(join(desk.cwd, 'ledger'), 'utf8')).toBe('a\n');
+});
+
 test('a session in which somebody works is left alone, and the owner is named', async () => {
   const desk = await Desk.with(WORK);
   await desk.exec('s', 'go', ['--turns', '1']);

@@ -1,7 +1,7 @@
 // What a server may answer instead of an answer, and what drover makes of it: end to end, for every
 // provider.
 
-import type { Failure } from '@drover/core/failure';
+import { describe as describeFailure, type Failure } from '@drover/core/failure';
 import type { Api } from '@drover/core/model/catalog';
 import type { Fault } from '@drover/rehearsal/faults/fault';
 import { describe, expect, test } from 'vitest';
@@ -99,6 +99,9 @@ describe.each(APIS)('%s', (api) => {
     const execution = session.execute({ content: 'go' }, new AbortController().signal);
     const { outcome } = await execution.result();
     expect(outcome).toMatchObject({ status: 'error', failure: { kind: 'provider.throttled', retryAfterMs: 1e12 } });
+    expect('failure' in outcome && describeFailure(outcome.failure)).toMatch(
+      /^the provider asks to wait 1000000000 s: /,
+    );
     expect(server.requests).toHaveLength(1);
   });
 
