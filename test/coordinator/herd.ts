@@ -36,6 +36,7 @@ export type HerdOptions = Partial<PurseOptions> & {
   readonly api?: Api;
   readonly parallelMax?: number;
   readonly outputTokensMax?: number;
+  readonly idleMs?: number; // of each agent
   readonly onEvent?: (event: Event) => void;
 };
 
@@ -49,7 +50,7 @@ export type Herd = {
 };
 
 export async function herdOn(script: Script, options: HerdOptions = {}): Promise<Herd> {
-  const { api = 'anthropic', parallelMax = 64, outputTokensMax = 1_024, onEvent, ...purse } = options;
+  const { api = 'anthropic', parallelMax = 64, outputTokensMax = 1_024, idleMs, onEvent, ...purse } = options;
   const server = await rehearsal(script);
   const provider = await providerOn(server, api, patient);
   const cwd = await temporaryFolder();
@@ -76,7 +77,7 @@ export async function herdOn(script: Script, options: HerdOptions = {}): Promise
       admission: admission.admissionFor({ worker, task: `t${worker}`, attempt: 1 }),
       tools: [echo],
       context: { cwd, env: {}, outputFolder: join(cwd, '.outputs') },
-      limits: { textCallRetriesMax: 2, stepsMax: 50 },
+      limits: { textCallRetriesMax: 2, stepsMax: 50, ...(idleMs !== undefined && { idleMs }) },
       retry,
       judge: async () => ({ effect: 'allow', why: 'a test' }),
       question: async () => ({ allowed: false, by: 'nobody', always: false }),

@@ -77,6 +77,8 @@ export type ExecutionResult = {
 /** Iterate it, or await `result()`, or both. */
 export type Execution = AsyncIterable<Shown> & { readonly result: () => Promise<ExecutionResult> };
 
+const WAITING_TOLD_MS = 100; // to the idle clock
+
 // Told while nothing comes of the work, so the idle clock runs on.
 const WAITING: ReadonlySet<Event['type']> = new Set([
   'retry',
@@ -286,7 +288,10 @@ export class Session {
       bench: { tools, worker, context, instructions: this.#instructions, judge, question },
       limits,
       retry,
-      admission: this.#options.admission ?? budgetOnly(new Budget(this.#options.cap, this.#options.price)),
+      admission: unhurried(
+        this.#options.admission ?? budgetOnly(new Budget(this.#options.cap, this.#options.price)),
+        () => this.#progress(),
+      ),
       cacheKey: this.#options.cacheKey ?? this.id,
       emit: (event, place) => {
         if (!WAITING.has(event.type)) this.#progress();
@@ -324,6 +329,20 @@ export class Session {
       ...(ratio !== undefined && { estimateRatio: Math.round(ratio * 1000) / 1000 }),
     });
   }
+}
+
+/** Waiting for leave is no idleness: others decide how long that takes. */
+function unhurried({ admit }: Admission, progress: () => void): Admission {
+  return {
+    admit: async (wanted, signal) => {
+      const waiting = setInterval(progress, WAITING_TOLD_MS);
+      try {
+        return await admit(wanted, signal);
+      } finally {
+        clearInterval(waiting);
+      }
+    },
+  };
 }
 
 function endingOf(outcome: TurnOutcome, messages: readonly Message[]): Event | undefined {
