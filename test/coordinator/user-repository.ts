@@ -18,6 +18,7 @@ export type UserRepository = {
   readonly git: (...args: readonly string[]) => string;
   readonly write: (files: Files) => Promise<void>;
   readonly open: () => Promise<Repository>;
+  /** Of the repository as it was last opened. */
   readonly slots: (run?: string) => Promise<Slots>;
 };
 
@@ -44,9 +45,10 @@ export async function userRepository(files: Files = FILES, ...init: readonly str
   await write(files);
   git('add', '--all');
   git('-c', 'user.name=U', '-c', 'user.email=u@example.com', 'commit', '--quiet', '--allow-empty', '--message=first');
-  const open = () => openRepository(top, env);
+  let last: Repository | undefined;
+  const open = async () => (last = await openRepository(top, env));
   const slots = async (run = 'run_1') => {
-    const opened = await Slots.open({ home, repository: await open(), run, env });
+    const opened = await Slots.open({ home, repository: last ?? (await open()), run, env });
     onTestFinished(() => opened.close());
     return opened;
   };

@@ -278,7 +278,7 @@ test('what can be committed of a workspace in disorder is committed', async () =
   expect(await workspace.commit(order('drover/run_1/task'))).toEqual({
     commit: expect.any(String),
     files: ['locked/in.txt', 'new.txt', 'src/a.ts'],
-    leftOut: ['unborn/'],
+    leftOut: ['unborn'],
   });
 });
 

@@ -56,7 +56,7 @@ export async function fingerprint(repository: Repository, env: Readonly<Record<s
   const entries = out.split('\0');
   const header = (name: string) => entries.find((entry) => entry.startsWith(name))?.slice(name.length) ?? '';
   const branch = header('# branch.head ');
-  const paths = [...new Set([...entries.flatMap((entry) => changedPath(entry) ?? []), ...index.hidden])];
+  const changed = entries.flatMap((entry) => changedPath(entry) ?? []);
   return {
     head: header('# branch.oid '),
     branch: branch === '(detached)' ? '' : branch,
@@ -64,7 +64,7 @@ export async function fingerprint(repository: Repository, env: Readonly<Record<s
     config,
     hooks,
     info,
-    files: await filePrints(repository.top, paths.slice(0, FILES_MAX)),
+    files: await filePrints(repository.top, { changed, hidden: index.hidden }),
   };
 }
 
@@ -73,8 +73,10 @@ const INFO = ['exclude', 'attributes', 'grafts', 'sparse-checkout'];
 /** What changed, in words. Empty where nothing did. */
 export function differences(before: Fingerprint, after: Fingerprint): readonly string[] {
   const places = (Object.keys(WORDS) as (keyof typeof WORDS)[]).filter((place) => before[place] !== after[place]);
-  const paths = new Set([...Object.keys(before.files), ...Object.keys(after.files)]);
-  const changed = [...paths].filter((path) => !isSame(before.files[path], after.files[path]));
+  // A file may be called like what every object has.
+  const was = new Map(Object.entries(before.files));
+  const is = new Map(Object.entries(after.files));
+  const changed = [...new Set([...was.keys(), ...is.keys()])].filter((path) => !isSame(was.get(path), is.get(path)));
   return [...places.map((place) => WORDS[place]), ...changed.toSorted()];
 }
 
@@ -112,15 +114,22 @@ async function readStaged({ gitDir, objectFormat }: Repository): Promise<StagedP
   return { digest: hash.digest('hex'), hidden };
 }
 
+type Paths = { readonly changed: readonly string[]; readonly hidden: readonly string[] };
+
 // Paths come with one character a byte; they are told as text.
-async function filePrints(top: string, paths: readonly string[]): Promise<Readonly<Record<string, FilePrint>>> {
+async function filePrints(top: string, { changed, hidden }: Paths): Promise<Readonly<Record<string, FilePrint>>> {
   const prints: [string, FilePrint][] = [];
+  const known = new Set(changed);
   let left = READ_BYTES_MAX;
-  for (const path of paths) {
+  for (const path of [...changed, ...hidden].slice(0, FILES_MAX)) {
     const bytes = Buffer.from(path.replace(/\/$/, ''), 'latin1');
     const place = Buffer.concat([Buffer.from(`${top}/`), bytes]);
     const stat = lstatSync(place, { bigint: true, throwIfNoEntry: false });
-    if (stat === undefined) continue;
+    if (stat === undefined) {
+      // Of those git isn't to look at, most aren't there.
+      if (known.has(path)) prints.push([bytes.toString('utf8'), { kind: 'absent', times: '' }]);
+      continue;
+    }
     const size = Number(stat.size);
     const mayRead = size <= Math.min(READ_FILE_BYTES_MAX, left);
     const content = mayRead ? await contentOf(place, stat) : undefined;

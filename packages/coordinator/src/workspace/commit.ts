@@ -19,6 +19,7 @@ import { copyIndex } from './worker-git.ts';
 
 const ENTRIES_OPENED_MAX = 500_000;
 const GITLINK = '160000';
+const ABSENT = '000000';
 
 export type CommitOrder = {
   readonly message: string;
@@ -43,14 +44,14 @@ export type Committing = CommitOrder & {
 
 /** Returns undefined where nothing was changed. */
 export async function commitTree(order: Committing): Promise<Committed | undefined> {
-  const { slot, base, branch, store } = order;
+  const { slot, branch, store } = order;
   if (!(await slot.hasTree())) throw failed(['add'], 'the workspace is gone, or a link stands in its place');
   const draft = join(slot.folder, 'git', 'index.commit');
   await rm(`${draft}.lock`, { force: true });
   await copyIndex(slot.index, draft);
   const git = slot.git(draft);
   const nested = await stageAll(git, order);
-  const { tree, changes, links } = await staged(git, base);
+  const { tree, changes, links } = await staged(git, order);
   const leftOut = [...new Set([...nested, ...links])].toSorted().map(shown);
   if (changes.length === 0 && leftOut.length > 0) {
     throw failed(
@@ -75,32 +76,29 @@ function shown(path: string): string {
 }
 
 /** Returns the repositories that were left out because git wouldn't have them. */
-async function stageAll(git: Git, { slot, keepOut }: Committing): Promise<readonly string[]> {
-  const own = keepOut.map((path) => Buffer.from(path).toString('latin1'));
-  const problem = await add(git, own).catch((error: unknown) => {
-    if (error instanceof DroverError) return error.message;
-    throw error;
-  });
+async function stageAll(git: Git, { slot }: Committing): Promise<readonly string[]> {
+  const problem = await git(['add', '--all']).then(
+    ({ complaint }) => complaint,
+    (error: unknown) => {
+      if (error instanceof DroverError) return error.message;
+      throw error;
+    },
+  );
   if (problem === '') return [];
   // Once more, after what can be helped: files and folders that may not be read, pipes where a file was, a
   // repository without a commit.
   openUp(slot.tree);
   const nested = await nestedRepositories(git);
-  await add(git, [...own, ...nested]);
-  return nested;
-}
-
-async function add(git: Git, without: readonly string[]): Promise<string> {
-  if (without.length === 0) return (await git(['add', '--all'])).complaint;
-  const paths = ['.', ...without.map((path) => `:(exclude,literal)${path.replace(/\/$/, '')}`)];
+  const paths = ['.', ...nested.map((path) => `:(exclude,literal)${path}`)];
   const input = Buffer.from(paths.join('\0'), 'latin1');
-  return (await git(['add', '--all', '--pathspec-from-file=-', '--pathspec-file-nul'], { input })).complaint;
+  await git(['add', '--all', '--pathspec-from-file=-', '--pathspec-file-nul'], { input });
+  return nested;
 }
 
 // Of all that isn't tracked only a repository is told as a folder.
 async function nestedRepositories(git: Git): Promise<readonly string[]> {
   const { out } = await git(['ls-files', '-z', '--others', '--exclude-standard'], { encoding: 'latin1' });
-  return out.split('\0').filter((path) => path.endsWith('/'));
+  return out.split('\0').flatMap((path) => (path.endsWith('/') ? [path.slice(0, -1)] : []));
 }
 
 function openUp(top: string): void {
@@ -135,17 +133,21 @@ type Staged = {
   readonly links: readonly string[];
 };
 
-async function staged(git: Git, base: string): Promise<Staged> {
+async function staged(git: Git, { base, keepOut }: Committing): Promise<Staged> {
   const { tree, changes } = await treeAndChanges(git, base);
-  const links = changes.filter(({ mode }) => mode === GITLINK).map(({ path }) => path);
-  if (links.length === 0) return { tree, changes: changes.map(({ path }) => path), links };
-  const removals = links.map((path) => `0 ${'0'.repeat(base.length)}\t${path}\0`).join('');
+  const own = keepOut.map((path) => Buffer.from(path).toString('latin1'));
+  const isOwn = ({ path, before }: Change) =>
+    before === ABSENT && own.some((kept) => path === kept || path.startsWith(`${kept}/`));
+  const unwanted = changes.filter((change) => change.after === GITLINK || isOwn(change));
+  const links = unwanted.filter(({ after }) => after === GITLINK).map(({ path }) => path);
+  if (unwanted.length === 0) return { tree, changes: changes.map(({ path }) => path), links };
+  const removals = unwanted.map(({ path }) => `0 ${'0'.repeat(base.length)}\t${path}\0`).join('');
   await git(['update-index', '-z', '--index-info'], { input: Buffer.from(removals, 'latin1') });
   const rest = await treeAndChanges(git, base);
   return { tree: rest.tree, changes: rest.changes.map(({ path }) => path), links };
 }
 
-type Change = { readonly path: string; readonly mode: string };
+type Change = { readonly path: string; readonly before: string; readonly after: string }; // modes
 
 async function treeAndChanges(
   git: Git,
@@ -157,7 +159,8 @@ async function treeAndChanges(
   const changes: Change[] = [];
   // ":<old mode> <new mode> <old object> <new object> <what>", then the path.
   for (let n = 0; n + 1 < fields.length; n += 2) {
-    changes.push({ mode: fields[n]?.split(' ')[1] ?? '', path: fields[n + 1] ?? '' });
+    const [before = '', after = ''] = (fields[n] ?? '').slice(1).split(' ');
+    changes.push({ before, after, path: fields[n + 1] ?? '' });
   }
   return { tree: tree.out.trim(), changes };
 }

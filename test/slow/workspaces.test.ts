@@ -1,0 +1,23 @@
+// Workspaces, killed before and after every git that drover starts for them.
+
+import { expect, test } from 'vitest';
+import { cut } from '../coordinator/workspace-cut.ts';
+
+const CALLS_MAX = 40;
+
+test('killed before or after any git that it starts, drover leaves nothing the next run can’t use', async () => {
+  const works = new Set<string>();
+  const lanes = (['before', 'after'] as const).map(async (when) => {
+    for (let at = 1; at <= CALLS_MAX; at++) {
+      const { isThrough, work } = await cut(at, when);
+      works.add(work);
+      if (isThrough) return at - 1;
+    }
+    return CALLS_MAX;
+  });
+  const [first, second] = await Promise.all(lanes);
+  expect(first).toBe(second);
+  expect(first).toBeGreaterThan(8);
+  // Whenever it was killed, the work came to the same in the end.
+  expect(works.size).toBe(1);
+}, 300_000);
