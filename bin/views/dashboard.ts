@@ -9,8 +9,8 @@
 // HOW IT IS PAINTED
 //   Each line is a task of listr2's; its renderer finds out what changed and writes that. An empty picture
 //   is an empty line with the cursor below it: that is where text is put above the picture, and where a
-//   resized terminal is tidied up. Its habit of taking over both streams is switched off, or questions
-//   would not be seen.
+//   resized terminal is tidied up. listr2 takes over the streams it is given, so it is given one of our
+//   own: else questions would not be seen.
 
 import { RunState } from '@drover/coordinator/state';
 import type { Shown } from '@drover/core/bus';
@@ -18,7 +18,7 @@ import { createWritable, DefaultRenderer, Listr, ListrLogger, ProcessOutput } fr
 import { type Io, isGone, type Output, print } from '../io.ts';
 import { frameOf } from './dashboard-frame.ts';
 import { reportOf } from './report.ts';
-import { isAscii, looksOf, type Style, styleFor } from './style.ts';
+import { inAscii, isAscii, looksOf, type Style, styleFor } from './style.ts';
 import { clean, columnsOf, widthOfText } from './terminal-text.ts';
 import type { RunView } from './view.ts';
 import { wrapped } from './word-wrap.ts';
@@ -119,7 +119,8 @@ class Dashboard {
   async #finish(): Promise<void> {
     this.#paintedAt = this.#now();
     await this.close();
-    await print(this.#output, `\n${reportOf(this.#state, { columns: columnsOf(this.#output), style: this.#style })}`);
+    const report = reportOf(this.#state, { columns: columnsOf(this.#output), style: this.#style });
+    await print(this.#output, this.#marked(`\n${report}`));
   }
 
   #tick(): void {
@@ -178,7 +179,11 @@ class Dashboard {
   }
 
   #note(format: Parameters<Style>[0], sign: string, text: string): string {
-    return `${this.#style(format, sign)} ${this.#wrapped(text, '  ')}`;
+    return this.#marked(`${this.#style(format, sign)} ${this.#wrapped(text, '  ')}`);
+  }
+
+  #marked(text: string): string {
+    return this.#isAscii ? inAscii(text) : text;
   }
 
   #wrapped(text: string, indent: string): string {
@@ -219,7 +224,7 @@ class Screen {
     this.#all = listr.tasks;
     this.#lines = [];
     const stream = createWritable((chunk) => this.#write(`${BEGIN}${chunk}${END}`)) as NodeJS.WriteStream;
-    const logger = new ListrLogger({ processOutput: new Outlet(stream, stream) });
+    const logger = new ListrLogger({ processOutput: new ProcessOutput(stream, stream) });
     this.#renderer = new LineRenderer(this.#lines, { lazy: true, clearOutput: true, logger }, listr.events);
   }
 
@@ -286,15 +291,5 @@ class LineRenderer extends DefaultRenderer {
 
   protected override format(message: string): string[] {
     return [message];
-  }
-}
-
-class Outlet extends ProcessOutput {
-  override hijack(): void {
-    this.toStdout(HIDE_CURSOR, false);
-  }
-
-  override release(): void {
-    this.toStdout(SHOW_CURSOR, false);
   }
 }

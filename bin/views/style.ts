@@ -49,7 +49,13 @@ export function isAscii(env: Io['env']): boolean {
 
 /** Our own marks as ASCII; letters of others are left alone. */
 export function inAscii(text: string): string {
-  return text.replace(/[…—·›✓✗]/g, (mark) => ASCII_OF[mark] ?? mark);
+  return text.replace(/\P{ASCII}/gu, (mark) => ASCII_OF.get(mark) ?? mark);
 }
 
-const ASCII_OF: Readonly<Record<string, string>> = { '…': '~', '—': '-', '·': '|', '›': '>', '✓': 'v', '✗': 'x' };
+const ASCII_OF: ReadonlyMap<string, string> = new Map([
+  ...Object.values(looksOf).map(({ sign, ascii }) => [sign, ascii] as const),
+  ['…', '~'],
+  ['—', '-'],
+  ['·', '|'],
+  ['›', '>'],
+]);

@@ -317,10 +317,13 @@ test('a terminal that has gone away is no trouble, and neither is closing twice'
   await play(20);
   terminal.output.on('error', () => undefined);
   terminal.output.destroy(Object.assign(new Error('gone'), { code: 'EPIPE' }));
+  let written = '';
+  terminal.output.write = (chunk: string) => (written += chunk) !== '';
   await sleep(PAINTED_MS);
   await view.whileAsking(async () => undefined);
   await play(events.length);
   await view.close();
+  expect(written).toBe('');
 });
 
 test('it leaves signals and the other stream to drover', async () => {

@@ -1,0 +1,196 @@
+// The report at the end of a run, for somebody who wasn't there.
+
+import { RunState } from '@drover/coordinator/state';
+import type { Event, Recorded } from '@drover/core/events';
+import { NO_USAGE } from '@drover/core/model/usage';
+import { expect, test } from 'vitest';
+import { reportOf, shortRunId } from '../../bin/views/report.ts';
+import { type Style, styleFor } from '../../bin/views/style.ts';
+import { widthOfText } from '../../bin/views/terminal-text.ts';
+import { sampleRun, sampleSettings, Teller } from '../support/sample-run.ts';
+
+type Start = Extract<Event, { readonly type: 'run_start' }>;
+type End = Extract<Event, { readonly type: 'run_end' }>;
+
+function reported(events: readonly Recorded[], columns = 80, style: Style = (_, text) => text): string {
+  const state = new RunState();
+  for (const event of events) state.take(event);
+  return reportOf(state, { columns, style });
+}
+
+/** A run without tasks that ends like this. */
+function ended(end: Partial<End>, start: Partial<Start> = {}): string {
+  const teller = new Teller();
+  teller.tell({ type: 'run_start', resumed: false, ...sampleSettings, ...start });
+  teller.tell({ type: 'run_end', outcome: 'done', exitCode: 0, tasks: [], usage: NO_USAGE, ...end }, {}, 2_000);
+  return `\n${reported(teller.events)}`;
+}
+
+test('a run in which not all went well: what landed, what did not and why, the cost, and what to do next', () => {
+  expect(`\n${reported(sampleRun({ tasks: 10 }).events)}`).toMatchInlineSnapshot(`
+    "
+    Replace moment with date-fns everywhere
+    ✗ incomplete  6 of 10 tasks landed · 21.9 s · $0.1750
+
+    moment is gone, but for what is listed.
+
+    Landed (6)
+      ✓ task-1  Replace moment in the API client                   2 files · $0.0125
+      ✓ task-2  Billing                                            2 files · $0.0125
+      ✓ task-3  Format dates in the weekly report and in everyth…  2 files · $0.0125
+      ✓ task-5  Time zones of the scheduler           2 files · 2 attempts · $0.0250
+      ✓ task-6  Replace moment in the API client      2 files · 2 attempts · $0.0250
+      ✓ task-8  done: Format dates in the weekly report and in everything …  $0.0125
+
+    Not landed (4)
+      ✗ task-4   failed: Calendar                               2 attempts · $0.0250
+          the worker was lost: out of memory
+      ✗ task-7   gate failed: Billing                              2 files · $0.0125
+          pnpm test fails with it
+          the end of pnpm test:
+          | 1 test fails:
+          |   expected 2 to be 3
+          |   at src/report.test.ts:12
+          its work is kept on drover/1a2b/task-7
+      ≠ task-9   conflict: Calendar                   2 files · 2 attempts · $0.0250
+          it conflicts in package.json
+          its work is kept on drover/1a2b/task-9
+      - task-10  skipped: Time zones of the scheduler
+          task task-4 failed
+
+    Files changed (6)
+      package.json
+      src/task-1.ts
+      src/task-2.ts
+      src/task-3.ts
+      src/task-5.ts
+      src/task-6.ts
+
+    Tokens
+      coordinator        10.5k in  85 % cached   400 out  $0.0125
+      task-1 (worker 1)  10.5k in  85 % cached   400 out  $0.0125
+      task-2 (worker 2)  10.5k in  85 % cached   400 out  $0.0125
+      task-3 (worker 3)  10.5k in  85 % cached   400 out  $0.0125
+      task-4 (worker 1)    21k in  85 % cached   800 out  $0.0250
+      task-5 (worker 2)    21k in  85 % cached   800 out  $0.0250
+      task-6 (worker 3)    21k in  85 % cached   800 out  $0.0250
+      task-7 (worker 1)  10.5k in  85 % cached   400 out  $0.0125
+      task-8 (worker 2)  10.5k in  85 % cached   400 out  $0.0125
+      task-9 (worker 3)    21k in  85 % cached   800 out  $0.0250
+      together            147k in  85 % cached  5.6k out  $0.1750
+
+    What landed is on branch drover/1a2b/merged (abc1234d).
+
+    Next
+      git merge drover/1a2b/merged  take it over
+      drover show 1a2b3c4d          look at it again
+      drover resume 1a2b3c4d        go on with what is not done
+    "
+  `);
+});
+
+test('a run in which all went well offers nothing to resume', () => {
+  const text = reported(sampleRun({ tasks: 3 }).events);
+  expect(text).toContain('✓ done  3 of 3 tasks landed');
+  expect(text).not.toMatch(/Not landed|drover resume/);
+});
+
+test('a run in which there was nothing to do says so in a sentence', () => {
+  expect(ended({ answer: 'moment is not used anywhere.' })).toMatchInlineSnapshot(`
+    "
+    Replace moment with date-fns everywhere
+    ✓ done  there was nothing to do · 2.0 s
+
+    moment is not used anywhere.
+
+    Next
+      drover show 1a2b3c4d  look at it again
+    "
+  `);
+});
+
+test('a run that was stopped says why, and how to go on', () => {
+  expect(ended({ outcome: 'cancelled', exitCode: 130, reason: 'interrupted' })).toMatchInlineSnapshot(`
+    "
+    Replace moment with date-fns everywhere
+    ✗ cancelled  no task was begun · 2.0 s
+      interrupted
+
+    Next
+      drover show 1a2b3c4d    look at it again
+      drover resume 1a2b3c4d  go on with what is not done
+    "
+  `);
+});
+
+test('what of the checkout was not included is listed', () => {
+  const notIncluded = Array.from({ length: 23 }, (_, at) => `src/draft-${String(at).padStart(2, '0')}.ts`);
+  const text = ended({}, { notIncluded });
+  expect(text).toContain('Not included: your uncommitted changes (23)\n  src/draft-00.ts\n');
+  expect(text).toContain('  src/draft-19.ts\n  … and 3 more\n');
+});
+
+test.each<[string, NonNullable<End['delivered']>, string]>([
+  [
+    'a branch',
+    { deliver: 'branch', commit: 'abcdef0123', branch: 'drover/1/merged' },
+    'What landed is on branch drover/1/merged (abcdef01).',
+  ],
+  [
+    'a merge',
+    { deliver: 'merge', commit: 'abcdef0123', branch: 'main' },
+    'What landed is merged into main (abcdef01).',
+  ],
+  [
+    'patches',
+    { deliver: 'patch', commit: 'abcdef0123', patches: ['/out/1.patch', '/out/all.patch'] },
+    'What landed is in 2 patches:\n  /out/1.patch\n  /out/all.patch',
+  ],
+  [
+    'something else than was asked for',
+    { deliver: 'branch', commit: 'abcdef0123', branch: 'b', instead: 'main has moved meanwhile.' },
+    'main has moved meanwhile.\nWhat landed is on branch b (abcdef01).',
+  ],
+])('where the result is, is said: %s', (_, delivered, words) => {
+  expect(ended({ delivered })).toContain(words);
+});
+
+test('a command to type is never cut, however narrow it is', () => {
+  const next = `git merge drover/${'x'.repeat(80)}/merged`;
+  expect(ended({ delivered: { deliver: 'branch', commit: 'a', branch: 'b', next } })).toContain(`  ${next}\n`);
+});
+
+test.each([40, 80, 120])('at %i columns every line fits, with and without colours', (columns) => {
+  const { events } = sampleRun({ tasks: 20, spice: ' 日本語 with a few words more' });
+  const coloured = styleFor(Object.assign(process.stdout), { FORCE_COLOR: '1' });
+  const plain = reported(events, columns);
+  expect(plain.split('\n').filter((line) => widthOfText(line) > columns)).toEqual([]);
+  // eslint-disable-next-line no-control-regex
+  expect(reported(events, columns, coloured).replace(/\u001B\[\d+m/g, '')).toBe(plain);
+});
+
+test('no control sequence of a model, a tool or a file name is in it', () => {
+  const { events } = sampleRun({ tasks: 10, spice: '\u001B[2J\u009B31m\u001B]52;c;aGk=\u0007\r\u0008\u202E' });
+  // eslint-disable-next-line no-control-regex
+  expect(reported(events)).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202A-\u202E]/);
+});
+
+test('of a gate that fails the last lines are shown', () => {
+  const { events } = sampleRun({ tasks: 7 });
+  const output = Array.from({ length: 40 }, (_, at) => `line ${at}`).join('\n');
+  const text = reported(
+    events.map((event) => (event.type === 'gate_end' && !event.passed ? { ...event, output } : event)),
+  );
+  expect(text).toContain('      | line 28\n');
+  expect(text).toContain('      | line 39\n');
+  expect(text).not.toContain('| line 27');
+});
+
+test('a run that has not ended has no report', () => {
+  expect(reported(sampleRun({ tasks: 3 }).events.slice(0, -1))).toBe('');
+});
+
+test('a run is named by as much of its id as a person wants to type', () => {
+  expect(shortRunId('run_1a2b3c4d5e6f70819203a4b5c6d7e8f9')).toBe('1a2b3c4d');
+  expect(shortRunId('nightly')).toBe('nightly');
+});
