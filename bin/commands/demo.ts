@@ -1,7 +1,8 @@
-// drover demo: an agent mends a small project while you watch. No key, no network.
+// drover demo: a goal becomes a plan, workers carry it out side by side, and what they did is merged and
+// tested, while you watch. No key, no network.
 //
-// The model's words are scripted; the loop, the tools, the tests and the result are real, and the demo
-// fails if the tests do. It reads no config and no key, and leaves nothing behind unless asked.
+// The models' words are scripted; the threads, the tools, the merges and the tests are real, and the demo
+// fails if they do. It reads no config and no key, and leaves nothing behind unless asked.
 
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,14 +10,18 @@ import { delimiter, dirname, join } from 'node:path';
 import { newId } from '@drover/core/ids';
 import { command, flag } from '../command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
+import type { ModelChoice } from '../execution/model-choice.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Io, print } from '../io.ts';
-import { loadSettings } from '../settings.ts';
+import { untyped } from '../run/run-options.ts';
+import { newSettings, surroundingsOf } from '../run/start-run.ts';
+import { columnsOf } from '../views/terminal-text.ts';
+import { openRunView } from '../views/view-choice.ts';
 import { wrapped } from '../views/word-wrap.ts';
-import { type Style, styleFor } from '../views/style.ts';
+import { styleFor } from '../views/style.ts';
 
-const COLUMNS_DEFAULT = 80;
 const GATE = 'node --test';
+const WORKERS = 4;
 
 export const demo = command({
   options: { keep: flag('Options:', 'Leave the sample project where it is, to look at') },
@@ -27,11 +32,11 @@ export const demo = command({
   async run({ keep }, io) {
     const folder = await mkdtemp(join(tmpdir(), 'drover-demo-'));
     try {
-      const code = await show(join(folder, 'slugs'), sheltered(io, folder));
+      const code = await show(join(folder, 'shop'), sheltered(io, folder));
       if (code === exitCode.done) await print(io.stdout, whatNext(io));
       return code;
     } finally {
-      if (keep) await print(io.stdout, `\nThe project is in ${join(folder, 'slugs')}\n`);
+      if (keep) await print(io.stdout, `\nThe project is in ${join(folder, 'shop')}\n`);
       else await rm(folder, { recursive: true, force: true });
     }
   },
@@ -45,81 +50,60 @@ function sheltered(io: Io, folder: string): Io {
 }
 
 async function show(project: string, io: Io): Promise<number> {
-  const [{ execute }, { changesIn, makeSample }, { demoScript, PROMPT }, { linesView }] = await Promise.all([
-    import('../execution/execution.ts'),
+  const [{ carryRun }, { historyOf, makeSample }, { demoScript, GOAL }, { Sights }] = await Promise.all([
+    import('../run/running.ts'),
     import('../demo/sample.ts'),
     import('../demo/script.ts'),
-    import('../views/lines.ts'),
+    import('../demo/sights.ts'),
   ]);
   const path = io.env['PATH'] ?? '';
-  const style = styleFor(io.stdout, io.env);
+  const columns = columnsOf(io.stdout);
   await mkdir(project, { recursive: true });
   await makeSample(project, path);
-  const columns = io.stdout.columns ?? COLUMNS_DEFAULT;
-  const task = wrapped(PROMPT, columns - 2).replaceAll('\n', '\n  ');
   await print(
     io.stdout,
-    `${wrapped('A small library with a failing test, and an agent that is told:', columns)}\n  ${style('bold', task)}\n\n`,
+    `${wrapped('A small library with its tests, and a coordinator with four workers.', columns)}\n\n`,
   );
 
-  const { code } = await execute(
+  const model: ModelChoice = {
+    kind: 'rehearsed',
+    label: 'rehearsal/demo',
+    provider: 'rehearsal',
+    name: 'demo',
+    api: 'anthropic',
+    script: demoScript(io.stdout.isTTY === true),
+  };
+  const args = { ...untyped(), model: model.label, workers: WORKERS, gate: [GATE], yes: true };
+  const around = await surroundingsOf(project, io);
+  const settings = await newSettings(args, { goal: GOAL, tasks: undefined }, around, io);
+  const sights = new Sights(await openRunView(args, io));
+  const end = await carryRun(
     {
-      session: newId('ses'),
-      input: { content: PROMPT },
-      cwd: project,
-      model: {
-        kind: 'rehearsed',
-        label: 'rehearsal/demo',
-        provider: 'rehearsal',
-        name: 'demo',
-        api: 'anthropic',
-        script: demoScript(io.stdout.isTTY === true),
-      },
-      view: linesView(io.stdout, io.env, 'asked known'),
-      rules: [],
-      yes: false,
-      gates: [GATE],
-      turns: undefined,
-      timeoutMs: undefined,
-      budget: undefined,
+      ...{ id: newId('run'), settings, repository: around.repository, model, price: PRICE, plan: undefined },
+      ...{ view: sights, rules: [], yes: true, mayBePartial: false, result: undefined },
     },
-    { settings: await loadSettings(io, project), diagnostics: await openDiagnostics(io, undefined), io },
+    { settings: around.settings, diagnostics: await openDiagnostics(io, undefined), io },
   );
-  if (code === exitCode.done) await print(io.stdout, epilogue(await changesIn(project, path), style, io));
-  return code;
+  const { branch } = end.delivered ?? {};
+  const history = branch === undefined ? [] : await historyOf(project, path, branch);
+  await print(io.stdout, sights.told(history, { columns, style: styleFor(io.stdout, io.env) }));
+  return end.exitCode;
 }
 
-function epilogue(diff: string, style: Style, io: Io): string {
-  const columns = io.stdout.columns ?? COLUMNS_DEFAULT;
-  const lines = diff
-    .trimEnd()
-    .split('\n')
-    .filter((line) => !/^(diff|index|---|\+\+\+|@@) /.test(line));
-  return [
-    '',
-    style('bold', wrapped(`What changed in src/slug.js, and now ${GATE} passes:`, columns)),
-    ...lines.map((line) => `  ${coloured(line, style)}`),
-    '',
-  ].join('\n');
-}
+// What such a model would cost, in US dollars per million tokens.
+const PRICE = { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 };
 
 function whatNext(io: Io): string {
   const style = styleFor(io.stdout, io.env);
-  const head = wrapped('Only the model was scripted. With a real one:', io.stdout.columns ?? COLUMNS_DEFAULT);
+  const head = wrapped('Only the models’ words were scripted. With a real one:', columnsOf(io.stdout));
   // In a clone the scripts of the package are how drover is started, and they run in the clone.
   const isClone = io.env['npm_lifecycle_event'] !== undefined;
-  const exec = isClone ? 'npx -y pnpm@12.18.0 drover exec --cwd path/to/your/project' : 'drover exec';
+  const run = isClone ? 'npx -y pnpm@12.18.0 drover run --cwd path/to/your/project' : 'drover run';
   return [
     '',
     style('bold', head),
     '  export ANTHROPIC_API_KEY=…',
-    `  ${exec} --model anthropic/claude-sonnet-4-5 "fix the failing test"`,
+    `  ${run} --model anthropic/claude-sonnet-4-5 "…" --gate "npm test"`,
     '',
   ].join('\n');
-}
-
-function coloured(line: string, style: Style): string {
-  if (line.startsWith('+')) return style('green', line);
-  if (line.startsWith('-')) return style('red', line);
-  return style('dim', line);
 }

@@ -1,4 +1,4 @@
-// The demo's sample project: a small library with a test that fails, in a repository of its own.
+// The demo's sample project: a small library with its tests, in a repository of its own.
 
 import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -8,35 +8,48 @@ import { UsageError } from '@drover/core/failure';
 
 const FILES: Readonly<Record<string, string>> = {
   'package.json': `{
-  "name": "slugs",
+  "name": "shop",
   "version": "1.0.0",
   "type": "module",
   "scripts": { "test": "node --test" }
 }
 `,
-  'src/slug.js': `// The part of an address that names a page, made from the page's title.
+  'README.md': `# shop
 
-export function slug(title) {
-  return title
-    .toLowerCase()
-    .replace(/[^a-z0-9]/g, '-')
-    .replace(/^-+|-+$/g, '');
+A few functions for a small shop. \`node --test\` tests them.
+`,
+  'src/index.js': `// What the shop can do.
+
+export { total } from './price.js';
+`,
+  'src/price.js': `// What a basket costs.
+
+export function total(items) {
+  let sum = 0;
+  for (const { price, count } of items) sum += price * count;
+  return sum;
 }
 `,
-  'test/slug.test.js': `import assert from 'node:assert/strict';
+  'src/format.js': `// Money as people read it.
+
+export function format(amount) {
+  return amount.toFixed(2) + ' EUR';
+}
+`,
+  'test/price.test.js': `import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { slug } from '../src/slug.js';
+import { total } from '../src/price.js';
 
-test('letters become lower case', () => {
-  assert.equal(slug('Hello'), 'hello');
+test('a basket costs the sum of its items', () => {
+  assert.equal(total([{ price: 2.5, count: 2 }, { price: 1, count: 1 }]), 6);
 });
+`,
+  'test/format.test.js': `import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { format } from '../src/format.js';
 
-test('a space becomes a dash', () => {
-  assert.equal(slug('Hello World'), 'hello-world');
-});
-
-test('several separators become one dash', () => {
-  assert.equal(slug('Hello, World & friends'), 'hello-world-friends');
+test('money has two digits and a currency', () => {
+  assert.equal(format(3), '3.00 EUR');
 });
 `,
 };
@@ -50,14 +63,14 @@ export async function makeSample(folder: string, path: string): Promise<void> {
     await mkdir(dirname(join(folder, name)), { recursive: true });
     await writeFile(join(folder, name), text);
   }
-  await git(folder, path, ['init', '--quiet', '--template=']);
+  await git(folder, path, ['init', '--quiet', '--template=', '--initial-branch=main']);
   await git(folder, path, ['add', '.']);
-  await git(folder, path, ['commit', '--quiet', '--message', 'A library with a failing test']);
+  await git(folder, path, ['commit', '--quiet', '--message', 'A small shop']);
 }
 
-/** What differs from the sample as it was made. */
-export async function changesIn(folder: string, path: string): Promise<string> {
-  return git(folder, path, ['diff', '--no-color', '--no-ext-diff', '--unified=0']);
+/** The history of a branch since the sample was made, the newest first. */
+export async function historyOf(folder: string, path: string, branch: string): Promise<readonly string[]> {
+  return (await git(folder, path, ['log', '--format=%h %s', `main..${branch}`])).trim().split('\n');
 }
 
 async function git(folder: string, path: string, args: readonly string[]): Promise<string> {

@@ -67,7 +67,8 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const settings = past?.settings ?? work.settings;
   const env = childEnvironment(io.env);
   const slots = opened.adopt(await Slots.open({ home: config.home, repository, run: id, env }), (each) => each.close());
-  const bus = openBus(work, surroundings, { store, past });
+  const redactor = new Redactor([...secretValues(io.env), ...secretsOf(model)]);
+  const bus = openBus(id, redactor, { store, past });
   const runTask = opened.adopt(await openWorkers(work, surroundings), (each) => each.close());
   const spec = specOf(work, surroundings, provider);
   diagnostics.diagnose('run opened', { run: id, model: model.label });
@@ -95,6 +96,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
       question: permissionFor({ cwd: repository.top, rules: [], yes: work.yes, gates: [] }, person).question,
       retry: defaultRetry,
       folder: runFolder(config.home, id),
+      redact: (text) => redactor.text(text),
       plan: work.plan,
       approve: approval(work, { person, io }),
       exitCodeOf: (ending) => codeOfRun({ ...ending, stop: stop.cause(), mayBePartial: work.mayBePartial }),
@@ -111,8 +113,8 @@ const THROTTLE = { waitMsMax: 600_000, random: Math.random };
 
 type Kept = { readonly store: Store; readonly past: RunPast | undefined };
 
-function openBus({ id, model }: RunWork, { io }: Surroundings, { store, past }: Kept): Bus {
-  const redaction = new EventRedaction(new Redactor([...secretValues(io.env), ...secretsOf(model)]));
+function openBus(id: string, redactor: Redactor, { store, past }: Kept): Bus {
+  const redaction = new EventRedaction(redactor);
   return new Bus({
     ...{ owner: { run: id }, lastSeq: past?.lastSeq ?? 0, store },
     pass: (event, place) => redaction.pass(event, place),

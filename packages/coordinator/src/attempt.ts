@@ -32,6 +32,8 @@ export type Bench = {
   /** What every TaskSpec of the run holds. */
   readonly common: Pick<TaskSpec, 'model' | 'env' | 'limits' | 'retry' | 'policy' | 'cacheKey'>;
   readonly outputFolder: (task: string, attempt: number) => string;
+  /** For what goes into commits, which no event passes on. */
+  readonly redact: (text: string) => string;
 };
 
 export type Attempt = {
@@ -145,14 +147,15 @@ async function end(
   workspace: Workspace | undefined,
 ): Promise<AttemptEnd> {
   const { task, attempt, worker } = given;
-  const { summary, refused, usage, cost } = outcome;
+  const { refused, usage, cost } = outcome;
+  const summary = bench.redact(outcome.summary);
   let { status, failure } = outcome;
   const branch = `drover/${bench.run}/${task.id}`;
   const kept = { commit: undefined as string | undefined, files: [] as readonly string[] };
   try {
     // Also what a failed attempt left: somebody may want it.
     if (workspace !== undefined && task.mode === 'write' && status !== 'cancelled') {
-      const message = `${task.title}\n\n${summary}`;
+      const message = `${bench.redact(task.title)}\n\n${summary}`;
       Object.assign(kept, await workspace.commit({ message, when: bench.startedAt, branch }));
     }
     // One that was interrupted stays as it is, to go on.

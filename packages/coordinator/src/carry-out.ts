@@ -8,8 +8,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { attemptTask, type AttemptEnd, type Bench } from './attempt.ts';
 import { dispatch, type Seat } from './dispatch.ts';
 import { inOrder, waits, type Waits } from './graph.ts';
+import type { Git } from './git.ts';
+import { conflictMessage } from './merge/merge.ts';
 import type { MergeTrain } from './merge/train.ts';
-import { agentPastOf, type RunPast, type TaskPast } from './past.ts';
+import { agentPastOf, type Before, type RunPast, type TaskPast } from './past.ts';
 import type { Seed } from './seed.ts';
 
 /** How long the others wait for the first worker's answer to begin, so that they find the cache warm. */
@@ -59,8 +61,8 @@ export async function carryOut(plan: Plan, conditions: Conditions, signal: Abort
       return { id, waitsFor: [...dependsOn, ...follows] };
     }),
   );
-  // Those that had conflicted before a crash went to the end then.
-  for (const { id } of open) if ((past?.tasks.get(id)?.conflicts ?? 0) > 0) train.sendBack(id);
+  // Those that had conflicted before a crash went to the end then, one after the other.
+  for (const id of past?.conflicts ?? []) if (open.some((task) => task.id === id)) train.sendBack(id);
 
   const warm = new WarmUp();
   await dispatch(
@@ -104,6 +106,7 @@ async function settleTask(work: Work, signal: AbortSignal): Promise<TaskStatus> 
   const { task, plan, conditions, seat, warm } = work;
   const { bench, train, attempts, landed } = conditions;
   const progress = new Progress(work);
+  await progress.recall(bench.slots.store.git);
   bench.tell({ type: 'task_ready' }, { task: task.id });
   for (;;) {
     const end =
@@ -131,7 +134,7 @@ async function settleTask(work: Work, signal: AbortSignal): Promise<TaskStatus> 
     }
     if (end.status !== 'finished') return end.status;
     if (end.commit === undefined) return 'done';
-    const { title } = task;
+    const title = bench.redact(task.title);
     const mayRetry = progress.conflicts < CONFLICTS_MAX;
     const landing = await train.land({ task: task.id, commit: end.commit, title, summary: end.summary, mayRetry });
     if (landing.outcome === 'landed') {
@@ -150,6 +153,7 @@ class Progress {
   #attempts: number;
   #base: string;
   #before: string | undefined;
+  readonly #conflict: Before['conflict'];
   #open: TaskPast['open'];
   #finished: TaskPast['finished'];
   readonly #attemptsMax: number;
@@ -161,11 +165,17 @@ class Progress {
     this.conflicts = before?.conflicts ?? 0;
     this.#failures = before?.failures ?? 0;
     this.#attempts = attempts.get(task.id) ?? before?.attempts ?? 0;
-    this.#base = before?.before?.base ?? baseOf(waiting, base, landed);
+    this.#base = before?.before?.conflict?.onto ?? baseOf(waiting, base, landed);
     this.#before = before?.before?.reason;
+    this.#conflict = before?.before?.conflict;
     this.#open = before?.open;
     this.#finished = before?.finished;
     this.#attemptsMax = attemptsMax;
+  }
+
+  /** What there was to say about a conflict before the crash is found again, in the same words. */
+  async recall(git: Git): Promise<void> {
+    if (this.#conflict !== undefined) this.#before = (await conflictMessage(git, this.#conflict)) ?? this.#before;
   }
 
   /** What an attempt before the crash has finished, and only has to land. */

@@ -2,12 +2,15 @@
 // interruption. A fold: the same records always give the same past.
 
 import type { Recorded } from '@drover/core/events';
+import type { Failure } from '@drover/core/failure';
 import { pastOf, type Past } from '@drover/core/journal/history';
 import type { JsonObject } from '@drover/core/json';
 import type { Message, Usage } from '@drover/core/model/protocol';
 import { NO_USAGE, sumUsage } from '@drover/core/model/usage';
 import type { RunSettings, TaskStatus } from '@drover/core/task/run';
 import type { Spending } from './admission/purse.ts';
+import { reopened, withCallOpen } from './kept/reopening.ts';
+import { gateKey } from './merge/gate.ts';
 
 // As for a session: deltas have numbers too, and aren't kept.
 const SEQ_JUMP = 1_000_000;
@@ -23,8 +26,10 @@ export type RunPast = {
   readonly head: string; // of what has landed
   readonly landed: ReadonlyMap<string, string>; // the head with each task's work, in the order of landing
   readonly gates: ReadonlyMap<string, GatePast>; // by gateKey
+  readonly conflicts: readonly string[]; // tasks that were sent to the end, each time
   readonly coordinator: Past | undefined;
   readonly isOver: boolean; // nothing is left to do
+  readonly open: readonly string[]; // tasks of the last plan that are taken up when the run goes on
   readonly records: readonly Recorded[];
 };
 
@@ -37,12 +42,19 @@ export type TaskPast = {
   readonly conflicts: number;
   /** Settled for good. */
   readonly status?: TaskStatus;
+  readonly failure?: Failure;
   /** An attempt that was at work, or was interrupted. */
   readonly open?: { readonly attempt: number; readonly base: string };
   /** An attempt that has finished and waits to land. */
   readonly finished?: Finished;
   /** What the next attempt has to know. */
-  readonly before?: { readonly base?: string; readonly reason: string };
+  readonly before?: Before;
+};
+
+/** Why there is another attempt; after a conflict, of what with what. */
+export type Before = {
+  readonly reason: string;
+  readonly conflict?: { readonly onto: string; readonly commit: string };
 };
 
 export type Finished = {
@@ -52,24 +64,24 @@ export type Finished = {
   readonly summary: string;
 };
 
-export function gateKey(tree: string, command: string): string {
-  return `${tree} ${command}`;
-}
-
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 export function runPastOf(kept: readonly JsonObject[]): RunPast | undefined {
   // Our own records, each under its seal: they are what they were when they were written.
   const records = kept as unknown as readonly Recorded[];
-  const start = records.find((record) => record.type === 'run_start');
-  if (start === undefined) return undefined;
+  const begun = records.find((record) => record.type === 'run_start');
+  if (begun === undefined) return undefined;
+  // Whoever goes on may change some of what it was started with.
+  const start = records.findLast((record) => record.type === 'run_start') ?? begun;
   const tasks = new Map<string, Writable<TaskPast>>();
   const gates = new Map<string, GatePast>();
   let total = NO_USAGE;
   const byTask = new Map<string, Usage>();
   const landed = new Map<string, string>();
   let head = start.base;
+  const planning = new Planning(tasks);
   for (const record of records) {
+    planning.take(record);
     if (record.task !== undefined) foldTask(tasks, record.task, record);
     if (record.type === 'merge_end' && record.outcome === 'landed') {
       head = record.commit ?? head;
@@ -78,7 +90,8 @@ export function runPastOf(kept: readonly JsonObject[]): RunPast | undefined {
     if (record.type === 'gate_end') gates.set(gateKey(record.tree, record.command), record);
     if (record.type === 'usage') {
       total = sumUsage(total, record.usage);
-      if (record.task !== undefined) byTask.set(record.task, sumUsage(byTask.get(record.task) ?? NO_USAGE, record.usage));
+      if (record.task !== undefined)
+        byTask.set(record.task, sumUsage(byTask.get(record.task) ?? NO_USAGE, record.usage));
     }
   }
   const { goal, model, repository, base, branch, notIncluded, workers, seeding, deliver, cap, timeoutMs } = start;
@@ -92,7 +105,7 @@ export function runPastOf(kept: readonly JsonObject[]): RunPast | undefined {
       ...(cap !== undefined && { cap }),
       ...(timeoutMs !== undefined && { timeoutMs }),
     },
-    startedAt: start.at,
+    startedAt: begun.at,
     activeMs: activeMsOf(records),
     lastSeq: records.reduce((highest, { seq }) => Math.max(highest, seq), 0) + SEQ_JUMP,
     spent: { total, tasks: byTask },
@@ -101,23 +114,54 @@ export function runPastOf(kept: readonly JsonObject[]): RunPast | undefined {
     head,
     landed,
     gates,
-    coordinator: pastOf(recordsOf(records, { worker: 0 }) as unknown as readonly JsonObject[]),
+    conflicts: records.flatMap((each) => (each.type === 'merge_end' && each.again ? [each.task ?? ''] : [])),
+    open: planning.takeUp(),
+    coordinator: pastOf(planning.records as unknown as readonly JsonObject[]),
     isOver: ending?.outcome === 'done',
     records,
   };
 }
 
-export type Whose = { readonly worker: 0 } | { readonly task: string; readonly attempt: number };
+/** What the coordinator went through, and the plan that it waits for. */
+class Planning {
+  records: Recorded[] = [];
+  readonly #tasks: Map<string, Writable<TaskPast>>;
+  #plan: PlanPast | undefined;
 
-/** What one agent of the run went through. */
-export function agentPastOf({ records }: RunPast, whose: Whose, seed: readonly Message[]): Past | undefined {
-  return pastOf(recordsOf(records, whose) as unknown as readonly JsonObject[], seed);
+  constructor(tasks: Map<string, Writable<TaskPast>>) {
+    this.#tasks = tasks;
+  }
+
+  take(record: Recorded): void {
+    if (record.type === 'run_start' && record.resumed) this.takeUp();
+    if (record.type === 'plan_ready') this.#planAnew(record);
+    if (record.worker === 0 && record.task === undefined) this.records.push(record);
+  }
+
+  /** A task that did not work out and is named again begins anew; only its attempts go on counting. */
+  #planAnew(plan: PlanPast): void {
+    this.#plan = plan;
+    for (const { id } of plan.tasks) {
+      const { status, attempts } = this.#tasks.get(id) ?? { attempts: 0 };
+      const isAgain = status !== undefined && status !== 'landed' && status !== 'done';
+      if (isAgain) this.#tasks.set(id, { attempts, failures: 0, conflicts: 0 });
+    }
+  }
+
+  /** The run goes on: gives the tasks that are open then. */
+  takeUp(): readonly string[] {
+    const open = reopened(this.#plan, this.#tasks);
+    if (open.length > 0) this.records = withCallOpen(this.records, this.#plan?.callId);
+    return open;
+  }
 }
 
-function recordsOf(records: readonly Recorded[], whose: Whose): readonly Recorded[] {
-  return 'task' in whose
-    ? records.filter(({ task, attempt }) => task === whose.task && attempt === whose.attempt)
-    : records.filter(({ worker, task }) => worker === 0 && task === undefined);
+export type Whose = { readonly task: string; readonly attempt: number };
+
+/** What one worker of the run went through. */
+export function agentPastOf({ records }: RunPast, whose: Whose, seed: readonly Message[]): Past | undefined {
+  const own = records.filter(({ task, attempt }) => task === whose.task && attempt === whose.attempt);
+  return pastOf(own as unknown as readonly JsonObject[], seed);
 }
 
 function foldTask(tasks: Map<string, Writable<TaskPast>>, id: string, record: Recorded): void {
@@ -127,19 +171,20 @@ function foldTask(tasks: Map<string, Writable<TaskPast>>, id: string, record: Re
     case 'task_start':
       task.attempts = record.attempt ?? task.attempts;
       task.open = { attempt: task.attempts, base: record.base };
-      // A later plan may name a task again that failed.
       delete task.status;
+      delete task.failure;
       delete task.finished;
       return;
     case 'task_end':
       return foldEnd(task, record);
     case 'merge_end':
-      delete task.finished;
       if (record.again) {
         task.conflicts += 1;
-        const { onto: base } = record;
-        task.before = { reason: record.reason ?? '', ...(base !== undefined && { base }) };
+        const { onto, reason = '' } = record;
+        const commit = task.finished?.commit;
+        task.before = { reason, ...(onto !== undefined && commit !== undefined && { conflict: { onto, commit } }) };
       } else task.status = record.outcome;
+      delete task.finished;
       return;
     default:
       return;
@@ -158,6 +203,7 @@ function foldEnd(task: Writable<TaskPast>, end: Extract<Recorded, { readonly typ
   }
   if (status !== 'finished') {
     task.status = status;
+    if (end.failure !== undefined) task.failure = end.failure;
     return;
   }
   if (commit === undefined) task.status = 'done';

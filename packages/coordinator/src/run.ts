@@ -33,6 +33,8 @@ import { seedOf } from './seed.ts';
 import { rowsOf, RunState } from './state.ts';
 import type { Slots } from './workspace/slots.ts';
 
+const DELIVERY_MS_MAX = 300_000;
+
 export type RunOptions = {
   readonly id: string;
   readonly settings: RunSettings;
@@ -49,6 +51,7 @@ export type RunOptions = {
   readonly retry: RetryPolicy;
   readonly env: Readonly<Record<string, string>>; // for child processes
   readonly folder: string; // the run's own: outputs, patches
+  readonly redact: (text: string) => string;
   /** A plan that is carried out as it is, with no coordinator. */
   readonly plan: readonly PlannedTask[] | undefined;
   /** Shows a plan before anything is spent on it; false stops the run. */
@@ -114,7 +117,7 @@ class Run {
     // A call that is cancelled is not waited for long; the tasks it had begun are.
     await this.#carrying?.catch(() => undefined);
     try {
-      const delivered = this.#mayDeliver(ending.failure) ? await this.#deliver(signal) : undefined;
+      const delivered = this.#mayDeliver(ending.failure) ? await this.#deliver() : undefined;
       if (delivered !== undefined) ending.delivered = delivered;
     } catch (error) {
       ending.failure ??= asFailure(error);
@@ -208,6 +211,7 @@ class Run {
       ...{ run: id, startedAt: this.#startedAt, slots, runTask, admission, question },
       tell: (event, place) => this.#tell(event, place),
       settled: () => bus.settled(),
+      redact: this.#options.redact,
       common: { model, env, limits: settings.taskLimits, retry, policy, cacheKey: id },
       outputFolder: (task, attempt) => join(folder, 'outputs', `${task}-${attempt}`),
     };
@@ -232,11 +236,12 @@ class Run {
   // ── the end ─────────────────────────────────────────────────────────────────────────────────
 
   #mayDeliver(failure: Failure | undefined): boolean {
-    if (this.#landed.size === 0) return false;
-    return failure?.kind !== 'checkout.changed' && failure?.kind !== 'aborted';
+    const hasWork = this.#landed.size > 0 || rowsOf(this.#state).some(({ commit }) => commit !== undefined);
+    return hasWork && failure?.kind !== 'checkout.changed' && failure?.kind !== 'aborted';
   }
 
-  async #deliver(signal: AbortSignal): Promise<Delivered> {
+  // Not by the run's signal: what landed before the deadline is delivered after it.
+  async #deliver(): Promise<Delivered> {
     const { id, repository, slots, settings, folder, env } = this.#options;
     return deliver(
       {
@@ -248,7 +253,7 @@ class Run {
         deliver: settings.deliver,
         patchFolder: join(folder, 'patches'),
       },
-      signal,
+      AbortSignal.timeout(DELIVERY_MS_MAX),
     );
   }
 
