@@ -94,12 +94,12 @@ class Dashboard {
 
   async whileAsking<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
     this.#askings += 1;
-    if (this.#askings === 1) this.#screen.leave();
+    if (this.#timer !== undefined) this.#screen.leave();
     try {
       return await ask();
     } finally {
       this.#askings -= 1;
-      if (this.#askings === 0) this.#screen.comeBack();
+      if (this.#askings === 0 && this.#timer !== undefined) this.#screen.comeBack();
       this.#isChanged = true;
       this.#tick();
     }
@@ -125,7 +125,7 @@ class Dashboard {
 
   #tick(): void {
     const now = this.#now();
-    const isDue = this.#isChanged || now - this.#paintedAt >= IDLE_PAINT_MS;
+    const isDue = this.#state.settings !== undefined && (this.#isChanged || now - this.#paintedAt >= IDLE_PAINT_MS);
     // A terminal that doesn't take what it has got already gets no more.
     if (!isDue || this.#askings > 0 || this.#timer === undefined || this.#output.writableNeedDrain) return;
     this.#paintedAt = now;
@@ -150,11 +150,11 @@ class Dashboard {
   #listen(): void {
     let loudest: string | undefined;
     let most = 0;
-    for (const { id, outputChars, lastLine, endedMs } of this.#state.tasks.values()) {
+    for (const { id, outputChars, lastLine, isOpen } of this.#state.tasks.values()) {
       const before = this.#loudness.get(id) ?? { level: 0, chars: 0 };
       const level = before.level * LOUDNESS_DECAY + (outputChars - before.chars);
       this.#loudness.set(id, { level, chars: outputChars });
-      if (endedMs !== undefined || lastLine === '' || level <= most) continue;
+      if (!isOpen || lastLine === '' || level <= most) continue;
       most = level;
       loudest = id;
     }
@@ -193,7 +193,7 @@ class Dashboard {
 
   readonly #resize = (): void => {
     const columns = columnsOf(this.#output);
-    if (this.#askings === 0) this.#screen.tidy(this.#columns, columns);
+    this.#screen.tidy(this.#columns, columns);
     this.#columns = columns;
     this.#isChanged = true;
     this.#tick();
@@ -209,6 +209,7 @@ class Screen {
   readonly #renderer: LineRenderer;
   readonly #all: Lines;
   #shown: readonly string[] = [];
+  #isAway = false;
 
   constructor(output: Output) {
     this.#output = output;
@@ -245,24 +246,30 @@ class Screen {
 
   /** Text that stays, above the picture, which comes back with the next paint. */
   print(text: string): void {
+    if (this.#isAway) return this.#write(text);
     this.leave();
     this.#write(text);
     this.comeBack();
   }
 
-  /** Takes the picture away; the cursor is where it began. */
+  /** Takes the picture away; the cursor is where it began, and whoever wants may write there, in whole lines. */
   leave(): void {
+    if (this.#isAway) return;
     this.paint([]);
+    this.#isAway = true;
     this.#write(`${up(1)}${SHOW_CURSOR}`);
   }
 
   /** The cursor is at the beginning of a line; the picture's place is there. */
   comeBack(): void {
+    if (!this.#isAway) return;
+    this.#isAway = false;
     this.#write(`\n${HIDE_CURSOR}`);
   }
 
   /** A terminal that became narrower has wrapped the picture: what that pushed up goes too. */
   tidy(before: number, columns: number): void {
+    if (this.#isAway) return;
     const rowsOf = (line: string): number => Math.max(1, Math.ceil(widthOfText(line) / columns));
     // Painted with colours, they have the width they have without.
     const pushed = columns >= before ? 0 : this.#shown.reduce((sum, line) => sum + rowsOf(clean(line)) - 1, 0);
@@ -272,6 +279,7 @@ class Screen {
   }
 
   close(): void {
+    this.comeBack();
     this.#renderer.end();
   }
 

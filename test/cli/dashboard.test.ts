@@ -169,7 +169,7 @@ function stateAfter(events: readonly Recorded[]): RunState {
 }
 
 function loudestIn(state: RunState): string | undefined {
-  const open = [...state.tasks.values()].filter(({ endedMs, outputChars }) => endedMs === undefined && outputChars > 0);
+  const open = [...state.tasks.values()].filter(({ isOpen, outputChars }) => isOpen && outputChars > 0);
   return open.toSorted((a, b) => b.outputChars - a.outputChars)[0]?.id;
 }
 
@@ -256,6 +256,41 @@ test('nothing is painted while somebody is asked, and what was asked and answere
     '0 of 3 landed · $0.0250 · 6s · 21.8k tokens',
   ]);
   expect(terminal.isCursorVisible).toBe(false);
+});
+
+test('of questions that follow each other each is told where it is asked, and an ending in between is no trouble', async () => {
+  const { events } = sampleRun({ tasks: 12 });
+  const { terminal, view, play } = await playing(events, { columns: 60, rows: 30 });
+  const isRequest = ({ type }: Recorded): boolean => type === 'permission_request';
+  const first = until(events, isRequest);
+  await play(first);
+  await sleep(PAINTED_MS);
+  const second = view.whileAsking(async () => {
+    await view.whileAsking(async () => terminal.output.write('  Allow one? y\n'));
+    await play(first + until(events.slice(first), isRequest));
+    terminal.output.write('  Allow two? \n');
+    await play(events.length);
+  });
+  await second;
+  await view.close();
+  const lines = await terminal.everything();
+  expect(lines.slice(0, 7)).toEqual([
+    '? task-2: shell: pnpm test task-2 — no rule allows it',
+    '  Allow one? y',
+    '? task-12: shell: pnpm test task-12 — no rule allows it',
+    '  Allow two? ',
+    '',
+    'drover  Replace moment with date-fns everywhere',
+    '8 of 12 landed, 3 failed · $0.2000 · 25s · 174.4k tokens',
+  ]);
+  expect(lines.filter((line) => line.startsWith('drover  '))).toHaveLength(1);
+  expect(terminal.isCursorVisible).toBe(true);
+});
+
+test('nothing is painted before the run begins', async () => {
+  const { terminal } = await playing([], { columns: 60, rows: 20 });
+  await sleep(PAINTED_MS);
+  expect(await terminal.screen()).toEqual([]);
 });
 
 test('what was not allowed and what is warned of is told above the picture', async () => {
