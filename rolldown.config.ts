@@ -17,7 +17,10 @@ export default defineConfig({
       name: 'piscina-worker',
       transform: {
         filter: { id: /piscina\/dist\/index\.js$/ },
-        handler: (code) => code.replace("'worker.js'", "'piscina-worker.cjs'"),
+        handler: (code) => {
+          if (!code.includes("'worker.js'")) throw new Error('piscina begins its threads in another way now');
+          return code.replace("'worker.js'", "'piscina-worker.cjs'");
+        },
       },
     },
   ],
