@@ -44,8 +44,11 @@ export function frameOf(state: RunState, canvas: Canvas): readonly string[] {
   const heard = heardLine(state, canvas);
   // The head has two lines; one is for what is left out, one for the cursor.
   const room = Math.min(TASKS_MAX, Math.max(1, rows - 2 - 1 - 1 - gaps - heard.length));
-  const people = [...coordinatorRow(state), ...state.tasks.values().map((task) => rowOf(state, task, canvas))];
-  const shown = chosen(people, people.length <= room + 1 ? room + 1 : room);
+  const tasks = [...state.tasks.values()];
+  const coordinator = coordinatorRow(state);
+  const seats = room - coordinator.length;
+  const seen = chosen(tasks, tasks.length <= seats + 1 ? seats + 1 : seats);
+  const shown = [...coordinator, ...seen.map((task) => rowOf(state, task, canvas))];
   const widths = widthsOf(shown, columns);
   const blank = gaps === 0 ? [] : [''];
   return [
@@ -54,34 +57,30 @@ export function frameOf(state: RunState, canvas: Canvas): readonly string[] {
     style('dim', figuresLine(state, canvas)),
     ...(shown.length === 0 ? [] : blank),
     ...shown.map((row) => lineOf(row, widths, canvas)),
-    ...leftOut(people, shown).map((line) => style('dim', cut(line, columns))),
+    ...leftOut(tasks, seen).map((line) => style('dim', cut(line, columns))),
     ...(heard.length === 0 ? [] : [...blank, ...heard]),
   ].map((line) => (canvas.ascii ? inAscii(line) : line));
 }
 
 type Row = {
-  readonly id: string;
   readonly name: string;
   readonly state: TaskState;
   readonly doing: string;
   readonly tokens: string;
   readonly cost: string;
   readonly time: string;
-  readonly urgency: number;
 };
 
 function rowOf(state: RunState, task: TaskProgress, { now }: Canvas): Row {
   const { id, plan, startedMs, endedMs, usage, cost } = task;
   const spentTokens = tokensOf(usage);
   return {
-    id,
     name: cell(id, NAME_COLUMNS_MAX),
     state: task.state,
     doing: doingOf(task) || plan.title,
     tokens: spentTokens === 0 ? '' : shortCount(spentTokens),
     cost: cost === undefined || spentTokens === 0 ? '' : dollars(cost),
     time: startedMs === undefined ? '' : shortDuration((endedMs ?? state.elapsedMs(now)) - startedMs),
-    urgency: urgencyOf(task),
   };
 }
 
@@ -148,17 +147,18 @@ function coordinatorRow(state: RunState): readonly Row[] {
   const tokens = tokensOf(usage) === 0 ? '' : shortCount(tokensOf(usage));
   const spent = { tokens, cost: cost === undefined ? '' : dollars(cost), time: '' };
   const what = doing || lastLine || (state.tasks.size === 0 ? 'makes a plan' : 'looks at what came of it');
-  return [{ id: '', name: 'coordinator', state: activity, doing: what, ...spent, urgency: 7 }];
+  return [{ name: 'coordinator', state: activity, doing: what, ...spent }];
 }
 
-function chosen(rows: readonly Row[], room: number): readonly Row[] {
-  if (rows.length <= room) return rows;
-  const urgent = new Set(rows.toSorted((a, b) => b.urgency - a.urgency).slice(0, room));
-  return rows.filter((row) => urgent.has(row));
+function chosen(tasks: readonly TaskProgress[], room: number): readonly TaskProgress[] {
+  if (tasks.length <= room) return tasks;
+  const urgent = new Set(tasks.toSorted((a, b) => urgencyOf(b) - urgencyOf(a)).slice(0, Math.max(room, 1)));
+  return tasks.filter((task) => urgent.has(task));
 }
 
-function leftOut(all: readonly Row[], shown: readonly Row[]): readonly string[] {
-  const out = all.filter((row) => !shown.includes(row));
+function leftOut(tasks: readonly TaskProgress[], seen: readonly TaskProgress[]): readonly string[] {
+  const shown = new Set(seen);
+  const out = tasks.filter((task) => !shown.has(task));
   if (out.length === 0) return [];
   const kinds = Map.groupBy(out, ({ state }) => looksOf[state].word);
   return [`… and ${out.length} more: ${[...kinds].map(([word, { length }]) => `${length} ${word}`).join(', ')}`];
