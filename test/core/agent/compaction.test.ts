@@ -111,8 +111,8 @@ test('a summary is asked for with the transcript alone, is no message, is not sh
     expect([messages.length, tools]).toEqual([1, undefined]);
     expect(messages[0]?.content[0]?.text).toMatch(/^USER: the very task\n\n/);
   }
-  const shown = events.filter(({ type }) => type === 'message_start' || type === 'message_end');
-  expect(JSON.stringify(shown)).not.toContain('Much was flooded.');
+  const shown = events.filter(({ type }) => type !== 'compaction_end');
+  expect(JSON.stringify(shown)).not.toContain('Much was');
   expect(JSON.stringify(session.conversation.messages.filter(({ role }) => role === 'assistant'))).not.toContain(
     'Much was flooded.',
   );

@@ -63,6 +63,17 @@ test('deltas are noted and never synced', async () => {
   expect(appends).toEqual([{ types: ['partial'], durable: false }]);
 });
 
+test.each<EventType>(['message_end', 'attempt_discarded'])('after %s nothing is left to note', async (type) => {
+  const { recorder: keeper, appends } = recorder();
+  keeper.note(event('text_delta'));
+  await keeper.append([event(type)]);
+  await sleep(50);
+  expect(appends).toEqual([{ types: [type], durable: true }]);
+  keeper.note(event('text_delta'));
+  await sleep(50);
+  expect(appends.at(-1)).toEqual({ types: ['partial'], durable: false });
+});
+
 test('what a tool does writes nothing of an answer', async () => {
   const { recorder: keeper, appends } = recorder(60_000);
   keeper.note(event('text_delta'));
