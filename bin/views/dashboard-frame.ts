@@ -226,9 +226,11 @@ function countWords(state: RunState, of: string): string {
   const tasks = [...state.tasks.values()];
   if (tasks.length === 0) return state.end === undefined ? 'planning' : 'nothing to do';
   const good = tasks.filter(({ state: each }) => each === 'landed' || each === 'done').length;
-  const bad = tasks.filter((task) => urgencyOf(task) === ATTENTION).length;
+  const cancelled = tasks.filter(({ state: each }) => each === 'cancelled').length;
+  const failed = tasks.filter((task) => urgencyOf(task) === ATTENTION).length - cancelled;
   const word = tasks.some(({ plan }) => plan.mode === 'write') ? 'landed' : 'done';
-  return `${good}${of}${tasks.length} ${word}${bad === 0 ? '' : `, ${bad} failed`}`;
+  const others = `${failed === 0 ? '' : `, ${failed} failed`}${cancelled === 0 ? '' : `, ${cancelled} cancelled`}`;
+  return `${good}${of}${tasks.length} ${word}${others}`;
 }
 
 /** What was spent, of what may be; without a price there is nothing to say but the tokens. */

@@ -92,7 +92,7 @@ function taskLines(rows: readonly TaskRow[], paper: Paper, alike = rows): readon
     const { sign, format, word } = looksOf[row.status];
     const files = row.files.length === 0 ? '' : `${row.files.length} ${row.files.length === 1 ? 'file' : 'files'}`;
     const tries = row.attempts > 1 ? `${row.attempts} attempts` : '';
-    const figures = [files, tries, ...(row.cost === undefined ? [] : [dollars(row.cost)])]
+    const figures = [files, tries, ...(row.cost === undefined || row.cost === 0 ? [] : [dollars(row.cost)])]
       .filter((text) => text !== '')
       .join(' · ');
     const what = row.status === 'landed' ? row.title : `${word}: ${row.title}`;
@@ -113,7 +113,8 @@ function whyLines(state: RunState, row: TaskRow, paper: Paper): readonly string[
   const output = gate === undefined ? [] : clean(gate.output).trimEnd().split('\n').slice(-GATE_LINES_MAX);
   const room = paper.columns - INDENT.length - 2;
   return [
-    ...(row.reason === undefined ? [] : prose(row.reason, paper, INDENT)),
+    // What ended the run has been said above.
+    ...(row.reason === undefined || row.reason === state.end?.reason ? [] : prose(row.reason, paper, INDENT)),
     ...(gate === undefined ? [] : [`${INDENT}${cell(`the end of ${gate.command}:`, paper.columns - INDENT.length)}`]),
     ...output.map((line) => `${INDENT}${style('dim', `| ${cut(line.replaceAll('\t', '  '), room)}`)}`),
     ...(row.branch === undefined

@@ -123,6 +123,25 @@ test('a run that was stopped says why, and how to go on', () => {
   `);
 });
 
+test('what ended the whole run is not said again for each task', () => {
+  const row = {
+    title: 'Do it',
+    status: 'cancelled',
+    attempts: 1,
+    files: [],
+    usage: NO_USAGE,
+    cost: 0,
+    waits: 0,
+  } as const;
+  const tasks = [
+    { ...row, task: 'a', reason: 'interrupted' },
+    { ...row, task: 'b', reason: 'it was not begun' },
+  ];
+  expect(ended({ outcome: 'cancelled', exitCode: 130, reason: 'interrupted', tasks })).toContain(
+    '  interrupted\n\nNot landed (2)\n  - a  cancelled: Do it\n  - b  cancelled: Do it\n      it was not begun\n',
+  );
+});
+
 test('what of the checkout was not included is listed', () => {
   const notIncluded = Array.from({ length: 23 }, (_, at) => `src/draft-${String(at).padStart(2, '0')}.ts`);
   const text = ended({}, { notIncluded });
