@@ -10,7 +10,9 @@ if (parseInt(process.versions.node, 10) < NODE_MIN) {
   process.exit(2);
 }
 
-require('module').enableCompileCache();
+// Threads find it by the variable only.
+var cache = require('module').enableCompileCache().directory;
+if (cache && !process.env.NODE_COMPILE_CACHE) process.env.NODE_COMPILE_CACHE = require('path').dirname(cache);
 
 // In a clone the tree runs as it stands, whatever was built before; a published package has the bundle only.
 var source = require('path').join(__dirname, 'drover.ts');

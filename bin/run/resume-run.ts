@@ -1,25 +1,118 @@
-// Goes on with a run that was interrupted, with the settings it was started with.
+// Goes on with a run that was interrupted, in its own repository and with the settings it was started with,
+// but for what may be chosen anew.
+//
+// WHAT MAY BE CHOSEN ANEW
+//   The model, how many work at a time, the steps of a task, and the limits of the whole run: a budget and a
+//   time are of the run since it began, so they have to be more than it has used. What becomes of the work
+//   (gates, delivery, the repository) stays as it was: what has landed already has landed by those rules.
+//   What may be done without asking, and what is shown, is never kept, and is said anew each time.
 
 import { existsSync } from 'node:fs';
-import { runPastOf } from '@drover/coordinator/past';
-import { openRepository } from '@drover/coordinator/repository';
-import { runJournalPath } from '@drover/coordinator/run-journal';
-import { UsageError } from '@drover/core/failure';
-import { readJournal } from '@drover/core/journal/journal';
+import { canGoOn } from '@drover/coordinator/kept/runs';
+import type { RunPast } from '@drover/coordinator/past';
+import { openRepository, type Repository } from '@drover/coordinator/repository';
+import { rowsOf } from '@drover/coordinator/state';
+import { type Failure, UsageError } from '@drover/core/failure';
+import type { RunSettings, TaskRow } from '@drover/core/task/run';
 import { childEnvironment } from '@drover/core/tools/environment';
+import { chooseModel } from '../execution/model-choice.ts';
 import type { Io } from '../io.ts';
-import { loadSettings, stateFolder } from '../settings.ts';
+import { shortIdIn } from '../kept/kept-id.ts';
+import { checkUsable } from '../kept/kept-journal.ts';
+import { type KeptRun, readRun } from '../kept/kept-run.ts';
+import type { Budget } from '../quantities.ts';
+import { loadSettings, type Settings, stateFolder } from '../settings.ts';
+import { count, dollars, duration, tokensOf } from '../views/figures.ts';
+import { oneLine } from '../views/terminal-text.ts';
 import type { RunArgs } from './run-options.ts';
 import { startRun } from './start-run.ts';
 
+const REASON_COLUMNS = 80;
+const NAMED_MAX = 4;
+
 export async function resumeRun(args: RunArgs, id: string, io: Io): Promise<number> {
-  const { records } = await readJournal(runJournalPath(stateFolder(io), id));
-  const past = runPastOf(records);
-  if (past === undefined) throw new UsageError(`run ${id} has not begun; begin one with: drover run "…"`);
-  if (past.isOver) throw new UsageError(`run ${id} is done; look at it with: drover show ${id}`);
-  const { repository: top, base } = past.settings;
-  if (!existsSync(top)) throw new UsageError(`${top}, the repository of run ${id}, is gone`);
+  const home = stateFolder(io);
+  const kept = await readRun(home, id);
+  checkUsable(kept);
+  const short = shortIdIn(home, id);
+  const past = checkOpen(kept, short);
+  const { repository: top } = past.settings;
+  if (!existsSync(top)) throw new UsageError(`${top}, the repository of run ${short}, is gone`);
   const settings = await loadSettings(io, top);
-  const repository = { ...(await openRepository(top, childEnvironment(io.env))), head: base };
-  return startRun(args, { id, run: past.settings, tasks: undefined, settings, repository }, io);
+  const run = settingsFor(args, past.settings, settings, io);
+  checkLimits(run, { kept, past, short });
+  const repository = asItWas(await openRepository(top, childEnvironment(io.env)), past.settings);
+  return startRun(args, { id, run, tasks: undefined, settings, repository }, io);
+}
+
+function checkOpen({ past, state }: KeptRun, short: string): RunPast {
+  if (past === undefined) throw new UsageError(`run ${short} has not begun; begin one with: drover run "…"`);
+  if (past.isOver) throw new UsageError(`run ${short} is done; look at it with: drover show ${short}`);
+  if (canGoOn(past)) return past;
+  const bad = rowsOf(state).filter(({ status }) => status !== 'landed' && status !== 'done');
+  const named = bad.slice(0, NAMED_MAX).map((row) => `${row.task}: ${oneLine(reasonOf(row), REASON_COLUMNS)}`);
+  const more = bad.length > NAMED_MAX ? [`${bad.length - NAMED_MAX} more`] : [];
+  throw new UsageError(
+    `run ${short} came to its end, and going on would not change what did not land (${[...named, ...more].join('; ')}); drover show ${short} says more; have the rest done by a new run: drover run "…"`,
+  );
+}
+
+function reasonOf({ status, reason }: TaskRow): string {
+  return reason ?? status.replace('_', ' ');
+}
+
+function settingsFor(args: RunArgs, before: RunSettings, settings: Settings, io: Io): RunSettings {
+  const { model, workers, budget, timeout, turns } = args;
+  return {
+    ...before,
+    ...(model !== undefined && { model: chooseModel(model, settings, io.cwd).label }),
+    ...(workers !== undefined && { workers }),
+    ...(budget !== undefined && { cap: budget }),
+    ...(timeout !== undefined && { timeoutMs: timeout }),
+    taskLimits: { ...before.taskLimits, ...(turns !== undefined && { stepsMax: turns }) },
+  };
+}
+
+type Run = { readonly kept: KeptRun; readonly past: RunPast; readonly short: string };
+
+/** A limit that was reached is not gone on with: everything would end at once, for the same reason. */
+function checkLimits({ cap, timeoutMs }: RunSettings, { kept: { state }, past, short }: Run): void {
+  const ended = state.end === undefined ? [] : [state.end.failure, ...state.end.tasks.map(({ failure }) => failure)];
+  if (cap !== undefined) {
+    const spent = 'usd' in cap ? (state.cost ?? 0) : tokensOf(state.usage);
+    const isReached = isSame(cap, past.settings.cap) && ended.some((failure) => isLimit(failure, 'budget'));
+    if (isReached || spent >= amountOf(cap))
+      throw new UsageError(
+        `run ${short} has spent ${inUnitOf(cap, spent)}, and its budget of ${inUnitOf(cap, amountOf(cap))} allows no further request; go on with more: drover resume ${short} --budget ${doubled(cap)}`,
+      );
+  }
+  if (timeoutMs !== undefined && past.activeMs >= timeoutMs)
+    throw new UsageError(
+      `run ${short} has been at work for ${duration(past.activeMs)}, and its time is ${duration(timeoutMs)}; go on with more: drover resume ${short} --timeout ${Math.ceil((past.activeMs + timeoutMs) / 60_000)}m`,
+    );
+}
+
+function isSame(a: Budget, b: Budget | undefined): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+function isLimit(failure: Failure | undefined, limit: 'budget'): boolean {
+  return failure?.kind === 'limit.reached' && failure.limit === limit;
+}
+
+function amountOf(cap: Budget): number {
+  return 'usd' in cap ? cap.usd : cap.tokens;
+}
+
+function inUnitOf(cap: Budget, amount: number): string {
+  return 'usd' in cap ? dollars(amount) : `${count(amount)} tokens`;
+}
+
+function doubled(cap: Budget): string {
+  return 'usd' in cap ? `${cap.usd * 2}usd` : `${cap.tokens * 2}tok`;
+}
+
+/** The run began on this commit and this branch; where the user has gone since is none of its business. */
+function asItWas({ branch: _, ...repository }: Repository, { base, branch }: RunSettings): Repository {
+  return { ...repository, head: base, ...(branch !== undefined && { branch }) };
 }

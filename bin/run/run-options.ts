@@ -9,6 +9,7 @@ import { choice, flag, nonEmpty, value, type Values } from '../command.ts';
 import { agentOptions } from '../execution/agent-options.ts';
 import { parseCount, parseDuration } from '../quantities.ts';
 import type { Settings } from '../settings.ts';
+import { runViewOptions } from '../views/view-choice.ts';
 
 const WORKERS_MAX = 64;
 const WORKERS_DEFAULT_MAX = 8;
@@ -21,11 +22,11 @@ const ATTEMPTS_DEFAULT = 2;
 const SEEDINGS: readonly Seeding[] = ['full', 'brief', 'none'];
 const DELIVERIES: readonly Delivery[] = ['branch', 'merge', 'patch'];
 
-const { view: _, ...shared } = agentOptions;
+const { view: _, json: __, ...shared } = agentOptions;
 
 export const runOptions = {
   ...shared,
-  view: choice('Output:', 'What to show', ['dashboard', 'lines', 'json', 'silent']),
+  ...runViewOptions,
   result: value('Output:', 'FILE', 'Write what became of the run to a file, as JSON', nonEmpty),
   plan: value('Plan:', 'FILE', 'Carry out this plan, without asking for one', nonEmpty),
   rounds: value('Plan:', 'N', `At most so many plans (${ROUNDS_DEFAULT})`, (text) => parseCount(text, 1, ROUNDS_MAX)),

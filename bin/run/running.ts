@@ -32,7 +32,7 @@ import { showAll } from '../execution/screen.ts';
 import { workerEntry } from '../execution/worker-entry.ts';
 import { codeOfRun } from '../exit-code.ts';
 import { watchForStop } from '../stop.ts';
-import type { View } from '../views/view.ts';
+import type { RunView } from '../views/view.ts';
 import { approval } from './approval.ts';
 import { openRun } from './open-run.ts';
 
@@ -43,7 +43,7 @@ export type RunWork = {
   readonly model: ModelChoice;
   readonly price: Price | undefined;
   readonly plan: readonly PlannedTask[] | undefined;
-  readonly view: View;
+  readonly view: RunView;
   readonly rules: readonly Rule[];
   readonly yes: boolean;
   readonly mayBePartial: boolean;
@@ -52,7 +52,7 @@ export type RunWork = {
 
 export async function carryRun(work: RunWork, surroundings: Surroundings): Promise<RunEnd> {
   const { settings: config, diagnostics, io } = surroundings;
-  const { id, model, repository, view } = work;
+  const { id, model, repository, view, settings } = work;
 
   await using opened = new AsyncDisposableStack();
   const stop = opened.adopt(
@@ -64,12 +64,13 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const { store, past } = opened.adopt(await openRun({ home: config.home, run: id }, surroundings), (each) =>
     each.close(),
   );
-  const settings = past?.settings ?? work.settings;
   const env = childEnvironment(io.env);
   const slots = opened.adopt(await Slots.open({ home: config.home, repository, run: id, env }), (each) => each.close());
   const redactor = new Redactor([...secretValues(io.env), ...secretsOf(model)]);
   const bus = openBus(id, redactor, { store, past });
-  const runTask = opened.adopt(await openWorkers(work, surroundings), (each) => each.close());
+  const workers = opened.adopt(await openWorkers(work, surroundings), (each) => each.close());
+  const asked = permissionFor({ cwd: repository.top, rules: [], yes: work.yes, gates: [] }, person).question;
+  const approve = approval(work, { person, io });
   const spec = specOf(work, surroundings, provider);
   diagnostics.diagnose('run opened', { run: id, model: model.label });
 
@@ -77,7 +78,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const ended = run(
     {
       ...{ id, settings, repository, slots, provider: provider.provider, model: spec, bus, past, env },
-      runTask: runTask.run,
+      runTask: workers.run,
       admission: new RunAdmission({
         lane: new Throttle({ ...THROTTLE, parallelMax: Math.max(1, settings.workers) }).lane(
           laneKey({
@@ -93,12 +94,13 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
         emit: (event, place) => bus.emit(event, place),
       }),
       policy: { rules: work.rules, yes: work.yes, gates: settings.gates },
-      question: permissionFor({ cwd: repository.top, rules: [], yes: work.yes, gates: [] }, person).question,
+      question: (question, signal) => view.whileAsking(() => asked(question, signal)),
       retry: defaultRetry,
       folder: runFolder(config.home, id),
       redact: (text) => redactor.text(text),
       plan: work.plan,
-      approve: approval(work, { person, io }),
+      approve: (tasks, signal) => view.whileAsking(() => approve(tasks, signal)),
+      warm: (threads) => workers.warm(threads),
       exitCodeOf: (ending) => codeOfRun({ ...ending, stop: stop.cause(), mayBePartial: work.mayBePartial }),
     },
     stop.signal,
@@ -121,12 +123,16 @@ function openBus(id: string, redactor: Redactor, { store, past }: Kept): Bus {
   });
 }
 
-type Workers = { readonly run: RunTask; readonly close: () => Promise<void> };
+type Workers = {
+  readonly run: RunTask;
+  readonly warm: (threads: number) => void;
+  readonly close: () => Promise<void>;
+};
 
 async function openWorkers({ settings, model }: RunWork, { diagnostics }: Surroundings): Promise<Workers> {
   if (settings.workers === 0) {
     const { runTask } = await import('@drover/worker/task');
-    return { run: runTask, close: async () => undefined };
+    return { run: runTask, warm: () => undefined, close: async () => undefined };
   }
   const pool = openPool({
     entry: workerEntry,
@@ -135,7 +141,7 @@ async function openWorkers({ settings, model }: RunWork, { diagnostics }: Surrou
   });
   // One is enough until it is known how many there are to be.
   pool.warm(1, model.api);
-  return pool;
+  return { ...pool, warm: (threads) => pool.warm(threads, model.api) };
 }
 
 function specOf({ model, price }: RunWork, { settings }: Surroundings, { options }: OpenedProvider): ModelSpec {

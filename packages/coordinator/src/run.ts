@@ -55,6 +55,8 @@ export type RunOptions = {
   /** A plan that is carried out as it is, with no coordinator. */
   readonly plan: readonly PlannedTask[] | undefined;
   /** Shows a plan before anything is spent on it; false stops the run. */
+  /** So many workers will be wanted soon. */
+  readonly warm: (workers: number) => void;
   readonly approve: (tasks: readonly PlannedTask[], signal: AbortSignal) => Promise<boolean>;
   readonly exitCodeOf: (ending: RunEnding) => number;
 };
@@ -192,6 +194,7 @@ class Run {
       this.#plans += 1;
       this.#tell({ type: 'plan_ready', tasks, round: this.#plans, by, ...(callId !== undefined && { callId }) });
     }
+    this.#options.warm(Math.min(tasks.length, settings.workers));
     const seed = seedOf(settings.seeding, given.snapshot, { goal: settings.goal, tasks });
     const conditions: Conditions = {
       bench: this.#bench(),
