@@ -105,6 +105,7 @@ export function codeOfFailure(failure: Failure): number {
     case 'git.failed':
       return exitCode.incomplete;
     case 'checkout.changed':
+    case 'permission.denied':
       return exitCode.blocked;
     case 'internal':
       return exitCode.internal;

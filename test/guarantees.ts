@@ -25,6 +25,17 @@ export const guarantees = {
   'journal.kill-anywhere': 'Pull the plug at any moment: what was told is not lost, and no call is made twice.',
   'secrets.hidden': 'Keys and tokens are not shown, not even when they arrive in pieces.',
   'json.only-events': '--json prints one event a line and nothing else, and its last line says how it ended.',
+  'checkout.untouched':
+    'A run never writes your checkout unless asked to; it is looked at before and after, and a difference stops the delivery.',
+  'workspace.clean':
+    'Whatever a worker leaves in its workspace, or in the git there, is gone before the next task and is never run.',
+  'run.kill-anywhere': 'A run that is killed at any moment goes on to the same result, and no answer is bought twice.',
+  'merge.green-only': 'Nothing lands unless the gates passed on exactly the tree that lands.',
+  'merge.keeps-work': 'No branch or workspace is removed while it holds the only copy of work.',
+  'throttle.one-gate': 'A refusal for one worker slows all, and nobody storms the provider.',
+  'cache.shared': 'Workers begin with the coordinator’s own bytes, so the provider’s cache is shared by all of them.',
+  'worker.lost-alone':
+    'A worker that crashes, hangs or runs out of memory costs its own attempt, and leaves no process.',
 } as const;
 
 export type Guarantee = keyof typeof guarantees;

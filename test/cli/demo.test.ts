@@ -6,75 +6,42 @@ import { dirname } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { drover } from './fake-io.ts';
 
-test('the demo ends with a mended library, passing tests, and what to type next', async () => {
-  const { code, stdout, stderr } = await drover(['demo'], { env: { ANTHROPIC_BASE_URL: 'nonsense' } });
-  const folder = /drover rehearsal\/demo in (\S+)/.exec(stdout)?.[1] ?? '';
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(existsSync(dirname(folder))).toBe(false);
-  const steady = stdout
-    .replace(folder, '<folder>')
-    .replace(/\d+(\.\d+)? m?s\b/g, '<time>')
-    .replace(/[\d,]+ tokens in.*out/, '<tokens>')
-    .replace(/, \d+ lines/, ', <n> lines')
-    .replace(/(<time> {2})\d+ lines$/gm, '$1<n> lines')
-    // The two run side by side: either may be first, and what directly follows its call is not named again.
-    .replace(/(read: test\/slug\.test\.js\n)(?: *✓ .*\n){2}/, '$1  ✓ both\n');
-  expect(`\n${steady}`).toMatchInlineSnapshot(`
-    "
-    A small library with a failing test, and an agent that is told:
-      A test of this library fails. Find out why, mend the library, and show that
-      the tests pass.
+test(
+  'the demo plans, works, merges and tests for real, and ends with everything landed',
+  { timeout: 90_000 },
+  async () => {
+    const { code, stdout, stderr } = await drover(['demo'], { env: { ANTHROPIC_BASE_URL: 'nonsense' } });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const seen = stdout.slice(stdout.indexOf('What you saw'));
+    expect(`\n${seen.replace(/\d+ %/, '<n> %').replace(/^ {2}[0-9a-f]{7,} /gm, '  <id> ')}`).toMatchInlineSnapshot(`
+      "
+      What you saw
+        · discount changed the same lines as a task before it: it was done once more, on top of that.
+        · receipt passed the tests alone and failed them with the others: it was found and left out, the rest landed, and a second plan made it good.
+        · The provider refused one request of discount with 429: all workers slowed down, not just that one.
+        · Workers begin with the coordinator’s conversation: <n> % of all they sent was read from the provider’s cache.
 
-    drover rehearsal/demo in <folder>
+      One commit per task, the newest first
+        <id> Print receipts, with formatMoney
+        <id> Give discounts
+        <id> Document what there is
+        <id> Know what is in stock
+        <id> Call it formatMoney
+        <id> Count in whole cents
 
-    I start with the tests, to see what fails.
-
-      ▸ shell: node --test
-      ✗ <time>  exit code 1, <n> lines
-
-    Titles with several separators in a row fail. I read the code and what is expected of it.
-
-      ▸ read: src/slug.js
-      ▸ read: test/slug.test.js
-      ✓ both
-
-    Each character that is no letter and no digit becomes a dash of its own, so ", " becomes two. A run of them should become one: the pattern lacks a plus.
-
-      ▸ edit: src/slug.js
-      ✓ <time>  edited src/slug.js (+1 -1)
-           export function slug(title) {
-             return title
-               .toLowerCase()
-          -    .replace(/[^a-z0-9]/g, '-')
-          +    .replace(/[^a-z0-9]+/g, '-')
-               .replace(/^-+|-+$/g, '');
-           }
-
-    Now the tests again.
-
-      ▸ shell: node --test
-      ✓ <time>  <n> lines
-
-    Done. In \`src/slug.js\` a run of separators now becomes a single dash. All three tests pass; nothing else was changed.
-
-    ✓ done  <time> · <tokens>
-
-    What changed in src/slug.js, and now node --test passes:
-      -    .replace(/[^a-z0-9]/g, '-')
-      +    .replace(/[^a-z0-9]+/g, '-')
-
-    Only the model was scripted. With a real one:
-      export ANTHROPIC_API_KEY=…
-      drover exec --model anthropic/claude-sonnet-4-5 "fix the failing test"
-    "
-  `);
-});
+      Only the models’ words were scripted. With a real one:
+        export ANTHROPIC_API_KEY=…
+        drover run --model anthropic/claude-sonnet-4-5 "…" --gate "npm test"
+      "
+    `);
+  },
+);
 
 test('--keep leaves the sample project to look at', async () => {
   const { code, stdout } = await drover(['demo', '--keep']);
   const folder = /The project is in (\S+)/.exec(stdout)?.[1] ?? '';
   onTestFinished(() => rm(dirname(folder), { recursive: true, force: true }));
-  expect([code, existsSync(`${folder}/src/slug.js`)]).toEqual([0, true]);
+  expect([code, existsSync(`${folder}/src/price.js`)]).toEqual([0, true]);
 });
 
 test('without git the demo says so', async () => {

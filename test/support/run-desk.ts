@@ -11,7 +11,8 @@ import type { PlannedTask } from '@drover/core/task/task';
 import type { AgentScript, Answer, Script } from '@drover/rehearsal/script';
 import { startRehearsal, type Rehearsal } from '@drover/rehearsal/server';
 import { onTestFinished } from 'vitest';
-import { drover, type Given, type Ran } from '../cli/fake-io.ts';
+import { main } from '../../bin/drover.ts';
+import { drover, FakeIo, type Given, type Ran } from '../cli/fake-io.ts';
 import { temporaryFolder } from './workspace.ts';
 
 export type RanRun = Ran & { readonly events: readonly Shown[]; readonly end: EndOfRun };
@@ -68,27 +69,47 @@ export class RunDesk {
 
   /** drover, as it is typed in the repository. */
   drover(argv: readonly string[], given: Given = {}, api: Api = 'anthropic'): Promise<Ran> {
+    return drover(this.#typed(argv, api), this.#given(given));
+  }
+
+  /** drover, interrupted as soon as `when` holds. */
+  async interrupted(argv: readonly string[], when: () => boolean): Promise<Ran> {
+    const fake = new FakeIo({ ...this.#given({}), cwd: this.repository });
+    const watch = setInterval(() => when() && fake.stop('SIGINT'), 5);
+    const code = await main(this.#typed(argv, 'anthropic'), fake.io).finally(() => clearInterval(watch));
+    return { code, stdout: fake.stdout, stderr: fake.stderr };
+  }
+
+  #given(given: Given): Given {
     const env = {
       ...{ DROVER_HOME: this.home, ANTHROPIC_API_KEY: 'k', OPENAI_API_KEY: 'k' },
       ...{ ANTHROPIC_BASE_URL: this.server.url, OPENAI_BASE_URL: `${this.server.url}/v1` },
     };
+    return { cwd: this.repository, ...given, env: { ...env, ...given.env } };
+  }
+
+  #typed(argv: readonly string[], api: Api): readonly string[] {
     const isWork = argv[0] === 'run' || argv[0] === 'plan';
-    const model = isWork && !argv.includes('--model') ? ['--model', `${api}/scripted`] : [];
-    return drover([...argv, ...model], { cwd: this.repository, ...given, env: { ...env, ...given.env } });
+    return isWork && !argv.includes('--model') ? [...argv, '--model', `${api}/scripted`] : argv;
   }
 
   async run(argv: readonly string[], given: Given = {}, api: Api = 'anthropic'): Promise<RanRun> {
     // In this thread unless a test says otherwise: starting threads is what takes longest.
     const workers = argv.includes('--workers') || argv[0] !== 'run' ? [] : ['--workers', '0'];
     const ran = await this.drover([...argv, ...workers, '--json'], given, api);
-    const events = ran.stdout
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => JSON.parse(line) as Shown);
-    const end = events.at(-1);
-    if (end?.type !== 'run_end') throw new Error(`no run_end, but: ${JSON.stringify(end)}\n${ran.stderr}`);
-    return { ...ran, events, end };
+    return told(ran);
   }
+}
+
+/** What `--json` printed, as events. */
+export function told(ran: Ran): RanRun {
+  const events = ran.stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Shown);
+  const end = events.at(-1);
+  if (end?.type !== 'run_end') throw new Error(`no run_end, but: ${JSON.stringify(end)}\n${ran.stderr}`);
+  return { ...ran, events, end };
 }
 
 export function statuses({ tasks }: EndOfRun): Readonly<Record<string, TaskRow['status']>> {

@@ -150,6 +150,11 @@ async function end(
   const { refused, usage, cost } = outcome;
   const summary = bench.redact(outcome.summary);
   let { status, failure } = outcome;
+  // Whoever was not allowed what the work needs has not done it, whatever it says.
+  if (status === 'finished' && refused.length > 0) {
+    status = 'failed';
+    failure = { kind: 'permission.denied', calls: refused };
+  }
   const branch = `drover/${bench.run}/${task.id}`;
   const kept = { commit: undefined as string | undefined, files: [] as readonly string[] };
   try {
@@ -166,7 +171,7 @@ async function end(
     failure = error.failure;
   }
   const again = status === 'failed' && given.mayFail && failure !== undefined && isWorthAnotherTry(failure);
-  const reason = reasonOf(failure, refused);
+  const reason = failure === undefined ? undefined : describe(failure);
   bench.tell(
     {
       ...{ type: 'task_end', status, again, files: kept.files, usage },
@@ -184,11 +189,6 @@ async function end(
     ...(failure !== undefined && { failure }),
     ...(kept.commit !== undefined && { commit: kept.commit }),
   };
-}
-
-function reasonOf(failure: Failure | undefined, refused: readonly string[]): string | undefined {
-  if (failure !== undefined) return describe(failure);
-  return refused.length === 0 ? undefined : `not allowed: ${refused.join('; ')}`;
 }
 
 function isWorthAnotherTry({ kind }: Failure): boolean {

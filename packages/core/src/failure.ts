@@ -45,6 +45,8 @@ export type Failure =
   | { readonly kind: 'journal.damaged'; readonly path: string; readonly line: number; readonly what: string }
   | { readonly kind: 'journal.newer'; readonly path: string; readonly version: number }
   | { readonly kind: 'limit.reached'; readonly limit: LimitName; readonly message: string }
+  /** An agent stopped for want of calls that were not allowed. */
+  | { readonly kind: 'permission.denied'; readonly calls: readonly string[] }
   /** The thread that worked on a task is gone: crashed, out of memory, or deaf. */
   | { readonly kind: 'worker.lost'; readonly message: string }
   | { readonly kind: 'git.failed'; readonly args: readonly string[]; readonly message: string }
@@ -112,6 +114,8 @@ export function describe(failure: Failure): string {
       return `the conversation could not be shortened: ${failure.message}`;
     case 'limit.reached':
       return failure.message;
+    case 'permission.denied':
+      return `not allowed: ${failure.calls.join('; ')}`;
     case 'worker.lost':
       return `the worker was lost: ${failure.message}`;
     case 'git.failed':
