@@ -42,13 +42,19 @@ test('the deadline ends a run with 7, and what has landed is delivered', async (
   expect(Object.keys(desk.delivered(end.run ?? ''))).toContain('one.txt');
 });
 
-test('the budget ends a run with 6', async () => {
-  const desk = await RunDesk.with(planned(TWO));
-  const { code, end, events } = await desk.run(['run', 'make files', '--budget', '13ktok']);
-  expect(code).toBe(6);
-  expect(Object.values(statuses(end))).not.toEqual(['landed', 'landed']);
+test('the budget ends a run with 6, and is never passed', async () => {
+  const dear = { ...writes('dear.txt', 'dear\n'), usage: { input: 30_000 } };
+  const desk = await RunDesk.with(
+    planned({ dear: { answers: [dear, dear, dear, submits('dear')] }, next: { dependsOn: ['dear'], answers: [] } }),
+  );
+  const { code, end, events } = await desk.run(['run', 'make files', '--budget', '100ktok']);
+  expect([code, statuses(end), end.tasks[0]?.failure]).toEqual([
+    6,
+    { dear: 'failed', next: 'skipped' },
+    { kind: 'limit.reached', limit: 'budget', message: 'the budget does not allow another request' },
+  ]);
   const spent = events.flatMap((event) => (event.type === 'budget' ? [event.spent] : []));
-  expect(Math.max(...spent)).toBeLessThanOrEqual(13_000);
+  expect(Math.max(...spent)).toBeLessThanOrEqual(100_000);
 });
 
 test('a provider that refuses the key ends a run with 9, and nothing was begun', async () => {
