@@ -76,6 +76,15 @@ test('a call written as text beside one that was made is part of the answer', as
   expect(story(events)).toContain('0 ends: echo');
 });
 
+test('a call written in thinking is taken back as well', async () => {
+  const thinking = '<invoke name="echo">\n<parameter name="text">x</parameter>\n</invoke>';
+  const { run } = await agentOn({ answers: [{ thinking, text: 'Well.' }, { text: 'ok' }] }, { tools: [echo] });
+  expect(story((await run('go')).events).slice(2, -2)).toEqual([
+    'discards an attempt: a call of echo was written as text (invoke)',
+    'model says ok (stop)',
+  ]);
+});
+
 test('a reminder goes into the next request and into no other', async () => {
   const { run, server } = await agentOn({ answers: [{ text: '' }, calls('echo'), { text: 'ok' }] }, { tools: [echo] });
   await run('go');

@@ -103,6 +103,27 @@ test('usage and cost are told for each execution, with every attempt counted', a
   expect(second.result.cost).toBeGreaterThan(0.002);
 });
 
+test('an attempt of which the server counted nothing is counted by what it showed', async () => {
+  const { run } = await agentOn(
+    {
+      answers: [{ text: 'x'.repeat(400), usage: { input: 7, output: 5 } }],
+      faults: [{ at: 1, fault: 'cut', after: 20 }],
+    },
+    { api: 'openai-chat' },
+  );
+  const { events, result } = await run('go');
+  const discarded = events.find((event) => event.type === 'attempt_discarded');
+  expect(discarded?.usage).toMatchObject({ output: 80, estimated: true });
+  expect(discarded?.usage?.input).toBeGreaterThan(100);
+  expect(result.usage).toEqual({
+    input: (discarded?.usage?.input ?? 0) + 7,
+    output: 85,
+    cacheRead: 0,
+    cacheWrite: 0,
+    estimated: true,
+  });
+});
+
 test('by default four characters are a token, and what providers report corrects that and is told', async () => {
   const usage = { input: 1_000, output: 1, cacheRead: 2_000, cacheWrite: 4_000 };
   const { run, session } = await agentOn(

@@ -81,6 +81,32 @@ test('a call written as text is taken back after a resume, too, and what was don
   });
 });
 
+test('a new message after a crash: what was begun is uncertain, what was not was not run', async () => {
+  const records = await recordsOf({ answers: [{ calls: [...LISTS.calls, ...LISTS.calls] }, { text: 'ok' }] });
+  const at = records.findIndex(({ type }) => type === 'tool_execution_start');
+  const past = pastOf(records.slice(0, at + 1));
+  const { run, session } = await agentOn({ answers: [{ text: 'ok' }] }, { id: 's', ...(past && { past }) });
+  await run('something else');
+  const results = session.conversation.messages.flatMap((message) => (message.role === 'tool' ? message.results : []));
+  expect(results.map(({ output }) => output)).toEqual([
+    expect.stringMatching(/^UNCERTAIN: .*may or may not have taken effect/),
+    'Not run: interrupted before it was started.',
+  ]);
+});
+
+test('after a crash no number is given a second time, not even that of a delta that nobody kept', async () => {
+  const home = await temporaryFolder();
+  const first = await begin(home, { answers: [{ text: 'word '.repeat(500) }], chunkChars: 5 });
+  const { events } = await first.run('go');
+  await first.die();
+  const { records } = readContents(await readFile(journalPath(home, 's')));
+  const at = records.findIndex(({ type, role }) => type === 'message_start' && role === 'assistant');
+  const past = pastOf(records.slice(0, at + 1));
+  const told = events.filter(({ type }) => type === 'text_delta').map(({ seq }) => seq);
+  expect(told.length).toBeGreaterThan(100);
+  expect(past?.lastSeq).toBeGreaterThan(Math.max(...told));
+});
+
 test('when a turn that was interrupted is told to be over, it is on the disk, however slow that is', async () => {
   const path = join(await temporaryFolder(), 'journal.jsonl');
   const openFile = async (name: string): Promise<JournalFile> => {

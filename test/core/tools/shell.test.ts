@@ -91,6 +91,13 @@ test('a command sees the allowed environment, and no key', async () => {
   ]);
 });
 
+test('a command has a process group of its own', async () => {
+  const { call } = await workspace();
+  const { output } = await call(shell, { command: 'echo $$; ps -o pgid= -p $$ | tr -d " "' });
+  const [id, group] = output.split('\n');
+  expect(group).toBe(id);
+});
+
 test('what a command says is told while it runs', async () => {
   const { context } = await workspace();
   const deltas: string[] = [];
