@@ -4,6 +4,7 @@ import type { Rehearsal } from '@drover/rehearsal/server';
 import { describe, expect, test } from 'vitest';
 import { APIS } from '../support/agent.ts';
 import { arrivals, herdOn, mostInFlight, refusals } from './herd.ts';
+import { proves } from '../support/proves.ts';
 
 const STEPS = [{ calls: [{ name: 'echo', args: { text: 'one' } }], delayMs: 50 }, { text: 'done' }];
 const WORKERS = 32;
@@ -60,21 +61,25 @@ test('32 workers at a bucket of output tokens lose no task, and hardly a request
 /** When the server sent its first refusal. */
 const refusedAt = ({ requests }: Rehearsal) => requests.find(({ status }) => (status ?? 0) >= 400)?.closedAt ?? 0;
 
-test('one 429 for one worker stops all for as long as it says, and then they start one by one', async () => {
-  const pauseMs = 1_200;
-  const faults = [{ at: 30, fault: 'status', status: 429, headers: { 'retry-after-ms': String(pauseMs) } }] as const;
-  const { server, run } = await herdOn({ answers: STEPS, order: 'conversation', faults }, { parallelMax: 8 });
-  const results = await run(WORKERS);
-  expect(results.map(({ outcome }) => outcome.status)).toEqual(ALL_DONE);
-  expect(refusals(server)).toBe(1);
+proves(
+  'throttle.one-gate',
+  'one 429 for one worker stops all for as long as it says, and then they start one by one',
+  async () => {
+    const pauseMs = 1_200;
+    const faults = [{ at: 30, fault: 'status', status: 429, headers: { 'retry-after-ms': String(pauseMs) } }] as const;
+    const { server, run } = await herdOn({ answers: STEPS, order: 'conversation', faults }, { parallelMax: 8 });
+    const results = await run(WORKERS);
+    expect(results.map(({ outcome }) => outcome.status)).toEqual(ALL_DONE);
+    expect(refusals(server)).toBe(1);
 
-  const at = refusedAt(server);
-  // What was already on its way when the refusal came back still arrives.
-  const since = arrivals(server).filter((arrival) => arrival > at + 300);
-  expect(since[0]).toBeGreaterThanOrEqual(at + pauseMs);
-  const [first = 0, , , , fifth = 0] = since;
-  expect(fifth - first).toBeGreaterThanOrEqual(100);
-});
+    const at = refusedAt(server);
+    // What was already on its way when the refusal came back still arrives.
+    const since = arrivals(server).filter((arrival) => arrival > at + 300);
+    expect(since[0]).toBeGreaterThanOrEqual(at + pauseMs);
+    const [first = 0, , , , fifth = 0] = since;
+    expect(fifth - first).toBeGreaterThanOrEqual(100);
+  },
+);
 
 test('an overloaded provider that names no time is left alone for a while, and then asked by one', async () => {
   const faults = [{ at: 30, fault: 'status', status: 529 }] as const;

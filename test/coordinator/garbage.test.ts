@@ -6,6 +6,7 @@ import { findGarbage, removeGarbage, type Survey } from '@drover/coordinator/wor
 import type { Slots } from '@drover/coordinator/workspace/slots';
 import { expect, test } from 'vitest';
 import { gitAs, order, take, type UserRepository, userRepository, writeFiles } from './user-repository.ts';
+import { proves } from '../support/proves.ts';
 
 type Past = { readonly user: UserRepository; readonly slots: Slots; readonly commits: readonly string[] };
 
@@ -41,15 +42,19 @@ function inWords({ garbage, kept }: Survey, slots: Slots) {
   };
 }
 
-test('a delivered branch and a slot that nobody uses could go; a branch that was not delivered stays', async () => {
-  const { user, slots } = await past();
-  const survey = await findGarbage(options(user));
-  expect(inWords(survey, slots)).toEqual({
-    garbage: ['slots/1: a workspace of it that no run uses', 'drover/run_1/one in store.git: its work is in it'],
-    kept: ['drover/run_1/two in store.git: its work is in no branch of it'],
-  });
-  expect(survey.garbage[0]?.bytes).toBeGreaterThan(100);
-});
+proves(
+  'merge.keeps-work',
+  'a delivered branch and a slot that nobody uses could go; a branch that was not delivered stays',
+  async () => {
+    const { user, slots } = await past();
+    const survey = await findGarbage(options(user));
+    expect(inWords(survey, slots)).toEqual({
+      garbage: ['slots/1: a workspace of it that no run uses', 'drover/run_1/one in store.git: its work is in it'],
+      kept: ['drover/run_1/two in store.git: its work is in no branch of it'],
+    });
+    expect(survey.garbage[0]?.bytes).toBeGreaterThan(100);
+  },
+);
 
 test('exactly what was listed is removed, and the next run works', async () => {
   const { user, slots, commits } = await past();

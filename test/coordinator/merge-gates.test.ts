@@ -8,6 +8,7 @@ import type { Git } from '@drover/coordinator/git';
 import { DroverError } from '@drover/core/failure';
 import { describe, expect, test } from 'vitest';
 import { planned, story, type Told, yard } from './merge-yard.ts';
+import { proves } from '../support/proves.ts';
 
 // Green on each alone, red where both are.
 const NOT_BOTH = '! { [ -e left ] && [ -e right ]; }';
@@ -91,26 +92,30 @@ describe('what is tried together', () => {
     expect(Object.keys(files(it.head))).toEqual(['a.txt', ...tasks.filter((task) => task.startsWith('ok'))]);
   });
 
-  test('the branch is moved only to what every gate has passed on, as that very tree', async () => {
-    const { works, train, git, ref } = await yard();
-    const tasks = ['bad', 'a', 'bad2', 'b', 'c', 'bad3', 'd', 'e'];
-    const gates = ['true', '! ls bad* 2>/dev/null'];
-    const moves: string[][] = [];
-    const watching: Git = async (args, options) => {
-      if (args[0] === 'update-ref') {
-        const tree = (await git(['rev-parse', `${args[2]}^{tree}`])).out.trim();
-        moves.push(gateEnds(events).flatMap((end) => (end.passed && end.tree === tree ? [end.command] : [])));
-      }
-      return git(args, options);
-    };
-    const { train: it, events } = train({ gates, git: watching });
-    it.expect(planned(...tasks));
-    const arrivals = works(Object.fromEntries(tasks.map((task) => [task, { [task]: '' }])));
-    await Promise.all(arrivals.map((arrival) => it.land(arrival)));
-    expect(moves.length).toBeGreaterThan(1);
-    expect(moves).toEqual(moves.map(() => gates));
-    expect(ref()).toBe(it.head);
-  });
+  proves(
+    'merge.green-only',
+    'the branch is moved only to what every gate has passed on, as that very tree',
+    async () => {
+      const { works, train, git, ref } = await yard();
+      const tasks = ['bad', 'a', 'bad2', 'b', 'c', 'bad3', 'd', 'e'];
+      const gates = ['true', '! ls bad* 2>/dev/null'];
+      const moves: string[][] = [];
+      const watching: Git = async (args, options) => {
+        if (args[0] === 'update-ref') {
+          const tree = (await git(['rev-parse', `${args[2]}^{tree}`])).out.trim();
+          moves.push(gateEnds(events).flatMap((end) => (end.passed && end.tree === tree ? [end.command] : [])));
+        }
+        return git(args, options);
+      };
+      const { train: it, events } = train({ gates, git: watching });
+      it.expect(planned(...tasks));
+      const arrivals = works(Object.fromEntries(tasks.map((task) => [task, { [task]: '' }])));
+      await Promise.all(arrivals.map((arrival) => it.land(arrival)));
+      expect(moves.length).toBeGreaterThan(1);
+      expect(moves).toEqual(moves.map(() => gates));
+      expect(ref()).toBe(it.head);
+    },
+  );
 
   test('a head that is red by itself is nobody’s fault, and all are told so', async () => {
     const { works, train, base, ref } = await yard({ broken: 'yes' });

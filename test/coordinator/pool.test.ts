@@ -14,6 +14,7 @@ import { afterAll, expect, test } from 'vitest';
 import { never, rehearsal, temporaryFolder } from '../support/agent.ts';
 import { story } from '../support/story.ts';
 import { comparable, listener, poolOf, taskOn } from '../support/task.ts';
+import { proves } from '../support/proves.ts';
 
 const faulty = fileURLToPath(new URL('../support/faulty-worker.ts', import.meta.url));
 const DEFAULTS = { entry: faulty, onDiagnostic: () => undefined };
@@ -69,35 +70,39 @@ test('a task that does not stop when asked is ended with its thread, and its end
   ]);
 });
 
-test('a thread that throws, exits, loops or runs out of heap costs its own attempt and nobody else’s', async () => {
-  const lost = await rehearsal(shell('touch now; sleep 1000'));
-  const well = await rehearsal(shell('sleep 0.2; echo fine'));
-  const kinds = ['throw', 'exit', 'loop', 'heap'];
-  const runs = kinds.map(() => listener());
-  const specs = await Promise.all(kinds.map((task) => taskOn(lost, 'go wrong', { task })));
+proves(
+  'worker.lost-alone',
+  'a thread that throws, exits, loops or runs out of heap costs its own attempt and nobody else’s',
+  async () => {
+    const lost = await rehearsal(shell('touch now; sleep 1000'));
+    const well = await rehearsal(shell('sleep 0.2; echo fine'));
+    const kinds = ['throw', 'exit', 'loop', 'heap'];
+    const runs = kinds.map(() => listener());
+    const specs = await Promise.all(kinds.map((task) => taskOn(lost, 'go wrong', { task })));
 
-  const lostOutcomes = Promise.all(specs.map((spec, at) => pool.run(spec, runs[at]!.link, never)));
-  const others = await Promise.all(
-    [1, 2].map(async () => pool.run(await taskOn(well, 'go well'), listener().link, never)),
-  );
-  expect(others.map(({ status }) => status)).toEqual(['finished', 'finished']);
-  expect((await lostOutcomes).map(({ status, failure }) => ({ status, failure }))).toEqual(
-    [/thrown on purpose/, /exited with code: 3/, /no sign of life/, /out of memory/].map((message) => ({
-      status: 'failed',
-      failure: { kind: 'worker.lost', message: expect.stringMatching(message) },
-    })),
-  );
-  expect(markedProcesses()).toEqual([]);
-  for (const run of runs)
-    expect(story(run.events()).slice(-4)).toEqual([
-      '0 starts shell: touch now; sleep 1000',
-      expect.stringMatching(/^0 fails: UNCERTAIN: the worker was lost/),
-      'incomplete: worker.lost',
-      'session ends: incomplete',
-    ]);
-  const again = await pool.run(await taskOn(well, 'go on'), listener().link, never);
-  expect(again.status).toBe('finished');
-});
+    const lostOutcomes = Promise.all(specs.map((spec, at) => pool.run(spec, runs[at]!.link, never)));
+    const others = await Promise.all(
+      [1, 2].map(async () => pool.run(await taskOn(well, 'go well'), listener().link, never)),
+    );
+    expect(others.map(({ status }) => status)).toEqual(['finished', 'finished']);
+    expect((await lostOutcomes).map(({ status, failure }) => ({ status, failure }))).toEqual(
+      [/thrown on purpose/, /exited with code: 3/, /no sign of life/, /out of memory/].map((message) => ({
+        status: 'failed',
+        failure: { kind: 'worker.lost', message: expect.stringMatching(message) },
+      })),
+    );
+    expect(markedProcesses()).toEqual([]);
+    for (const run of runs)
+      expect(story(run.events()).slice(-4)).toEqual([
+        '0 starts shell: touch now; sleep 1000',
+        expect.stringMatching(/^0 fails: UNCERTAIN: the worker was lost/),
+        'incomplete: worker.lost',
+        'session ends: incomplete',
+      ]);
+    const again = await pool.run(await taskOn(well, 'go on'), listener().link, never);
+    expect(again.status).toBe('finished');
+  },
+);
 
 test('what a task throws is a bug: the attempt is lost, and the thread is not used again', async () => {
   for (let time = 0; time < 2; time++) {

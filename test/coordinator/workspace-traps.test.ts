@@ -28,6 +28,7 @@ import {
   userRepository,
   writeFiles,
 } from './user-repository.ts';
+import { proves } from '../support/proves.ts';
 
 type Scene = {
   readonly user: UserRepository;
@@ -55,7 +56,7 @@ async function nextIn({ slots, workspace, head }: Scene): Promise<Workspace> {
   return take(slots, head, { task: 'next' });
 }
 
-test('nothing that a worker configures in its git is run by drover or by the user', async () => {
+proves('workspace.clean', 'nothing that a worker configures in its git is run by drover or by the user', async () => {
   const given = await scene();
   const { user, workspace, outside } = given;
   const { path } = workspace;

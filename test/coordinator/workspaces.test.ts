@@ -4,6 +4,7 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, syml
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { contents, everyByte, FILES, gitAs, order, take, userRepository, writeFiles } from './user-repository.ts';
+import { proves } from '../support/proves.ts';
 
 test('a workspace holds the base commit, on a branch of its own, in a repository without a remote', async () => {
   const user = await userRepository();
@@ -110,51 +111,55 @@ test('a task that builds on another starts from what that one committed', async 
   expect(made?.files).toEqual(['src/b.ts']);
 });
 
-test('a slot is moved to its next task in place, and nothing of the one before is left in it', async () => {
-  const user = await userRepository();
-  const { head } = await user.open();
-  const slots = await user.slots();
-  const first = await take(slots, head);
-  const clean = contents(first.path);
-  const inode = lstatSync(join(first.path, 'src/deep/c.ts')).ino;
-  const git = (...args: readonly string[]) => gitAs(first.path, user.env, args);
-  await writeFiles(first.path, { 'src/a.ts': 'x', 'new.ts': 'x', 'x.log': 'x', 'node_modules/m/index.js': 'x' });
-  git('stash', '--include-untracked');
-  git('branch', 'mine');
-  git('tag', 'mine');
-  git('config', 'core.fsmonitor', 'touch /tmp/never');
-  git('config', 'alias.st', 'status');
-  await writeFiles(first.path, {
-    '.git/hooks/pre-commit': 'exit 1',
-    '.git/info/exclude': '*',
-    '.git/info/attributes': '* filter=x',
-    'src/a.ts': 'y',
-    'staged.ts': 'y',
-  });
-  git('add', '--force', 'staged.ts');
-  mkdirSync(join(first.path, 'empty/folders'), { recursive: true });
-  await first.release();
+proves(
+  'workspace.clean',
+  'a slot is moved to its next task in place, and nothing of the one before is left in it',
+  async () => {
+    const user = await userRepository();
+    const { head } = await user.open();
+    const slots = await user.slots();
+    const first = await take(slots, head);
+    const clean = contents(first.path);
+    const inode = lstatSync(join(first.path, 'src/deep/c.ts')).ino;
+    const git = (...args: readonly string[]) => gitAs(first.path, user.env, args);
+    await writeFiles(first.path, { 'src/a.ts': 'x', 'new.ts': 'x', 'x.log': 'x', 'node_modules/m/index.js': 'x' });
+    git('stash', '--include-untracked');
+    git('branch', 'mine');
+    git('tag', 'mine');
+    git('config', 'core.fsmonitor', 'touch /tmp/never');
+    git('config', 'alias.st', 'status');
+    await writeFiles(first.path, {
+      '.git/hooks/pre-commit': 'exit 1',
+      '.git/info/exclude': '*',
+      '.git/info/attributes': '* filter=x',
+      'src/a.ts': 'y',
+      'staged.ts': 'y',
+    });
+    git('add', '--force', 'staged.ts');
+    mkdirSync(join(first.path, 'empty/folders'), { recursive: true });
+    await first.release();
 
-  const second = await take(slots, head, { task: 'second' });
-  const after = (...args: readonly string[]) => gitAs(second.path, user.env, args);
-  expect(second.path).toBe(first.path);
-  expect(contents(second.path)).toEqual(clean);
-  expect(lstatSync(join(second.path, 'src/deep/c.ts')).ino).toBe(inode);
-  expect(after('status', '--porcelain', '--ignored', '--branch')).toBe('## drover/run_1/second');
-  expect(after('for-each-ref', '--format=%(refname)')).toBe('refs/heads/drover/run_1/second');
-  expect(after('reflog', '--all')).toBe('');
-  expect(contents(join(second.path, '.git/hooks'))).toEqual({});
-  expect(after('config', '--local', '--list', '--name-only').split('\n')).toEqual([
-    'core.repositoryformatversion',
-    'core.filemode',
-    'core.bare',
-    'core.logallrefupdates',
-    'gc.auto',
-    'user.name',
-    'user.email',
-  ]);
-  expect(await second.commit(order('drover/run_1/second'))).toBeUndefined();
-});
+    const second = await take(slots, head, { task: 'second' });
+    const after = (...args: readonly string[]) => gitAs(second.path, user.env, args);
+    expect(second.path).toBe(first.path);
+    expect(contents(second.path)).toEqual(clean);
+    expect(lstatSync(join(second.path, 'src/deep/c.ts')).ino).toBe(inode);
+    expect(after('status', '--porcelain', '--ignored', '--branch')).toBe('## drover/run_1/second');
+    expect(after('for-each-ref', '--format=%(refname)')).toBe('refs/heads/drover/run_1/second');
+    expect(after('reflog', '--all')).toBe('');
+    expect(contents(join(second.path, '.git/hooks'))).toEqual({});
+    expect(after('config', '--local', '--list', '--name-only').split('\n')).toEqual([
+      'core.repositoryformatversion',
+      'core.filemode',
+      'core.bare',
+      'core.logallrefupdates',
+      'gc.auto',
+      'user.name',
+      'user.email',
+    ]);
+    expect(await second.commit(order('drover/run_1/second'))).toBeUndefined();
+  },
+);
 
 test('slots made ahead are the ones that are taken, and the next run finds them', async () => {
   const user = await userRepository();
@@ -198,7 +203,7 @@ test('a run that went to its end leaves its slots to the next one, whose store m
   expect(contents(after.path)['src/a.ts']).toBe(`644 ${FILES['src/a.ts']}`);
 });
 
-test('making, using and moving workspaces changes not a byte of the checkout', async () => {
+proves('checkout.untouched', 'making, using and moving workspaces changes not a byte of the checkout', async () => {
   const user = await userRepository();
   await user.write({ 'src/a.ts': 'not committed', untracked: 'x', 'node_modules/m.js': 'x', '.env': 'SECRET' });
   const before = everyByte(user.top);

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { isJsonObject, type Json } from '@drover/core/json';
 import { APIS } from '../support/agent.ts';
 import { calls, planned, RunDesk, submits, writes, type ScriptedTask } from '../support/run-desk.ts';
+import { proves } from '../support/proves.ts';
 
 const TASKS: Readonly<Record<string, ScriptedTask>> = Object.fromEntries(
   [1, 2, 3, 4].map((n) => [`t${n}`, { answers: [writes(`t${n}.txt`, `${n}\n`), submits(`t${n}`)] }]),
@@ -42,7 +43,7 @@ test.each(APIS)('%s: a worker’s first request begins with the coordinator’s 
   }
 });
 
-test('at least 95 % of what the workers first send is read from the cache', async () => {
+proves('cache.shared', 'at least 95 % of what the workers first send is read from the cache', async () => {
   const { answers = [], ...script } = planned(TASKS);
   const long = `${'all work and no play makes jack a dull boy\n'.repeat(2_000)}`;
   const desk = await RunDesk.with(

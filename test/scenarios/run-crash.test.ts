@@ -2,6 +2,7 @@
 // A sample of the places to die at; the slow lane takes them all.
 
 import { expect, test } from 'vitest';
+import { proves } from '../support/proves.ts';
 import { crashedRun } from '../support/run-crash.ts';
 
 const WHOLE = {
@@ -12,10 +13,11 @@ const WHOLE = {
   refused: 0,
 };
 
-test('undisturbed', async () => {
+test('undisturbed it lands three, and the gate stops one', async () => {
   expect(await crashedRun(0, 'after', 0)).toMatchObject({ ...WHOLE, wasKilled: false });
 });
 
-test.each([20, 90, 150])('killed at record %i', async (at) => {
-  expect(await crashedRun(at, 'after', 0)).toMatchObject({ ...WHOLE, wasKilled: true });
-});
+for (const at of [20, 90, 150])
+  proves('run.kill-anywhere', `killed at record ${at}, it comes to the same end`, async () => {
+    expect(await crashedRun(at, 'after', 0)).toMatchObject({ ...WHOLE, wasKilled: true });
+  });
