@@ -33,7 +33,7 @@ export const demo = command({
     const folder = await mkdtemp(join(tmpdir(), 'drover-demo-'));
     try {
       const code = await show(join(folder, 'shop'), sheltered(io, folder));
-      if (code === exitCode.done) await print(io.stdout, whatNext(io));
+      if (code === exitCode.done) await print(io.stdout, whatNext(io, keep));
       return code;
     } finally {
       if (keep) await print(io.stdout, `\nThe project is in ${join(folder, 'shop')}\n`);
@@ -93,7 +93,7 @@ async function show(project: string, io: Io): Promise<number> {
 // What such a model would cost, in US dollars per million tokens.
 const PRICE = { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 };
 
-function whatNext(io: Io): string {
+function whatNext(io: Io, isKept: boolean): string {
   const style = styleFor(io.stdout, io.env);
   const head = wrapped('Only the models’ words were scripted. With a real one:', columnsOf(io.stdout));
   // In a clone the scripts of the package are how drover is started, and they run in the clone.
@@ -104,6 +104,15 @@ function whatNext(io: Io): string {
     style('bold', head),
     '  export ANTHROPIC_API_KEY=…',
     `  ${run} --model anthropic/claude-sonnet-4-5 "…" --gate "npm test"`,
+    ...(isKept
+      ? []
+      : [
+          '',
+          style(
+            'dim',
+            wrapped('The sample is gone again; drover demo --keep leaves it to look at.', columnsOf(io.stdout)),
+          ),
+        ]),
     '',
   ].join('\n');
 }

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { isJsonObject, type Json } from '@drover/core/json';
 import { APIS } from '../support/agent.ts';
-import { calls, planned, RunDesk, submits, writes, type ScriptedTask } from '../support/run-desk.ts';
+import { calls, planned, RunDesk, says, submits, writes, type ScriptedTask } from '../support/run-desk.ts';
 import { proves } from '../support/proves.ts';
 
 const TASKS: Readonly<Record<string, ScriptedTask>> = Object.fromEntries(
@@ -68,4 +68,13 @@ test.each(['brief', 'none'])('with --seed %s a worker begins with less', async (
   expect(seeds[0]).toMatchObject({ seeding: seed, messages: seed === 'brief' ? 1 : 0 });
   const first = JSON.stringify(desk.server.requests.find(({ agent }) => agent === 't1')?.body);
   expect([first.includes('make four files'), first.includes('Please do t1.')]).toEqual([seed === 'brief', true]);
+});
+
+test('a worker that finds nothing in the cache is told of, with where it differs', async () => {
+  const missed = { ...says('there is nothing to do'), usage: { input: 3_000, cacheRead: 0, cacheWrite: 0 } };
+  const desk = await RunDesk.with(planned({ one: { answers: [missed] } }));
+  const { events } = await desk.run(['run', 'do one thing']);
+  expect(events.flatMap((event) => (event.type === 'warning' ? [[event.task, event.message]] : []))).toEqual([
+    ['one', 'nothing of what it was seeded with was read from the cache, though it is the coordinator’s to the byte'],
+  ]);
 });

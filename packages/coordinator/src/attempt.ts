@@ -11,7 +11,8 @@ import type { TaskLink } from '@drover/core/task/link';
 import type { PlannedTask, RunTask, TaskOutcome, TaskSpec } from '@drover/core/task/task';
 import { NO_USAGE } from '@drover/core/model/usage';
 import type { RunAdmission } from './admission/admission.ts';
-import { assignment, type Seed } from './seed.ts';
+import { assignment, beginningOf, firstDifference, type Seed } from './seed.ts';
+import { gateFailure, type TaskGates } from './task-gates.ts';
 import type { Slots, Workspace } from './workspace/slots.ts';
 
 const CALLS_MAX = 100; // in one answer, so that indexes of two workers don't meet
@@ -32,6 +33,8 @@ export type Bench = {
   /** What every TaskSpec of the run holds. */
   readonly common: Pick<TaskSpec, 'model' | 'env' | 'limits' | 'retry' | 'policy' | 'cacheKey'>;
   readonly outputFolder: (task: string, attempt: number) => string;
+  /** The provider has been seen to cache what it is sent. */
+  readonly caches: () => boolean;
   /** For what goes into commits, which no event passes on. */
   readonly redact: (text: string) => string;
 };
@@ -78,7 +81,7 @@ export async function attemptTask(bench: Bench, given: Attempt, signal: AbortSig
     if (!(error instanceof DroverError)) throw error;
     outcome = { ...NOTHING_DONE, status: signal.aborted ? 'cancelled' : 'failed', failure: error.failure };
   }
-  return end(bench, given, outcome, workspace);
+  return end(bench, given, { outcome, workspace }, signal);
 }
 
 const NOTHING_DONE = { summary: '', usage: NO_USAGE, refused: [] };
@@ -113,15 +116,21 @@ async function work(
   }
 }
 
-function linkOf(bench: Bench, { task, attempt, worker, onAnswer }: Attempt): { link: TaskLink; close: () => void } {
+function linkOf(bench: Bench, given: Attempt): { link: TaskLink; close: () => void } {
+  const { task, attempt, worker, onAnswer } = given;
   const place = { worker, task: task.id, attempt };
   const admission = bench.admission.admissionFor(place);
   let isOpen = true;
+  let isMeasured = given.past !== undefined;
   const link: TaskLink = {
     emit: (event, step) => {
       if (!isOpen) return;
       if (event.type === 'message_start' && event.role === 'assistant') onAnswer();
       bench.tell(relabelled(event, worker), { ...place, ...step });
+      if (event.type !== 'usage' || isMeasured) return;
+      isMeasured = true;
+      const miss = bench.caches() && event.usage.cacheRead === 0 ? cacheMiss(given) : undefined;
+      if (miss !== undefined) bench.tell({ type: 'warning', message: miss }, { ...place, ...step });
     },
     settled: bench.settled,
     admission,
@@ -134,6 +143,15 @@ function linkOf(bench: Bench, { task, attempt, worker, onAnswer }: Attempt): { l
   return { link, close };
 }
 
+/** What is to be said where a worker's first request found nothing in the cache. */
+function cacheMiss({ system, seed }: Attempt): string | undefined {
+  if (seed.shared === undefined) return undefined;
+  const at = firstDifference(seed.shared, beginningOf(system, seed.messages));
+  return at === undefined
+    ? 'nothing of what it was seeded with was read from the cache, though it is the coordinator’s to the byte'
+    : `nothing of what it was seeded with was read from the cache: it differs from the coordinator’s at byte ${at}`;
+}
+
 /** The same event as this worker's. */
 export function relabelled(event: Event, worker: number): Event {
   if ('callIndex' in event && 'index' in event) return { ...event, index: worker * CALLS_MAX + event.callIndex };
@@ -143,8 +161,8 @@ export function relabelled(event: Event, worker: number): Event {
 async function end(
   bench: Bench,
   given: Attempt,
-  outcome: TaskOutcome,
-  workspace: Workspace | undefined,
+  { outcome, workspace }: { readonly outcome: TaskOutcome; readonly workspace: Workspace | undefined },
+  signal: AbortSignal,
 ): Promise<AttemptEnd> {
   const { task, attempt, worker } = given;
   const { refused, usage, cost } = outcome;
@@ -163,11 +181,15 @@ async function end(
       const message = `${bench.redact(task.title)}\n\n${summary}`;
       Object.assign(kept, await workspace.commit({ message, when: bench.startedAt, branch }));
     }
+    if (status === 'finished' && workspace !== undefined && kept.commit !== undefined) {
+      failure = await gateFailure(gatesOf(bench, given, { workspace: workspace.path, commit: kept.commit }), signal);
+      if (failure !== undefined) status = 'failed';
+    }
     // One that was interrupted stays as it is, to go on.
     if (status !== 'cancelled') await workspace?.release();
   } catch (error) {
     if (!(error instanceof DroverError)) throw error;
-    status = 'failed';
+    status = signal.aborted ? 'cancelled' : 'failed';
     failure = error.failure;
   }
   const again = status === 'failed' && given.mayFail && failure !== undefined && isWorthAnotherTry(failure);
@@ -188,6 +210,19 @@ async function end(
     ...{ status, again, summary, files: kept.files },
     ...(failure !== undefined && { failure }),
     ...(kept.commit !== undefined && { commit: kept.commit }),
+  };
+}
+
+function gatesOf(
+  { slots, common, outputFolder, tell }: Bench,
+  { task, attempt, worker }: Attempt,
+  left: { readonly workspace: string; readonly commit: string },
+): TaskGates {
+  const place = { worker, task: task.id, attempt };
+  return {
+    ...{ ...left, task: task.id, gates: task.gates ?? [], store: slots.store.git, env: common.env },
+    outputFolder: outputFolder(task.id, attempt),
+    emit: (event) => tell(event, place),
   };
 }
 

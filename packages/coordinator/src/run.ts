@@ -23,7 +23,8 @@ import type { ModelSpec, PlannedTask, RunTask } from '@drover/core/task/task';
 import type { RunAdmission } from './admission/admission.ts';
 import type { Bench } from './attempt.ts';
 import { differences, fingerprint } from './audit.ts';
-import { carryOut, type Conditions } from './carry-out.ts';
+import { canaryVerdict } from './batch/canary.ts';
+import { carryOut, type Conditions, type Known } from './carry-out.ts';
 import { deliver } from './merge/deliver.ts';
 import { MergeTrain } from './merge/train.ts';
 import type { RunPast } from './past.ts';
@@ -54,6 +55,8 @@ export type RunOptions = {
   readonly redact: (text: string) => string;
   /** A plan that is carried out as it is, with no coordinator. */
   readonly plan: readonly PlannedTask[] | undefined;
+  /** What comes of some of its tasks, where an earlier run has found it out. */
+  readonly known: ReadonlyMap<string, Known>;
   /** Shows a plan before anything is spent on it; false stops the run. */
   /** So many workers will be wanted soon. */
   readonly warm: (workers: number) => void;
@@ -201,11 +204,25 @@ class Run {
       train: this.#train ?? this.#openTrain(signal),
       base: settings.base,
       ...{ workers: settings.workers, failFast: settings.failFast, attemptsMax: settings.attemptsMax },
+      ...{ failuresMax: settings.failuresMax ?? Infinity, known: this.#options.known, canary: this.#canary() },
       ...{ past, statuses: this.#statuses, landed: this.#landed, attempts: this.#attempts },
     };
     const system = given.system ?? systemPrompt(await new Instructions(repository.top).forStart());
     this.#carrying = carryOut({ tasks, seed, system }, conditions, signal);
     await this.#carrying;
+  }
+
+  /** Whoever goes on with a run that its canary has ended wants the others done. */
+  #canary(): Conditions['canary'] {
+    const { settings, past } = this.#options;
+    const { canary } = settings;
+    if (canary === undefined || past?.records.some(({ type }) => type === 'run_end') === true) return undefined;
+    const judge = () => {
+      const { message, failure } = canaryVerdict(rowsOf(this.#state), canary);
+      this.#tell({ type: 'warning', message });
+      return failure;
+    };
+    return { tasks: canary.tasks, judge };
   }
 
   #bench(): Bench {
@@ -215,6 +232,7 @@ class Run {
       tell: (event, place) => this.#tell(event, place),
       settled: () => bus.settled(),
       redact: this.#options.redact,
+      caches: () => this.#state.usage.cacheRead + this.#state.usage.cacheWrite > 0,
       common: { model, env, limits: settings.taskLimits, retry, policy, cacheKey: id },
       outputFolder: (task, attempt) => join(folder, 'outputs', `${task}-${attempt}`),
     };

@@ -15,7 +15,12 @@ import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 const ACCEPTED =
   'The plan is accepted, and is being carried out now. From here on you are no longer the coordinator but one of its workers, in a copy of the repository of your own. Which one, and what your task is, follows. Do only that: the other tasks are done by others, at the same time. You cannot submit plans.';
 
-export type Seed = { readonly messages: readonly Message[]; readonly summary: SeedSummary };
+export type Seed = {
+  readonly messages: readonly Message[];
+  readonly summary: SeedSummary;
+  /** What the coordinator's last request began with, where a worker's is to begin with the same. */
+  readonly shared?: string;
+};
 
 export type Planned = { readonly goal: string; readonly tasks: readonly PlannedTask[] };
 
@@ -23,9 +28,11 @@ export type Planned = { readonly goal: string; readonly tasks: readonly PlannedT
 export function seedOf(wanted: Seeding, snapshot: Snapshot | undefined, planned: Planned): Seed {
   const seeding = wanted === 'full' && snapshot === undefined ? 'brief' : wanted;
   const messages = messagesOf(seeding, snapshot, planned);
-  const text = JSON.stringify([snapshot?.system ?? '', messages]);
+  const text = beginningOf(snapshot?.system ?? '', messages);
   const digest = createHash('sha256').update(text).digest('hex').slice(0, 16);
-  return { messages, summary: { seeding, messages: messages.length, tokens: Math.ceil(text.length / 4), digest } };
+  const summary = { seeding, messages: messages.length, tokens: Math.ceil(text.length / 4), digest };
+  if (seeding !== 'full' || snapshot === undefined) return { messages, summary };
+  return { messages, summary, shared: beginningOf(snapshot.system, snapshot.messages.slice(0, -1)) };
 }
 
 function messagesOf(seeding: Seeding, snapshot: Snapshot | undefined, planned: Planned): readonly Message[] {
@@ -90,7 +97,12 @@ export function assignment({ worker, task, attempt, workspace, seeding, before }
   ].join('\n\n');
 }
 
-/** Where a worker's beginning departs from what it should share, as an offset in its JSON; undefined where it doesn't. */
+/** System prompt and messages as one text, so that beginnings can be compared. */
+export function beginningOf(system: string, messages: readonly Message[]): string {
+  return [system, ...messages].map((part) => JSON.stringify(part)).join('\n');
+}
+
+/** Where a worker's beginning departs from what it should share, as an offset in its text; undefined where it doesn't. */
 export function firstDifference(shared: string, own: string): number | undefined {
   if (own.startsWith(shared)) return undefined;
   let at = 0;

@@ -1,0 +1,64 @@
+// What a worker begins with.
+
+import { assignment, beginningOf, firstDifference, seedOf } from '@drover/coordinator/seed';
+import type { Message } from '@drover/core/model/protocol';
+import type { PlannedTask } from '@drover/core/task/task';
+import { expect, test } from 'vitest';
+
+const task: PlannedTask = {
+  id: 'a',
+  title: 'do a',
+  prompt: 'All about a.',
+  dependsOn: [],
+  files: ['a.txt'],
+  mode: 'write',
+};
+const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+const asked: Message = { role: 'user', content: [{ type: 'text', text: 'the goal' }] };
+const call = (id: string, name: string) => ({ type: 'tool_call' as const, id, name, args: {} });
+const answered: Message = {
+  ...{ role: 'assistant', stop: 'tool_calls', usage },
+  content: [call('1', 'read'), call('2', 'submit_plan')],
+};
+const snapshot = { system: 'be good', messages: [asked, answered] };
+const planned = { goal: 'the goal', tasks: [task] };
+
+test('full: the whole conversation, with every open call closed', () => {
+  const { messages, summary, shared } = seedOf('full', snapshot, planned);
+  expect(messages.slice(0, 2)).toEqual(snapshot.messages);
+  expect(messages[2]).toMatchObject({
+    role: 'tool',
+    results: [
+      { id: '1', isError: false, output: 'What came of this is for the coordinator.' },
+      { id: '2', isError: false, output: expect.stringContaining('one of its workers') },
+    ],
+  });
+  expect(summary).toMatchObject({ seeding: 'full', messages: 3 });
+  expect(firstDifference(shared ?? '', beginningOf(snapshot.system, messages))).toBeUndefined();
+});
+
+test('full, where nobody has planned, is a brief', () => {
+  expect(seedOf('full', undefined, planned).summary.seeding).toBe('brief');
+});
+
+test('two seeds that differ have different digests, and where they do is found', () => {
+  const other = { ...snapshot, system: 'be bad' };
+  const [one, two] = [seedOf('full', snapshot, planned), seedOf('full', other, planned)];
+  expect(one.summary.digest).not.toBe(two.summary.digest);
+  expect(firstDifference(one.shared ?? '', two.shared ?? '')).toBe('"be '.length);
+});
+
+test('the task is told with its prompt, unless the plan was just read', () => {
+  const given = { worker: 3, task, attempt: 1, workspace: '/w' };
+  expect(assignment({ ...given, seeding: 'none' })).toContain('All about a.');
+  const full = assignment({ ...given, seeding: 'full' });
+  expect([full.includes('All about a.'), full.startsWith('You are worker 3. Your task is a: do a')]).toEqual([
+    false,
+    true,
+  ]);
+});
+
+test('another attempt is told why there is one', () => {
+  const again = assignment({ worker: 1, task, attempt: 2, workspace: '/w', seeding: 'full', before: 'It conflicts.' });
+  expect(again).toContain('This is attempt 2. It conflicts.');
+});
