@@ -5,8 +5,7 @@
 // there is time. What a crash leaves set aside is found there the next time.
 
 import { spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, renameSync, unlinkSync } from 'node:fs';
-import { chmod, lstat, readdir, rm } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, rename, rm, unlink } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 
@@ -15,21 +14,29 @@ const FOLDERS_OPENED_MAX = 100_000;
 export type Path = string | Buffer;
 
 /** True where it is gone from its place. Links are removed, never followed. */
-export function setAside(path: Path, trash: string, isFolder: boolean): boolean {
+export async function setAside(path: Path, trash: string): Promise<boolean> {
   try {
-    if (isFolder) moveFolder(path, trash);
-    else unlinkSync(path);
+    await unlink(path);
     return true;
   } catch (error) {
-    return isCode(error, 'ENOENT');
+    if (isCode(error, 'ENOENT', 'ENOTDIR')) return true;
+    // What systems say of a folder.
+    return isCode(error, 'EISDIR', 'EPERM') && moveFolder(path, trash);
   }
 }
 
 // A folder can be moved to another one only by who may write in it.
-function moveFolder(path: Path, trash: string): void {
-  chmodSync(path, 0o700);
-  mkdirSync(trash, { recursive: true });
-  renameSync(path, join(trash, randomUUID()));
+async function moveFolder(path: Path, trash: string): Promise<boolean> {
+  try {
+    if (!(await lstat(path)).isDirectory()) return false;
+    await chmod(path, 0o700);
+    await mkdir(trash, { recursive: true });
+    await rename(path, join(trash, randomUUID()));
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return isCode(error, 'ENOENT');
+    throw error;
+  }
 }
 
 /** Removes a folder and all that is in it. Throws where that can't be done. */

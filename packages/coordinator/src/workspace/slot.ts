@@ -19,7 +19,7 @@
 //   by what the index says of it.
 
 import { lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { lstat, mkdir, readdir, readFile, realpath, rm, stat, utimes } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, realpath, rm, stat, unlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/failure';
 import { isTaken, Lock } from '@drover/core/journal/lock';
@@ -179,7 +179,8 @@ export class Slot {
     const args = ['read-tree', '--reset', '-u', base];
     const unclean = (message: string) => new DroverError({ kind: 'git.failed', args, message });
     if (!(await this.hasTree())) {
-      setAside(this.tree, join(this.folder, 'trash'), false);
+      // A link, or a file; a folder that isn't the one it should be stays where it is.
+      await unlink(this.tree).catch(() => undefined);
       await rm(this.index, { force: true });
       await mkdir(this.tree, { recursive: true });
       if (!(await this.hasTree())) return unclean(`${this.folder} is not where it should be`);
@@ -223,7 +224,7 @@ export class Slot {
 
   async #throwAway(): Promise<void> {
     await rm(this.index, { force: true });
-    if (!(await this.hasTree()) || setAside(this.tree, join(this.folder, 'trash'), true)) return;
+    if (!(await this.hasTree()) || (await setAside(this.tree, join(this.folder, 'trash')))) return;
     const message = `${this.tree} can't be removed: remove it by hand`;
     throw new DroverError({ kind: 'git.failed', args: ['clean'], message });
   }

@@ -28,11 +28,17 @@ export type SweepOrder = {
 
 /** False where something couldn't be taken away. */
 export async function sweep(order: SweepOrder): Promise<boolean> {
-  return (await sweepFolders(order)) && (await sweepFiles(order));
+  const takeAway = async (strays: readonly Buffer[]): Promise<boolean> => {
+    const gone = await Promise.all(strays.map((place) => setAside(place, order.trash)));
+    return gone.every(Boolean);
+  };
+  // Folders first: then whatever is looked at by its path is really there.
+  return (await takeAway(await strayNames(order))) && takeAway(await changedFiles(order));
 }
 
-async function sweepFolders({ top, index, mode, trash }: SweepOrder): Promise<boolean> {
+async function strayNames({ top, index, mode }: SweepOrder): Promise<readonly Buffer[]> {
   const tracked = trackedIn(index.entries);
+  const strays: Buffer[] = [];
   const waiting = [''];
   const isLate = clock();
   for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
@@ -40,7 +46,7 @@ async function sweepFolders({ top, index, mode, trash }: SweepOrder): Promise<bo
     const place = placeOf(top, folder);
     const names = tracked.get(folder);
     if (names === undefined || !isFolder(place, mode)) {
-      if (!takeAway(place, trash)) return false;
+      strays.push(place);
       continue;
     }
     for (const name of readdirSync(place, { encoding: 'latin1' })) {
@@ -49,10 +55,10 @@ async function sweepFolders({ top, index, mode, trash }: SweepOrder): Promise<bo
       if (expected === 'file') continue;
       const path = folder === '' ? name : `${folder}/${name}`;
       if (expected === 'folder') waiting.push(path);
-      else if (!takeAway(placeOf(top, path), trash)) return false;
+      else strays.push(placeOf(top, path));
     }
   }
-  return true;
+  return strays;
 }
 
 type Kind = 'file' | 'folder';
@@ -85,17 +91,17 @@ function lastName(path: string): string {
 }
 
 // Those of which git could only compare the content: another mode, or another name elsewhere, it wouldn't see.
-async function sweepFiles({ top, index, indexSecond, trash }: SweepOrder): Promise<boolean> {
+async function changedFiles({ top, index, indexSecond }: SweepOrder): Promise<readonly Buffer[]> {
+  const changed: Buffer[] = [];
   const isLate = clock();
   for (const entry of index.entries) {
     if (!isUnsettled(index.bytes, entry, indexSecond)) continue;
     if (isLate()) await nextTurn();
     const place = placeOf(top, entry.path);
     const found = lstatSync(place, { bigint: true, throwIfNoEntry: false });
-    if (found === undefined || isAsWritten(index.bytes, entry, found)) continue;
-    if (!takeAway(place, trash)) return false;
+    if (found !== undefined && !isAsWritten(index.bytes, entry, found)) changed.push(place);
   }
-  return true;
+  return changed;
 }
 
 /** Says now and then that it is somebody else's turn. */
@@ -106,10 +112,6 @@ function clock(): () => boolean {
     if (isLate) since = performance.now();
     return isLate;
   };
-}
-
-function takeAway(place: Buffer, trash: string): boolean {
-  return setAside(place, trash, lstatSync(place, { throwIfNoEntry: false })?.isDirectory() === true);
 }
 
 function isFolder(place: Buffer, mode: number): boolean {

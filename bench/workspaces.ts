@@ -1,0 +1,150 @@
+// What workspaces cost, next to eight plain `git worktree add` of the same repository in the same run: the best of
+// some rounds of both.
+
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { differences, fingerprint } from '@drover/coordinator/audit';
+import { openRepository, type Repository } from '@drover/coordinator/repository';
+import { Slots, type Workspace } from '@drover/coordinator/workspace/slots';
+
+const WORKERS = 8;
+const FOLDERS = 100;
+const FILES_A_FOLDER = 20;
+const ROUNDS = 3;
+// As long as a coordinator plans at the very least.
+const PLANNING_MS = 1_500;
+
+const run = promisify(execFile);
+const env = { PATH: process.env['PATH'] ?? '', HOME: tmpdir(), GIT_CONFIG_NOSYSTEM: '1' };
+const { signal } = new AbortController();
+
+type Round = {
+  readonly floor: number;
+  readonly first: number;
+  readonly commit: number;
+  readonly next: number;
+  readonly nextRun: number;
+  readonly audit: number;
+};
+
+export async function workspaceLines(): Promise<readonly string[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'drover-bench-'));
+  try {
+    const repository = await sample(join(folder, 'project'));
+    const rounds: Round[] = [];
+    for (let n = 0; n < ROUNDS; n++) rounds.push(await round(repository, join(folder, `round-${n}`)));
+    // What else the machine does only ever adds to it.
+    const best = (key: keyof Round) => Math.min(...rounds.map((each) => each[key]));
+    const row = (what: string, key: keyof Round, aim: number) => {
+      const note = `${best(key).toFixed(0)} ms against ${best('floor').toFixed(0)} ms, aim ${aim}x`;
+      return line(what, best(key) / best('floor'), note, aim);
+    };
+    return [
+      row(`${WORKERS} first workspaces of 2,000 files`, 'first', 1.5),
+      row(`${WORKERS} workspaces, next task in the slot`, 'next', 0.1),
+      row(`${WORKERS} workspaces, next run`, 'nextRun', 0.1),
+      row(`${WORKERS} commits`, 'commit', 0.5),
+      row('two fingerprints of the checkout', 'audit', 0.1),
+    ];
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function sample(top: string): Promise<Repository> {
+  const text = Array.from({ length: 40 }, (_, n) => `export const line${n} = ${n};\n`).join('');
+  for (let n = 0; n < FOLDERS; n++) {
+    mkdirSync(join(top, `src/folder-${n}`), { recursive: true });
+    for (let m = 0; m < FILES_A_FOLDER; m++) {
+      writeFileSync(join(top, `src/folder-${n}/file-${m}.ts`), `// ${n} ${m}\n${text}`);
+    }
+  }
+  writeFileSync(join(top, '.gitignore'), '*.log\n');
+  const git = (...args: readonly string[]) => execFileSync('git', args, { cwd: top, env });
+  git('init', '--quiet');
+  git('add', '--all');
+  git('-c', 'user.name=U', '-c', 'user.email=u@example.com', 'commit', '--quiet', '--message=first');
+  git('repack', '-adq');
+  return openRepository(top, env);
+}
+
+async function round(repository: Repository, folder: string): Promise<Round> {
+  mkdirSync(folder);
+  const floor = await timed(() =>
+    Promise.all(
+      workers((n) =>
+        run('git', ['worktree', 'add', '--quiet', '--detach', join(folder, `tree-${n}`)], { cwd: repository.top, env }),
+      ),
+    ),
+  );
+  const atOnce = await open(repository, join(folder, 'at-once'), 'run_1');
+  const first = await timed(() => takeAll(atOnce, repository, 'first'));
+  await atOnce.close();
+
+  const home = join(folder, 'planned');
+  const slots = await open(repository, home, 'run_1');
+  slots.prepare(WORKERS);
+  await delay(first + PLANNING_MS);
+  const workspaces = await takeAll(slots, repository, 'first');
+  workspaces.forEach(work);
+  const commit = await timed(() => Promise.all(workspaces.map(commitOf)));
+  await releaseAll(workspaces);
+  let again: readonly Workspace[] = [];
+  const next = await timed(async () => (again = await takeAll(slots, repository, 'next')));
+  again.forEach(work);
+  await releaseAll(again);
+  await slots.close();
+
+  let other: Slots | undefined;
+  const nextRun = await timed(async () => {
+    other = await open(repository, home, 'run_2');
+    other.prepare(WORKERS);
+    await takeAll(other, repository, 'first');
+  });
+  await other?.close();
+  const audit = await timed(async () => {
+    const before = await fingerprint(repository, env);
+    if (differences(before, await fingerprint(repository, env)).length > 0) throw new Error('the checkout was changed');
+  });
+  return { floor, first, commit, next, nextRun, audit };
+}
+
+function workers<T>(make: (n: number) => T): T[] {
+  return Array.from({ length: WORKERS }, (_, n) => make(n + 1));
+}
+
+function open(repository: Repository, home: string, id: string): Promise<Slots> {
+  return Slots.open({ home, repository, run: id, env });
+}
+
+function takeAll(slots: Slots, { head: base }: Repository, name: string): Promise<readonly Workspace[]> {
+  return Promise.all(workers((worker) => slots.take({ worker, task: `${name}-${worker}`, attempt: 1, base, signal })));
+}
+
+function work({ path }: Workspace): void {
+  for (let n = 0; n < 5; n++) writeFileSync(join(path, `src/folder-${n}/file-1.ts`), 'changed');
+  for (let n = 0; n < 5; n++) writeFileSync(join(path, `src/folder-${n}/new.ts`), 'new');
+  writeFileSync(join(path, 'debug.log'), 'ignored');
+}
+
+function commitOf(workspace: Workspace, n: number): Promise<unknown> {
+  return workspace.commit({ message: 'done', when: '2026-01-01T00:00:00Z', branch: `drover/run_1/first-${n}` });
+}
+
+async function releaseAll(workspaces: readonly Workspace[]): Promise<void> {
+  await Promise.all(workspaces.map((each) => each.release()));
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const begun = performance.now();
+  await work();
+  return performance.now() - begun;
+}
+
+function line(what: string, ratio: number, note: string, aim: number): string {
+  return `${what.padEnd(50)} ${`${ratio.toFixed(2)}x`.padStart(10)}   (${note}) ${ratio <= aim ? 'ok' : 'OVER'}`;
+}
