@@ -103,6 +103,7 @@ export function codeOfFailure(failure: Failure): number {
     case 'compaction.failed':
     case 'worker.lost':
     case 'git.failed':
+    case 'gate.failed':
       return exitCode.incomplete;
     case 'checkout.changed':
     case 'permission.denied':
@@ -124,4 +125,5 @@ const codeOfLimit = {
   budget: exitCode.budget,
   time: exitCode.deadline,
   idle: exitCode.deadline,
+  failures: exitCode.incomplete,
 } as const;

@@ -54,11 +54,12 @@ function taskIn(reader: DocumentReader, node: Node): PlannedTask | undefined {
     dependsOn: texts,
     files: texts,
     mode: (entry) => reader.oneOf(entry, MODES),
+    gates: texts,
   });
-  const { id, prompt, title = prompt?.split('\n', 1)[0], dependsOn = [], files = [], mode = 'write' } = task;
+  const { id, prompt, title = prompt?.split('\n', 1)[0], dependsOn = [], files = [], mode = 'write', gates } = task;
   if (id === undefined || prompt === undefined || title === undefined)
     return reader.mistake(node, 'a task needs id and prompt');
-  return { id, title, prompt, dependsOn, files, mode };
+  return { id, title, prompt, dependsOn, files, mode, ...(gates !== undefined && { gates }) };
 }
 
 export async function writePlan(path: string, text: string): Promise<void> {
@@ -70,11 +71,12 @@ export async function writePlan(path: string, text: string): Promise<void> {
 /** The plan as `readPlan` reads it. */
 export async function planText({ goal, tasks }: PlanFile): Promise<string> {
   const { stringify } = await import('yaml');
-  const plain = tasks.map(({ id, title, prompt, dependsOn, files, mode }) => ({
+  const plain = tasks.map(({ id, title, prompt, dependsOn, files, mode, gates = [] }) => ({
     ...{ id, title, prompt },
     ...(dependsOn.length > 0 && { dependsOn }),
     ...(files.length > 0 && { files }),
     ...(mode === 'read' && { mode }),
+    ...(gates.length > 0 && { gates }),
   }));
   return stringify({ ...(goal !== undefined && { goal }), tasks: plain }, { lineWidth: 100 });
 }

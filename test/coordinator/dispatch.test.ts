@@ -24,7 +24,7 @@ async function dispatched(
   let most = 0;
   await dispatch(
     {
-      ...{ ordered, workers: 2, failFast: false, settled: new Map() },
+      ...{ ordered, workers: 2, failFast: false, failuresMax: Infinity, settled: new Map() },
       carryOut: (each, seat, stop) =>
         seat(async (worker) => {
           most = Math.max(most, (atWork += 1));

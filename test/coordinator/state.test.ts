@@ -64,8 +64,9 @@ function taskOf(state: RunState, id: string): TaskProgress {
 
 test.each([3, 10, 20])('the rows of a run with %i tasks are those its end tells', (tasks) => {
   const { events, rows } = sampleRun({ tasks });
-  expect(rowsOf(folded(events.slice(0, -1)))).toEqual(rows);
-  expect(rowsOf(folded(events))).toEqual(rows);
+  const untimed = (state: RunState) => rowsOf(state).map(({ elapsedMs: _, ...row }) => row);
+  expect(untimed(folded(events.slice(0, -1)))).toEqual(rows);
+  expect(untimed(folded(events))).toEqual(rows);
 });
 
 test('a state tells the way of a task through its attempts, the merge and the gate', () => {

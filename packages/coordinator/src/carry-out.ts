@@ -1,6 +1,6 @@
 // Carries out one plan: every task is attempted, its work lands or doesn't, and what became of each is told.
 
-import { describe } from '@drover/core/failure';
+import { describe, type Failure } from '@drover/core/failure';
 import { NO_USAGE } from '@drover/core/model/usage';
 import type { TaskStatus } from '@drover/core/task/run';
 import type { PlannedTask } from '@drover/core/task/task';
@@ -31,7 +31,12 @@ export type Conditions = {
   readonly base: string;
   readonly workers: number;
   readonly failFast: boolean;
+  readonly failuresMax: number;
   readonly attemptsMax: number;
+  /** What comes of these tasks is known from an earlier run. */
+  readonly known: ReadonlyMap<string, Known>;
+  /** So many go ahead; the judge says why the others should not follow. */
+  readonly canary: { readonly tasks: number; readonly judge: () => Failure | undefined } | undefined;
   /** What the run went through before a crash. */
   readonly past: RunPast | undefined;
   /** What is settled, in this process or before; filled as tasks end. */
@@ -41,6 +46,9 @@ export type Conditions = {
   /** How many attempts a task has had; filled as they begin. */
   readonly attempts: Map<string, number>;
 };
+
+/** The work of a task, as a commit on the run's base; without one there is nothing to change. */
+export type Known = { readonly commit?: string; readonly files: readonly string[]; readonly summary: string };
 
 export async function carryOut(plan: Plan, conditions: Conditions, signal: AbortSignal): Promise<void> {
   const { bench, train, statuses, past } = conditions;
@@ -65,27 +73,33 @@ export async function carryOut(plan: Plan, conditions: Conditions, signal: Abort
   for (const id of past?.conflicts ?? []) if (open.some((task) => task.id === id)) train.sendBack(id);
 
   const warm = new WarmUp();
-  await dispatch(
-    {
-      ...{ ordered, settled, workers: conditions.workers, failFast: conditions.failFast },
-      carryOut: async (task, seat, stop) => {
-        const status = await settleTask({ task, plan, conditions, seat, warm, waits: waiting.get(task.id) }, stop);
-        if (status !== 'landed' && task.mode === 'write') train.withdraw(task.id);
-        statuses.set(task.id, status);
-        return status;
+  const skip = (task: PlannedTask, reason: string, failure?: Failure): void => {
+    const status = signal.aborted ? 'cancelled' : 'skipped';
+    if (task.mode === 'write') train.withdraw(task.id);
+    statuses.set(task.id, status);
+    const why = { reason, ...(failure !== undefined && { failure }) };
+    bench.tell({ type: 'task_end', status, again: false, ...why, files: [], usage: NO_USAGE }, { task: task.id });
+  };
+  const work = (tasks: readonly PlannedTask[], known: ReadonlyMap<string, TaskStatus>) =>
+    dispatch(
+      {
+        ...{ ordered: tasks, settled: known, workers: conditions.workers, skip },
+        ...{ failFast: conditions.failFast, failuresMax: conditions.failuresMax },
+        carryOut: async (task, seat, stop) => {
+          const status = await settleTask({ task, plan, conditions, seat, warm, waits: waiting.get(task.id) }, stop);
+          if (status !== 'landed' && task.mode === 'write') train.withdraw(task.id);
+          statuses.set(task.id, status);
+          return status;
+        },
       },
-      skip: (task, because) => {
-        if (task.mode === 'write') train.withdraw(task.id);
-        statuses.set(task.id, signal.aborted ? 'cancelled' : 'skipped');
-        const status = signal.aborted ? 'cancelled' : 'skipped';
-        bench.tell(
-          { type: 'task_end', status, again: false, reason: because, files: [], usage: NO_USAGE },
-          { task: task.id },
-        );
-      },
-    },
-    signal,
-  );
+      signal,
+    );
+  const ahead = conditions.canary?.tasks ?? ordered.length;
+  await work(ordered.slice(0, ahead), settled);
+  const others = ordered.slice(ahead);
+  const obstacle = others.length === 0 || signal.aborted ? undefined : conditions.canary?.judge();
+  if (obstacle === undefined) await work(others, new Map([...settled, ...statuses]));
+  else for (const task of others) if (!settled.has(task.id)) skip(task, describe(obstacle), obstacle);
   for (const [id, status] of settled) if (!statuses.has(id)) statuses.set(id, status);
 }
 
@@ -111,6 +125,7 @@ async function settleTask(work: Work, signal: AbortSignal): Promise<TaskStatus> 
   for (;;) {
     const end =
       progress.takeFinished() ??
+      progress.takeKnown(bench) ??
       (await seat(async (worker) => {
         await warm.turn(signal);
         const next = progress.next();
@@ -156,10 +171,14 @@ class Progress {
   readonly #conflict: Before['conflict'];
   #open: TaskPast['open'];
   #finished: TaskPast['finished'];
+  #known: Known | undefined;
+  readonly #task: PlannedTask;
   readonly #attemptsMax: number;
 
   constructor({ task, conditions, waits: waiting }: Work) {
-    const { past, base, landed, attempts, attemptsMax, statuses } = conditions;
+    const { past, base, landed, attempts, attemptsMax, statuses, known } = conditions;
+    this.#task = task;
+    this.#known = known.get(task.id);
     // A task that ended and is named again by a later plan begins anew; only its attempts go on counting.
     const before = statuses.has(task.id) ? undefined : past?.tasks.get(task.id);
     this.conflicts = before?.conflicts ?? 0;
@@ -183,6 +202,26 @@ class Progress {
     const finished = this.#finished;
     this.#finished = undefined;
     return finished && { ...finished, status: 'finished', again: false };
+  }
+
+  /** What an earlier run has found out, where nobody has begun anew. */
+  takeKnown(bench: Bench): AttemptEnd | undefined {
+    const known = this.#known;
+    this.#known = undefined;
+    if (known === undefined || this.#attempts > 0) return undefined;
+    const { id } = this.#task;
+    const { commit, files, summary } = known;
+    const branch = `drover/${bench.run}/${id}`;
+    const left = { files, summary, ...(commit !== undefined && { commit }) };
+    bench.tell(
+      {
+        ...{ type: 'task_end', status: 'finished', again: false, usage: NO_USAGE, cached: true },
+        ...left,
+        ...(commit !== undefined && { branch }),
+      },
+      { task: id },
+    );
+    return { ...left, status: 'finished', again: false };
   }
 
   next() {

@@ -4,6 +4,8 @@
 // else is. A worker's place is held only while an attempt works: a task that waits to land holds none.
 
 import PQueue from 'p-queue';
+import { failureOf } from '@drover/core/agent/limits';
+import { describe, DroverError, type Failure } from '@drover/core/failure';
 import type { TaskStatus } from '@drover/core/task/run';
 import type { PlannedTask } from '@drover/core/task/task';
 import { waits } from './graph.ts';
@@ -15,21 +17,29 @@ export type Dispatch = {
   readonly ordered: readonly PlannedTask[];
   readonly workers: number;
   readonly failFast: boolean;
+  /** The rest is stopped when so many have not worked out. */
+  readonly failuresMax: number;
   /** What earlier plans, or this one before a crash, have settled for good. */
   readonly settled: ReadonlyMap<string, TaskStatus>;
   readonly carryOut: (task: PlannedTask, seat: Seat, signal: AbortSignal) => Promise<TaskStatus>;
-  readonly skip: (task: PlannedTask, because: string) => void;
+  readonly skip: (task: PlannedTask, because: string, failure?: Failure) => void;
 };
 
 const GOOD: ReadonlySet<TaskStatus> = new Set(['landed', 'done']);
+const BAD: ReadonlySet<TaskStatus> = new Set(['failed', 'conflict', 'gate_failed']);
 
 export async function dispatch(plan: Dispatch, signal: AbortSignal): Promise<void> {
-  const { ordered, settled, carryOut, skip } = plan;
+  const { ordered, settled, carryOut, skip, failuresMax } = plan;
   const seats = new Seats(Math.max(1, plan.workers));
   const waiting = waits(ordered);
   const hasty = new AbortController();
   const stop = AbortSignal.any([signal, hasty.signal]);
   const ends = new Map<string, Promise<TaskStatus>>();
+  let failures = [...settled.values()].filter((status) => BAD.has(status)).length;
+  const stopIfTooMany = () => {
+    if (failures >= failuresMax && !stop.aborted) hasty.abort(new DroverError(tooMany(failures)));
+  };
+  stopIfTooMany();
 
   const settle = async (task: PlannedTask, at: number): Promise<TaskStatus> => {
     const known = settled.get(task.id);
@@ -42,11 +52,13 @@ export async function dispatch(plan: Dispatch, signal: AbortSignal): Promise<voi
       whyStopped(signal, hasty.signal) ??
       (missing === -1 ? undefined : `it depends on ${dependsOn[missing]}, which is ${worded(statuses[missing])}`);
     if (reason !== undefined) {
-      skip(task, reason);
+      skip(task, reason, hasty.signal.aborted && !signal.aborted ? failureOf(hasty.signal) : undefined);
       return signal.aborted ? 'cancelled' : 'skipped';
     }
     const status = await carryOut(task, seats.seatAt(-at), stop);
-    if (!GOOD.has(status) && plan.failFast) hasty.abort(signal.reason);
+    if (!GOOD.has(status) && plan.failFast) hasty.abort(new DroverError(FAILED_FAST));
+    if (BAD.has(status)) failures += 1;
+    stopIfTooMany();
     return status;
   };
   // In order, so that a task finds those it waits for.
@@ -86,7 +98,18 @@ class Seats {
 
 function whyStopped(signal: AbortSignal, hasty: AbortSignal): string | undefined {
   if (signal.aborted) return 'interrupted before it was started';
-  return hasty.aborted ? 'another task failed, and --fail-fast stops at the first' : undefined;
+  return hasty.aborted ? describe(failureOf(hasty)) : undefined;
+}
+
+const FAILED_FAST: Failure = {
+  kind: 'limit.reached',
+  limit: 'failures',
+  message: 'another task failed, and --fail-fast stops at the first',
+};
+
+function tooMany(failures: number): Failure {
+  const message = `${failures} ${failures === 1 ? 'task has' : 'tasks have'} failed, and no more may`;
+  return { kind: 'limit.reached', limit: 'failures', message };
 }
 
 function worded(status: TaskStatus | undefined): string {

@@ -87,7 +87,9 @@ export function runPastOf(kept: readonly JsonObject[]): RunPast | undefined {
       head = record.commit ?? head;
       if (record.task !== undefined) landed.set(record.task, head);
     }
-    if (record.type === 'gate_end') gates.set(gateKey(record.tree, record.command), record);
+    // A task's own gates are run in its workspace, where there may be more than the tree.
+    if (record.type === 'gate_end' && record.task === undefined)
+      gates.set(gateKey(record.tree, record.command), record);
     if (record.type === 'usage') {
       total = sumUsage(total, record.usage);
       if (record.task !== undefined)
@@ -95,7 +97,7 @@ export function runPastOf(kept: readonly JsonObject[]): RunPast | undefined {
     }
   }
   const { goal, model, repository, base, branch, notIncluded, workers, seeding, deliver, cap, timeoutMs } = start;
-  const { roundsMax, tasksMax, attemptsMax, taskLimits, failFast } = start;
+  const { roundsMax, tasksMax, attemptsMax, taskLimits, failFast, taskCap, failuresMax, canary } = start;
   const ending = records.findLast((record) => record.type === 'run_end');
   return {
     settings: {
@@ -103,6 +105,9 @@ export function runPastOf(kept: readonly JsonObject[]): RunPast | undefined {
       ...{ roundsMax, tasksMax, attemptsMax, taskLimits, failFast },
       ...(branch !== undefined && { branch }),
       ...(cap !== undefined && { cap }),
+      ...(taskCap !== undefined && { taskCap }),
+      ...(failuresMax !== undefined && { failuresMax }),
+      ...(canary !== undefined && { canary }),
       ...(timeoutMs !== undefined && { timeoutMs }),
     },
     startedAt: begun.at,

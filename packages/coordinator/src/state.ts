@@ -278,6 +278,7 @@ export class RunState {
 export function rowsOf(state: RunState): readonly TaskRow[] {
   return [...state.tasks.values()].map((task): TaskRow => {
     const { id, plan, attempts, files, commit, branch, usage, cost, waitMs, summary, failure } = task;
+    const { startedMs, endedMs } = task;
     const status = isStatus(task.state) ? task.state : 'cancelled';
     const reason =
       task.reason ?? (isStatus(task.state) ? undefined : attempts === 0 ? 'it was not begun' : 'it was not finished');
@@ -292,6 +293,9 @@ export function rowsOf(state: RunState): readonly TaskRow[] {
       usage,
       ...(cost !== undefined && { cost }),
       waits: waitMs,
+      ...(startedMs !== undefined && endedMs !== undefined && { elapsedMs: endedMs - startedMs }),
+      // What is in without an attempt was known.
+      ...(attempts === 0 && isIn(task) && { cached: true }),
       ...(summary !== undefined && { summary }),
       ...(reason !== undefined && !isIn(task) && { reason }),
       ...(failure !== undefined && !isIn(task) && { failure }),

@@ -56,6 +56,7 @@ export type RunEvent =
       readonly branch?: string;
       readonly usage: Usage;
       readonly cost?: number;
+      readonly cached?: true; // nobody worked: what comes of it is known from an earlier run
     }
   | { readonly type: 'merge_start'; readonly commit: string; readonly onto: string }
   | {

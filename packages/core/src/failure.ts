@@ -8,7 +8,7 @@
 // (text for the model) and UsageError (text for the person at the prompt). Anything else is a bug.
 
 export type StreamTimer = 'headers' | 'first-byte' | 'silence' | 'progress';
-export type LimitName = 'steps' | 'output-tokens' | 'budget' | 'time' | 'idle';
+export type LimitName = 'steps' | 'output-tokens' | 'budget' | 'time' | 'idle' | 'failures';
 
 export type Failure =
   | { readonly kind: 'aborted'; readonly by: 'user' | 'shutdown' | 'crash' }
@@ -45,6 +45,8 @@ export type Failure =
   | { readonly kind: 'journal.damaged'; readonly path: string; readonly line: number; readonly what: string }
   | { readonly kind: 'journal.newer'; readonly path: string; readonly version: number }
   | { readonly kind: 'limit.reached'; readonly limit: LimitName; readonly message: string }
+  /** It says it is done, and a command that had to pass does not. */
+  | { readonly kind: 'gate.failed'; readonly command: string; readonly output: string }
   /** An agent stopped for want of calls that were not allowed. */
   | { readonly kind: 'permission.denied'; readonly calls: readonly string[] }
   /** The thread that worked on a task is gone: crashed, out of memory, or deaf. */
@@ -114,6 +116,8 @@ export function describe(failure: Failure): string {
       return `the conversation could not be shortened: ${failure.message}`;
     case 'limit.reached':
       return failure.message;
+    case 'gate.failed':
+      return `the gate '${failure.command}' fails:\n${failure.output}`;
     case 'permission.denied':
       return `not allowed: ${failure.calls.join('; ')}`;
     case 'worker.lost':

@@ -50,6 +50,7 @@ export function retryDelayMs(
     case 'journal.damaged':
     case 'journal.newer':
     case 'limit.reached':
+    case 'gate.failed':
     case 'permission.denied':
     case 'worker.lost':
     case 'git.failed':

@@ -21,12 +21,17 @@ export type RunSettings = {
   readonly gates: readonly string[];
   readonly deliver: Delivery;
   readonly cap?: Cap;
+  readonly taskCap?: Cap; // for each task
   readonly timeoutMs?: number;
   readonly roundsMax: number;
   readonly tasksMax: number;
   readonly attemptsMax: number; // of one task, where its worker fails
   readonly taskLimits: Limits;
   readonly failFast: boolean;
+  /** The run ends when so many tasks have failed. */
+  readonly failuresMax?: number;
+  /** So many tasks go ahead; what they cost decides whether the others follow. */
+  readonly canary?: { readonly tasks: number; readonly cost?: Cap };
 };
 
 export type TaskStatus =
@@ -49,6 +54,8 @@ export type TaskRow = {
   readonly usage: Usage;
   readonly cost?: number;
   readonly waits: number; // milliseconds spent waiting for the throttle
+  readonly elapsedMs?: number; // from its first attempt to its end
+  readonly cached?: true; // its work was known from an earlier run, and nothing was asked
   readonly summary?: string;
   readonly reason?: string;
   readonly failure?: Failure;

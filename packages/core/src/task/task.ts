@@ -21,6 +21,8 @@ export type PlannedTask = {
   readonly dependsOn: readonly string[];
   readonly files: readonly string[]; // paths or globs it means to change; empty where it doesn't say
   readonly mode: TaskMode;
+  /** Commands that must pass in its workspace before its work may land; absent where only the merged tree is tested. */
+  readonly gates?: readonly string[];
 };
 
 /** How much of the coordinator's conversation a worker starts with. */
