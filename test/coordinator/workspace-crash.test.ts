@@ -5,7 +5,8 @@ import { readdirSync, readFileSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { contents, FILES, gitAs, order, take, userRepository, writeFiles } from './user-repository.ts';
-import { cut, expectUsable, start } from './workspace-cut.ts';
+import { Slots } from '@drover/coordinator/workspace/slots';
+import { cut, expectUsable, fakeGit, start } from './workspace-cut.ts';
 
 describe('killed in the middle of it, drover leaves nothing that the next run, or the same one, can’t use:', () => {
   test.each([
@@ -69,6 +70,36 @@ test('the next attempt at a task takes the slot of the one before, and that one 
   expect(contents(path)['src/a.ts']).toBe(`644 ${FILES['src/a.ts']}`);
   await second.close();
   expect(await (await user.slots()).again({ task: 'task', attempt: 1 })).toBeUndefined();
+});
+
+test('a slot is nobody’s while it is moved, so that a half moved one is nobody’s workspace', async () => {
+  const user = await userRepository();
+  const { head } = await user.open();
+  const first = await user.slots();
+  await take(first, head);
+  await first.close();
+  const seen = join(user.folder, 'seen');
+  const PATH = fakeGit(user, `case "$*" in *read-tree*) ls "$GIT_WORK_TREE/.." > ${seen};; esac`);
+  const repository = await user.open();
+  const slots = await Slots.open({ home: user.home, repository, run: 'run_1', env: { ...user.env, PATH } });
+  await take(slots, head, { attempt: 2 });
+  await slots.close();
+  expect(readFileSync(seen, 'utf8').split('\n')).toEqual(['git', 'trash', 'tree', '']);
+});
+
+test('a git that always has something to say gives workspaces all the same', async () => {
+  const user = await userRepository();
+  const repository = await user.open();
+  const PATH = fakeGit(user, 'echo warning: something else >&2');
+  const slots = await Slots.open({ home: user.home, repository, run: 'run_1', env: { ...user.env, PATH } });
+  for (const task of ['one', 'two']) {
+    const workspace = await take(slots, repository.head, { task });
+    expect(gitAs(workspace.path, user.env, ['status', '--porcelain', '--ignored'])).toBe('');
+    await writeFiles(workspace.path, { [task]: '', 'x.log': '' });
+    expect((await workspace.commit(order(`drover/run_1/${task}`)))?.files).toEqual([task]);
+    await workspace.release();
+  }
+  await slots.close();
 });
 
 test('an attempt whose base is gone, or whose workspace is, can’t go on and starts again', async () => {

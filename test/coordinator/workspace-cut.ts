@@ -16,6 +16,7 @@ import {
   writeFiles,
 } from './user-repository.ts';
 
+const GIT = execFileSync('which', ['git']).toString().trim();
 const CHILD = join(import.meta.dirname, 'workspace-child.ts');
 
 export type Child = {
@@ -38,21 +39,27 @@ export function start(user: UserRepository, { env = user.env, waits = false } = 
   return Object.assign(child, { ended });
 }
 
-/** An environment in which the nth git that works on the store ends drover: before it starts, or after it has ended. */
-function deadly(user: UserRepository, at: number, when: 'before' | 'after'): Readonly<Record<string, string>> {
-  const folder = join(user.folder, 'deadly');
-  mkdirSync(join(folder, 'calls'), { recursive: true });
-  const git = execFileSync('which', ['git']).toString().trim();
-  const script = [
-    '#!/bin/sh',
-    `case "$GIT_DIR" in */store.git) ;; *) exec ${git} "$@";; esac`,
-    `n=1; while ! mkdir ${folder}/calls/$n 2>/dev/null; do n=$((n + 1)); done`,
-    `[ "$n" = ${at} ] || exec ${git} "$@"`,
-    ...(when === 'before' ? ['kill -9 $PPID'] : [`${git} "$@"; code=$?`, 'kill -9 $PPID', 'exit $code']),
-  ];
+/** A PATH on which git first does what these lines of shell say. */
+export function fakeGit(user: UserRepository, ...lines: readonly string[]): string {
+  const folder = join(user.folder, 'fake');
+  mkdirSync(folder, { recursive: true });
+  const script = ['#!/bin/sh', ...lines, `exec ${GIT} "$@"`];
   writeFileSync(join(folder, 'git'), `${script.join('\n')}\n`);
   chmodSync(join(folder, 'git'), 0o755);
-  return { ...user.env, PATH: `${folder}:${user.env['PATH']}` };
+  return `${folder}:${user.env['PATH']}`;
+}
+
+/** The nth git that works on the store ends drover: before it starts, or after it has ended. */
+function deadly(user: UserRepository, at: number, when: 'before' | 'after'): string {
+  const calls = join(user.folder, 'calls');
+  mkdirSync(calls);
+  return fakeGit(
+    user,
+    `case "$GIT_DIR" in */store.git) ;; *) exec ${GIT} "$@";; esac`,
+    `n=1; while ! mkdir ${calls}/$n 2>/dev/null; do n=$((n + 1)); done`,
+    `[ "$n" = ${at} ] || exec ${GIT} "$@"`,
+    ...(when === 'before' ? ['kill -9 $PPID'] : [`${GIT} "$@"; code=$?`, 'kill -9 $PPID', 'exit $code']),
+  );
 }
 
 /** What the next run makes of it. */
@@ -95,7 +102,7 @@ export type Cut = { readonly isThrough: boolean; readonly work: string };
 export async function cut(at: number, when: 'before' | 'after'): Promise<Cut> {
   const user = await userRepository();
   const before = everyByte(user.top);
-  const child = start(user, { env: deadly(user, at, when) });
+  const child = start(user, { env: { ...user.env, PATH: deadly(user, at, when) } });
   await child.ended;
   expect(everyByte(user.top)).toEqual(before);
   await expectUsable(user);

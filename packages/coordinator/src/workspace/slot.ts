@@ -18,7 +18,7 @@
 //   and that attempt's. Where there is none, the tree may be anything, and is brought to its next base
 //   by what the index says of it.
 
-import { lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { lstat, mkdir, readdir, readFile, realpath, rm, stat, unlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/failure';
@@ -108,12 +108,8 @@ export class Slot {
   async goTo(base: string, signal: AbortSignal): Promise<void> {
     if (this.isAt(base)) return;
     await this.disown();
-    let problem = await this.#move(base, signal);
-    if (problem !== undefined) {
-      await this.#throwAway();
-      problem = await this.#move(base, signal);
-    }
-    if (problem !== undefined) throw problem;
+    const problem = await this.#move(base, signal);
+    if (problem !== undefined) await this.#makeAnew(base, signal);
     this.#at = base;
   }
 
@@ -190,9 +186,9 @@ export class Slot {
     if (index === undefined) return unclean('the index is damaged');
     if (!(await this.#sweep(index))) return unclean('something in the workspace could not be removed');
     try {
-      // It says so and goes on where a file can't be removed, and that is not clean.
       const { complaint } = await this.git(this.index)(args, { signal });
-      return complaint === '' ? undefined : unclean(complaint);
+      // Where a file can't be removed, git says so and goes on. Where there was none, it is about something else.
+      return complaint === '' || index.index === EMPTY_INDEX ? undefined : unclean(complaint);
     } catch (error) {
       if (error instanceof DroverError && !signal.aborted) return error;
       throw error;
@@ -222,12 +218,22 @@ export class Slot {
     }
   }
 
-  async #throwAway(): Promise<void> {
+  async #makeAnew(base: string, signal: AbortSignal): Promise<void> {
     await rm(this.index, { force: true });
-    if (!(await this.hasTree()) || (await setAside(this.tree, join(this.folder, 'trash')))) return;
-    const message = `${this.tree} can't be removed: remove it by hand`;
-    throw new DroverError({ kind: 'git.failed', args: ['clean'], message });
+    if ((await this.hasTree()) && !(await setAside(this.tree, join(this.folder, 'trash')))) {
+      const message = `${this.tree} can't be removed: remove it by hand`;
+      throw new DroverError({ kind: 'git.failed', args: ['clean'], message });
+    }
+    const problem = await this.#move(base, signal);
+    if (problem !== undefined) throw problem;
   }
+}
+
+/** Of the slots that there are. */
+export function slotNumbers(slotsFolder: string): readonly number[] {
+  return readdirSync(slotsFolder)
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
 }
 
 export function slotFolder(slotsFolder: string, number: number): string {

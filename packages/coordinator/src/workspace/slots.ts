@@ -13,7 +13,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Repository } from '../repository.ts';
 import { type CommitOrder, type Committed, commitTree } from './commit.ts';
 import { asIgnored, findIncluded, type IncludeLine, type Inclusion, place, readInclude } from './include.ts';
-import { type Owner, Slot, type SlotOptions } from './slot.ts';
+import { type Owner, Slot, slotNumbers, type SlotOptions } from './slot.ts';
 import { openStore, type Store, textOf, writeWhole } from './store.ts';
 import { writeWorkerGit } from './worker-git.ts';
 
@@ -115,7 +115,7 @@ export class Slots {
   async again({ task, attempt }: Pick<Wish, 'task' | 'attempt'>): Promise<Workspace | undefined> {
     const isIt = (owner: Owner | undefined): boolean =>
       owner?.run === this.#options.run && owner.task === task && owner.attempt === attempt;
-    for (let number = 1; number <= SLOTS_MAX; number++) {
+    for (const number of slotNumbers(this.store.slotsFolder)) {
       if (this.#held.has(number)) continue;
       const slot = Slot.claim(this.#slotOptions, number, isIt);
       if (slot === undefined) continue;
