@@ -5,9 +5,10 @@
 
 import yargs, { type Argv, type Options } from 'yargs';
 import { UsageError } from '@drover/core/failure';
-import type { Command, Option, Typed } from './command.ts';
+import type { Command, Option, Typed, Word } from './command.ts';
 import { exitCode, exitCodeWords } from './exit-code.ts';
 import { type Io, print } from './io.ts';
+import { wordsMax } from './plain-words.ts';
 import { suggestion } from './suggestion.ts';
 
 const COLUMNS_MAX = 110;
@@ -33,13 +34,15 @@ export async function runCommandLine(commands: readonly Listed[], argv: readonly
   if (!isCompleting) checkCommandWord(commands, argv);
 
   const loaded = await loadNamed(commands, isCompleting ? argv.slice(2) : argv);
+  const offered =
+    isCompleting && loaded !== undefined ? await offeredFor(loaded.command, argv.slice(3), io) : undefined;
   let typed: Typed | undefined;
   let output = '';
   const parser = parserOf(io);
   for (const { name, words, about } of commands) {
     const own = loaded?.name === name ? loaded : undefined;
     const builder = (args: Argv): void => {
-      if (own !== undefined) declare(args, own, isCompleting ? io : undefined);
+      if (own !== undefined) declare(args, own, offered);
     };
     parser.command(`${name} ${words}`.trim(), about, builder, (args) => {
       typed = own && typedIn(args, argv, own);
@@ -119,14 +122,26 @@ function parserOf(io: Io): Argv {
 
 class Complaint extends Error {}
 
-/** `completing` is there where the shell asks what could be typed next. */
-function declare(args: Argv, { name, command }: Loaded, completing: Io | undefined): void {
-  const { word, options, examples } = command;
-  const offered = completing && word?.offered?.(completing);
-  args.usage(`$0 ${name}${word === undefined ? '' : word.required ? ` <${word.name}>` : ` [${word.name}]`} [options]`);
-  if (word !== undefined)
-    args.positional(word.name, { type: 'string', describe: word.about, ...(offered && { choices: offered }) });
-  for (const [key, option] of Object.entries(options)) args.option(key, yargsOption(option, completing !== undefined));
+/** What the shell may put in place of each word. */
+type Offered = ReadonlyMap<Word, readonly string[]>;
+
+async function offeredFor({ word, second }: Command, typed: readonly string[], io: Io): Promise<Offered> {
+  const first = typed.find((each) => !each.startsWith('-'));
+  const offered = [word, second].map(async (each) => each && ([each, await each.offered?.(io, first)] as const));
+  return new Map((await Promise.all(offered)).flatMap((each) => (each?.[1] === undefined ? [] : [[each[0], each[1]]])));
+}
+
+/** `offered` is there where the shell asks what could be typed next. */
+function declare(args: Argv, { name, command }: Loaded, offered: Offered | undefined): void {
+  const { word, second, options, examples } = command;
+  const words = [word, second].filter((each) => each !== undefined);
+  const shape = words.map((each) => (each.required ? ` <${each.name}>` : ` [${each.name}]`));
+  args.usage(`$0 ${name}${shape.join('')} [options]`);
+  for (const each of words) {
+    const choices = offered?.get(each);
+    args.positional(each.name, { type: 'string', describe: each.about, ...(choices && { choices }) });
+  }
+  for (const [key, option] of Object.entries(options)) args.option(key, yargsOption(option, offered !== undefined));
   for (const [line, about] of examples) args.example(line, about);
   args.epilogue(`Exit codes: ${exitCodeWords.map(([code, meaning]) => `${code} ${meaning}`).join(' · ')}`);
 }
@@ -139,7 +154,7 @@ function yargsOption({ about, group, takes, choices }: Option<unknown>, isComple
 }
 
 function typedIn(args: Readonly<Record<string, unknown>>, argv: readonly string[], { name, command }: Loaded): Typed {
-  const { word, options } = command;
+  const { word, second, options } = command;
   const texts = new Map<string, readonly string[]>();
   for (const [key, { takes }] of Object.entries(options)) {
     const given = args[key];
@@ -151,10 +166,10 @@ function typedIn(args: Readonly<Record<string, unknown>>, argv: readonly string[
     texts.set(key, ['']);
   }
   const rest = Array.isArray(args['--']) ? args['--'].map(String) : [];
-  const first = word === undefined ? undefined : args[word.name];
-  const words = [...(typeof first === 'string' ? [first] : []), ...rest].map(undashed);
-  if (words.length > (word === undefined ? 0 : 1)) throw tooManyWords({ name, command });
-  return { word: words[0], texts };
+  const placed = [word, second].map((each) => (each === undefined ? undefined : args[each.name]));
+  const words = [...placed.filter((each) => typeof each === 'string'), ...rest].map(undashed);
+  if (words.length > wordsMax(command)) throw tooManyWords({ name, command });
+  return { word: words[0], second: words[1], texts };
 }
 
 function undashed(text: string): string {
@@ -186,7 +201,9 @@ function flagWords(argv: readonly string[]): readonly string[] {
   return (end < 0 ? argv : argv.slice(0, end)).filter((word) => /^-./.test(word));
 }
 
-function tooManyWords({ name, command: { word } }: Loaded): UsageError {
+function tooManyWords({ name, command: { word, second } }: Loaded): UsageError {
   if (word === undefined) return new UsageError(`drover ${name} takes no further words; see drover ${name} --help`);
+  if (second !== undefined)
+    return new UsageError(`drover ${name} takes one ${word.name} and one ${second.name}; see drover ${name} --help`);
   return new UsageError(`drover ${name} takes one ${word.name}; if it has spaces, put it in quotes`);
 }

@@ -1,4 +1,4 @@
-// What a command is: at most one word, some options, and a function to an exit code.
+// What a command is: a word or two, some options, and a function to an exit code.
 //
 // Options are data. What a person typed arrives as text and is read into its own type by the option
 // itself, so `run` gets values and not strings; the rest (help, completion, unknown flags) is done in
@@ -28,23 +28,28 @@ export type Word = {
   readonly name: string;
   readonly about: string;
   readonly required: boolean;
-  /** What the shell offers to complete it with. */
-  readonly offered?: (io: Io) => readonly string[];
+  /** What the shell offers to complete it with; `first` is the word before it. */
+  readonly offered?: (io: Io, first: string | undefined) => readonly string[] | Promise<readonly string[]>;
 };
 export type Example = readonly [line: string, about: string];
 
 type Declaration<Options extends OptionTable> = {
   readonly word?: Word;
+  /** Behind the first one; it is never required. */
+  readonly second?: Word;
   readonly options: Options;
   readonly examples: readonly Example[];
-  readonly run: (values: Values<Options> & { readonly word: string | undefined }, io: Io) => Promise<number>;
+  readonly run: (values: Values<Options> & Words, io: Io) => Promise<number>;
 };
 
-/** What was typed: the word, and each option's texts. */
-export type Typed = { readonly word: string | undefined; readonly texts: ReadonlyMap<string, readonly string[]> };
+type Words = { readonly word: string | undefined; readonly second: string | undefined };
+
+/** What was typed: the words, and each option's texts. */
+export type Typed = Words & { readonly texts: ReadonlyMap<string, readonly string[]> };
 
 export type Command = {
   readonly word?: Word;
+  readonly second?: Word;
   readonly options: OptionTable;
   readonly examples: readonly Example[];
   readonly run: (typed: Typed, io: Io) => Promise<number>;
@@ -53,12 +58,12 @@ export type Command = {
 export function command<const Options extends OptionTable>(declaration: Declaration<Options>): Command {
   return {
     ...declaration,
-    run: async ({ word, texts }, io) => {
+    run: async ({ word, second, texts }, io) => {
       const read = Object.entries(declaration.options).map(([name, option]) => [
         name,
         readOption(name, option, texts.get(name) ?? []),
       ]);
-      return declaration.run({ ...(Object.fromEntries(read) as Values<Options>), word }, io);
+      return declaration.run({ ...(Object.fromEntries(read) as Values<Options>), word, second }, io);
     },
   };
 }

@@ -40,31 +40,31 @@ const commands: readonly Listed[] = [
   {
     name: 'resume',
     words: '[id]',
-    about: 'Go on with a session that was interrupted',
+    about: 'Go on with a run or session that was interrupted',
     load: async () => (await import('./commands/resume.ts')).resume,
   },
   {
     name: 'runs',
     words: '',
-    about: 'List the sessions there are',
+    about: 'List the runs and sessions there are',
     load: async () => (await import('./commands/runs.ts')).runs,
   },
   {
     name: 'show',
-    words: '<id>',
-    about: 'Tell what became of a session',
+    words: '<id> [task]',
+    about: 'Tell what became of a run, of one of its tasks, or of a session',
     load: async () => (await import('./commands/show.ts')).show,
   },
   {
     name: 'logs',
-    words: '<id>',
-    about: 'Print the events of a session, or watch them come',
+    words: '<id> [task]',
+    about: 'Print the events of a run or session, or watch them come',
     load: async () => (await import('./commands/logs.ts')).logs,
   },
   {
     name: 'replay',
     words: '<id>',
-    about: 'Run a session again from its journal: no key, no network, nothing done twice',
+    about: 'Give a run or session again from its journal: no key, no network, nothing done twice',
     load: async () => (await import('./commands/replay.ts')).replay,
   },
   {

@@ -1,4 +1,4 @@
-// Reads what was typed where it is plain: known flags, values in their place, the one word.
+// Reads what was typed where it is plain: known flags, values in their place, a word or two.
 //
 // yargs decides what is right and says what is wrong, but importing it takes as long as everything else
 // before the first request, and nearly all command lines have nothing wrong with them. So whatever is
@@ -9,12 +9,12 @@ import type { Command, Typed } from './command.ts';
 
 export function plainlyTyped(command: Command, argv: readonly string[]): Typed | undefined {
   const texts = new Map<string, readonly string[]>();
-  let word: string | undefined;
+  const words: string[] = [];
   for (let at = 0; at < argv.length; at++) {
     const typed = argv[at] ?? '';
     if (!typed.startsWith('-') || typed === '-') {
-      if (command.word === undefined || word !== undefined || !isPlain(typed)) return undefined;
-      word = typed;
+      if (words.length === wordsMax(command) || !isPlain(typed)) return undefined;
+      words.push(typed);
       continue;
     }
     const [, name = '', given] = /^--([a-z][a-z-]*)(?:=(.*))?$/s.exec(typed) ?? [];
@@ -29,7 +29,12 @@ export function plainlyTyped(command: Command, argv: readonly string[]): Typed |
     if (!isPlain(text) || text.startsWith('-')) return undefined;
     texts.set(name, [...(texts.get(name) ?? []), text]);
   }
-  return word === undefined && command.word?.required === true ? undefined : { word, texts };
+  const [word, second] = words;
+  return word === undefined && command.word?.required === true ? undefined : { word, second, texts };
+}
+
+export function wordsMax({ word, second }: Command): number {
+  return [word, second].filter((each) => each !== undefined).length;
 }
 
 // yargs takes quotes off, takes "true" behind a flag for its value, and an empty text for a missing one.

@@ -5,8 +5,9 @@ import { command, nonEmpty, value } from '../command.ts';
 import { agentOptions, type Begun, runAgent } from '../execution/agent-options.ts';
 import { readPrompt } from '../execution/prompt.ts';
 import type { Io } from '../io.ts';
-import { checkUsable, readSession } from '../sessions/kept-session.ts';
-import { parseSessionName, sessionNamed } from '../sessions/session-id.ts';
+import { parseSessionName, sessionNamed } from '../kept/kept-id.ts';
+import { checkUsable } from '../kept/kept-journal.ts';
+import { readSession } from '../kept/kept-session.ts';
 import { stateFolder } from '../settings.ts';
 
 const { model, ...others } = agentOptions;
@@ -34,7 +35,7 @@ export const exec = command({
 async function sessionFor(name: string | undefined, io: Io): Promise<Begun> {
   if (name === undefined) return { id: newId('ses'), past: undefined };
   const home = stateFolder(io);
-  const { id, isNew } = sessionNamed(home, name);
+  const { id, isNew } = await sessionNamed(home, name);
   if (isNew) return { id, past: undefined };
   const kept = await readSession(home, id);
   checkUsable(kept);

@@ -1,53 +1,88 @@
-// drover logs <id>: the records of a session, one a line, as they were or as they come.
+// drover logs <id> [task]: the records of a run, of one of its tasks or of a session, one a line, as they
+// were or as they come.
 
+import { UsageError } from '@drover/core/failure';
 import type { JsonObject } from '@drover/core/json';
 import { command, flag } from '../command.ts';
 import { codeOfFailure, codeOfStop, exitCode } from '../exit-code.ts';
-import { print } from '../io.ts';
-import { journalTail } from '../sessions/journal-tail.ts';
-import { readSession } from '../sessions/kept-session.ts';
-import { recordLine } from '../sessions/record-line.ts';
-import { findSession, offeredIds } from '../sessions/session-id.ts';
+import { type Io, print } from '../io.ts';
+import { journalTail } from '../kept/journal-tail.ts';
+import { findKept, offeredIds } from '../kept/kept-id.ts';
+import type { KeptJournal } from '../kept/kept-journal.ts';
+import { readRun } from '../kept/kept-run.ts';
+import { readSession } from '../kept/kept-session.ts';
+import { recordLine } from '../kept/record-line.ts';
+import { nameColumns, offeredTasks, type Selection, selectionOf } from '../kept/run-records.ts';
 import { stateFolder } from '../settings.ts';
 import { watchForStop } from '../stop.ts';
 import { styleFor } from '../views/style.ts';
 import { clean, columnsOf } from '../views/terminal-text.ts';
 
 export const logs = command({
-  word: { name: 'id', about: 'The session, or as much of its id as is unique', required: true, offered: offeredIds },
+  word: {
+    name: 'id',
+    about: 'The run or session, or as much of its id as is unique',
+    required: true,
+    offered: offeredIds,
+  },
+  second: {
+    name: 'task',
+    about: 'Only this task of the run, or its coordinator',
+    required: false,
+    offered: offeredTasks,
+  },
   options: {
-    follow: flag('Options:', 'Go on as long as somebody works in the session'),
+    follow: flag('Options:', 'Go on as long as somebody works on it'),
     json: flag('Options:', 'For programs: the records as they are, one JSON object a line'),
   },
   examples: [
     ['drover logs 1a2b3c', 'What happened, step by step'],
-    ['drover logs nightly --follow', 'Watch a session that runs elsewhere'],
+    ['drover logs 1a2b3c billing', 'What happened in one task of a run'],
+    ['drover logs nightly --follow', 'Watch what runs elsewhere, until it ends'],
     [`drover logs nightly --json | jq 'select(.type == "usage")'`, 'For scripts'],
   ],
-  async run({ word = '', follow, json }, io) {
+  async run({ word = '', second, follow, json }, io) {
     const home = stateFolder(io);
-    const { id, records, bytes, failure, problem } = await readSession(home, findSession(home, word));
-    const style = styleFor(io.stdout, io.env);
-    const gists = failure?.kind === 'journal.newer' ? 'types only' : 'gists';
-    const tell = (record: JsonObject): Promise<void> =>
-      print(
-        io.stdout,
-        json ? `${JSON.stringify(record)}\n` : recordLine(record, gists, { columns: columnsOf(io.stdout), style }),
-      );
-    const stop = watchForStop(io, () => undefined);
-    try {
-      for (const record of records) {
-        if (stop.signal.aborted) break;
-        await tell(record);
-      }
-      if (failure !== undefined) {
-        await print(io.stderr, `${clean(`drover: ${problem}`)}\n`);
-        return codeOfFailure(failure);
-      }
-      if (follow) for await (const record of journalTail({ home, id, from: bytes }, stop.signal)) await tell(record);
-      return stop.signal.aborted ? codeOfStop(stop.cause()) : exitCode.done;
-    } finally {
-      stop.close();
+    const { kind, id } = await findKept(home, word);
+    if (kind === 'run') {
+      const run = await readRun(home, id);
+      const isWanted = selectionOf(run, second);
+      return tell(run, { follow, json, isWanted, names: nameColumns(run) }, io);
     }
+    if (second !== undefined) throw new UsageError(`session ${id} has no tasks; a run has`);
+    return tell(await readSession(home, id), { follow, json, isWanted: () => true }, io);
   },
 });
+
+type How = {
+  readonly follow: boolean;
+  readonly json: boolean;
+  readonly isWanted: Selection;
+  readonly names?: number;
+};
+
+async function tell(kept: KeptJournal, { follow, json, isWanted, names }: How, io: Io): Promise<number> {
+  const { path, records, bytes, failure, problem } = kept;
+  const style = styleFor(io.stdout, io.env);
+  const gists = failure?.kind === 'journal.newer' ? 'types only' : 'gists';
+  const tellOne = async (record: JsonObject): Promise<void> => {
+    if (!isWanted(record)) return;
+    const line = { columns: columnsOf(io.stdout), style, ...(names !== undefined && { names }) };
+    await print(io.stdout, json ? `${JSON.stringify(record)}\n` : recordLine(record, gists, line));
+  };
+  const stop = watchForStop(io, () => undefined);
+  try {
+    for (const record of records) {
+      if (stop.signal.aborted) break;
+      await tellOne(record);
+    }
+    if (failure !== undefined) {
+      await print(io.stderr, `${clean(`drover: ${problem}`)}\n`);
+      return codeOfFailure(failure);
+    }
+    if (follow) for await (const record of journalTail({ path, from: bytes }, stop.signal)) await tellOne(record);
+    return stop.signal.aborted ? codeOfStop(stop.cause()) : exitCode.done;
+  } finally {
+    stop.close();
+  }
+}

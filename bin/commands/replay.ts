@@ -1,51 +1,118 @@
-// drover replay <id>: a session again, from its journal, to see whether it goes as it went.
+// drover replay <id>: a run or a session again, from its journal alone, to watch it and to see whether it
+// goes as it went.
+//
+// A session is performed: the loop runs again, with the recorded answers and results. A run is shown: its
+// events, in the time they took or quicker.
 
 import { UsageError } from '@drover/core/failure';
-import { command } from '../command.ts';
+import { command, value } from '../command.ts';
 import { codeOfStop, exitCode } from '../exit-code.ts';
-import { print } from '../io.ts';
+import { type Io, print } from '../io.ts';
+import { findKept, offeredIds } from '../kept/kept-id.ts';
+import { checkUsable, eventsIn } from '../kept/kept-journal.ts';
+import { type KeptRun, readRun } from '../kept/kept-run.ts';
+import { type KeptSession, readSession } from '../kept/kept-session.ts';
 import { recordingOf } from '../replay/recording.ts';
-import { checkUsable, readSession } from '../sessions/kept-session.ts';
-import { findSession, offeredIds } from '../sessions/session-id.ts';
 import { stateFolder } from '../settings.ts';
-import { watchForStop } from '../stop.ts';
+import { type Stop, watchForStop } from '../stop.ts';
 import { count } from '../views/figures.ts';
 import { clean } from '../views/terminal-text.ts';
-import { openView, viewOptions } from '../views/view-choice.ts';
+import { openRunView, openView, runViewOptions } from '../views/view-choice.ts';
+import type { View } from '../views/view.ts';
+
+const SPEED_MAX = 1_000;
 
 export const replay = command({
-  word: { name: 'id', about: 'The session, or as much of its id as is unique', required: true, offered: offeredIds },
-  options: viewOptions,
+  word: {
+    name: 'id',
+    about: 'The run or session, or as much of its id as is unique',
+    required: true,
+    offered: offeredIds,
+  },
+  options: {
+    ...runViewOptions,
+    speed: value(
+      'Output:',
+      'N',
+      'Show a run N times as fast as it went; 0 at once (1 on the dashboard, else 0)',
+      parseSpeed,
+    ),
+  },
   examples: [
     ['drover replay 1a2b3c', 'Watch it again; 0 if it goes as it went, 1 if not'],
+    ['drover replay 1a2b3c --speed 20', 'A run, twenty times as fast'],
     ['drover replay nightly --view silent', 'Only whether it does'],
   ],
-  async run({ word = '', ...chosen }, io) {
+  async run({ word = '', speed, view, json }, io) {
     const home = stateFolder(io);
-    const kept = await readSession(home, findSession(home, word));
-    checkUsable(kept);
-    const { id, records, past } = kept;
-    const recording = recordingOf(records);
-    if (past === undefined || recording.turns.length === 0)
-      throw new UsageError(`nothing was asked in session ${id} yet, so there is nothing to replay`);
-    const view = await openView(chosen, 'asked shown', io);
+    const { kind, id } = await findKept(home, word);
     const stop = watchForStop(io, () => undefined);
     try {
-      const [{ perform }, { firstDifference }] = await Promise.all([
-        import('../replay/performance.ts'),
-        import('../replay/comparison.ts'),
-      ]);
-      const performed = await perform({ recording, model: past.model, cwd: past.cwd, view }, stop.signal);
-      if (stop.signal.aborted) return codeOfStop(stop.cause());
-      const difference = await firstDifference(recording, performed);
-      if (difference === undefined) {
-        await view.say(`the same as recorded: ${count(recording.messages.length)} messages`);
-        return exitCode.done;
-      }
-      await print(io.stderr, `${clean(`drover: ${difference}`)}\n`);
-      return exitCode.internal;
+      if (kind === 'run') return await replayRun(await readRun(home, id), { speed, view, json }, { io, stop });
+      if (view === 'dashboard' || speed !== undefined)
+        throw new UsageError(
+          `${view === 'dashboard' ? '--view dashboard' : '--speed'} is for runs, and this is a session`,
+        );
+      return await replaySession(await readSession(home, id), () => openView({ view, json }, 'asked shown', io), {
+        io,
+        stop,
+      });
     } finally {
       stop.close();
     }
   },
 });
+
+function parseSpeed(text: string): number {
+  const speed = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  if (speed >= 0 && speed <= SPEED_MAX) return speed;
+  throw new UsageError(`'${text}' is no speed; write it like 0.5, 1 or 20, or 0 for at once`);
+}
+
+type Around = { readonly io: Io; readonly stop: Stop };
+type Wanted = Parameters<typeof openRunView>[0] & { readonly speed: number | undefined };
+
+async function replayRun(kept: KeptRun, { speed, ...wanted }: Wanted, { io, stop }: Around): Promise<number> {
+  checkUsable(kept);
+  const { id, records, state } = kept;
+  if (kept.past === undefined) throw new UsageError(`run ${id} has not begun, so there is nothing to replay`);
+  const { contradiction, performRun, RecordedClock } = await import('../replay/run-performance.ts');
+  const isPainted = (wanted.view ?? 'dashboard') === 'dashboard' && !wanted.json && io.stdout.isTTY === true;
+  const clock = new RecordedClock(speed ?? (isPainted ? 1 : 0));
+  const view = await openRunView(wanted, io, clock.now);
+  const events = eventsIn(records);
+  await performRun(events, { view, clock }, stop.signal);
+  if (stop.signal.aborted) return codeOfStop(stop.cause());
+  if (state.end === undefined) await view.say('here it was interrupted');
+  return verdict(contradiction(events), `the same as recorded: ${count(events.length)} events`, { view, io });
+}
+
+async function replaySession(kept: KeptSession, open: () => Promise<View>, { io, stop }: Around): Promise<number> {
+  checkUsable(kept);
+  const { id, records, past } = kept;
+  const recording = recordingOf(records);
+  if (past === undefined || recording.turns.length === 0)
+    throw new UsageError(`nothing was asked in session ${id} yet, so there is nothing to replay`);
+  const view = await open();
+  const [{ perform }, { firstDifference }] = await Promise.all([
+    import('../replay/performance.ts'),
+    import('../replay/comparison.ts'),
+  ]);
+  const performed = await perform({ recording, model: past.model, cwd: past.cwd, view }, stop.signal);
+  if (stop.signal.aborted) return codeOfStop(stop.cause());
+  const same = `the same as recorded: ${count(recording.messages.length)} messages`;
+  return verdict(await firstDifference(recording, performed), same, { view, io });
+}
+
+async function verdict(
+  difference: string | undefined,
+  same: string,
+  { view, io }: { readonly view: View; readonly io: Io },
+): Promise<number> {
+  if (difference === undefined) {
+    await view.say(same);
+    return exitCode.done;
+  }
+  await print(io.stderr, `${clean(`drover: ${difference}`)}\n`);
+  return exitCode.internal;
+}

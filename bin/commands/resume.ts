@@ -1,66 +1,88 @@
-// drover resume [id]: go on with a session that was interrupted, where it was.
+// drover resume [id]: go on with a run or a session that was interrupted, where it was.
 
 import { UsageError } from '@drover/core/failure';
-import { isLive, listSessions, type SessionRow } from '@drover/core/journal/sessions';
-import { command } from '../command.ts';
+import { command, type Values } from '../command.ts';
 import { agentOptions, runAgent } from '../execution/agent-options.ts';
-import { resumeRun } from '../run/resume-run.ts';
-import { runMeant } from '../run/run-id.ts';
+import type { Io } from '../io.ts';
+import { findKept, HOW_TO_BEGIN, type Kept, offeredIds, shortIdIn } from '../kept/kept-id.ts';
+import { checkUsable } from '../kept/kept-journal.ts';
+import { type KeptSession, readSession } from '../kept/kept-session.ts';
+import { nextForRun, nextStep } from '../kept/state.ts';
 import { runOptions, untyped } from '../run/run-options.ts';
-import { checkUsable, type KeptSession, readSession } from '../sessions/kept-session.ts';
-import { findSession, HOW_TO_BEGIN, offeredIds, sessionIds, shortId } from '../sessions/session-id.ts';
-import { nextStep } from '../sessions/state.ts';
 import { stateFolder } from '../settings.ts';
 import { oneLine } from '../views/terminal-text.ts';
 
 const TITLE_COLUMNS = 40;
 
 const { view: _, ...shared } = agentOptions;
-const { view, result, 'allow-partial': allowPartial } = runOptions;
-const resumeOptions = { ...shared, view, result, 'allow-partial': allowPartial };
+const { view, result, workers, 'allow-partial': allowPartial } = runOptions;
+
+// What the help says of these is different here: a run goes on counting, a session begins to count anew.
+const resumeOptions = {
+  ...shared,
+  cwd: { ...shared.cwd, about: 'The folder to work in, for a session; a run stays in its repository' },
+  timeout: { ...shared.timeout, about: 'Stop after so long; for a run, in all since it began' },
+  budget: { ...shared.budget, about: 'Spend no more than this; for a run, in all since it began' },
+  gate: { ...shared.gate, about: 'A command that must pass, for a session; a run keeps its own (repeatable)' },
+  view,
+  result,
+  workers: { ...workers, group: 'Limits:', about: 'Work on so many tasks of a run at a time' },
+  'allow-partial': allowPartial,
+};
 
 export const resume = command({
   word: {
     name: 'id',
-    about: 'The session, or as much of its id as is unique; without it, the newest that was interrupted',
+    about: 'The run or session, or as much of its id as is unique; without it, the newest that was interrupted',
     required: false,
     offered: offeredIds,
   },
   options: resumeOptions,
   examples: [
-    ['drover resume', 'Go on with the newest session that is not done'],
+    ['drover resume', 'Go on with the newest run or session that is not done'],
+    ['drover resume 1a2b3c --budget 10usd', 'A run that had spent its budget gets more'],
     ['drover resume 1a2b3c --model openai/gpt-5', 'Go on with another model'],
-    [`drover resume nightly --allow 'shell(pnpm *)'`, 'Rules and limits are given anew each time'],
+    [`drover resume nightly --allow 'shell(pnpm *)'`, 'What is allowed is said anew each time'],
   ],
   async run(args, io) {
     const home = stateFolder(io);
-    const run = runMeant(home, args.word);
-    if (run !== undefined) return resumeRun({ ...untyped(), ...args }, run, io);
-    if (args.view === 'dashboard') throw new UsageError('--view dashboard is for runs; a session has lines');
-    const { view, ...others } = args;
-    const kept = await readSession(home, args.word === undefined ? newestOpen(home) : findSession(home, args.word));
-    checkUsable(kept);
-    checkOpen(kept);
-    return runAgent({ ...others, view }, kept, { resume: true }, io);
+    const { kind, id } = args.word === undefined ? await newestOpen(home) : await findKept(home, args.word);
+    if (kind === 'session') return resumeSession(args, await readSession(home, id), io);
+    if (args.cwd !== undefined) throw new UsageError('--cwd is for sessions; a run stays in its repository');
+    if (args.gate.length > 0) throw new UsageError('--gate is for sessions; a run keeps those it was begun with');
+    const { resumeRun } = await import('../run/resume-run.ts');
+    return resumeRun({ ...untyped(), ...args }, id, io);
   },
 });
 
-const CAN_GO_ON: ReadonlySet<SessionRow['state']> = new Set(['open', 'incomplete', 'error', 'cancelled']);
+async function resumeSession(args: Values<typeof resumeOptions>, kept: KeptSession, io: Io): Promise<number> {
+  const { view: wanted, result: file, workers: many, 'allow-partial': isPartly, ...others } = args;
+  const given = { '--view dashboard': wanted === 'dashboard', '--result': file !== undefined };
+  const forRuns = Object.entries({ ...given, '--workers': many !== undefined, '--allow-partial': isPartly });
+  const stray = forRuns.find(([, isGiven]) => isGiven)?.[0];
+  if (wanted === 'dashboard' || stray !== undefined)
+    throw new UsageError(`${stray} is for runs, and this is a session`);
+  checkUsable(kept);
+  checkOpen(kept);
+  return runAgent({ ...others, view: wanted }, kept, { resume: true }, io);
+}
 
-function newestOpen(home: string): string {
-  const rows = listSessions(home);
+async function newestOpen(home: string): Promise<Kept> {
+  const { isAtWork, listKept, wasInterrupted } = await import('../kept/kept-rows.ts');
+  const rows = listKept(home);
   const [newest] = rows;
-  if (newest === undefined) throw new UsageError(`there are no sessions yet; ${HOW_TO_BEGIN}`);
-  const open = rows.find(({ id, state }) => CAN_GO_ON.has(state) && !isLive(home, id));
-  if (open !== undefined) return open.id;
-  const state = isLive(home, newest.id) ? 'live' : newest.state;
-  const short = shortId(newest.id, sessionIds(home));
+  if (newest === undefined) throw new UsageError(`there are no runs or sessions yet; ${HOW_TO_BEGIN}`);
+  const open = rows.find((row) => wasInterrupted(home, row));
+  if (open !== undefined) return open;
+  const state = isAtWork(home, newest) ? 'live' : newest.state;
+  const short = shortIdIn(home, newest.id);
+  const next = newest.kind === 'run' ? nextForRun({ ...newest, state }, short) : nextStep(state, short);
   const which = `the newest is ${short} (${oneLine(newest.title, TITLE_COLUMNS)}), which is ${state}`;
-  throw new UsageError(`no session was interrupted; ${which}: ${nextStep(state, short)}`);
+  throw new UsageError(`no run or session was interrupted; ${which}: ${next}`);
 }
 
 function checkOpen({ id, home, past }: KeptSession): void {
-  const short = shortId(id, sessionIds(home));
+  const short = shortIdIn(home, id);
   const more = nextStep('done', short);
   if (past === undefined || past.turn === 0) throw new UsageError(`nothing was asked in session ${short} yet; ${more}`);
   if (past.ending === 'done') throw new UsageError(`the last turn of session ${short} is done; ${more}`);

@@ -1,11 +1,11 @@
-// drover runs: the sessions there are, the newest first.
+// drover runs: the runs and sessions there are, the newest first.
 
-import { isLive, listSessions, type SessionRow } from '@drover/core/journal/sessions';
 import { command, flag } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Io, print } from '../io.ts';
-import { sessionIds, shortId } from '../sessions/session-id.ts';
-import { tableOf } from '../sessions/session-table.ts';
+import { keptIds, shortId } from '../kept/kept-id.ts';
+import { isAtWork, listKept } from '../kept/kept-rows.ts';
+import { tableOf } from '../kept/kept-table.ts';
 import { stateFolder } from '../settings.ts';
 import { count } from '../views/figures.ts';
 import { styleFor } from '../views/style.ts';
@@ -22,20 +22,21 @@ export const runs = command({
   examples: [
     ['drover runs', 'What there is, and how it ended'],
     ['drover runs --all --json', 'All of it, for a script'],
+    [`drover runs --json | jq 'select(.kind == "run" and .canGoOn)'`, 'Runs that could go on'],
   ],
   async run({ all, json }, io) {
     const home = stateFolder(io);
-    const rows = listSessions(home);
-    const shown = (all ? rows : rows.slice(0, NEWEST)).map((row) => ({ ...row, live: liveIn(home, row) }));
+    const rows = listKept(home);
+    const shown = (all ? rows : rows.slice(0, NEWEST)).map((row) => ({ row, live: isAtWork(home, row) }));
     if (json) {
-      await print(io.stdout, shown.map((row) => `${JSON.stringify(row)}\n`).join(''));
+      await print(io.stdout, shown.map(({ row, live }) => `${JSON.stringify({ ...row, live })}\n`).join(''));
     } else if (rows.length === 0) {
       await print(io.stdout, nothingYet(io));
     } else {
-      const ids = sessionIds(home);
-      const table = shown.map(({ live, state, ...row }) => ({
-        ...row,
-        state: live ? ('live' as const) : state,
+      const ids = keptIds(home);
+      const table = shown.map(({ row, live }) => ({
+        row,
+        shown: live ? ('live' as const) : row.state,
         short: shortId(row.id, ids),
       }));
       const style = styleFor(io.stdout, io.env);
@@ -49,22 +50,19 @@ export const runs = command({
   },
 });
 
-/** Whoever is writing a session has not come to its end. */
-function liveIn(home: string, { id, state }: SessionRow): boolean {
-  return state !== 'done' && isLive(home, id);
-}
-
 function nothingYet(io: Io): string {
   const style = styleFor(io.stdout, io.env);
   const columns = columnsOf(io.stdout);
   return [
-    style('bold', 'No sessions yet.'),
-    wrapped('Everything an agent does is kept, and can be looked at and gone on with from here.', columns),
+    style('bold', 'No runs or sessions yet.'),
+    wrapped('Everything that agents do is kept, and can be looked at and gone on with from here.', columns),
     '',
+    '  drover run "add types to src"',
+    style('dim', '    begins a run in this repository'),
     '  drover exec "fix the failing test"',
-    style('dim', '    begins one in this folder'),
+    style('dim', '    begins a session in this folder'),
     '  drover demo',
-    style('dim', '    shows one, without a key'),
+    style('dim', '    shows a run, without a key'),
     '',
   ].join('\n');
 }

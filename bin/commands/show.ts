@@ -1,43 +1,86 @@
-// drover show <id>: what became of a session: its figures, the conversation told again, how to go on.
+// drover show <id> [task]: what became of a run, of one of its tasks, or of a session; and how to go on.
 
+import { UsageError } from '@drover/core/failure';
 import { command, flag } from '../command.ts';
 import { codeOfFailure, exitCode } from '../exit-code.ts';
 import { type Io, print } from '../io.ts';
-import { eventsIn, type KeptSession, readSession } from '../sessions/kept-session.ts';
-import { findSession, offeredIds, sessionIds, shortId } from '../sessions/session-id.ts';
-import { headOf, summaryOf, type SessionSummary } from '../sessions/session-summary.ts';
-import { nextStep } from '../sessions/state.ts';
+import type { Paper } from '../kept/facts.ts';
+import { findKept, offeredIds, shortIdIn } from '../kept/kept-id.ts';
+import { eventsIn, type KeptJournal } from '../kept/kept-journal.ts';
+import { findTask, type KeptRun, readRun } from '../kept/kept-run.ts';
+import { type KeptSession, readSession } from '../kept/kept-session.ts';
+import { offeredTasks } from '../kept/run-records.ts';
+import { runSummaryOf, type RunSummary, standingOf } from '../kept/run-summary.ts';
+import { headOf, summaryOf, type SessionSummary } from '../kept/session-summary.ts';
+import { nextForRun, nextStep } from '../kept/state.ts';
+import { taskLines, taskSummaryOf } from '../kept/task-summary.ts';
 import { stateFolder } from '../settings.ts';
 import { linesView } from '../views/lines.ts';
+import { reportOf } from '../views/report.ts';
 import { styleFor } from '../views/style.ts';
 import { clean, columnsOf } from '../views/terminal-text.ts';
 import { wrapped } from '../views/word-wrap.ts';
 
 export const show = command({
-  word: { name: 'id', about: 'The session, or as much of its id as is unique', required: true, offered: offeredIds },
+  word: {
+    name: 'id',
+    about: 'The run or session, or as much of its id as is unique',
+    required: true,
+    offered: offeredIds,
+  },
+  second: { name: 'task', about: 'Only this task of the run', required: false, offered: offeredTasks },
   options: { json: flag('Options:', 'For programs: one JSON object that sums it up') },
   examples: [
-    ['drover show 1a2b3c', 'What was said and done, and how to go on'],
+    ['drover show 1a2b3c', 'What landed, what did not and why, and how to go on'],
+    ['drover show 1a2b3c billing', 'What became of one task of a run'],
     ['drover show nightly --json', 'The figures, for a script'],
   ],
-  async run({ word = '', json }, io) {
+  async run({ word = '', second, json }, io) {
     const home = stateFolder(io);
-    const kept = await readSession(home, findSession(home, word));
-    const summary = summaryOf(kept);
-    if (summary !== undefined) {
-      if (json) await print(io.stdout, `${JSON.stringify(summary)}\n`);
-      else await tell(kept, summary, io);
-    }
-    if (kept.failure === undefined) return exitCode.done;
-    await print(io.stderr, `${clean(`drover: ${kept.problem}`)}\n`);
-    return codeOfFailure(kept.failure);
+    const { kind, id } = await findKept(home, word);
+    if (kind === 'run') return showRun(await readRun(home, id), { task: second, json }, io);
+    if (second !== undefined) throw new UsageError(`session ${id} has no tasks; a run has`);
+    return showSession(await readSession(home, id), json, io);
   },
 });
 
-async function tell(kept: KeptSession, summary: SessionSummary, io: Io): Promise<void> {
-  const columns = columnsOf(io.stdout);
-  const style = styleFor(io.stdout, io.env);
-  await print(io.stdout, `${headOf(summary, columns, style)}\n`);
+type How = { readonly task: string | undefined; readonly json: boolean };
+
+async function showRun(kept: KeptRun, { task: typed, json }: How, io: Io): Promise<number> {
+  const paper = paperOf(io);
+  const summary = runSummaryOf(kept);
+  const task = typed === undefined ? undefined : findTask(kept, typed);
+  const shown = task === undefined ? summary : taskSummaryOf(kept, task);
+  const short = shortIdIn(kept.home, kept.id);
+  if (json) await print(io.stdout, `${JSON.stringify(shown)}\n`);
+  else if (task !== undefined) {
+    const next = `see its events with: drover logs ${short} ${task.id}`;
+    await print(io.stdout, `${taskLines(taskSummaryOf(kept, task), task, paper)}\n${wrapped(next, paper.columns)}\n`);
+  } else await print(io.stdout, toldRun(summary, kept, { paper, short }));
+  return complaint(kept, io);
+}
+
+type Telling = { readonly paper: Paper; readonly short: string };
+
+/** The report where there is an end to report, else how it stands. */
+function toldRun(summary: RunSummary, kept: KeptRun, { paper, short }: Telling): string {
+  const isOver = kept.state.end !== undefined && summary.state !== 'live' && kept.failure === undefined;
+  if (isOver) return reportOf(kept.state, paper);
+  return `${standingOf(summary, kept, paper)}\n${wrapped(nextForRun(summary, short), paper.columns)}\n`;
+}
+
+async function showSession(kept: KeptSession, json: boolean, io: Io): Promise<number> {
+  const summary = summaryOf(kept);
+  if (summary !== undefined) {
+    if (json) await print(io.stdout, `${JSON.stringify(summary)}\n`);
+    else await tellSession(kept, summary, io);
+  }
+  return complaint(kept, io);
+}
+
+async function tellSession(kept: KeptSession, summary: SessionSummary, io: Io): Promise<void> {
+  const paper = paperOf(io);
+  await print(io.stdout, `${headOf(summary, paper)}\n`);
   const view = linesView(io.stdout, io.env, 'asked shown');
   if (kept.past !== undefined) {
     // The head has said which model and where, unless another went on later.
@@ -46,6 +89,17 @@ async function tell(kept: KeptSession, summary: SessionSummary, io: Io): Promise
     await view.close();
     await print(io.stdout, '\n');
   }
-  const short = shortId(kept.id, sessionIds(kept.home));
-  await print(io.stdout, `${wrapped(nextStep(summary.state, short), columns)}\n`);
+  const short = shortIdIn(kept.home, kept.id);
+  await print(io.stdout, `${wrapped(nextStep(summary.state, short), paper.columns)}\n`);
+}
+
+/** What could not be read is told last, where it can't be overlooked. */
+async function complaint({ failure, problem }: KeptJournal, io: Io): Promise<number> {
+  if (failure === undefined) return exitCode.done;
+  await print(io.stderr, `${clean(`drover: ${problem}`)}\n`);
+  return codeOfFailure(failure);
+}
+
+function paperOf(io: Io): Paper {
+  return { columns: columnsOf(io.stdout), style: styleFor(io.stdout, io.env) };
 }

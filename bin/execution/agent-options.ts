@@ -11,8 +11,8 @@ import { openDiagnostics } from '../diagnostics.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Io, print } from '../io.ts';
 import { parseBudget, parseCount, parseDuration } from '../quantities.ts';
-import { sessionIds, shortId } from '../sessions/session-id.ts';
-import { nextStep } from '../sessions/state.ts';
+import { shortIdIn } from '../kept/kept-id.ts';
+import { nextStep } from '../kept/state.ts';
 import { loadSettings, type Settings } from '../settings.ts';
 import { clean } from '../views/terminal-text.ts';
 import { openView, viewOptions } from '../views/view-choice.ts';
@@ -62,8 +62,7 @@ export async function runAgent(
   const { execute } = await import('./execution.ts');
   try {
     const executed = await execute(work, { settings, diagnostics, io });
-    if (executed.code !== exitCode.done)
-      await view.say(adviceAfter(executed, shortId(session.id, sessionIds(settings.home))));
+    if (executed.code !== exitCode.done) await view.say(adviceAfter(executed, shortIdIn(settings.home, session.id)));
     return executed.code;
   } finally {
     await diagnostics.close();

@@ -22,7 +22,7 @@ import type { Diagnostics } from '../diagnostics.ts';
 import { codeOfEnding, codeOfStop, exitCode } from '../exit-code.ts';
 import type { Io } from '../io.ts';
 import type { Budget } from '../quantities.ts';
-import { sessionIds, shortId } from '../sessions/session-id.ts';
+import { shortIdIn } from '../kept/kept-id.ts';
 import type { Settings } from '../settings.ts';
 import { watchForStop } from '../stop.ts';
 import type { View } from '../views/view.ts';
@@ -73,7 +73,7 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
   diagnostics.diagnose('session opened', { session: id, model: model.label });
   const execution = session.execute(work.input, stop.signal);
   if (past !== undefined) {
-    const short = shortId(id, sessionIds(settings.home));
+    const short = shortIdIn(settings.home, id);
     await view.say(`going on with session ${short}: ${model.label} in ${cwd}`);
   }
   const [result] = await Promise.all([execution.result(), showAll(execution, { view, person, io })]);

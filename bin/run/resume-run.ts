@@ -113,6 +113,7 @@ function doubled(cap: Budget): string {
 }
 
 /** The run began on this commit and this branch; where the user has gone since is none of its business. */
-function asItWas({ branch: _, ...repository }: Repository, { base, branch }: RunSettings): Repository {
+function asItWas(now: Repository, { base, branch }: RunSettings): Repository {
+  const { branch: _today, ...repository } = now;
   return { ...repository, head: base, ...(branch !== undefined && { branch }) };
 }

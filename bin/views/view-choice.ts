@@ -30,8 +30,12 @@ export const runViewOptions = {
   json: viewOptions.json,
 };
 
-/** On a terminal a run is a dashboard; elsewhere, and in CI, it is lines. */
-export async function openRunView(wanted: Values<typeof runViewOptions>, io: Io): Promise<RunView> {
+/** On a terminal a run is a dashboard; elsewhere, and in CI, it is lines. `now` is the clock of what is shown. */
+export async function openRunView(
+  wanted: Values<typeof runViewOptions>,
+  io: Io,
+  now: () => number = Date.now,
+): Promise<RunView> {
   const obstacle = obstacleTo(io);
   const view = chosen(wanted);
   if (view === 'dashboard' && obstacle !== undefined)
@@ -39,7 +43,7 @@ export async function openRunView(wanted: Values<typeof runViewOptions>, io: Io)
   switch (view ?? (isContinuousIntegration(io.env) ? 'lines' : 'dashboard')) {
     case 'dashboard':
       if (obstacle !== undefined) return openRunView({ view: 'lines', json: false }, io);
-      return (await import('./dashboard.ts')).dashboardView(io.stdout, io.env, Date.now);
+      return (await import('./dashboard.ts')).dashboardView(io.stdout, io.env, now);
     case 'lines':
       return (await import('./run-lines.ts')).runLinesView(io.stdout, io.env);
     case 'json':

@@ -135,7 +135,7 @@ test('a session in which somebody works is left alone, and the owner is named', 
     expect(await desk.run(argv)).toEqual({ code: 2, stdout: '', stderr: sentence });
   const unnamed = await desk.run(['resume']);
   expect(unnamed.stderr).toBe(
-    'drover: no session was interrupted; the newest is s (go), which is live: watch it with: drover logs s --follow\n',
+    'drover: no run or session was interrupted; the newest is s (go), which is live: watch it with: drover logs s --follow\n',
   );
   await leave();
   expect((await desk.run(['resume', 's'])).code).toBe(0);
@@ -168,5 +168,7 @@ test('what cannot be gone on with is told, with what can be done', async () => {
   expect(await said('waiting')).toBe(
     'drover: session waiting waits for shell: ls .; the program that began it has to send the results it waits for\n',
   );
-  expect(await said()).toMatch(/^drover: no session was interrupted; the newest is (over|waiting) \(go\), which is /);
+  expect(await said()).toMatch(
+    /^drover: no run or session was interrupted; the newest is (over|waiting) \(go\), which is /,
+  );
 });

@@ -47,13 +47,13 @@ test('runs lists what there is, newest first, as wide as it needs where no scree
     .split('\n');
   expect([rows[0]?.replace(/when +/, 'when  '), ...rows.slice(1).sort()]).toMatchInlineSnapshot(`
     [
-      "  id        when  state        turns  model                     title",
-      "! broken  <ago>  damaged          1  rehearsal/../script.yaml  what is broken?",
-      "! future  <ago>  newer            1  rehearsal/../script.yaml  what is future?",
-      "● busy  <ago>  live             1  rehearsal/../script.yaml  what is busy?",
-      "◐ crashed  <ago>  interrupted      1  rehearsal/../script.yaml  what is crashed?",
-      "✓ finished  <ago>  done             1  rehearsal/../script.yaml  what is finished?",
-      "✗ stopped  <ago>  incomplete       1  rehearsal/../script.yaml  what is stopped?",
+      "  kind     id        when  state          work  model                     title",
+      "! session  broken  <ago>  damaged      1 turn  rehearsal/../script.yaml  what is broken?",
+      "! session  future  <ago>  newer        1 turn  rehearsal/../script.yaml  what is future?",
+      "● session  busy  <ago>  live         1 turn  rehearsal/../script.yaml  what is busy?",
+      "◐ session  crashed  <ago>  interrupted  1 turn  rehearsal/../script.yaml  what is crashed?",
+      "✓ session  finished  <ago>  done         1 turn  rehearsal/../script.yaml  what is finished?",
+      "✗ session  stopped  <ago>  incomplete   1 turn  rehearsal/../script.yaml  what is stopped?",
     ]
   `);
 });
@@ -91,15 +91,17 @@ test('where nothing is kept yet, runs says how to begin', async () => {
   expect(code).toBe(0);
   expect(`\n${stdout}`).toMatchInlineSnapshot(`
     "
-    No sessions yet.
-    Everything an agent does is kept, and
+    No runs or sessions yet.
+    Everything that agents do is kept, and
     can be looked at and gone on with from
     here.
 
+      drover run "add types to src"
+        begins a run in this repository
       drover exec "fix the failing test"
-        begins one in this folder
+        begins a session in this folder
       drover demo
-        shows one, without a key
+        shows a run, without a key
     "
   `);
   expect(await desk.run(['runs', '--json'])).toEqual({ code: 0, stdout: '', stderr: '' });
@@ -159,6 +161,7 @@ test('show --json sums it up in one object', async () => {
   await desk.exec('tour', 'what is here?', ONE);
   const { stdout } = await desk.run(['show', 'tour', '--json']);
   expect(JSON.parse(stdout)).toEqual({
+    kind: 'session',
     id: 'tour',
     title: 'what is here?',
     state: 'incomplete',
@@ -293,7 +296,7 @@ test('a session is meant by its id, or by as much of it as no other has', async 
   ]);
   expect(await meant('tuor')).toEqual([
     2,
-    "drover: there is no session 'tuor'; the nearest is tour (see); drover runs lists them\n",
+    "drover: there is no run or session 'tuor'; the nearest is tour (see); drover runs lists them\n",
   ]);
   const unknown = await desk.run(['logs', 'zzz']);
   expect([unknown.code, short.every((each) => unknown.stderr.includes(each))]).toEqual([2, true]);
@@ -326,5 +329,5 @@ test.each([
   const stderr = `drover: nothing can be kept in ${shown} (${problem}); set DROVER_HOME to a folder that can be written\n`;
   expect(await desk.run(argv, { env })).toEqual({ code: 2, stdout: '', stderr });
   expect(await desk.run([...argv, '--session', 's'], { env })).toEqual({ code: 2, stdout: '', stderr });
-  expect((await desk.run(['runs'], { env })).stdout).toContain('No sessions yet');
+  expect((await desk.run(['runs'], { env })).stdout).toContain('No runs or sessions yet');
 });

@@ -87,12 +87,12 @@ test.each<[string, readonly string[], string]>([
   [
     'a session there is not',
     ['show', 'abc'],
-    'there is no session \'abc\', nor any other; begin one with: drover exec "fix the failing test"',
+    'there is no run or session \'abc\', nor any other; begin one with: drover run "replace moment with date-fns"',
   ],
   [
     'nothing to go on with',
     ['resume'],
-    'there are no sessions yet; begin one with: drover exec "fix the failing test"',
+    'there are no runs or sessions yet; begin one with: drover run "replace moment with date-fns"',
   ],
   ...['a/b', '..', '', 'x'.repeat(65), '-x', 'a b', 'é'].map((name): [string, readonly string[], string] => [
     `the name '${name}' for a session`,
@@ -144,14 +144,20 @@ test('the help lists the commands there are', async () => {
     One goal, many agents, one tested result.
 
     Commands:
+      drover run [goal]         Plan a goal, have its tasks done side by side, merge
+                                and test what they did
+      drover plan [goal]        Make the plan for a goal, print or save it, and run
+                                nothing
       drover exec [prompt]      One agent works in this folder until it is done, and
                                 nobody has to watch
-      drover resume [id]        Go on with a session that was interrupted
-      drover runs               List the sessions there are
-      drover show <id>          Tell what became of a session
-      drover logs <id>          Print the events of a session, or watch them come
-      drover replay <id>        Run a session again from its journal: no key, no
-                                network, nothing done twice
+      drover resume [id]        Go on with a run or session that was interrupted
+      drover runs               List the runs and sessions there are
+      drover show <id> [task]   Tell what became of a run, of one of its tasks, or
+                                of a session
+      drover logs <id> [task]   Print the events of a run or session, or watch them
+                                come
+      drover replay <id>        Give a run or session again from its journal: no
+                                key, no network, nothing done twice
       drover demo               Watch an agent mend a small project: no key, no
                                 network
       drover rehearse <script>  Serve a scripted model to this and other programs,
@@ -221,9 +227,10 @@ test('the help of a command has groups, examples and the exit codes, and fits th
       drover exec "and now the tests" --session docs      Say more in a session that was begun under
                                                           this name
 
-    Exit codes: 0 done · 1 internal error · 2 usage or config invalid · 3 incomplete · 4 a gate fails ·
-    6 budget reached · 7 deadline reached · 8 blocked by permission · 9 provider unavailable or refuses
-    · 130 SIGINT · 143 SIGTERM, SIGHUP or closed output
+    Exit codes: 0 done · 1 internal error · 2 usage or config invalid · 3 incomplete: of a run, some
+    tasks failed · 4 a gate fails · 5 unresolved conflicts · 6 budget reached · 7 deadline reached · 8
+    blocked by permission · 9 provider unavailable or refuses · 130 SIGINT · 143 SIGTERM, SIGHUP or
+    closed output
     "
   `);
   const narrow = await drover(['exec', '--help'], { columns: 60 });

@@ -282,8 +282,10 @@ export class Task implements TaskProgress {
     this.#return('waiting');
   }
 
+  /** It is about to be begun, whatever became of it before. */
   ready(): void {
     this.isReady = true;
+    if (this.isOver) this.#return('waiting');
   }
 
   /** The run goes on after it was stopped. */

@@ -3,10 +3,10 @@
 // Deltas aren't kept, so each block's text comes as one; of an answer that was cut off by a crash, what
 // had been noted of it is told, and then taken back.
 
-import type { Event, Recorded } from '../events.ts';
+import type { Envelope, Event, Recorded } from '../events.ts';
 import type { JsonObject } from '../json.ts';
 
-type Noted = {
+type Noted = Envelope & {
   readonly part: number;
   readonly kind: 'text' | 'thinking';
   readonly from: number;
@@ -15,10 +15,16 @@ type Noted = {
 
 export function retell(records: readonly JsonObject[]): readonly Recorded[] {
   const told: Recorded[] = [];
-  let noted: (Recorded & Noted)[] = [];
+  const notes = new Map<number | undefined, Noted[]>(); // by worker: in a run several answer at once
+  const tellNotes = (workers: readonly (number | undefined)[]): void => {
+    for (const worker of workers) told.push(...notesTold(notes.get(worker) ?? []));
+    for (const worker of workers) notes.delete(worker);
+  };
   for (const record of records as unknown as readonly Recorded[]) {
     if ((record.type as string) === 'partial') {
-      noted.push(record as Recorded & Noted);
+      const noted = notes.get(record.worker) ?? [];
+      noted.push(record as unknown as Noted);
+      notes.set(record.worker, noted);
       continue;
     }
     if (record.type === 'text_end' || record.type === 'thinking_end') {
@@ -27,22 +33,24 @@ export function retell(records: readonly JsonObject[]): readonly Recorded[] {
       told.push({ ...rest, type, delta } as Recorded);
     }
     // What was noted of an answer is told only where the answer itself never came.
-    if (record.type === 'attempt_discarded' || record.type === 'message_start') told.push(...notesTold(noted, record));
-    if (record.type === 'message_end' || record.type === 'attempt_discarded' || record.type === 'message_start')
-      noted = [];
+    if (record.type === 'run_start') tellNotes([...notes.keys()]);
+    if (record.type === 'message_start') tellNotes([record.worker]);
+    if (record.type === 'message_end' || record.type === 'attempt_discarded') notes.delete(record.worker);
     told.push(record);
   }
-  const last = told.at(-1);
-  return last === undefined ? told : [...told, ...notesTold(noted, last)];
+  tellNotes([...notes.keys()]);
+  return told;
 }
 
-function notesTold(noted: readonly (Recorded & Noted)[], after: Recorded): readonly Recorded[] {
-  if (noted.length === 0 || after.type === 'attempt_discarded') return [];
-  const { v, at, session, turn, step, seq } = noted[0] as Recorded;
-  const place = { v, at, session, seq, ...(turn !== undefined && { turn }), ...(step !== undefined && { step }) };
+const ENVELOPE = ['v', 'seq', 'at', 'session', 'run', 'worker', 'task', 'attempt', 'turn', 'step'] as const;
+
+function notesTold(noted: readonly Noted[]): readonly Recorded[] {
+  const [first] = noted;
+  if (first === undefined) return [];
+  const envelope = Object.fromEntries(ENVELOPE.flatMap((key) => (first[key] === undefined ? [] : [[key, first[key]]])));
   const events: readonly Event[] = [
     ...noted.map(({ kind, part, text }): Event => ({ type: `${kind}_delta`, part, delta: text })),
     { type: 'attempt_discarded', reason: 'drover was stopped before the answer was whole' },
   ];
-  return events.map((event) => ({ ...place, ...event }) as Recorded);
+  return events.map((event) => ({ ...envelope, ...event }) as Recorded);
 }

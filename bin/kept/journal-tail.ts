@@ -1,32 +1,33 @@
-// The end of a journal as it grows: new records, looked for a few times a second, until nobody writes it.
+// The end of a journal as it grows: new records, looked for a few times a second, until nobody writes it or
+// its run has ended.
 //
 // What was there at the start has been checked by its seals. What comes is read as it comes, line by
 // whole line; a line that is no record ends it.
 
 import { open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isTaken } from '@drover/core/journal/lock';
 import { isJsonObject, type Json, type JsonObject } from '@drover/core/json';
-import { journalPath } from '@drover/core/journal/session-journal';
-import { isLive } from '@drover/core/journal/sessions';
 
 const LOOK_MS = 200;
 const READ_BYTES_MAX = 16 * 1024 * 1024;
 const LF = 0x0a;
 
-export type Tail = { readonly home: string; readonly id: string; readonly from: number };
+export type Tail = { readonly path: string; readonly from: number };
 
-export async function* journalTail({ home, id, from }: Tail, signal: AbortSignal): AsyncGenerator<JsonObject> {
+export async function* journalTail({ path, from }: Tail, signal: AbortSignal): AsyncGenerator<JsonObject> {
   let at = from;
   while (!signal.aborted) {
     // Asked first: what was written before the writer left is read below.
-    const wasLive = isLive(home, id);
-    const bytes = await bytesFrom(journalPath(home, id), at);
+    const wasLive = isTaken(`${path}.lock`);
+    const bytes = await bytesFrom(path, at);
     const end = bytes.lastIndexOf(LF) + 1;
     at += end;
     for (const line of bytes.subarray(0, end).toString('utf8').split('\n').slice(0, -1)) {
       const record = parsed(line);
       if (record === undefined) return;
       yield record;
+      if (record['type'] === 'run_end') return;
     }
     if (!wasLive) return;
     await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);

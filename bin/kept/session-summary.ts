@@ -4,15 +4,13 @@ import type { Recorded } from '@drover/core/events';
 import { listSessions } from '@drover/core/journal/sessions';
 import type { Usage } from '@drover/core/model/protocol';
 import { ago, count, dollars, moment, tokens } from '../views/figures.ts';
-import type { Style } from '../views/style.ts';
-import { clean } from '../views/terminal-text.ts';
-import { wrapped } from '../views/word-wrap.ts';
-import { eventsIn, type KeptSession } from './kept-session.ts';
+import { factLines, heading, type Paper } from './facts.ts';
+import { eventsIn } from './kept-journal.ts';
+import type { KeptSession } from './kept-session.ts';
 import { looksOf, type State } from './state.ts';
 
-const NAME_COLUMNS = 8;
-
 export type SessionSummary = {
+  readonly kind: 'session';
   readonly id: string;
   readonly title: string;
   readonly state: State;
@@ -39,6 +37,7 @@ export function summaryOf({ id, home, records, past, live, problem }: KeptSessio
   const cost = events.findLast((event) => event.type === 'usage')?.cost;
   const { title, startedAt, updatedAt, model, cwd, turns } = row;
   return {
+    kind: 'session',
     id,
     title,
     state: live ? 'live' : row.state,
@@ -70,28 +69,21 @@ function isTold(state: State): boolean {
 }
 
 /** For a person: the title, and below it what is known, a line each. */
-export function headOf(summary: SessionSummary, columns: number, style: Style): string {
+export function headOf(summary: SessionSummary, paper: Paper): string {
   const { id, title, state, reason, startedAt, updatedAt, model, cwd, turns, usage, cost } = summary;
-  const { sign, format, word } = looksOf[state];
-  const now = Date.now();
-  const facts: readonly (readonly [name: string, text: string])[] = [
-    ['session', id],
-    ['model', model],
-    ['folder', cwd],
-    ['begun', startedAt === '' ? '' : `${moment(startedAt)}, last heard of ${ago(updatedAt, now)}`],
-    ['state', `${sign} ${word}${reason === undefined || isTold(state) ? '' : `: ${reason}`}`],
-    ['turns', count(turns)],
-    ['used', tokens(usage).join(', ')],
-    ['cost', cost === undefined ? '' : dollars(cost)],
-  ];
-  const indent = ' '.repeat(2 + NAME_COLUMNS);
-  const lines = facts
-    .filter(([, text]) => text !== '')
-    .map(([name, text]) => {
-      const words = wrapped(clean(text).replaceAll('\n', ' '), columns - indent.length).replaceAll('\n', `\n${indent}`);
-      const shown = name === 'state' ? words.replace(sign, () => style(format, sign)) : words;
-      return `  ${style('dim', name.padEnd(NAME_COLUMNS))}${shown}\n`;
-    });
-  const heading = title === '' ? '' : `${style('bold', wrapped(clean(title), columns))}\n`;
-  return heading + lines.join('');
+  const looks = looksOf[state];
+  const lines = factLines(
+    [
+      ['session', id],
+      ['model', model],
+      ['folder', cwd],
+      ['begun', startedAt === '' ? '' : `${moment(startedAt)}, last heard of ${ago(updatedAt, Date.now())}`],
+      ['state', `${looks.word}${reason === undefined || isTold(state) ? '' : `: ${reason}`}`, looks],
+      ['turns', count(turns)],
+      ['used', tokens(usage).join(', ')],
+      ['cost', cost === undefined ? '' : dollars(cost)],
+    ],
+    paper,
+  );
+  return heading(title, paper) + lines;
 }

@@ -1,9 +1,9 @@
-// The state of a session for a person: a mark, a word, and what can be done about it.
+// The state of a run or a session for a person: a mark, a word, and what can be done about it.
 
-import type { SessionRow } from '@drover/core/journal/sessions';
 import type { Style } from '../views/style.ts';
+import type { KeptRow } from './kept-rows.ts';
 
-export type State = SessionRow['state'] | 'live';
+export type State = KeptRow['state'] | 'live';
 
 type Looks = { readonly sign: string; readonly format: Parameters<Style>[0]; readonly word: string };
 
@@ -20,7 +20,7 @@ export const looksOf: Readonly<Record<State, Looks>> = {
   newer: { sign: '!', format: 'yellow', word: 'newer' },
 };
 
-/** What a person can do next, as a sentence without its full stop. `short` is the id to type. */
+/** What a person can do next with a session, as a sentence without its full stop. `short` is the id to type. */
 export function nextStep(state: State, short: string): string {
   switch (state) {
     case 'live':
@@ -40,4 +40,13 @@ export function nextStep(state: State, short: string): string {
     case 'newer':
       return `its records can be read with: drover logs ${short} --json`;
   }
+}
+
+export type RunStanding = { readonly state: State; readonly canGoOn: boolean };
+
+/** The same for a run. */
+export function nextForRun({ state, canGoOn }: RunStanding, short: string): string {
+  if (state === 'live' || state === 'damaged' || state === 'newer') return nextStep(state, short);
+  if (canGoOn) return nextStep('open', short);
+  return state === 'done' ? `look at it with: drover show ${short}` : `see why with: drover show ${short}`;
 }

@@ -1,46 +1,38 @@
-// A session as it stands in its journal, read and not written: what there is to show of it, also where
-// the journal is damaged or of a newer drover.
+// A journal as it stands, read and not written: what there is to show of it, also where it is damaged or of
+// a newer drover.
 
 import { readFile } from 'node:fs/promises';
 import { type Recorded, deliveryOf } from '@drover/core/events';
 import { describe, DroverError, type Failure } from '@drover/core/failure';
 import { FORMAT_VERSION, readContents } from '@drover/core/journal/format';
-import { type Past, pastOf } from '@drover/core/journal/history';
-import { ownerOf } from '@drover/core/journal/lock';
+import { isTaken, ownerOf } from '@drover/core/journal/lock';
 import { retell } from '@drover/core/journal/retelling';
-import { journalPath } from '@drover/core/journal/session-journal';
-import { isLive } from '@drover/core/journal/sessions';
 import type { JsonObject } from '@drover/core/json';
 
-export type KeptSession = {
-  readonly id: string;
-  readonly home: string;
+export type KeptJournal = {
+  readonly path: string;
   readonly records: readonly JsonObject[];
   readonly bytes: number; // as far as it could be read
-  readonly past: Past | undefined;
-  readonly live: boolean;
+  readonly live: boolean; // somebody is writing it
   /** Why not all of it could be read. */
   readonly failure: Extract<Failure, { readonly kind: 'journal.damaged' | 'journal.newer' }> | undefined;
   /** That, as a sentence for a person. */
   readonly problem: string | undefined;
 };
 
-export async function readSession(home: string, id: string): Promise<KeptSession> {
-  const path = journalPath(home, id);
+export async function readKept(path: string): Promise<KeptJournal> {
   const file = await readFile(path);
   const { version, records, goodBytes: bytes, damage } = readContents(file);
-  const kept = { id, home, records, bytes, live: isLive(home, id) };
-  // What a newer one means by its records is not known here, so nothing is made of them.
+  const kept = { path, records, bytes, live: isTaken(`${path}.lock`) };
   if (version > FORMAT_VERSION) {
     const failure = { kind: 'journal.newer' as const, path, version };
-    return { ...kept, past: undefined, failure, problem: describe(failure) };
+    return { ...kept, failure, problem: describe(failure) };
   }
-  const past = pastOf(records);
-  if (damage === undefined) return { ...kept, past, failure: undefined, problem: undefined };
+  if (damage === undefined) return { ...kept, failure: undefined, problem: undefined };
   const failure = { kind: 'journal.damaged' as const, path, ...damage };
   const behind = linesIn(file.subarray(bytes)) - 1;
   const problem = `${describe(failure)}${behind > 0 ? `; the ${behind} lines behind it are not shown` : ''}`;
-  return { ...kept, past, failure, problem };
+  return { ...kept, failure, problem };
 }
 
 const LF = 0x0a;
@@ -56,9 +48,8 @@ export function eventsIn(records: readonly JsonObject[]): readonly Recorded[] {
   return retell(records).filter(({ type }) => (deliveryOf(type) as string | undefined) !== undefined);
 }
 
-/** Refuses a session that another process writes, or that can't be read to its end. */
-export function checkUsable({ id, home, live, failure }: KeptSession): void {
-  const path = journalPath(home, id);
+/** Refuses one that another process writes, or that can't be read to its end. */
+export function checkUsable({ path, live, failure }: KeptJournal): void {
   if (live) throw new DroverError({ kind: 'journal.busy', path, owner: ownerOf(`${path}.lock`) });
   if (failure !== undefined) throw new DroverError(failure);
 }

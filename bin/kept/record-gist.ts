@@ -1,42 +1,44 @@
-// A record of a journal in one line, for a person: when, where in the work, what, and the gist of it.
+// What a record of a journal says, in a few words for a person.
 
 import type { Recorded } from '@drover/core/events';
-import type { Json, JsonObject } from '@drover/core/json';
 import type { Message } from '@drover/core/model/protocol';
-import { clock, count, dollars, duration, tokens } from '../views/figures.ts';
-import type { Style } from '../views/style.ts';
-import { cut, oneLine } from '../views/terminal-text.ts';
+import { count, dollars, duration, tokens } from '../views/figures.ts';
 
-const TYPE_COLUMNS = 'awaiting_tool_execution'.length;
-const PLACE_COLUMNS = 5;
-
-export type Line = { readonly columns: number; readonly style: Style };
-
-/** `gists` are left out where a newer drover wrote the record: what it means by it is not known. */
-export function recordLine(record: JsonObject, gists: 'gists' | 'types only', { columns, style }: Line): string {
-  const [at, turn, step, type] = ['at', 'turn', 'step', 'type'].map((key) => plain(record[key]));
-  const time = clock(at ?? '');
-  const place = turn === '' ? '' : `${turn}.${step === '' ? 0 : step}`;
-  const head = `${time}  ${place.padEnd(PLACE_COLUMNS)} `;
-  const name = oneLine(type ?? '', TYPE_COLUMNS);
-  const gist = gists === 'gists' ? gistOf(record as unknown as Recorded) : '';
-  // Only the gist is cut: it is what grows.
-  const room = Math.max(columns - head.length - TYPE_COLUMNS - 2, 1);
-  const said = gist === '' ? name : `${name.padEnd(TYPE_COLUMNS)}  ${oneLine(gist, room)}`;
-  return `${style('dim', head)}${cut(said, Math.max(columns - head.length, 1))}\n`;
-}
-
-function plain(value: Json | undefined): string {
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
-}
+const COMMIT_CHARS = 8;
 
 type Partial = { readonly type: 'partial'; readonly kind: string; readonly text: string };
 
 /** Empty for types that say all there is to say, and for those that are not known. */
-function gistOf(record: Recorded | Partial): string {
+export function gistOf(record: Recorded | Partial): string {
   switch (record.type) {
     case 'partial':
       return `${count(record.text.length)} characters of ${record.kind} so far noted`;
+    case 'run_start':
+      return `${record.resumed ? 'goes on with' : 'begins'}: ${record.goal}`;
+    case 'plan_ready':
+      return `plan ${record.round}: ${record.tasks.map(({ id }) => id).join(', ')}`;
+    case 'task_start':
+      return `from ${short(record.base)} in ${record.workspace}`;
+    case 'task_end':
+      return `${endingWords(record.status, record.reason ?? record.summary)}${record.again ? '; it is tried again' : ''}`;
+    case 'merge_start':
+      return `${short(record.commit)} onto ${short(record.onto)}`;
+    case 'merge_end':
+      return `${endingWords(record.outcome, record.reason)}${record.again ? '; it is tried again' : ''}`;
+    case 'gate_start':
+      return `${record.command}, with ${record.tasks.join(', ')}`;
+    case 'gate_end':
+      return `${record.command} ${record.passed ? 'passes' : 'fails'}${record.flaky ? ' at the second try' : ''}, with ${record.tasks.join(', ')}`;
+    case 'throttle_wait':
+      return `${duration(record.waitMs)}: ${record.reason}`;
+    case 'budget':
+      return [...tokens(record.usage), ...costWords(record.cost)].join(', ');
+    case 'run_end':
+      return [
+        endingWords(record.outcome, record.reason),
+        ...record.tasks.map(({ task, status }) => `${task} ${status}`),
+        ...costWords(record.cost),
+      ].join(', ');
     case 'session_start':
       return `${record.model} in ${record.cwd}`;
     case 'session_end':
@@ -84,6 +86,7 @@ function gistOf(record: Recorded | Partial): string {
     case 'incomplete':
     case 'error':
       return record.reason;
+    case 'task_ready':
     case 'text_start':
     case 'thinking_start':
     case 'heartbeat':
@@ -92,6 +95,10 @@ function gistOf(record: Recorded | Partial): string {
       return '';
   }
   return '';
+}
+
+function short(commit: string): string {
+  return commit.slice(0, COMMIT_CHARS);
 }
 
 function endingWords(outcome: string, reason: string | undefined): string {

@@ -1,0 +1,25 @@
+// Runs and sessions in one list: what `drover runs` shows, and where everything that is named is looked up.
+
+import { isRunLive, listRuns, type RunRow } from '@drover/coordinator/kept/runs';
+import { isLive, listSessions, type SessionRow } from '@drover/core/journal/sessions';
+
+export type KeptRow = RunRow | SessionRow;
+
+/** All of both, the newest first. */
+export function listKept(home: string): readonly KeptRow[] {
+  const rows: readonly KeptRow[] = [...listRuns(home), ...listSessions(home)];
+  return rows.toSorted((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
+}
+
+/** Somebody is at work on it. Whoever writes one that is done has not much left to write. */
+export function isAtWork(home: string, { kind, id, state }: KeptRow): boolean {
+  return state !== 'done' && (kind === 'run' ? isRunLive(home, id) : isLive(home, id));
+}
+
+/** It was begun, is not done, and going on would do something about that. */
+export function wasInterrupted(home: string, row: KeptRow): boolean {
+  const isOpen = row.kind === 'run' ? row.canGoOn : OPEN_SESSIONS.has(row.state);
+  return isOpen && !isAtWork(home, row);
+}
+
+const OPEN_SESSIONS: ReadonlySet<SessionRow['state']> = new Set(['open', 'incomplete', 'error', 'cancelled']);

@@ -1,0 +1,78 @@
+// Gives a recorded run again: what its journal holds is shown as it was shown, and nothing is asked, run or
+// written.
+//
+// Between two events passes the time that passed between them, divided by the speed; at speed 0 none does.
+// Where the run stood still because nobody was at work on it, none does either.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { rowsOf, RunState } from '@drover/coordinator/state';
+import type { Recorded } from '@drover/core/events';
+import type { TaskRow } from '@drover/core/task/run';
+import type { View } from '../views/view.ts';
+
+// A longer timer fires at once in Node.
+const SLEEP_MS_MAX = 2 ** 31 - 1;
+
+/** The time of the recording: it passes as quickly as the speed says. */
+export class RecordedClock {
+  readonly #speed: number;
+  #recordedMs = 0; // at the moment
+  #atMs = 0; // of the real clock
+
+  constructor(speed: number) {
+    this.#speed = speed;
+  }
+
+  readonly now = (): number => this.#recordedMs + (Date.now() - this.#atMs) * this.#speed;
+
+  /** At once. */
+  goTo(ms: number): void {
+    this.#recordedMs = ms;
+    this.#atMs = Date.now();
+  }
+
+  async waitFor(ms: number, signal: AbortSignal): Promise<void> {
+    if (this.#speed === 0) return this.goTo(ms);
+    const waitMs = Math.min((ms - this.now()) / this.#speed, SLEEP_MS_MAX);
+    // Whatever is due is shown without waiting, so that a slow screen falls behind no further.
+    if (waitMs >= 1) await sleep(waitMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+export async function performRun(
+  events: readonly Recorded[],
+  { view, clock }: { readonly view: View; readonly clock: RecordedClock },
+  signal: AbortSignal,
+): Promise<void> {
+  for (const event of events) {
+    const ms = Date.parse(event.at);
+    if (event.type === 'run_start') clock.goTo(ms);
+    else await clock.waitFor(ms, signal);
+    if (signal.aborted) break;
+    await view.show(event);
+  }
+  await view.close();
+}
+
+/** Where what the run said of its tasks in the end is not what its events say; undefined where it is. */
+export function contradiction(events: readonly Recorded[]): string | undefined {
+  const state = new RunState();
+  for (const event of events) {
+    if (event.type === 'run_end') {
+      const told = new Map(event.tasks.map((row) => [row.task, essenceOf(row)]));
+      const folded = new Map(rowsOf(state).map((row) => [row.task, essenceOf(row)]));
+      const odd = [...new Set([...told.keys(), ...folded.keys()])].find(
+        (task) => !isDeepStrictEqual(told.get(task), folded.get(task)),
+      );
+      if (odd !== undefined)
+        return `task ${odd} is not as recorded\n  recorded: ${JSON.stringify(told.get(odd))}\n  replayed: ${JSON.stringify(folded.get(odd))}`;
+    }
+    state.take(event);
+  }
+  return undefined;
+}
+
+function essenceOf({ status, attempts, files, commit }: TaskRow): object {
+  return { status, attempts, files, commit };
+}

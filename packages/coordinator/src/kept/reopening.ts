@@ -1,0 +1,86 @@
+// What a run takes up again when it goes on: what was interrupted, and what failed for a reason that lies
+// outside of the task and may be gone by now: the money, the provider, a worker that was lost. What failed
+// for good stays as it is, and so does what waits for it.
+//
+// A plan with something to take up is a call of the coordinator's that is open again. Whatever the
+// coordinator was told of it, and said since, is as if it had not been: it hears what became of the plan
+// when something has become of it.
+
+import type { Recorded } from '@drover/core/events';
+import type { Failure } from '@drover/core/failure';
+import type { TaskStatus } from '@drover/core/task/run';
+import type { PlannedTask } from '@drover/core/task/task';
+
+type Standing = { status?: TaskStatus; failure?: Failure; failures: number };
+type PlanReady = Extract<Recorded, { readonly type: 'plan_ready' }>;
+
+/** Opens again what can be, and says which tasks of the plan are open now. */
+export function reopened(plan: PlanReady | undefined, tasks: ReadonlyMap<string, Standing>): readonly string[] {
+  const planned = plan?.tasks ?? [];
+  for (const { id } of planned) {
+    const task = tasks.get(id);
+    if (task?.status === 'failed' && isPassing(task.failure)) open(task);
+  }
+  // What was skipped waits again, unless for something that failed for good; and so on down the plan.
+  let waiting = planned.filter(({ id }) => tasks.get(id)?.status === 'skipped');
+  for (let before = -1; before !== waiting.length;) {
+    before = waiting.length;
+    for (const task of waiting) if (!isHopeless(task, tasks)) open(tasks.get(task.id));
+    waiting = waiting.filter(({ id }) => tasks.get(id)?.status === 'skipped');
+  }
+  return planned.flatMap(({ id }) => (tasks.get(id)?.status === undefined ? [id] : []));
+}
+
+function open(task: Standing | undefined): void {
+  if (task === undefined) return;
+  delete task.status;
+  delete task.failure;
+  task.failures = 0;
+}
+
+function isHopeless({ dependsOn }: PlannedTask, tasks: ReadonlyMap<string, Standing>): boolean {
+  return dependsOn.some((id) => {
+    const status = tasks.get(id)?.status;
+    return status !== undefined && status !== 'landed' && status !== 'done';
+  });
+}
+
+/** Trying again later, with more money or with another key may help; the task itself is not to blame. */
+export function isPassing(failure: Failure | undefined): boolean {
+  switch (failure?.kind) {
+    case 'provider.unavailable':
+    case 'provider.throttled':
+    case 'provider.rejected':
+    case 'provider.garbled':
+    case 'provider.stalled':
+    case 'permission.denied':
+    case 'worker.lost':
+    case 'git.failed':
+    case 'aborted':
+    case 'internal':
+    case 'journal.busy':
+    case 'journal.damaged':
+    case 'journal.newer':
+    case 'checkout.changed':
+      return true;
+    case 'limit.reached':
+      return failure.limit === 'budget';
+    case 'gate.failed':
+    case 'context.overflow':
+    case 'answer.empty':
+    case 'answer.refused':
+    case 'answer.paused':
+    case 'answer.text_call':
+    case 'tool.unknown':
+    case 'compaction.failed':
+    case undefined:
+      return false;
+  }
+}
+
+/** The coordinator's records as they are when the call is open again. What was spent is spent. */
+export function withCallOpen(records: Recorded[], callId: string | undefined): Recorded[] {
+  const end = records.findIndex((record) => record.type === 'tool_execution_end' && record.callId === callId);
+  if (callId === undefined || end < 0) return records;
+  return [...records.slice(0, end), ...records.slice(end).filter(({ type }) => type === 'usage')];
+}

@@ -1,0 +1,77 @@
+// The runs there are, each as one row: the goal, and how far it has come.
+
+import type { Recorded } from '@drover/core/events';
+import { FORMAT_VERSION, type Contents } from '@drover/core/journal/format';
+import { listKept } from '@drover/core/journal/listing';
+import { isTaken } from '@drover/core/journal/lock';
+import { titleOf } from '@drover/core/journal/sessions';
+import type { JsonObject } from '@drover/core/json';
+import { runPastOf, type RunPast } from '../past.ts';
+import { runJournalPath } from '../run-journal.ts';
+import { RunState, type RunEnd } from '../state.ts';
+
+const FOLDER = 'runs';
+
+export type RunRow = {
+  readonly kind: 'run';
+  readonly id: string;
+  readonly startedAt: string;
+  readonly updatedAt: string;
+  readonly model: string;
+  readonly cwd: string; // the repository
+  readonly title: string; // the goal's first line
+  readonly tasks: number;
+  readonly landed: number; // and what is done without having anything to land
+  readonly cost?: number; // US dollars; absent where the price is not known
+  /** `open`: it has begun and not ended; `damaged`: the journal can't be read to its end. */
+  readonly state: RunEnd['outcome'] | 'open' | 'empty' | 'damaged' | 'newer';
+  /** Something is left to do that going on would do. */
+  readonly canGoOn: boolean;
+};
+
+/** All runs, the newest first. */
+export function listRuns(home: string): readonly RunRow[] {
+  return listKept(home, { folder: FOLDER, rowOf });
+}
+
+/** True while some process, this one included, is at work on it. */
+export function isRunLive(home: string, id: string): boolean {
+  return isTaken(`${runJournalPath(home, id)}.lock`);
+}
+
+/** Only a run that came to its end with nothing but tasks that failed for good can't. */
+export function canGoOn({ isOver, open, records }: RunPast): boolean {
+  const last = records.at(-1);
+  return !isOver && (last?.type !== 'run_end' || last.failure !== undefined || open.length > 0);
+}
+
+function rowOf(id: string, { records, version, damage }: Contents): RunRow {
+  const past = runPastOf(records);
+  const state = stateOf(records);
+  const tasks = [...state.tasks.values()];
+  return {
+    kind: 'run',
+    id,
+    startedAt: past?.startedAt ?? '',
+    updatedAt: past?.records.at(-1)?.at ?? '',
+    model: past?.settings.model ?? '',
+    cwd: past?.settings.repository ?? '',
+    title: titleOf(past?.settings.goal ?? ''),
+    tasks: tasks.length,
+    landed: tasks.filter((task) => task.state === 'landed' || task.state === 'done').length,
+    ...(state.cost !== undefined && { cost: state.cost }),
+    state: version > FORMAT_VERSION ? 'newer' : damage === undefined ? stateWord(past, state) : 'damaged',
+    canGoOn: past !== undefined && damage === undefined && version <= FORMAT_VERSION && canGoOn(past),
+  };
+}
+
+function stateWord(past: RunPast | undefined, { end }: RunState): RunRow['state'] {
+  return past === undefined ? 'empty' : (end?.outcome ?? 'open');
+}
+
+/** What a run has come to, by its records. */
+export function stateOf(records: readonly JsonObject[]): RunState {
+  const state = new RunState();
+  for (const record of records as unknown as readonly Recorded[]) state.take(record);
+  return state;
+}

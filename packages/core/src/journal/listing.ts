@@ -1,0 +1,120 @@
+// The journals there are of one kind, each as one row. The journals are the truth; the index beside them
+// only saves reading them all again, and is made anew from them when it is missing, old or broken.
+
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { readContents, type Contents } from './format.ts';
+
+// Raised whenever rows are made in another way: what was remembered is forgotten then.
+const INDEX_VERSION = 2;
+
+const JOURNAL = 'journal.jsonl';
+
+/** What is kept in folders of their own under `folder`, and how such a journal becomes a row. */
+export type Kind<Row> = {
+  readonly folder: string; // below drover's own
+  readonly rowOf: (id: string, contents: Contents) => Row;
+};
+
+/** The ids of all that have a journal. */
+export function keptIds(home: string, folder: string): readonly string[] {
+  const place = join(home, folder);
+  if (!existsSync(place)) return [];
+  return readdirSync(place).filter((id) => existsSync(join(place, id, JOURNAL)));
+}
+
+/** All of them, the newest first. */
+export function listKept<Row extends { readonly id: string; readonly updatedAt: string }>(
+  home: string,
+  { folder, rowOf }: Kind<Row>,
+): readonly Row[] {
+  const ids = keptIds(home, folder);
+  if (ids.length === 0) return [];
+  const index = Index.open(join(home, 'index.sqlite'), folder);
+  try {
+    const rows = ids.flatMap((id) => {
+      const path = join(home, folder, id, JOURNAL);
+      const found = statSync(path, { throwIfNoEntry: false });
+      if (found === undefined) return [];
+      const stamp = `${found.mtimeMs} ${found.size}`;
+      const known = index.get(id, stamp) as Row | undefined;
+      return [known ?? index.put(rowOf(id, readContents(readFileSync(path))), stamp)];
+    });
+    index.keepOnly(ids);
+    return rows.sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
+  } finally {
+    index.close();
+  }
+}
+
+class Index {
+  readonly #database: DatabaseSync;
+  readonly #kind: string;
+
+  private constructor(database: DatabaseSync, kind: string) {
+    this.#database = database;
+    this.#kind = kind;
+  }
+
+  static open(path: string, kind: string): Index {
+    try {
+      return new Index(opened(path), kind);
+    } catch (error) {
+      if (!(error instanceof Error && 'errcode' in error)) throw error;
+      return Index.#anew(path, kind);
+    }
+  }
+
+  /** It holds nothing that isn't in the journals; where it can't be kept, the journals are read each time. */
+  static #anew(path: string, kind: string): Index {
+    try {
+      rmSync(path, { force: true });
+      return new Index(opened(path), kind);
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error)) throw error;
+      return new Index(opened(':memory:'), kind);
+    }
+  }
+
+  get(id: string, stamp: string): unknown {
+    const found = this.#database
+      .prepare('SELECT row FROM rows WHERE kind = ? AND id = ? AND stamp = ?')
+      .get(this.#kind, id, stamp);
+    return found === undefined ? undefined : JSON.parse(String(found['row']));
+  }
+
+  put<Row extends { readonly id: string }>(row: Row, stamp: string): Row {
+    this.#database
+      .prepare('INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?)')
+      .run(this.#kind, row.id, stamp, JSON.stringify(row));
+    return row;
+  }
+
+  /** What was removed is forgotten. */
+  keepOnly(ids: readonly string[]): void {
+    const known = this.#database.prepare('SELECT id FROM rows WHERE kind = ?').all(this.#kind);
+    if (known.length <= ids.length) return;
+    const there = new Set(ids);
+    const forget = this.#database.prepare('DELETE FROM rows WHERE kind = ? AND id = ?');
+    for (const { id } of known) if (!there.has(String(id))) forget.run(this.#kind, String(id));
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+}
+
+function opened(path: string): DatabaseSync {
+  mkdirSync(join(path, '..'), { recursive: true });
+  const database = new DatabaseSync(path, { timeout: 5_000 });
+  const version = database.prepare('PRAGMA user_version').get()?.['user_version'];
+  if (version !== INDEX_VERSION) {
+    database.exec(`DROP TABLE IF EXISTS sessions; DROP TABLE IF EXISTS rows; PRAGMA user_version = ${INDEX_VERSION}`);
+  }
+  // A transaction, because a database that can't be written says so only then.
+  database.exec(
+    'BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS rows (kind TEXT, id TEXT, stamp TEXT, row TEXT, PRIMARY KEY (kind, id)); COMMIT',
+  );
+  return database;
+}
