@@ -8,6 +8,7 @@ import {
   readlinkSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -135,7 +136,6 @@ test('a folder too large to be copied stays behind, and the way out is said', as
   const user = await including('node_modules\n', {});
   mkdirSync(join(user.top, 'node_modules'));
   // Sparse: it takes no room.
-  const { truncateSync } = await import('node:fs');
   writeFileSync(join(user.top, 'node_modules/large'), '');
   truncateSync(join(user.top, 'node_modules/large'), 300 * 1024 * 1024);
   const slots = await user.slots();

@@ -3,6 +3,7 @@
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openRepository } from '@drover/coordinator/repository';
+import { Slots } from '@drover/coordinator/workspace/slots';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/workspace.ts';
 import { everyByte, gitAs, userRepository } from './user-repository.ts';
@@ -139,7 +140,6 @@ describe('drover says what is wrong and what to do about it', () => {
 
   test('for a home inside the repository', async () => {
     const user = await userRepository();
-    const { Slots } = await import('@drover/coordinator/workspace/slots');
     const home = join(user.top, '.drover-home');
     await expect(Slots.open({ home, repository: await user.open(), run: 'run_1', env: user.env })).rejects.toThrow(
       'set DROVER_HOME to a folder outside',

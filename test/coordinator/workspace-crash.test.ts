@@ -167,6 +167,17 @@ test('what a crash leaves half written is in nobody’s way', async () => {
   expect(readdirSync(join(slots.store.folder, 'slots/1/trash'))).toEqual([]);
 });
 
+test('a slot whose owner can’t be read is taken by nobody', async () => {
+  const user = await userRepository();
+  const { head } = await user.open();
+  const slots = await user.slots();
+  await take(slots, head);
+  await slots.close();
+  await writeFiles(slots.store.slotsFolder, { '1/owner.json': '' });
+  const { path } = await take(await user.slots('run_2'), head);
+  expect(path.slice(slots.store.slotsFolder.length)).toBe('/2/tree');
+});
+
 test('a take that is called off gives its slot back', async () => {
   const user = await userRepository();
   const { head } = await user.open();

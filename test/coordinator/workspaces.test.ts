@@ -2,6 +2,8 @@
 
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { openRepository } from '@drover/coordinator/repository';
+import { Slots } from '@drover/coordinator/workspace/slots';
 import { expect, test } from 'vitest';
 import { contents, everyByte, FILES, gitAs, order, take, userRepository, writeFiles } from './user-repository.ts';
 import { proves } from '../support/proves.ts';
@@ -221,15 +223,26 @@ proves('checkout.untouched', 'making, using and moving workspaces changes not a 
   expect(everyByte(user.top)).toEqual(before);
 });
 
+test('a repository that borrows its objects, in a folder with an odd name, works like any other', async () => {
+  const user = await userRepository();
+  const odd = join(user.folder, 'od:d "na\\me" #1');
+  gitAs(user.folder, user.env, ['clone', '--quiet', '--shared', user.top, odd]);
+  writeFileSync(join(odd, '.git/objects/info/alternates'), '../../../project/.git/objects\n');
+  const repository = await openRepository(odd, user.env);
+  const slots = await Slots.open({ home: join(user.folder, 'ho:me "x"'), repository, run: 'run_1', env: user.env });
+  const workspace = await take(slots, repository.head);
+  expect(gitAs(workspace.path, user.env, ['log', '--format=%s'])).toBe('first');
+  await writeFiles(workspace.path, { b: 'x' });
+  expect((await workspace.commit(order('drover/run_1/task')))?.files).toEqual(['b']);
+  await slots.close();
+});
+
 test('in a repository without its whole history workspaces work as in any other', async () => {
   const user = await userRepository();
   await user.write({ 'src/a.ts': 'second' });
   user.git('-c', 'user.name=U', '-c', 'user.email=u@x', 'commit', '--quiet', '--all', '--message=second');
-  const shallow = { ...(await userRepository({ a: '' })), top: join(user.folder, 'shallow') };
   gitAs(user.folder, user.env, ['clone', '--quiet', '--depth=1', `file://${user.top}`, 'shallow']);
-  const { openRepository } = await import('@drover/coordinator/repository');
-  const { Slots } = await import('@drover/coordinator/workspace/slots');
-  const repository = await openRepository(shallow.top, user.env);
+  const repository = await openRepository(join(user.folder, 'shallow'), user.env);
   const slots = await Slots.open({ home: user.home, repository, run: 'run_1', env: user.env });
   const workspace = await take(slots, repository.head);
   await writeFiles(workspace.path, { b: 'x' });

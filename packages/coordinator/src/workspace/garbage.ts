@@ -102,7 +102,9 @@ async function surveyOf(folder: string, options: GarbageOptions): Promise<Survey
       kept: [...slots.kept, ...branches.kept],
     };
   } catch (error) {
-    if (!(error instanceof Error)) throw error;
+    const isExpected =
+      error instanceof DroverError || error instanceof SyntaxError || error instanceof z.core.$ZodError;
+    if (!isExpected && !(error instanceof Error && 'code' in error)) throw error;
     return { garbage: [], kept: [{ what: folder, why: `drover can't tell what is in it: ${error.message}` }] };
   }
 }
@@ -293,7 +295,8 @@ async function removeSlot(slotsFolder: string, number: number): Promise<string |
   return undefined;
 }
 
-async function bytesIn(path: string): Promise<number> {
+/** What a folder takes, with all that is in it. */
+export async function bytesIn(path: string): Promise<number> {
   let bytes = 0;
   const waiting = [path];
   for (let n = 0; n < FILES_COUNTED_MAX; n++) {

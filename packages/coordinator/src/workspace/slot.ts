@@ -249,6 +249,10 @@ export function ownerIn(folder: string): Owner | undefined {
     return OWNER.parse(JSON.parse(readFileSync(join(folder, 'owner.json'), 'utf8')));
   } catch (error) {
     if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
+    if (error instanceof SyntaxError || error instanceof z.core.$ZodError) return UNKNOWN;
     throw error;
   }
 }
+
+// It is somebody's all the same.
+const UNKNOWN: Owner = { run: 'an unknown run', task: '?', attempt: 0, worker: 0, base: '', included: [] };

@@ -77,20 +77,11 @@ export class Slots {
   prepare(count: number): void {
     const missing = count - this.#idle.length - this.#coming.length;
     const slots = Array.from({ length: Math.max(0, missing) }, () => this.#claim());
-    // What fails is done again, and told, when somebody wants the slot.
-    const bringAlong = this.inclusion().catch(() => undefined);
-    const lanes: Promise<unknown>[] = Array.from({ length: availableParallelism() }, () => bringAlong);
-    for (const [n, slot] of slots.entries()) {
-      const lane = n % lanes.length;
-      const ready = (lanes[lane] ?? bringAlong)
-        .then(() => slot.goTo(this.#options.repository.head, this.#closing.signal))
-        .then(
-          () => slot,
-          () => slot,
-        );
-      lanes[lane] = ready;
-      this.#coming.push(ready);
-    }
+    const ready: Promise<Slot>[] = [];
+    // As many at once as there are processors: each waits for the one so many before it.
+    for (const slot of slots) ready.push(this.#bring(slot, ready[ready.length - availableParallelism()]));
+    this.#coming.push(...ready);
+    this.inclusion().catch(() => undefined);
   }
 
   /** A clean workspace on that commit. */
@@ -146,6 +137,13 @@ export class Slots {
     this.#held.clear();
     this.#idle = [];
     this.#coming = [];
+  }
+
+  async #bring(slot: Slot, before: Promise<Slot> | undefined): Promise<Slot> {
+    await before;
+    // What fails is done again, and told, when somebody wants the slot.
+    await slot.goTo(this.#options.repository.head, this.#closing.signal).catch(() => undefined);
+    return slot;
   }
 
   async #find(wish: Wish): Promise<Slot> {
