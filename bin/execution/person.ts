@@ -77,20 +77,24 @@ export class Person {
     }
   }
 
-  /** A question that no call has put. */
-  async agrees(words: string, signal: AbortSignal): Promise<boolean> {
+  /** A question that no call has put. Undefined where nobody answers. */
+  async choose<Choice>(
+    words: string,
+    choices: ReadonlyMap<string, Choice>,
+    signal: AbortSignal,
+  ): Promise<Choice | undefined> {
     await this.untilUnasked();
     this.#standing = Promise.withResolvers();
     try {
       this.#open();
       while (!this.#isGone && !signal.aborted) {
         const line = this.#nextLine(signal);
-        await print(this.#io.stderr, `${words}[y]es [n]o: `);
-        const answer = ANSWERS.get(((await line) ?? '').trim().toLowerCase());
-        if (answer !== undefined) return answer.allowed;
+        await print(this.#io.stderr, words);
+        const answer = choices.get(((await line) ?? '').trim().toLowerCase());
+        if (answer !== undefined) return answer;
       }
       await print(this.#io.stderr, '\n');
-      return false;
+      return undefined;
     } finally {
       this.#standing?.resolve();
       this.#standing = undefined;
@@ -116,11 +120,12 @@ export class Person {
   }
 
   // All of it, however long: nobody shall agree to what they could not see.
-  #worded({ label: { name }, subject }: Question): string {
+  #worded({ label: { name }, subject, task }: Question): string {
     const whole = writtenOut(subject);
-    const short = `  Allow ${name}: ${whole}? ${CHOICES}`;
+    const what = task === undefined ? name : `${task} to use ${name}`;
+    const short = `  Allow ${what}: ${whole}? ${CHOICES}`;
     if (!whole.includes('\n') && short.length <= (this.#io.stderr.columns ?? COLUMNS_DEFAULT)) return short;
-    return `  Allow ${name}:\n${whole.replaceAll(/^/gm, '    ')}\n  ${CHOICES}`;
+    return `  Allow ${what}:\n${whole.replaceAll(/^/gm, '    ')}\n  ${CHOICES}`;
   }
 
   #shown(requestId: string): PromiseWithResolvers<void> {

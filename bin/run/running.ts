@@ -70,7 +70,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const bus = openBus(id, redactor, { store, past });
   const workers = opened.adopt(await openWorkers(work, surroundings), (each) => each.close());
   const asked = permissionFor({ cwd: repository.top, rules: [], yes: work.yes, gates: [] }, person).question;
-  const approve = approval(work, { person, io });
+  const approve = approval({ yes: work.yes, tasksMax: settings.tasksMax }, { person, io });
   const spec = specOf(work, surroundings, provider);
   diagnostics.diagnose('run opened', { run: id, model: model.label });
 

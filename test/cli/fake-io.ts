@@ -70,7 +70,7 @@ function keyboard(lines: readonly string[], screen: PassThrough): Input {
   const keys = new PassThrough();
   const left = [...lines];
   screen.on('data', (chunk: Buffer) => {
-    if (!chunk.toString().endsWith('lways: ')) return;
+    if (!/\[\w\]\w+: $/.test(chunk.toString())) return;
     const line = left.shift();
     if (line === undefined) keys.end();
     else keys.write(`${line}\n`);

@@ -15,7 +15,10 @@ const task: PlannedTask = {
 };
 const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 const asked: Message = { role: 'user', content: [{ type: 'text', text: 'the goal' }] };
-const call = (id: string, name: string) => ({ type: 'tool_call' as const, id, name, args: {} });
+const call = (id: string, name: string) => ({
+  ...{ type: 'tool_call' as const, id, name },
+  args: name === 'submit_plan' ? { tasks: [{ id: 'a', prompt: 'All about a.' }] } : {},
+});
 const answered: Message = {
   ...{ role: 'assistant', stop: 'tool_calls', usage },
   content: [call('1', 'read'), call('2', 'submit_plan')],
@@ -24,7 +27,7 @@ const snapshot = { system: 'be good', messages: [asked, answered] };
 const planned = { goal: 'the goal', tasks: [task] };
 
 test('full: the whole conversation, with every open call closed', () => {
-  const { messages, summary, shared } = seedOf('full', snapshot, planned);
+  const { messages, summary, prompts, shared } = seedOf('full', snapshot, planned);
   expect(messages.slice(0, 2)).toEqual(snapshot.messages);
   expect(messages[2]).toMatchObject({
     role: 'tool',
@@ -34,6 +37,7 @@ test('full: the whole conversation, with every open call closed', () => {
     ],
   });
   expect(summary).toMatchObject({ seeding: 'full', messages: 3 });
+  expect([...prompts]).toEqual(['All about a.']);
   expect(firstDifference(shared ?? '', beginningOf(snapshot.system, messages))).toBeUndefined();
 });
 
@@ -50,8 +54,8 @@ test('two seeds that differ have different digests, and where they do is found',
 
 test('the task is told with its prompt, unless the plan was just read', () => {
   const given = { worker: 3, task, attempt: 1, workspace: '/w' };
-  expect(assignment({ ...given, seeding: 'none' })).toContain('All about a.');
-  const full = assignment({ ...given, seeding: 'full' });
+  expect(assignment({ ...given, isPromptRead: false })).toContain('All about a.');
+  const full = assignment({ ...given, isPromptRead: true });
   expect([full.includes('All about a.'), full.startsWith('You are worker 3. Your task is a: do a')]).toEqual([
     false,
     true,
@@ -59,6 +63,13 @@ test('the task is told with its prompt, unless the plan was just read', () => {
 });
 
 test('another attempt is told why there is one', () => {
-  const again = assignment({ worker: 1, task, attempt: 2, workspace: '/w', seeding: 'full', before: 'It conflicts.' });
+  const again = assignment({
+    worker: 1,
+    task,
+    attempt: 2,
+    workspace: '/w',
+    isPromptRead: true,
+    before: 'It conflicts.',
+  });
   expect(again).toContain('This is attempt 2. It conflicts.');
 });

@@ -95,9 +95,8 @@ async function work(
   signal: AbortSignal,
 ): Promise<TaskOutcome> {
   const { task, attempt, worker, system, seed, before } = given;
-  const { seeding } = seed.summary;
   const content = assignment({
-    ...{ worker, task, attempt, seeding, workspace: workspace.path },
+    ...{ worker, task, attempt, workspace: workspace.path, isPromptRead: seed.prompts.has(task.prompt) },
     ...(before !== undefined && { before }),
   });
   const spec: TaskSpec = {

@@ -57,10 +57,10 @@ export type RunOptions = {
   readonly plan: readonly PlannedTask[] | undefined;
   /** What comes of some of its tasks, where an earlier run has found it out. */
   readonly known: ReadonlyMap<string, Known>;
-  /** Shows a plan before anything is spent on it; false stops the run. */
+  /** Shows a plan before anything is spent on it, and gives it back, perhaps changed; undefined stops the run. */
   /** So many workers will be wanted soon. */
   readonly warm: (workers: number) => void;
-  readonly approve: (tasks: readonly PlannedTask[], signal: AbortSignal) => Promise<boolean>;
+  readonly approve: (tasks: readonly PlannedTask[], signal: AbortSignal) => Promise<readonly PlannedTask[] | undefined>;
   readonly exitCodeOf: (ending: RunEnding) => number;
 };
 
@@ -96,6 +96,7 @@ class Run {
   #plans: number;
   #train: MergeTrain | undefined;
   #carrying: Promise<void> | undefined;
+  readonly #stop = new AbortController();
 
   constructor(options: RunOptions) {
     this.#options = options;
@@ -106,7 +107,8 @@ class Run {
     for (const record of past?.records ?? []) this.#state.take(record);
   }
 
-  async toTheEnd(signal: AbortSignal): Promise<RunEnd> {
+  async toTheEnd(outer: AbortSignal): Promise<RunEnd> {
+    const signal = AbortSignal.any([outer, this.#stop.signal]);
     const { repository, env, slots, settings, past, bus } = this.#options;
     const before = await fingerprint(repository, env);
     slots.prepare(Math.max(1, settings.workers));
@@ -156,14 +158,13 @@ class Run {
         done: () => new Set([...this.#statuses].flatMap(([id, status]) => (isGood(status) ? [id] : []))),
         warn: (message) => this.#tell({ type: 'warning', message }, { worker: 0 }),
         carryOut: async (submitted, stop) => {
-          await this.#carryOut({ ...submitted, system: submitted.snapshot.system }, stop);
-          return rowsOf(this.#state).filter(({ task }) => submitted.tasks.some(({ id }) => id === task));
+          const given = { ...submitted, system: submitted.snapshot.system };
+          const tasks = await this.#carryOut(given, stop).catch((error: unknown) => this.#breakOff(error));
+          return rowsOf(this.#state).filter(({ task }) => tasks.some(({ id }) => id === task));
         },
       },
       signal,
     );
-    // To the coordinator a plan that broke off is a call that failed; to the run it is its end.
-    await this.#carrying;
     const { outcome } = result;
     // The work is done, and the list of results says what came of it; only the words about it are missing.
     if ('failure' in outcome && this.#plans === 0) throw new DroverError(outcome.failure);
@@ -186,14 +187,22 @@ class Run {
     };
   }
 
+  /** To the coordinator a plan that broke off would be a call that failed; to the run it is the end. */
+  #breakOff(error: unknown): never {
+    this.#stop.abort(error instanceof DroverError ? error : new DroverError(asFailure(error), { cause: error }));
+    throw error;
+  }
+
   // ── carrying out ────────────────────────────────────────────────────────────────────────────
 
-  async #carryOut(given: Given, signal: AbortSignal): Promise<void> {
+  /** Gives the tasks that were carried out: whoever approved the plan may have changed it. */
+  async #carryOut(given: Given, signal: AbortSignal): Promise<readonly PlannedTask[]> {
     const { settings, past, repository, approve } = this.#options;
-    const { tasks, by, callId } = given;
-    const isTold = past?.plans.some((each) => each.callId === callId) ?? false;
-    if (!isTold) {
-      if (!(await approve(tasks, signal))) throw new DroverError({ kind: 'aborted', by: 'user' });
+    const { by, callId } = given;
+    const told = past?.plans.find((each) => each.callId === callId)?.tasks;
+    const tasks = told ?? (await approve(given.tasks, signal));
+    if (tasks === undefined) throw new DroverError({ kind: 'aborted', by: 'user' });
+    if (told === undefined) {
       this.#plans += 1;
       this.#tell({ type: 'plan_ready', tasks, round: this.#plans, by, ...(callId !== undefined && { callId }) });
     }
@@ -210,6 +219,7 @@ class Run {
     const system = given.system ?? systemPrompt(await new Instructions(repository.top).forStart());
     this.#carrying = carryOut({ tasks, seed, system }, conditions, signal);
     await this.#carrying;
+    return tasks;
   }
 
   /** Whoever goes on with a run that its canary has ended wants the others done. */

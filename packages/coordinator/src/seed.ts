@@ -8,6 +8,7 @@
 
 import { createHash } from 'node:crypto';
 import type { Snapshot } from '@drover/core/conversation/conversation';
+import { isJsonObject } from '@drover/core/json';
 import type { Message } from '@drover/core/model/protocol';
 import type { PlannedTask, SeedSummary, Seeding } from '@drover/core/task/task';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
@@ -18,6 +19,8 @@ const ACCEPTED =
 export type Seed = {
   readonly messages: readonly Message[];
   readonly summary: SeedSummary;
+  /** Prompts that can be read in it already, since the plan is a part of it. */
+  readonly prompts: ReadonlySet<string>;
   /** What the coordinator's last request began with, where a worker's is to begin with the same. */
   readonly shared?: string;
 };
@@ -31,8 +34,9 @@ export function seedOf(wanted: Seeding, snapshot: Snapshot | undefined, planned:
   const text = beginningOf(snapshot?.system ?? '', messages);
   const digest = createHash('sha256').update(text).digest('hex').slice(0, 16);
   const summary = { seeding, messages: messages.length, tokens: Math.ceil(text.length / 4), digest };
-  if (seeding !== 'full' || snapshot === undefined) return { messages, summary };
-  return { messages, summary, shared: beginningOf(snapshot.system, snapshot.messages.slice(0, -1)) };
+  if (seeding !== 'full' || snapshot === undefined) return { messages, summary, prompts: new Set() };
+  const prompts = promptsIn(snapshot.messages);
+  return { messages, summary, prompts, shared: beginningOf(snapshot.system, snapshot.messages.slice(0, -1)) };
 }
 
 function messagesOf(seeding: Seeding, snapshot: Snapshot | undefined, planned: Planned): readonly Message[] {
@@ -44,6 +48,13 @@ function messagesOf(seeding: Seeding, snapshot: Snapshot | undefined, planned: P
     case 'none':
       return [];
   }
+}
+
+function promptsIn(messages: readonly Message[]): ReadonlySet<string> {
+  const last = messages.at(-1);
+  const calls = last?.role === 'assistant' ? last.content.filter((part) => part.type === 'tool_call') : [];
+  const tasks = calls.flatMap(({ args }) => (isJsonObject(args) && Array.isArray(args['tasks']) ? args['tasks'] : []));
+  return new Set(tasks.flatMap((task) => (isJsonObject(task) ? [String(task['prompt'])] : [])));
 }
 
 /** Results for the calls of the coordinator's last answer, which are open as long as the plan is. */
@@ -75,18 +86,18 @@ export type Assignment = {
   readonly task: PlannedTask;
   readonly attempt: number;
   readonly workspace: string;
-  readonly seeding: Seeding;
+  /** It is in the conversation already. */
+  readonly isPromptRead: boolean;
   /** Why there is another attempt. */
   readonly before?: string;
 };
 
 /** The first words to a worker that are its own. */
-export function assignment({ worker, task, attempt, workspace, seeding, before }: Assignment): string {
+export function assignment({ worker, task, attempt, workspace, isPromptRead, before }: Assignment): string {
   const { id, title, prompt, mode, files } = task;
   return [
     `You are worker ${worker}. Your task is ${id}: ${title}`,
-    // With the whole conversation the prompt has just been read, as a part of the plan.
-    ...(seeding === 'full' ? [] : [prompt]),
+    ...(isPromptRead ? [] : [prompt]),
     `Your workspace is ${workspace}; paths are relative to it.`,
     mode === 'read'
       ? 'Look and report: what you change is not kept. Your answer is the result.'
