@@ -45,7 +45,8 @@ export function planLines(tasks: readonly PlannedTask[], columns: number): strin
   return tasks
     .map(({ id, title, dependsOn, mode }) => {
       const after = dependsOn.length === 0 ? '' : ` (after ${dependsOn.join(', ')})`;
-      X;
+      const words = `${id}: ${title}${mode === 'read' ? ' [reads only]' : ''}${after}`;
+      return `  ${oneLine(words, columns - 2)}\n`;
     })
     .join('');
 }

@@ -114,8 +114,8 @@ test('--dry-run asks nobody and changes nothing', async () => {
       deliver     branch
 
     2 tasks, in the order in which they would land:
-    a: a it
-    b: b it (after a)
+      a: a it
+      b: b it (after a)
     "
   `);
   expect([desk.server.requests, desk.git('status', '--porcelain')]).toEqual([[], '']);
