@@ -68,6 +68,12 @@ const commands: readonly Listed[] = [
     load: async () => (await import('./commands/replay.ts')).replay,
   },
   {
+    name: 'gc',
+    words: '',
+    about: 'Show what no run needs any more, and remove it if you agree; never the only copy of work',
+    load: async () => (await import('./commands/gc.ts')).gc,
+  },
+  {
     name: 'demo',
     words: '',
     about: 'Watch an agent mend a small project: no key, no network',

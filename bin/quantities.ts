@@ -1,4 +1,4 @@
-// Durations, budgets and counts as people type them: 30m, 5usd, 200ktok, 12.
+// Durations, ages, budgets and counts as people type them: 30m, 30d, 5usd, 200ktok, 12.
 
 import { UsageError } from '@drover/core/failure';
 
@@ -20,6 +20,18 @@ export function parseDuration(text: string): number {
   );
   if (ms < 1) throw new UsageError(`'${text}' is no time at all; ${DURATION_FORM}`);
   if (ms > DURATION_MS_MAX) throw new UsageError(`'${text}' is too long; the longest is 24 days`);
+  return ms;
+}
+
+const AGE = /^(\d+)([hdw])$/;
+const AGE_FORM = 'write it like 12h, 30d or 8w';
+const MS_IN: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 };
+
+/** Milliseconds. */
+export function parseAge(text: string): number {
+  const [, digits, unit = ''] = AGE.exec(text) ?? [];
+  const ms = Number(digits) * (MS_IN[unit] ?? Number.NaN);
+  if (!Number.isSafeInteger(ms)) throw new UsageError(`'${text}' is not an age; ${AGE_FORM}`);
   return ms;
 }
 

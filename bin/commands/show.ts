@@ -12,14 +12,13 @@ import { type KeptSession, readSession } from '../kept/kept-session.ts';
 import { offeredTasks } from '../kept/run-records.ts';
 import { runSummaryOf, type RunSummary, standingOf } from '../kept/run-summary.ts';
 import { headOf, summaryOf, type SessionSummary } from '../kept/session-summary.ts';
-import { nextForRun, nextStep } from '../kept/state.ts';
+import { adviceLine, nextForRun, nextStep } from '../kept/state.ts';
 import { taskLines, taskSummaryOf } from '../kept/task-summary.ts';
 import { stateFolder } from '../settings.ts';
 import { linesView } from '../views/lines.ts';
 import { reportOf } from '../views/report.ts';
 import { styleFor } from '../views/style.ts';
 import { clean, columnsOf } from '../views/terminal-text.ts';
-import { wrapped } from '../views/word-wrap.ts';
 
 export const show = command({
   word: {
@@ -55,7 +54,7 @@ async function showRun(kept: KeptRun, { task: typed, json }: How, io: Io): Promi
   if (json) await print(io.stdout, `${JSON.stringify(shown)}\n`);
   else if (task !== undefined) {
     const next = `see its events with: drover logs ${short} ${task.id}`;
-    await print(io.stdout, `${taskLines(taskSummaryOf(kept, task), task, paper)}\n${wrapped(next, paper.columns)}\n`);
+    await print(io.stdout, `${taskLines(taskSummaryOf(kept, task), task, paper)}\n${adviceLine(next, paper.columns)}`);
   } else await print(io.stdout, toldRun(summary, kept, { paper, short }));
   return complaint(kept, io);
 }
@@ -66,7 +65,7 @@ type Telling = { readonly paper: Paper; readonly short: string };
 function toldRun(summary: RunSummary, kept: KeptRun, { paper, short }: Telling): string {
   const isOver = kept.state.end !== undefined && summary.state !== 'live' && kept.failure === undefined;
   if (isOver) return reportOf(kept.state, paper);
-  return `${standingOf(summary, kept, paper)}\n${wrapped(nextForRun(summary, short), paper.columns)}\n`;
+  return `${standingOf(summary, kept, paper)}\n${adviceLine(nextForRun(summary, short), paper.columns)}`;
 }
 
 async function showSession(kept: KeptSession, json: boolean, io: Io): Promise<number> {
@@ -90,7 +89,7 @@ async function tellSession(kept: KeptSession, summary: SessionSummary, io: Io): 
     await print(io.stdout, '\n');
   }
   const short = shortIdIn(kept.home, kept.id);
-  await print(io.stdout, `${wrapped(nextStep(summary.state, short), paper.columns)}\n`);
+  await print(io.stdout, adviceLine(nextStep(summary.state, short), paper.columns));
 }
 
 /** What could not be read is told last, where it can't be overlooked. */

@@ -44,7 +44,7 @@ export function runSummaryOf({ id, past, state, live, failure, problem }: KeptRu
     id,
     state: live ? 'live' : stateIn(failure?.kind, end?.outcome, past !== undefined),
     live,
-    canGoOn: past !== undefined && failure === undefined && canGoOn(past),
+    canGoOn: past !== undefined && failure === undefined && canGoOn(state),
     ...(reason !== undefined && { reason }),
     startedAt: past?.startedAt ?? '',
     updatedAt: past?.records.at(-1)?.at ?? '',
@@ -107,16 +107,19 @@ function isTold(state: State): boolean {
 /** A line for each task: its mark, its name, what it is, what it is at. */
 function planLines(tasks: readonly TaskProgress[], { columns, style }: Paper, isLive: boolean): string {
   const names = Math.max(0, ...tasks.map(({ id }) => widthOfText(cell(id, NAME_COLUMNS_MAX))));
-  const lines = tasks.slice(0, TASKS_LISTED_MAX).map((task) => {
-    // Nobody is at work on what was interrupted.
-    const isCut = !isLive && task.endedMs === undefined && task.attempts > 0;
-    const { sign, format, word } = isCut ? CUT_SHORT : looksOfTask[task.state];
+  // Nobody is at work on what was interrupted.
+  const looks = tasks.map(({ state, endedMs, attempts }) =>
+    !isLive && endedMs === undefined && attempts > 0 ? CUT_SHORT : looksOfTask[state],
+  );
+  const words = Math.max(0, ...looks.map(({ word }) => word.length));
+  const room = columns - 4 - names - 2 - words - 2;
+  const isNarrow = room < TITLE_COLUMNS_MIN;
+  const lines = tasks.slice(0, TASKS_LISTED_MAX).map((task, at) => {
+    const { sign, format, word } = looks[at] ?? CUT_SHORT;
     const name = cell(task.id, names);
-    const room = columns - 4 - names - 2 - word.length - 2;
-    const title = cell(task.plan.title, room < TITLE_COLUMNS_MIN ? columns - 6 - names : room);
+    const title = cell(task.plan.title, isNarrow ? columns - 6 - names : room);
     const head = `  ${style(format, sign)} ${name}${' '.repeat(names - widthOfText(name))}  `;
-    if (room < TITLE_COLUMNS_MIN) return `${head}${title}\n`;
-    return `${head}${style(format, word)}  ${title}\n`;
+    return isNarrow ? `${head}${title}\n` : `${head}${style(format, word.padEnd(words))}  ${title}\n`;
   });
   const left = tasks.length - TASKS_LISTED_MAX;
   return lines.join('') + (left > 0 ? `  … and ${count(left)} more\n` : '');

@@ -1,6 +1,7 @@
 // The state of a run or a session for a person: a mark, a word, and what can be done about it.
 
 import type { Style } from '../views/style.ts';
+import { wrapped } from '../views/word-wrap.ts';
 import type { KeptRow } from './kept-rows.ts';
 
 export type State = KeptRow['state'] | 'live';
@@ -19,6 +20,13 @@ export const looksOf: Readonly<Record<State, Looks>> = {
   damaged: { sign: '!', format: 'red', word: 'damaged' },
   newer: { sign: '!', format: 'yellow', word: 'newer' },
 };
+
+/** Advice as it is printed: where it doesn't fit, the command stands whole in a line of its own. */
+export function adviceLine(advice: string, columns: number): string {
+  const command = advice.indexOf(': ');
+  if (advice.length <= columns || command < 0) return `${wrapped(advice, columns)}\n`;
+  return `${wrapped(advice.slice(0, command + 1), columns)}\n  ${advice.slice(command + 2)}\n`;
+}
 
 /** What a person can do next with a session, as a sentence without its full stop. `short` is the id to type. */
 export function nextStep(state: State, short: string): string {

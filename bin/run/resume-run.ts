@@ -48,7 +48,7 @@ export async function resumeRun(args: RunArgs, id: string, io: Io): Promise<numb
 function checkOpen({ past, state }: KeptRun, short: string): RunPast {
   if (past === undefined) throw new UsageError(`run ${short} has not begun; begin one with: drover run "…"`);
   if (past.isOver) throw new UsageError(`run ${short} is done; look at it with: drover show ${short}`);
-  if (canGoOn(past)) return past;
+  if (canGoOn(state)) return past;
   const bad = rowsOf(state).filter(({ status }) => status !== 'landed' && status !== 'done');
   const named = bad.slice(0, NAMED_MAX).map((row) => `${row.task}: ${oneLine(reasonOf(row), REASON_COLUMNS)}`);
   const more = bad.length > NAMED_MAX ? [`${bad.length - NAMED_MAX} more`] : [];

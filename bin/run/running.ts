@@ -74,6 +74,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const spec = specOf(work, surroundings, provider);
   diagnostics.diagnose('run opened', { run: id, model: model.label });
 
+  for (const record of past?.records ?? []) view.recall?.(record);
   const shown = showAll(bus.reader(), { view, person, io });
   const ended = run(
     {

@@ -41,6 +41,7 @@ export async function dashboardView(output: Output, env: Io['env'], now: () => n
   await dashboard.open();
   return {
     show: (event) => dashboard.show(event),
+    recall: (event) => dashboard.recall(event),
     say: (text) => dashboard.say(text),
     whileAsking: (ask) => dashboard.whileAsking(ask),
     close: () => dashboard.close(),
@@ -84,6 +85,10 @@ class Dashboard {
     const words = this.#wordsOn(event);
     if (words !== undefined) this.#screen.print(words);
     if (this.#paintedAt === Number.NEGATIVE_INFINITY || words !== undefined) this.#tick();
+  }
+
+  recall(event: Shown): void {
+    this.#state.take(event);
   }
 
   async say(text: string): Promise<void> {

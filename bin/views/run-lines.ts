@@ -28,6 +28,7 @@ export function runLinesView(output: Output, env: Io['env']): RunView {
   const lines = new RunLines(output, styleFor(output, env), isGrouped);
   return {
     show: (event) => print(output, lines.of(event)),
+    recall: (event) => void lines.of(event),
     say: (text) => print(output, lines.words(text)),
     whileAsking: (ask) => ask(),
     close: async () => undefined,

@@ -5,6 +5,8 @@ import type { Shown } from '@drover/core/bus';
 export type View = {
   /** Resolves when there is room for more, so that a slow reader slows nobody but itself: see the bus. */
   readonly show: (event: Shown) => Promise<void>;
+  /** What happened before, which is to be known and not shown. Views that remember nothing have none. */
+  readonly recall?: (event: Shown) => void;
   /** Words of drover's own, for a person; views for programs leave them out. */
   readonly say: (text: string) => Promise<void>;
   /** Nothing more comes. */

@@ -29,7 +29,6 @@ export type RunPast = {
   readonly conflicts: readonly string[]; // tasks that were sent to the end, each time
   readonly coordinator: Past | undefined;
   readonly isOver: boolean; // nothing is left to do
-  readonly open: readonly string[]; // tasks of the last plan that are taken up when the run goes on
   readonly records: readonly Recorded[];
 };
 
@@ -96,6 +95,7 @@ export function runPastOf(kept: readonly JsonObject[]): RunPast | undefined {
         byTask.set(record.task, sumUsage(byTask.get(record.task) ?? NO_USAGE, record.usage));
     }
   }
+  planning.takeUp();
   const { goal, model, repository, base, branch, notIncluded, workers, seeding, deliver, cap, timeoutMs } = start;
   const { roundsMax, tasksMax, attemptsMax, taskLimits, failFast, taskCap, failuresMax, canary } = start;
   const ending = records.findLast((record) => record.type === 'run_end');
@@ -120,7 +120,6 @@ export function runPastOf(kept: readonly JsonObject[]): RunPast | undefined {
     landed,
     gates,
     conflicts: records.flatMap((each) => (each.type === 'merge_end' && each.again ? [each.task ?? ''] : [])),
-    open: planning.takeUp(),
     coordinator: pastOf(planning.records as unknown as readonly JsonObject[]),
     isOver: ending?.outcome === 'done',
     records,
@@ -153,11 +152,10 @@ class Planning {
     }
   }
 
-  /** The run goes on: gives the tasks that are open then. */
-  takeUp(): readonly string[] {
-    const open = reopened(this.#plan, this.#tasks);
+  /** The run goes on. */
+  takeUp(): void {
+    const open = reopened(this.#plan?.tasks ?? [], this.#tasks);
     if (open.length > 0) this.records = withCallOpen(this.records, this.#plan?.callId);
-    return open;
   }
 }
 

@@ -12,11 +12,9 @@ import type { TaskStatus } from '@drover/core/task/run';
 import type { PlannedTask } from '@drover/core/task/task';
 
 type Standing = { status?: TaskStatus; failure?: Failure; failures: number };
-type PlanReady = Extract<Recorded, { readonly type: 'plan_ready' }>;
 
 /** Opens again what can be, and says which tasks of the plan are open now. */
-export function reopened(plan: PlanReady | undefined, tasks: ReadonlyMap<string, Standing>): readonly string[] {
-  const planned = plan?.tasks ?? [];
+export function reopened(planned: readonly PlannedTask[], tasks: ReadonlyMap<string, Standing>): readonly string[] {
   for (const { id } of planned) {
     const task = tasks.get(id);
     if (task?.status === 'failed' && isPassing(task.failure)) open(task);

@@ -8,7 +8,9 @@ import { titleOf } from '@drover/core/journal/sessions';
 import type { JsonObject } from '@drover/core/json';
 import { runPastOf, type RunPast } from '../past.ts';
 import { runJournalPath } from '../run-journal.ts';
+import { isStatus } from '../progress.ts';
 import { RunState, type RunEnd } from '../state.ts';
+import { reopened } from './reopening.ts';
 
 const FOLDER = 'runs';
 
@@ -39,10 +41,22 @@ export function isRunLive(home: string, id: string): boolean {
   return isTaken(`${runJournalPath(home, id)}.lock`);
 }
 
-/** Only a run that came to its end with nothing but tasks that failed for good can't. */
-export function canGoOn({ isOver, open, records }: RunPast): boolean {
-  const last = records.at(-1);
-  return !isOver && (last?.type !== 'run_end' || last.failure !== undefined || open.length > 0);
+/** Only a run that is done can't, and one that came to its end with nothing left but what failed for good. */
+export function canGoOn(state: RunState): boolean {
+  const { end } = state;
+  if (end === undefined) return state.settings !== undefined;
+  return end.outcome !== 'done' && (end.failure !== undefined || openTasks(state).length > 0);
+}
+
+/** The tasks of the last plan that are taken up when the run goes on. */
+function openTasks({ plans, tasks }: RunState): readonly string[] {
+  const last = plans.at(-1)?.tasks ?? [];
+  const standing = [...tasks.values()].map(({ id, state, failure }) => {
+    const status = isStatus(state) && state !== 'cancelled' ? state : undefined;
+    return [id, { failures: 0, ...(status && { status }), ...(failure && { failure }) }] as const;
+  });
+  const planned = last.flatMap((id) => tasks.get(id)?.plan ?? []);
+  return reopened(planned, new Map(standing));
 }
 
 function rowOf(id: string, { records, version, damage }: Contents): RunRow {
@@ -61,7 +75,7 @@ function rowOf(id: string, { records, version, damage }: Contents): RunRow {
     landed: tasks.filter((task) => task.state === 'landed' || task.state === 'done').length,
     ...(state.cost !== undefined && { cost: state.cost }),
     state: version > FORMAT_VERSION ? 'newer' : damage === undefined ? stateWord(past, state) : 'damaged',
-    canGoOn: past !== undefined && damage === undefined && version <= FORMAT_VERSION && canGoOn(past),
+    canGoOn: past !== undefined && damage === undefined && version <= FORMAT_VERSION && canGoOn(state),
   };
 }
 

@@ -1,7 +1,8 @@
 // What could be removed of what drover keeps for repositories, and why; and the removal of exactly that.
 //
 // WHAT HOLDS
-//   A branch goes only when its commit is reachable from the refs of the user's repository; a slot only when
+//   A branch goes only when its commit is reachable from the refs of the user's repository, or when what has
+//   landed of it is, which is another commit with the same work; a slot only when
 //   no process has it and no run that may go on owns it, and it holds no work of a run that came to its end
 //   without taking it out. Objects go only when no branch that stays needs them. Any doubt, and
 //   any error of git, means that it stays. Before something is removed, all of this is looked at again.
@@ -43,6 +44,13 @@ export type GarbageOptions = {
   readonly env: Readonly<Record<string, string>>;
   /** Runs that are at work, or could go on. */
   readonly unfinished: ReadonlySet<string>;
+  /** By run: what has landed. What is not known is taken for not landed. */
+  readonly landed?: ReadonlyMap<string, LandedWork>;
+};
+
+export type LandedWork = {
+  readonly tasks: ReadonlySet<string>;
+  readonly head: string; // the commit that holds all of it
 };
 
 export type Survey = { readonly garbage: readonly Garbage[]; readonly kept: readonly Kept[] };
@@ -165,6 +173,7 @@ async function surveyBranches(place: Place, options: GarbageOptions): Promise<Su
     return { garbage: [], kept: branches.map(({ ref }) => ({ what: whatOf(gitDir, ref), why })) };
   }
   const undelivered = await undeliveredOf(place, branches, options.env);
+  const delivered = await deliveredRuns(place, branches, options);
   const garbage: Garbage[] = [];
   const kept: Kept[] = [];
   for (const { ref, commit } of branches) {
@@ -172,7 +181,8 @@ async function surveyBranches(place: Place, options: GarbageOptions): Promise<Su
     const run = runOf(ref);
     if (run === undefined) kept.push({ what, why: 'drover knows no such branch' });
     else if (options.unfinished.has(run)) kept.push({ what, why: `${run} can go on` });
-    else if (undelivered.has(commit)) kept.push({ what, why: `its work is in no branch of ${top}` });
+    else if (undelivered.has(commit) && !(delivered.has(run) && hasLanded(ref, options.landed?.get(run))))
+      kept.push({ what, why: `its work is in no branch of ${top}` });
     else {
       const target = { kind: 'branch', gitDir, ref, commit } as const;
       garbage.push({ what, why: `its work is in ${top}`, bytes: 0, target });
@@ -212,6 +222,29 @@ async function undeliveredOf(
   const input = [...branches.map(({ commit }) => commit), ...delivered].join('\n');
   const list = await gitAt({ gitDir, env })(['rev-list', '--stdin'], { input: `${input}\n` });
   return new Set(linesOf(list.out));
+}
+
+/** The runs all of whose landed work some ref of the user's repository leads to. */
+async function deliveredRuns(
+  { commonDir }: Place,
+  branches: readonly Branch[],
+  { landed, env }: GarbageOptions,
+): Promise<ReadonlySet<string>> {
+  const user = gitAt({ gitDir: commonDir, env });
+  const delivered = new Set<string>();
+  for (const run of new Set(branches.flatMap(({ ref }) => runOf(ref) ?? []))) {
+    const head = landed?.get(run)?.head;
+    if (head === undefined) continue;
+    // It fails for a commit that isn't there at all.
+    const { out, code } = await user(['for-each-ref', '--count=1', '--contains', head], { accept: [128, 129] });
+    if (code === 0 && out !== '') delivered.add(run);
+  }
+  return delivered;
+}
+
+function hasLanded(ref: string, landed: LandedWork | undefined): boolean {
+  const task = /^refs\/heads\/drover\/[^/]+\/(.+)$/.exec(ref)?.[1];
+  return task !== undefined && landed?.tasks.has(task) === true;
 }
 
 type Others = { readonly slots: Survey; readonly branches: Survey };

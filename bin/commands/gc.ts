@@ -1,0 +1,133 @@
+// drover gc: show what no run needs any more, and remove it once somebody has agreed.
+//
+// Nothing that may hold the only copy of work is ever on the list, nor anything of a run that is at work or
+// could go on. Whatever changes between the look and the removal stays.
+
+import { type Garbage, findGarbage, type GarbageOptions, removeGarbage } from '@drover/coordinator/workspace/garbage';
+import { keptIds } from '@drover/core/journal/listing';
+import { childEnvironment } from '@drover/core/tools/environment';
+import { command, flag, value } from '../command.ts';
+import { Person } from '../execution/person.ts';
+import { codeOfStop, exitCode } from '../exit-code.ts';
+import { type Io, print } from '../io.ts';
+import type { Paper } from '../kept/facts.ts';
+import { adviceLine } from '../kept/state.ts';
+import { findOld, landedOf, type OldThing, removeOld, type Staying, unfinishedRuns } from '../garbage/old-journals.ts';
+import { type Listed, removalLines, things } from '../garbage/removal-list.ts';
+import { parseAge } from '../quantities.ts';
+import { stateFolder } from '../settings.ts';
+import { type Stop, watchForStop } from '../stop.ts';
+import { styleFor } from '../views/style.ts';
+import { columnsOf } from '../views/terminal-text.ts';
+
+export const gc = command({
+  options: {
+    'older-than': value(
+      'Options:',
+      'AGE',
+      'Also runs and sessions that are over for so long: 30d, 8w (without it, all are kept)',
+      parseAge,
+    ),
+    yes: flag('Options:', 'Remove it without asking'),
+    json: flag('Options:', 'For programs: one JSON object; removes nothing without --yes'),
+  },
+  examples: [
+    ['drover gc', 'See what could go; at a terminal you are asked'],
+    ['drover gc --older-than 30d --yes', 'Remove it, and what has been over for a month'],
+  ],
+  async run({ 'older-than': olderThanMs, yes, json }, io) {
+    const home = stateFolder(io);
+    const found = await look(home, olderThanMs, io);
+    const stop = watchForStop(io, () => undefined);
+    try {
+      if (!json) await print(io.stdout, told(found, home, io));
+      const isAgreed = found.removable.length > 0 && (yes || (!json && (await isAgreedTo(found, io, stop))));
+      if (stop.signal.aborted) return codeOfStop(stop.cause());
+      const stayed = isAgreed ? await removeFound(found, home, io) : [];
+      await print(io.stdout, json ? asJson(found, stayed, isAgreed) : done(found, { stayed, isAgreed, home }, io));
+      return stayed.length === 0 ? exitCode.done : exitCode.incomplete;
+    } finally {
+      stop.close();
+    }
+  },
+});
+
+type Found = {
+  readonly workspaces: readonly Garbage[];
+  readonly old: readonly OldThing[];
+  readonly removable: readonly Listed[]; // both of them
+  readonly kept: readonly Staying[];
+};
+
+async function look(home: string, olderThanMs: number | undefined, io: Io): Promise<Found> {
+  const options = await optionsFor(home, io);
+  const { garbage: workspaces, kept: keptWork } = await findGarbage(options);
+  const needed = (run: string): string | undefined =>
+    keptWork.some(({ what, why }) => `${what} ${why}`.includes(run)) ? 'some of its work is kept' : undefined;
+  const { garbage: old, kept } = await findOld({ home, olderThanMs, needed });
+  return { workspaces, old, removable: [...workspaces, ...old], kept: [...keptWork, ...kept] };
+}
+
+async function optionsFor(home: string, io: Io): Promise<GarbageOptions> {
+  const unfinished = unfinishedRuns(home);
+  const over = keptIds(home, 'runs').filter((run) => !unfinished.has(run));
+  return { home, env: childEnvironment(io.env), unfinished, landed: await landedOf(home, over) };
+}
+
+function told({ removable, kept }: Found, home: string, io: Io): string {
+  const paper = paperOf(io);
+  const { style } = paper;
+  const gone =
+    removable.length === 0
+      ? `${style('bold', 'Nothing to remove.')}\n`
+      : `${style('bold', `Can be removed: ${things(removable)}`)}\n${removalLines(removable, home, paper)}`;
+  const staying =
+    kept.length === 0 ? '' : `\n${style('bold', `Stays: ${things(kept)}`)}\n${removalLines(kept, home, paper)}`;
+  return gone + staying;
+}
+
+const ANSWERS: ReadonlyMap<string, boolean> = new Map([
+  ['y', true],
+  ['yes', true],
+  ['n', false],
+  ['no', false],
+]);
+
+async function isAgreedTo({ removable }: Found, io: Io, stop: Stop): Promise<boolean> {
+  const person = Person.at(io);
+  if (person === undefined) return false;
+  try {
+    const words = `\nRemove ${removable.length === 1 ? 'it' : 'them'}? [y]es [n]o: `;
+    return (await person.choose(words, ANSWERS, stop.signal)) ?? false;
+  } finally {
+    person.close();
+  }
+}
+
+async function removeFound({ workspaces, old }: Found, home: string, io: Io): Promise<readonly Staying[]> {
+  // The journals last: they say what has landed.
+  const stayed = await removeGarbage(workspaces, await optionsFor(home, io));
+  return [...stayed, ...(await removeOld(home, old))];
+}
+
+type Done = { readonly stayed: readonly Staying[]; readonly isAgreed: boolean; readonly home: string };
+
+function done({ removable }: Found, { stayed, isAgreed, home }: Done, io: Io): string {
+  const paper = paperOf(io);
+  if (removable.length === 0) return '';
+  if (!isAgreed) return `\n${adviceLine('Nothing was removed; remove it with: drover gc --yes', paper.columns)}`;
+  const staying = new Set(stayed.map(({ what }) => what));
+  const gone = removable.filter(({ what }) => !staying.has(what));
+  const left =
+    stayed.length === 0 ? '' : `\n${paper.style('bold', 'Stays after all')}\n${removalLines(stayed, home, paper)}`;
+  return `\nRemoved ${things(gone)}.\n${left}`;
+}
+
+function asJson({ removable, kept }: Found, stayed: readonly Staying[], isAgreed: boolean): string {
+  const remove = removable.map(({ what, why, bytes }) => ({ what, why, bytes }));
+  return `${JSON.stringify({ remove, keep: kept, removed: isAgreed, stayed })}\n`;
+}
+
+function paperOf(io: Io): Paper {
+  return { columns: columnsOf(io.stdout), style: styleFor(io.stdout, io.env) };
+}
