@@ -32,6 +32,12 @@ const commands: readonly Listed[] = [
     load: async () => (await import('./commands/plan.ts')).plan,
   },
   {
+    name: 'batch',
+    words: '<spec>',
+    about: 'One task for each file, folder or repository that a spec selects; made for CI',
+    load: async () => (await import('./commands/batch.ts')).batch,
+  },
+  {
     name: 'exec',
     words: '[prompt]',
     about: 'One agent works in this folder until it is done, and nobody has to watch',

@@ -22,16 +22,26 @@ export async function readDocument<Value>(
   const lines = new yaml.LineCounter();
   const document = yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const mistakes: string[] = [];
-  const tell = (offset: number, message: string): void => {
+  const place = (offset: number): string => {
     const { line, col } = lines.linePos(offset);
-    if (mistakes.length < MISTAKES_MAX) mistakes.push(`${file}:${line}:${col}: ${message}`);
+    return `${file}:${line}:${col}`;
+  };
+  const tell = (offset: number, message: string): void => {
+    if (mistakes.length < MISTAKES_MAX) mistakes.push(`${place(offset)}: ${message}`);
   };
 
   for (const error of document.errors) tell(error.pos[0], error.message);
-  const value = mistakes.length > 0 ? undefined : read(new DocumentReader(yaml, document, tell));
+  const value = mistakes.length > 0 ? undefined : read(new DocumentReader(yaml, document, { text, place, tell }));
   if (mistakes.length > 0 || value === undefined) throw new UsageError(mistakes.join('\n'));
   return value;
 }
+
+/** What was read, and how to speak of places in it. */
+type Source = {
+  readonly text: string;
+  readonly place: (offset: number) => string;
+  readonly tell: (offset: number, message: string) => void;
+};
 
 type Table<Values> = { readonly [Key in keyof Values]-?: (node: Node) => Values[Key] | undefined };
 
@@ -39,12 +49,12 @@ type Table<Values> = { readonly [Key in keyof Values]-?: (node: Node) => Values[
 export class DocumentReader {
   readonly document: Document;
   readonly #yaml: typeof import('yaml');
-  readonly #tell: (offset: number, message: string) => void;
+  readonly #source: Source;
 
-  constructor(yaml: typeof import('yaml'), document: Document, tell: (offset: number, message: string) => void) {
+  constructor(yaml: typeof import('yaml'), document: Document, source: Source) {
     this.#yaml = yaml;
     this.document = document;
-    this.#tell = tell;
+    this.#source = source;
   }
 
   /** Undefined for an empty file. */
@@ -55,12 +65,33 @@ export class DocumentReader {
 
   /** A mistake of the whole file. */
   fail(message: string): undefined {
-    this.#tell(0, message);
+    this.#source.tell(0, message);
     return undefined;
   }
 
+  /** Where it stands, for what turns out to be wrong with it later. */
+  place(node: Node): string {
+    return this.#source.place(node.range?.[0] ?? 0);
+  }
+
+  /** A mistake in a piece of a longer text, at the first place where that piece is written. */
+  mistakeIn(node: Node, piece: string, message: string): undefined {
+    const [from, to] = node.range ?? [0, 0];
+    const at = this.#source.text.slice(from, to).indexOf(piece);
+    this.#source.tell(from + Math.max(0, at), message);
+    return undefined;
+  }
+
+  isList(node: Node): boolean {
+    return this.#yaml.isSeq(node);
+  }
+
+  isMap(node: Node): boolean {
+    return this.#yaml.isMap(node);
+  }
+
   mistake(node: Node, message: string): undefined {
-    this.#tell(node.range?.[0] ?? 0, message);
+    this.#source.tell(node.range?.[0] ?? 0, message);
     return undefined;
   }
 

@@ -6,6 +6,8 @@ import { resolve } from 'node:path';
 import { RunAdmission } from '@drover/coordinator/admission/admission';
 import { NOTHING_SPENT } from '@drover/coordinator/admission/purse';
 import { laneKey, Throttle } from '@drover/coordinator/admission/throttle';
+import type { Known } from '@drover/coordinator/carry-out';
+import type { Git } from '@drover/coordinator/git';
 import { openPool } from '@drover/coordinator/pool';
 import type { RunPast } from '@drover/coordinator/past';
 import type { Repository } from '@drover/coordinator/repository';
@@ -48,7 +50,17 @@ export type RunWork = {
   readonly yes: boolean;
   readonly mayBePartial: boolean;
   readonly result: string | undefined; // a file
+  readonly companion?: Companion;
 };
+
+/** What a batch adds to the run that carries it out. */
+export type Companion = {
+  /** What is known of its tasks before it begins. */
+  readonly known: (store: Git, signal: AbortSignal) => Promise<ReadonlyMap<string, Known>>;
+  readonly ended: (end: RunEnd, left: LeftBehind) => Promise<void>;
+};
+
+export type LeftBehind = { readonly git: Git; readonly redactor: Redactor; readonly startedAt: string };
 
 export async function carryRun(work: RunWork, surroundings: Surroundings): Promise<RunEnd> {
   const { settings: config, diagnostics, io } = surroundings;
@@ -75,6 +87,8 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   diagnostics.diagnose('run opened', { run: id, model: model.label });
 
   for (const record of past?.records ?? []) view.recall?.(record);
+  const known = (await work.companion?.known(slots.store.git, stop.signal)) ?? new Map<string, Known>();
+  const startedAt = past?.startedAt ?? new Date().toISOString();
   const shown = showAll(bus.reader(), { view, person, io });
   const ended = run(
     {
@@ -101,7 +115,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
       folder: runFolder(config.home, id),
       redact: (text) => redactor.text(text),
       plan: work.plan,
-      known: new Map(),
+      known,
       approve: (tasks, signal) => view.whileAsking(() => approve(tasks, signal)),
       warm: (threads) => workers.warm(threads),
       exitCodeOf: (ending) => codeOfRun({ ...ending, stop: stop.cause(), mayBePartial: work.mayBePartial }),
@@ -110,6 +124,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   ).finally(() => bus.close());
   const [end] = await Promise.all([ended, shown]);
   diagnostics.diagnose('run ended', { run: id, outcome: end.outcome, exitCode: end.exitCode });
+  await work.companion?.ended(end, { git: slots.store.git, redactor, startedAt });
   if (work.result !== undefined) await writeResult(resolve(io.cwd, work.result), id, end);
   return end;
 }

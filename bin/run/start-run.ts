@@ -9,6 +9,7 @@ import { UsageError } from '@drover/core/failure';
 import type { RunSettings } from '@drover/core/task/run';
 import type { PlannedTask } from '@drover/core/task/task';
 import { childEnvironment } from '@drover/core/tools/environment';
+import type { Of as CompanionOf } from '../batch/companion.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import { chooseModel } from '../execution/model-choice.ts';
 import { priceOf } from '../execution/price.ts';
@@ -17,6 +18,7 @@ import { loadSettings, type Settings } from '../settings.ts';
 import { clean } from '../views/terminal-text.ts';
 import { openRunView } from '../views/view-choice.ts';
 import { type RunArgs, settingsOf } from './run-options.ts';
+import type { Companion } from './running.ts';
 
 export type Surrounded = { readonly settings: Settings; readonly repository: Repository };
 
@@ -66,13 +68,17 @@ export async function startRun(
   const price = priceOf(model, run.cap, settings);
   const view = await openRunView(args, io);
   const diagnostics = await openDiagnostics(io, args.log);
-  const { carryRun } = await import('./running.ts');
+  const [{ carryRun }, companion] = await Promise.all([
+    import('./running.ts'),
+    companionFor({ run: id, home: settings.home, settings: run, isJson: args.json || args.view === 'json' }, io),
+  ]);
   try {
     const { exitCode } = await carryRun(
       {
         ...{ id, settings: run, repository, model, price, plan: tasks, view },
         rules: [...settings.rules, ...args.allow, ...args.ask, ...args.deny],
         ...{ yes: args.yes, mayBePartial: args['allow-partial'], result: args.result },
+        ...(companion !== undefined && { companion }),
       },
       { settings, diagnostics, io },
     );
@@ -80,4 +86,13 @@ export async function startRun(
   } finally {
     await diagnostics.close();
   }
+}
+
+/** Of a run that carries out a batch, be it begun now or gone on with. */
+async function companionFor(of: Omit<CompanionOf, 'batch'>, io: Io): Promise<Companion | undefined> {
+  const { keptBatch } = await import('../batch/kept-batch.ts');
+  const batch = await keptBatch(of.home, of.run);
+  if (batch === undefined) return undefined;
+  const { companionOf } = await import('../batch/companion.ts');
+  return companionOf({ ...of, batch }, io);
 }

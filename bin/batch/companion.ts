@@ -1,0 +1,131 @@
+// What a batch adds to the run that carries it out: before it, what is known from earlier runs; after it, the
+// files it leaves, the results for later runs, and in GitHub Actions annotations.
+
+import { relative } from 'node:path';
+import { readEntry, writeEntry, type Entry } from '@drover/coordinator/batch/cache';
+import { branchesOf, changesOf, revive } from '@drover/coordinator/batch/changes';
+import { isGood, type Result, resultOf } from '@drover/coordinator/batch/results';
+import { type Tree, treeOf } from '@drover/coordinator/batch/tree';
+import type { Known } from '@drover/coordinator/carry-out';
+import type { Git } from '@drover/coordinator/git';
+import type { RunEnd } from '@drover/coordinator/run';
+import type { Redactor } from '@drover/core/redaction/redactor';
+import { secretValues } from '@drover/core/redaction/secret-values';
+import type { RunSettings } from '@drover/core/task/run';
+import { basename, join } from 'node:path';
+import { type Io, print } from '../io.ts';
+import type { Companion } from '../run/running.ts';
+import { annotationsOf } from '../views/annotations.ts';
+import type { KeptBatch } from './kept-batch.ts';
+import { FILES, writeOutputs, writePatches } from './outputs.ts';
+import type { BatchSummary } from './summary.ts';
+
+export type Of = {
+  readonly batch: KeptBatch;
+  readonly run: string;
+  readonly home: string;
+  readonly settings: RunSettings;
+  readonly isJson: boolean;
+};
+
+export function companionOf(of: Of, io: Io): Companion {
+  return {
+    known: (git, signal) => knownFrom(of, git, signal),
+    ended: async (end, { git, redactor, startedAt }) => {
+      const made = await resultsOf(of, end, { git, io });
+      const results = redactor.value(made as never) as readonly Result[];
+      await writeOutputs({
+        out: of.batch.out,
+        summary: summaryOf(of, end, startedAt, redactor),
+        results,
+        junit: of.batch.junit,
+        appendTo: [...summaryFiles(of.batch, io)],
+      });
+      if (of.batch.usesCache) await remember(of, end, git);
+      await annotate(of, results, git, io);
+    },
+  };
+}
+
+async function knownFrom({ batch, run, home, settings }: Of, git: Git, signal: AbortSignal) {
+  if (!batch.usesCache) return new Map<string, Known>();
+  const { base } = settings;
+  const tree = await treeOf(git, base, signal);
+  const entries = new Map<string, Entry>();
+  for (const [task, { key }] of Object.entries(batch.tasks)) {
+    const entry = await readEntry(home, key, tree);
+    if (entry !== undefined) entries.set(task, entry);
+  }
+  return revive(entries, { git, run, base });
+}
+
+type Here = { readonly git: Git; readonly io: Io };
+
+async function resultsOf({ batch, run, settings }: Of, end: RunEnd, { git, io }: Here): Promise<readonly Result[]> {
+  const { base, repository } = settings;
+  const about = { run, repository: basename(repository), selected: new Map(Object.entries(batch.tasks)) };
+  const results = end.tasks.map((row) => resultOf(row, about));
+  const commits = new Map(end.tasks.flatMap(({ task, commit }) => (commit === undefined ? [] : [[task, commit]])));
+  const merged = (await branchesOf(git, run)).get('merged');
+  const secrets = [...secretValues(io.env)];
+  const hide = (line: string) => secrets.reduce((text, secret) => text.replaceAll(secret, '[redacted]'), line);
+  return writePatches(batch.out, results, { git, base, merged, commits, hide });
+}
+
+function summaryOf({ batch, run, settings }: Of, end: RunEnd, startedAt: string, redactor: Redactor): BatchSummary {
+  const { outcome, exitCode, reason, usage, cost } = end;
+  return {
+    v: 1,
+    batch: batch.name,
+    spec: batch.spec,
+    run,
+    model: settings.model,
+    base: settings.base,
+    startedAt,
+    ...(batch.shard !== undefined && { shard: batch.shard }),
+    total: batch.total,
+    outcome,
+    exitCode,
+    ...(reason !== undefined && { reason: redactor.text(reason) }),
+    usage,
+    ...(cost !== undefined && { cost }),
+    combined: relative(settings.repository, join(batch.out, FILES.combined)),
+  };
+}
+
+function summaryFiles({ summary }: KeptBatch, { env }: Io): readonly string[] {
+  const { GITHUB_STEP_SUMMARY: step = '' } = env;
+  return [...(step === '' ? [] : [step]), ...(summary === undefined ? [] : [summary])];
+}
+
+/** What has come to a good end, for the next run. */
+async function remember({ batch, run, home }: Of, end: RunEnd, git: Git): Promise<void> {
+  const good = end.tasks.filter(({ status, cached }) => cached !== true && (status === 'landed' || status === 'done'));
+  const left = await branchesOf(git, run);
+  const byCommit = new Map<string, RunEnd['tasks'][number]>();
+  for (const row of good) {
+    const key = batch.tasks[row.task]?.key;
+    const commit = left.get(row.task);
+    if (row.status === 'landed' && commit !== undefined) byCommit.set(commit, row);
+    if (row.status === 'done' && key !== undefined)
+      await writeEntry(home, key, { v: 1, summary: row.summary ?? '', changes: [] });
+  }
+  for await (const [commit, changes] of changesOf(git, [...byCommit.keys()])) {
+    const row = byCommit.get(commit);
+    const key = row && batch.tasks[row.task]?.key;
+    if (row === undefined || key === undefined) continue;
+    await writeEntry(home, key, { v: 1, summary: row.summary ?? '', changes: [...changes] });
+  }
+}
+
+async function annotate({ settings, isJson }: Of, results: readonly Result[], git: Git, io: Io): Promise<void> {
+  if ((io.env['GITHUB_ACTIONS'] ?? '') === '' || results.every(isGood)) return;
+  const tree: Tree = await treeOf(git, settings.base, AbortSignal.timeout(TREE_MS_MAX));
+  // The runner reads commands on both; on standard output of --json stands JSON alone.
+  await print(
+    isJson ? io.stderr : io.stdout,
+    annotationsOf(results, (path) => tree.has(path)),
+  );
+}
+
+const TREE_MS_MAX = 30_000;

@@ -1,0 +1,103 @@
+// drover batch --dry-run: what it would do and could cost. No request is made, and nothing is written.
+
+import { waits } from '@drover/coordinator/graph';
+import { costOf, factsOf, type Price } from '@drover/core/model/catalog';
+import type { Cap } from '@drover/core/model/budget';
+import type { RunSettings } from '@drover/core/task/run';
+import { chooseModel } from '../execution/model-choice.ts';
+import { priceOf } from '../execution/price.ts';
+import { exitCode } from '../exit-code.ts';
+import { type Io, print } from '../io.ts';
+import { count, dollars, duration, shortCount } from '../views/figures.ts';
+import { clean, columnsOf, oneLine } from '../views/terminal-text.ts';
+import type { BatchArgs } from './batch-options.ts';
+import { type Batch, batchSettings } from './start-batch.ts';
+
+const CHARS_PER_TOKEN = 4;
+const LISTED_MAX = 100;
+const OVERLAPS_SHOWN_MAX = 20;
+
+export async function dryRun(args: BatchArgs, batch: Batch, io: Io): Promise<number> {
+  const { prepared, around, specFile } = batch;
+  const run = await batchSettings(args, batch, io);
+  const model = chooseModel(args.model, around.settings, io.cwd);
+  const price = priceOf(model, undefined, around.settings);
+  const { contextTokens, outputTokensMax } = factsOf(model.name);
+  const { tasks } = prepared;
+  const tokens = tasks.map(({ prompt }) => Math.ceil(prompt.length / CHARS_PER_TOKEN));
+  const sum = tokens.reduce((total, each) => total + each, 0);
+  const facts: readonly (readonly [string, string])[] = [
+    ['batch', `${specFile.spec.name} (${specFile.file})`],
+    ['repository', `${run.repository} at ${run.base.slice(0, 12)}`],
+    [
+      'tasks',
+      `${tasks.length}${args.shard === undefined ? '' : ` of ${prepared.total}, shard ${args.shard.index}/${args.shard.count}`}`,
+    ],
+    ['workers', run.workers === 0 ? 'one, in this thread' : String(run.workers)],
+    ['gates', run.gates.length === 0 ? 'none on the merged tree' : run.gates.join('; ')],
+    ['model', run.model],
+    ['prompts', `${count(sum)} tokens, ${count(Math.max(0, ...tokens))} the longest`],
+    [
+      'at most',
+      worstCase(run, { tasks: tasks.length, price, stepTokens: { input: contextTokens, output: outputTokensMax } }),
+    ],
+    ['time', run.timeoutMs === undefined ? 'no limit' : `at most ${duration(run.timeoutMs)}`],
+  ];
+  const width = Math.max(...facts.map(([name]) => name.length));
+  const head = facts.map(([name, value]) => `  ${name.padEnd(width)}  ${clean(value)}\n`).join('');
+  const columns = columnsOf(io.stdout);
+  const names = Math.max(0, ...tasks.map(({ id }) => id.length));
+  const listed = tasks
+    .slice(0, LISTED_MAX)
+    .map(
+      ({ id, title }, at) =>
+        `${oneLine(`  ${id.padEnd(names)}  ${shortCount(tokens[at] ?? 0).padStart(6)} tokens  ${title}`, columns)}\n`,
+    );
+  const more = tasks.length > LISTED_MAX ? [`  … and ${tasks.length - LISTED_MAX} more; --list prints all\n`] : [];
+  const plan =
+    tasks.length === 0
+      ? '\nThere is nothing to do.\n'
+      : `\nIn the order in which they would land:\n${listed.join('')}${more.join('')}`;
+  await print(io.stdout, `Nothing is done; this is what would be:\n${head}${plan}${overlaps(batch, columns)}`);
+  return exitCode.done;
+}
+
+type Measure = {
+  readonly tasks: number;
+  readonly price: Price | undefined;
+  readonly stepTokens: { readonly input: number; readonly output: number };
+};
+
+/** Whatever the models do, it can't be more. */
+function worstCase({ cap, taskCap, taskLimits }: RunSettings, { tasks, price, stepTokens }: Measure): string {
+  const steps = tasks * taskLimits.stepsMax;
+  const usage = { input: steps * stepTokens.input, output: steps * stepTokens.output, cacheRead: 0, cacheWrite: 0 };
+  const bounds: (readonly [Cap, string])[] = [
+    ...(cap === undefined ? [] : [[cap, 'the budget'] as const]),
+    ...(taskCap === undefined ? [] : [[times(taskCap, tasks), `${tasks} times the limit of a task`] as const]),
+  ];
+  const amount = (each: Cap) => ('usd' in each ? each.usd : each.tokens);
+  const [first] = bounds.toSorted(([a], [b]) => amount(a) - amount(b));
+  if (first !== undefined) return `${worded(first[0])} (${first[1]})`;
+  const open = price === undefined ? `${shortCount(usage.input + usage.output)} tokens` : dollars(costOf(usage, price));
+  return `${open}, if every task took all its ${taskLimits.stepsMax} steps with a full context; set limits.budget or limits.perTask`;
+}
+
+function times(cap: Cap, factor: number): Cap {
+  return 'usd' in cap ? { usd: cap.usd * factor } : { tokens: cap.tokens * factor };
+}
+
+function worded(cap: Cap): string {
+  return 'usd' in cap ? dollars(cap.usd) : `${count(cap.tokens)} tokens`;
+}
+
+/** Tasks that would have to wait for each other, because they mean to change the same files. */
+function overlaps({ prepared: { tasks } }: Batch, columns: number): string {
+  const found = [...waits(tasks)].filter(([, { follows }]) => follows.length > 0);
+  if (found.length === 0) return tasks.length === 0 ? '' : '\nNo two tasks change the same files.\n';
+  const lines = found
+    .slice(0, OVERLAPS_SHOWN_MAX)
+    .map(([id, { follows }]) => `${oneLine(`  ${id} waits for ${follows.join(', ')}`, columns)}\n`);
+  const more = found.length > OVERLAPS_SHOWN_MAX ? [`  … and ${found.length - OVERLAPS_SHOWN_MAX} more\n`] : [];
+  return `\n${found.length} tasks change files that others change too:\n${lines.join('')}${more.join('')}`;
+}

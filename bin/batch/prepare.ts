@@ -1,0 +1,108 @@
+// A spec next to a repository: which tasks there are. Nothing is asked of a model, and nothing is written.
+
+import { readFile } from 'node:fs/promises';
+import { basename, dirname, relative, resolve } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { CODEOWNERS_PATHS, type Owners, parseOwners } from '@drover/coordinator/batch/codeowners';
+import { groupsOf } from '@drover/coordinator/batch/group';
+import { type ListedItem, selectItems, type Sources } from '@drover/coordinator/batch/select';
+import { inShard, type Shard } from '@drover/coordinator/batch/shard';
+import { changedIn, isProblem, itemsFrom, itemsIn } from '@drover/coordinator/batch/sources';
+import type { Select } from '@drover/coordinator/batch/spec';
+import { type BatchTask, tasksOf } from '@drover/coordinator/batch/tasks';
+import { textsOf, type Tree, treeOf } from '@drover/coordinator/batch/tree';
+import type { Git } from '@drover/coordinator/git';
+import { gitOf, type Repository } from '@drover/coordinator/repository';
+import { UsageError } from '@drover/core/failure';
+import { childEnvironment } from '@drover/core/tools/environment';
+import type { Io } from '../io.ts';
+import { codeOf } from '../settings.ts';
+import { watchForStop } from '../stop.ts';
+import { refuse, type SpecFile } from './spec-file.ts';
+
+const TASKS_MAX = 10_000;
+
+export type Prepared = {
+  readonly tasks: readonly BatchTask[]; // of this shard
+  readonly total: number; // of all shards
+  readonly tree: Tree;
+};
+
+export type Place = { readonly repository: Repository; readonly shard: Shard | undefined };
+
+/** Throws UsageError with the places of all that is wrong. */
+export async function prepare(specFile: SpecFile, { repository, shard }: Place, io: Io): Promise<Prepared> {
+  const { spec } = specFile;
+  const stop = watchForStop(io, () => undefined);
+  try {
+    const git = gitOf(repository, childEnvironment(io.env));
+    const tree = await treeOf(git, repository.head, stop.signal);
+    const sources = await sourcesOf(specFile, { repository, git }, io, stop.signal);
+    const { items, problems } = await selectItems(spec.select, sources, { git, tree }, stop.signal);
+    refuse(problems, specFile);
+    const owners = spec.group.by === 'codeowners' ? await readOwners(git, tree, stop.signal) : [];
+    const made = tasksOf(spec, groupsOf(items, spec.group, { tree, owners }), basename(repository.top));
+    refuse(made.problems, specFile);
+    if (made.tasks.length > TASKS_MAX)
+      refuse(
+        [
+          {
+            key: 'select',
+            message: `there would be ${made.tasks.length} tasks, and ${TASKS_MAX} are the most; group them, or select less`,
+          },
+        ],
+        specFile,
+      );
+    return { tasks: shard === undefined ? made.tasks : inShard(made.tasks, shard), total: made.tasks.length, tree };
+  } finally {
+    stop.close();
+  }
+}
+
+type Where = { readonly repository: Repository; readonly git: Git };
+
+async function sourcesOf(specFile: SpecFile, where: Where, io: Io, signal: AbortSignal): Promise<Sources> {
+  const { select } = specFile.spec;
+  const items = await listed(select, specFile, where, io, signal);
+  const changed = select.diff === undefined ? undefined : await changedIn(where.git, select.diff, signal);
+  if (changed !== undefined && isProblem(changed)) {
+    refuse(changed, specFile);
+    return { items, changed: undefined };
+  }
+  return { items, changed };
+}
+
+async function listed(
+  { list, command }: Select,
+  specFile: SpecFile,
+  { repository }: Where,
+  io: Io,
+  signal: AbortSignal,
+): Promise<readonly ListedItem[] | undefined> {
+  if (list === undefined && command === undefined) return undefined;
+  const { items, problems } =
+    command === undefined
+      ? await readList(list ?? '-', specFile, io)
+      : await itemsFrom({ command, cwd: repository.top, env: childEnvironment(io.env) }, signal);
+  refuse(problems, specFile);
+  return items;
+}
+
+/** A list's path is relative to the spec that names it. */
+async function readList(list: string, { file, place }: SpecFile, io: Io) {
+  const key = 'select.files';
+  if (list === '-') return itemsIn((await buffer(io.stdin)).toString('utf8'), { name: 'standard input', key });
+  const path = resolve(io.cwd, dirname(file), list);
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    const about = /[*?[{]/.test(list) ? `; globs are a list: files: ["${list}"]` : '';
+    throw new UsageError(`${place(key)}: the list ${list} cannot be read (${codeOf(error)})${about}`, { cause: error });
+  });
+  return itemsIn(text, { name: relative(io.cwd, path), key });
+}
+
+async function readOwners(git: Git, tree: Tree, signal: AbortSignal): Promise<Owners> {
+  const file = CODEOWNERS_PATHS.map((path) => tree.get(path)).find((found) => found !== undefined);
+  if (file === undefined) return [];
+  for await (const [, text] of textsOf(git, [file], signal)) return parseOwners(text);
+  return [];
+}

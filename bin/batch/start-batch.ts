@@ -1,0 +1,102 @@
+// From a spec and its tasks to a run at work.
+
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { cacheKey } from '@drover/coordinator/batch/cache';
+import { failuresMax } from '@drover/coordinator/batch/spec';
+import { newId } from '@drover/core/ids';
+import type { RunSettings } from '@drover/core/task/run';
+import { chooseModel } from '../execution/model-choice.ts';
+import { priceOf } from '../execution/price.ts';
+import type { Io } from '../io.ts';
+import { type RunArgs, untyped } from '../run/run-options.ts';
+import { newSettings, startRun, type Surrounded } from '../run/start-run.ts';
+import type { BatchArgs } from './batch-options.ts';
+import { keepBatch } from './kept-batch.ts';
+import { openOut } from './outputs.ts';
+import type { Prepared } from './prepare.ts';
+import type { SpecFile } from './spec-file.ts';
+
+export type Batch = { readonly specFile: SpecFile; readonly prepared: Prepared; readonly around: Surrounded };
+
+export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise<number> {
+  const { around, prepared, specFile } = batch;
+  const { settings: config, repository } = around;
+  const run = await batchSettings(args, batch, io);
+  const out = resolve(io.cwd, args.out ?? join(repository.top, '.drover', 'out'));
+  await openOut(out);
+  const id = newId('run');
+  const { shard, junit, summary } = args;
+  await keepBatch(config.home, id, {
+    v: 1,
+    name: specFile.spec.name,
+    spec: await digestOf(specFile, io),
+    out,
+    ...(junit !== undefined && { junit: resolve(io.cwd, junit) }),
+    ...(summary !== undefined && { summary: resolve(io.cwd, summary) }),
+    ...(shard !== undefined && { shard }),
+    total: prepared.total,
+    usesCache: !args.fresh,
+    tasks: Object.fromEntries(
+      prepared.tasks.map((task) => {
+        const { id: name, group, files } = task;
+        return [name, { group, files, key: cacheKey(task, run.model, prepared.tree) }];
+      }),
+    ),
+  });
+  const tasks = prepared.tasks.map(({ id: task, title, prompt, dependsOn, files, mode, gates }) => ({
+    id: task,
+    title,
+    prompt,
+    dependsOn,
+    files,
+    mode,
+    gates,
+  }));
+  return startRun(runArgs(args, specFile), { ...around, id, run, tasks }, io);
+}
+
+/** What a run of this batch is started with: flags win over the spec. */
+export async function batchSettings(
+  args: BatchArgs,
+  { specFile, prepared, around }: Batch,
+  io: Io,
+): Promise<RunSettings> {
+  const { name, limits } = specFile.spec;
+  const made = await newSettings(runArgs(args, specFile), { goal: name, tasks: prepared.tasks }, around, io);
+  // A cap in dollars for each task needs a price as the whole budget does.
+  if (limits.perTask !== undefined)
+    priceOf(chooseModel(args.model, around.settings, io.cwd), limits.perTask, around.settings);
+  const most = failuresMax(limits.stopWhenFailed, prepared.tasks.length);
+  const { canary, 'canary-max-cost': cost } = args;
+  return {
+    ...made,
+    tasksMax: Math.max(made.tasksMax, prepared.tasks.length),
+    ...(limits.perTask !== undefined && { taskCap: limits.perTask }),
+    ...(most !== undefined && { failuresMax: most }),
+    ...(canary !== undefined && { canary: { tasks: canary, ...(cost !== undefined && { cost }) } }),
+  };
+}
+
+function runArgs(args: BatchArgs, { spec }: SpecFile): RunArgs {
+  const { limits } = spec;
+  return {
+    ...untyped(),
+    ...args,
+    // They share the system prompt and the tools; what differs begins with the task.
+    seed: 'none',
+    workers: args.workers ?? spec.workers,
+    deliver: args.deliver ?? spec.deliver,
+    gate: [...spec.gates, ...args.gate],
+    budget: args.budget ?? limits.budget,
+    timeout: args.timeout ?? limits.timeoutMs,
+    'task-timeout': args['task-timeout'] ?? limits.perTaskTimeoutMs,
+  };
+}
+
+async function digestOf({ file }: SpecFile, io: Io): Promise<string> {
+  return createHash('sha256')
+    .update(await readFile(resolve(io.cwd, file)))
+    .digest('hex');
+}

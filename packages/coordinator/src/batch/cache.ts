@@ -1,0 +1,83 @@
+// What tasks came to, kept from run to run: `<home>/cache/batch/<2 digits>/<key>.json`.
+//
+// THE KEY
+//   All that decides what a worker is asked to do, and nothing else: the model, the task's own words and
+//   gates, the content of its files, and the instructions above them. Not the order, not the date, not the
+//   commit: whoever touches three files has three tasks to do.
+//
+// THE VALUE
+//   The change itself: each path with what must be there before and what is there after. It is used only
+//   where all that it changes is as it was. Whether the change still fits in with everything else is not for
+//   the cache to say: it goes through the merge train and its gates like any other.
+
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join, posix } from 'node:path';
+import * as z from 'zod/mini';
+import { isCode } from '../workspace/removal.ts';
+import type { BatchTask } from './tasks.ts';
+import type { Tree } from './tree.ts';
+import { writeFileWhole } from './whole-file.ts';
+
+const ENTRY_CHARS_MAX = 16 * 1024 * 1024;
+const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md'];
+
+const CHANGE = z.object({
+  path: z.string(),
+  before: z.optional(z.string()), // the id of its content; absent for a new file
+  after: z.optional(z.object({ mode: z.string(), content: z.string() })), // base64; absent where it was removed
+});
+const ENTRY = z.object({ v: z.literal(1), summary: z.string(), changes: z.array(CHANGE) });
+
+export type Change = z.infer<typeof CHANGE>;
+export type Entry = z.infer<typeof ENTRY>;
+
+export function cacheKey(task: BatchTask, model: string, tree: Tree): string {
+  const { title, prompt, gates, files } = task;
+  const content = (path: string) => [path, tree.get(path)?.mode, tree.get(path)?.blob];
+  const told = instructionsFor(files, tree).map(content);
+  const all = { v: 1, model, title, prompt, gates, files: files.map(content), told };
+  return createHash('sha256').update(JSON.stringify(all)).digest('hex');
+}
+
+/** Undefined where there is none, or none that can be used here. */
+export async function readEntry(home: string, key: string, tree: Tree): Promise<Entry | undefined> {
+  const text = await readFile(pathOf(home, key), 'utf8').catch((error: unknown) => {
+    if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
+    throw error;
+  });
+  const entry = text === undefined ? undefined : parsed(text);
+  return entry?.changes.every(({ path, before }) => tree.get(path)?.blob === before) === true ? entry : undefined;
+}
+
+export async function writeEntry(home: string, key: string, entry: Entry): Promise<void> {
+  const text = JSON.stringify(entry);
+  if (text.length > ENTRY_CHARS_MAX) return;
+  await writeFileWhole(pathOf(home, key), text);
+}
+
+function pathOf(home: string, key: string): string {
+  return join(home, 'cache', 'batch', key.slice(0, 2), `${key}.json`);
+}
+
+// What can't be read is no result: the task is done again, and the entry replaced.
+function parsed(text: string): Entry | undefined {
+  try {
+    const { data } = ENTRY.safeParse(JSON.parse(text));
+    return data;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** From the top of the repository down to the files. */
+function instructionsFor(files: readonly string[], tree: Tree): readonly string[] {
+  const folders = new Set<string>(['']);
+  for (const path of files)
+    for (let folder = posix.dirname(path); folder !== '.'; folder = posix.dirname(folder)) folders.add(`${folder}/`);
+  return [...folders]
+    .flatMap((folder) => INSTRUCTIONS.map((name) => `${folder}${name}`))
+    .filter((path) => tree.has(path))
+    .toSorted();
+}

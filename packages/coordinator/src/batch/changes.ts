@@ -1,0 +1,144 @@
+// Changes as data and as commits, back and forth, many with one git process: for what is kept from run to run.
+
+import type { Known } from '../carry-out.ts';
+import type { Git } from '../git.ts';
+import type { Change, Entry } from './cache.ts';
+
+const COMMITS_AT_ONCE = 100;
+const BLOBS_BYTES_MAX = 64 * 1024 * 1024;
+const ABSENT = '000000';
+const GITLINK = '160000';
+
+export type Place = { readonly git: Git; readonly run: string; readonly base: string };
+
+/** Puts each change on the base, as the branch its task would have made. */
+export async function revive(entries: ReadonlyMap<string, Entry>, place: Place): Promise<ReadonlyMap<string, Known>> {
+  const { git, run, base } = place;
+  const changing = [...entries].filter(([, { changes }]) => changes.length > 0);
+  for (let from = 0; from < changing.length; from += COMMITS_AT_ONCE) {
+    const parts = changing.slice(from, from + COMMITS_AT_ONCE).map(([task, entry]) => importOf(task, entry, place));
+    // By force, since whoever was here before a crash may have put it there already.
+    await git(['fast-import', '--quiet', '--force'], { input: Buffer.concat(parts) });
+  }
+  const commits = changing.length === 0 ? new Map<string, string>() : await branchesOf(git, run);
+  return new Map(
+    [...entries].map(([task, { changes, summary }]) => {
+      const commit = changes.length === 0 ? undefined : commits.get(task);
+      if (changes.length > 0 && commit === undefined) throw new Error(`${task} was not put on ${base}`);
+      const files = changes.map(({ path }) => path);
+      return [task, { files, summary, ...(commit !== undefined && { commit }) }];
+    }),
+  );
+}
+
+function importOf(task: string, { changes, summary }: Entry, { run, base }: Place): Buffer {
+  const message = Buffer.from(`${task}\n\n${summary}\n`);
+  const parts = [
+    Buffer.from(`commit refs/heads/drover/${run}/${task}\ncommitter drover <drover@localhost> 0 +0000\n`),
+    ...dataOf(message),
+    Buffer.from(`from ${base}\n`),
+    ...changes.flatMap(({ path, after }) =>
+      after === undefined
+        ? [Buffer.from(`D ${quoted(path)}\n`)]
+        : [Buffer.from(`M ${after.mode} inline ${quoted(path)}\n`), ...dataOf(Buffer.from(after.content, 'base64'))],
+    ),
+  ];
+  return Buffer.concat(parts);
+}
+
+function dataOf(bytes: Buffer): readonly Buffer[] {
+  return [Buffer.from(`data ${bytes.length}\n`), bytes, Buffer.from('\n')];
+}
+
+/** As git quotes them; bytes above ASCII stand for themselves. */
+function quoted(path: string): string {
+  return `"${path.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`;
+}
+
+/** What the workers of a run have left, by task. */
+export async function branchesOf(git: Git, run: string): Promise<ReadonlyMap<string, string>> {
+  const prefix = `refs/heads/drover/${run}/`;
+  const { out } = await git(['for-each-ref', '--format=%(objectname) %(refname)', prefix]);
+  const lines = out.split('\n').filter((line) => line !== '');
+  return new Map(
+    lines.map((line) => {
+      const [commit = '', name = ''] = line.split(' ');
+      return [name.slice(prefix.length), commit];
+    }),
+  );
+}
+
+/** What each commit changes. One with a link to another repository in it is left out. */
+export async function* changesOf(
+  git: Git,
+  commits: readonly string[],
+): AsyncGenerator<readonly [commit: string, changes: readonly Change[]]> {
+  for (let from = 0; from < commits.length; from += COMMITS_AT_ONCE) {
+    const chunk = commits.slice(from, from + COMMITS_AT_ONCE);
+    const input = chunk.map((commit) => `${commit}\n`).join('');
+    const args = ['diff-tree', '--stdin', '-r', '-z', '--raw', '--no-renames', '--no-abbrev'];
+    const { out } = await git(args, { input, encoding: 'latin1' });
+    const raw = rawChanges(out);
+    const blobs = [...raw.values()].flat().filter(({ mode }) => mode !== ABSENT && mode !== GITLINK);
+    const contents = await contentsOf(git, [...new Set(blobs.map(({ blob }) => blob))]);
+    for (const [commit, changes] of raw) {
+      const whole = changes.map((change) => wholeChange(change, contents));
+      if (whole.every((change) => change !== undefined)) yield [commit, whole];
+    }
+  }
+}
+
+type Raw = { readonly path: string; readonly before: string; readonly mode: string; readonly blob: string };
+
+// The commit, then for each path ":<old mode> <new mode> <old blob> <new blob> <what>" and the path.
+function rawChanges(out: string): ReadonlyMap<string, readonly Raw[]> {
+  const found = new Map<string, Raw[]>();
+  const fields = out.split('\0');
+  let own: Raw[] = [];
+  for (let at = 0; at < fields.length; at++) {
+    const field = fields[at] ?? '';
+    if (field.startsWith(':')) {
+      const [oldMode = '', mode = '', oldBlob = '', blob = ''] = field.slice(1).split(' ');
+      const path = Buffer.from(fields[(at += 1)] ?? '', 'latin1').toString('utf8');
+      own.push({ path, before: oldMode === ABSENT ? '' : oldBlob, mode, blob });
+    } else if (field.trim() !== '') {
+      own = [];
+      found.set(field.trim(), own);
+    }
+  }
+  return found;
+}
+
+function wholeChange({ path, before, mode, blob }: Raw, contents: ReadonlyMap<string, string>): Change | undefined {
+  const old = before === '' ? {} : { before };
+  if (mode === ABSENT) return { path, ...old };
+  const content = contents.get(blob);
+  return content === undefined ? undefined : { path, ...old, after: { mode, content } };
+}
+
+/** As base64, by id; what is too large is left out. */
+async function contentsOf(git: Git, blobs: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const ids = (list: readonly string[]) => list.map((blob) => `${blob}\n`).join('');
+  const { out: sizes } = await git(['cat-file', '--batch-check=%(objectname) %(objectsize)'], { input: ids(blobs) });
+  let bytes = 0;
+  const wanted = sizes
+    .trim()
+    .split('\n')
+    .flatMap((line) => {
+      const [blob = '', size = ''] = line.split(' ');
+      if (blob === '' || bytes + Number(size) > BLOBS_BYTES_MAX) return [];
+      bytes += Number(size);
+      return [blob];
+    });
+  if (wanted.length === 0) return new Map();
+  const { out } = await git(['cat-file', '--batch'], { input: ids(wanted), encoding: 'latin1' });
+  const found = new Map<string, string>();
+  for (let at = 0; at < out.length;) {
+    const end = out.indexOf('\n', at);
+    const [blob = '', , size = ''] = out.slice(at, end).split(' ');
+    const from = end + 1;
+    found.set(blob, Buffer.from(out.slice(from, from + Number(size)), 'latin1').toString('base64'));
+    at = from + Number(size) + 1;
+  }
+  return found;
+}

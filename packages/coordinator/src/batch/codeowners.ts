@@ -1,0 +1,37 @@
+// CODEOWNERS: who owns which paths. The last line that matches counts. Pure.
+
+import { matchesGlob } from 'node:path';
+
+/** Where the file may be; the first that is there counts. */
+export const CODEOWNERS_PATHS = ['.github/CODEOWNERS', '.gitlab/CODEOWNERS', 'CODEOWNERS', 'docs/CODEOWNERS'];
+
+export type Owners = readonly { readonly globs: readonly string[]; readonly owners: readonly string[] }[];
+
+export function parseOwners(text: string): Owners {
+  return text.split('\n').flatMap((line) => {
+    // Sections of GitLab's have no patterns of their own.
+    const words = line
+      .replace(/(^|\s)#.*$/, '')
+      .trim()
+      .split(/(?<!\\)\s+/);
+    const [pattern = '', ...owners] = words;
+    return pattern === '' || /^\^?\[/.test(pattern) ? [] : [{ globs: globsOf(pattern.replaceAll('\\ ', ' ')), owners }];
+  });
+}
+
+export function ownersOf(path: string, owners: Owners): readonly string[] {
+  return owners.findLast(({ globs }) => globs.some((glob) => matchesGlob(path, glob)))?.owners ?? [];
+}
+
+// As in .gitignore: a pattern with a slash before its end is anchored, one without is looked for in every
+// folder; a folder stands for all that is in it.
+function globsOf(pattern: string): readonly string[] {
+  const isFolder = pattern.endsWith('/');
+  const plain = pattern.replace(/^\//, '').replace(/\/$/, '');
+  if (plain === '') return ['**'];
+  const isAnchored = pattern.startsWith('/') || plain.includes('/');
+  const anywhere = isAnchored ? plain : `**/${plain}`;
+  // `docs/*` names the files in docs, and not what is further down.
+  const isFiles = plain.endsWith('/*');
+  return [...(isFolder ? [] : [anywhere]), ...(isFiles ? [] : [`${anywhere}/**`])];
+}

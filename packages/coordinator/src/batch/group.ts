@@ -1,0 +1,64 @@
+// Selected files become groups, and each group a task. Pure.
+//
+// The same files give the same groups, in whatever order they come. What was selected as one item stays
+// together.
+
+import { posix } from 'node:path';
+import { type Owners, ownersOf } from './codeowners.ts';
+import type { Grouping, Item } from './spec.ts';
+import type { Tree } from './tree.ts';
+
+const MANIFESTS = ['package.json', 'pyproject.toml', 'Cargo.toml', 'go.mod', 'pom.xml', 'build.gradle'];
+
+export type Group = Item & {
+  /** The file, the folder, the package's folder, the owners. */
+  readonly name: string;
+  /** Where there were too many files for one task, from 1. */
+  readonly part?: number;
+};
+
+export type Around = { readonly tree: Tree; readonly owners: Owners };
+
+export function groupsOf(items: readonly Item[], { by, max }: Grouping, around: Around): readonly Group[] {
+  const alone = items.filter((item) => by === 'file' || item.id !== undefined);
+  const together = Map.groupBy(
+    items.filter((item) => !alone.includes(item)).flatMap(({ files }) => files),
+    (path) => nameOf(path, by, around),
+  );
+  const single = alone.map((item): Group => ({ ...item, files: item.files.toSorted(), name: item.files[0] ?? '' }));
+  const several = [...together].flatMap(([name, files]) => partsOf(name, [...new Set(files)].toSorted(), max));
+  return [...single, ...several].toSorted((a, b) =>
+    a.name < b.name ? -1 : a.name > b.name ? 1 : (a.part ?? 0) - (b.part ?? 0),
+  );
+}
+
+function partsOf(name: string, files: readonly string[], max: number): readonly Group[] {
+  if (files.length <= max) return [{ name, files }];
+  // Of about the same size, rather than full ones and a rest.
+  const count = Math.ceil(files.length / max);
+  return Array.from({ length: count }, (_, at) => ({
+    name,
+    part: at + 1,
+    files: files.slice(Math.floor((at * files.length) / count), Math.floor(((at + 1) * files.length) / count)),
+  }));
+}
+
+function nameOf(path: string, by: Grouping['by'], { tree, owners }: Around): string {
+  switch (by) {
+    case 'file':
+      return path;
+    case 'directory':
+      return posix.dirname(path);
+    case 'package':
+      return packageOf(path, tree);
+    case 'codeowners':
+      return ownersOf(path, owners).join(' ') || 'nobody';
+  }
+}
+
+/** The nearest folder with a manifest in it; the top where there is none. */
+function packageOf(path: string, tree: Tree): string {
+  let folder = posix.dirname(path);
+  while (folder !== '.' && !MANIFESTS.some((name) => tree.has(`${folder}/${name}`))) folder = posix.dirname(folder);
+  return folder;
+}

@@ -1,0 +1,46 @@
+// The work of many tasks as patches, from one git process for a hundred of them.
+//
+// What is in a patch need not be text in any encoding, so a patch has one character a byte.
+
+import type { Git } from '../git.ts';
+
+const COMMITS_AT_ONCE = 100;
+const WHOLE = ['--binary', '--full-index', '--no-ext-diff', '--no-textconv', '--no-renames'];
+
+/** Each commit's change, in the order given; empty where it changes nothing. */
+export async function* patchesOf(
+  git: Git,
+  commits: readonly string[],
+): AsyncGenerator<{ readonly commit: string; readonly patch: string }> {
+  for (let from = 0; from < commits.length; from += COMMITS_AT_ONCE) {
+    const chunk = commits.slice(from, from + COMMITS_AT_ONCE);
+    const input = chunk.map((commit) => `${commit}\n`).join('');
+    const { out } = await git(['diff-tree', '--stdin', '-p', '-r', ...WHOLE], { input, encoding: 'latin1' });
+    const found = new Map(splitByCommit(out, new Set(chunk)));
+    for (const commit of chunk) yield { commit, patch: found.get(commit) ?? '' };
+  }
+}
+
+/** From one commit to another. */
+export async function patchBetween(git: Git, base: string, merged: string): Promise<string> {
+  const { out } = await git(['diff-tree', '-p', '-r', ...WHOLE, base, merged], { encoding: 'latin1' });
+  return out;
+}
+
+/** Before each patch stands its commit's id, alone on a line; no line of a patch looks like that. */
+function* splitByCommit(out: string, commits: ReadonlySet<string>): Generator<[string, string]> {
+  let commit = '';
+  let from = 0;
+  for (let at = 0; at < out.length;) {
+    const end = out.indexOf('\n', at);
+    const line = out.slice(at, end < 0 ? out.length : end);
+    const next = end < 0 ? out.length : end + 1;
+    if (commits.has(line)) {
+      if (commit !== '') yield [commit, out.slice(from, at)];
+      commit = line;
+      from = next;
+    }
+    at = next;
+  }
+  if (commit !== '') yield [commit, out.slice(from)];
+}

@@ -1,0 +1,83 @@
+// What became of a batch's tasks, one row each: what results.ndjson holds and the reports are made of. Pure.
+
+import type { Failure } from '@drover/core/failure';
+import type { Usage } from '@drover/core/model/protocol';
+import type { TaskRow, TaskStatus } from '@drover/core/task/run';
+
+/** As the task's, but one that had nothing to change says so. */
+export type ResultStatus = Exclude<TaskStatus, 'done'> | 'no_change';
+
+export type Result = {
+  readonly task: string;
+  readonly title: string;
+  readonly status: ResultStatus;
+  readonly cached: boolean;
+  readonly repository: string;
+  readonly group: string;
+  readonly files: readonly string[]; // that were selected
+  readonly changed: readonly string[];
+  readonly attempts: number;
+  readonly usage: Usage;
+  readonly cost?: number; // US dollars; absent where the price is unknown
+  readonly ms: number;
+  readonly summary?: string;
+  readonly reason?: string;
+  readonly failure?: Failure;
+  readonly patch?: string; // a path in the folder of the outputs
+  readonly run: string;
+};
+
+export type Selection = { readonly group: string; readonly files: readonly string[] };
+
+export type About = {
+  readonly run: string;
+  readonly repository: string;
+  readonly selected: ReadonlyMap<string, Selection>; // by task
+};
+
+export function resultOf(row: TaskRow, { run, repository, selected }: About): Result {
+  const { task, title, attempts, usage, cost, elapsedMs = 0, summary, reason, failure } = row;
+  const { group = task, files = [] } = selected.get(task) ?? {};
+  return {
+    task,
+    title,
+    status: statusOf(row.status),
+    cached: row.cached === true,
+    repository,
+    group,
+    files,
+    changed: row.files,
+    attempts,
+    usage,
+    ...(cost !== undefined && { cost }),
+    ms: elapsedMs,
+    ...(summary !== undefined && summary !== '' && { summary }),
+    ...(reason !== undefined && { reason }),
+    ...(failure !== undefined && { failure }),
+    run,
+  };
+}
+
+export function isGood({ status }: Pick<Result, 'status'>): boolean {
+  return status === 'landed' || status === 'no_change';
+}
+
+export type Counts = { readonly [Status in ResultStatus]: number } & { readonly cached: number };
+
+export function countsOf(results: readonly Result[]): Counts {
+  const count = (status: ResultStatus) => results.filter((each) => each.status === status).length;
+  return {
+    landed: count('landed'),
+    no_change: count('no_change'),
+    failed: count('failed'),
+    gate_failed: count('gate_failed'),
+    conflict: count('conflict'),
+    skipped: count('skipped'),
+    cancelled: count('cancelled'),
+    cached: results.filter(({ cached }) => cached).length,
+  };
+}
+
+function statusOf(status: TaskStatus): ResultStatus {
+  return status === 'done' ? 'no_change' : status;
+}

@@ -1,0 +1,69 @@
+// A batch spec as data: which files, in which groups, what shall be done with each, within which limits.
+//
+// It is read from a file that a person wrote (bin/batch/spec-file.ts). Mistakes that only show when it is
+// looked at next to a repository are told as Problems: with the key they belong to, so that whoever has
+// read the file can say where that stands.
+
+import type { Cap } from '@drover/core/model/budget';
+import type { Delivery } from '@drover/core/task/run';
+
+export type BatchSpec = {
+  readonly name: string;
+  readonly select: Select;
+  readonly group: Grouping;
+  readonly task: TaskTemplate;
+  readonly gates: readonly string[]; // on the merged tree
+  readonly limits: BatchLimits;
+  readonly vars: Readonly<Record<string, string>>;
+  readonly workers?: number;
+  readonly deliver?: Delivery;
+};
+
+/** What is there narrows down: files that match, of those that have changed, and contain the pattern. */
+export type Select = {
+  readonly files?: readonly string[]; // globs
+  readonly list?: string; // a file with paths; - is standard input
+  readonly diff?: string; // a range of git's, such as main...HEAD
+  readonly command?: string; // prints paths behind each other with NUL, or items as JSON lines
+  readonly repos?: string; // a file that names repositories
+  readonly exclude: readonly string[]; // globs
+  readonly contains?: RegExp;
+};
+
+export const GROUPINGS = ['file', 'directory', 'codeowners', 'package'] as const;
+
+export type Grouping = { readonly by: (typeof GROUPINGS)[number]; readonly max: number }; // files in a task
+
+/** Texts with templates in them. */
+export type TaskTemplate = {
+  readonly id?: string;
+  readonly title?: string;
+  readonly prompt: string;
+  readonly gates: readonly string[];
+};
+
+export type BatchLimits = {
+  readonly budget?: Cap;
+  readonly perTask?: Cap;
+  readonly timeoutMs?: number;
+  readonly perTaskTimeoutMs?: number;
+  readonly stopWhenFailed?: StopWhenFailed;
+};
+
+export type StopWhenFailed = { readonly percent: number } | { readonly count: number };
+
+/** How many tasks may fail before the rest is stopped: that one is the last. */
+export function failuresMax(stop: StopWhenFailed | undefined, tasks: number): number | undefined {
+  if (stop === undefined) return undefined;
+  return 'count' in stop ? stop.count : Math.max(1, Math.ceil((tasks * stop.percent) / 100));
+}
+
+/** What is wrong, and the key of the spec that it is about, as in `select.files.0`. */
+export type Problem = { readonly key: string; readonly message: string };
+
+/** One thing that was selected: usually one file. */
+export type Item = {
+  readonly files: readonly string[];
+  readonly id?: string;
+  readonly vars?: Readonly<Record<string, string>>;
+};

@@ -1,0 +1,87 @@
+// Templates in titles, prompts and gates: {{ path }}, {{ files }}, {{ vars.owner }}. Pure.
+//
+// In a command each value is one word of the shell, whatever is in it: a file may be called `$(reboot).ts`.
+// That holds only outside of quotes, so a template inside of quotes is a mistake. Two braces that shall stay
+// are written \{{.
+
+const TEMPLATE = /\\\{\{|\{\{([^{}\n]*)\}\}/g;
+const NAME = /^[A-Za-z][\w-]*(?:\.[\w-]+)?$/;
+const ODD = /[^\P{Other} ]|[\p{Zl}\p{Zp}"\\]/u;
+
+/** What every task has. Beside these there are vars.NAME. */
+export const TEMPLATE_NAMES = ['path', 'files', 'name', 'dir', 'ext', 'count', 'group', 'repository'] as const;
+
+export type TemplateValues = Readonly<Record<(typeof TEMPLATE_NAMES)[number], string | readonly string[]>> & {
+  readonly vars: Readonly<Record<string, string>>;
+};
+
+export type Named = { readonly name: string; readonly whole: string; readonly at: number; readonly isName: boolean };
+
+export function namesIn(text: string): readonly Named[] {
+  return [...text.matchAll(TEMPLATE)].flatMap(({ 0: whole, 1: inner, index: at }) => {
+    if (inner === undefined) return [];
+    const name = inner.trim();
+    return [{ name, whole, at, isName: NAME.test(name) }];
+  });
+}
+
+/** Templates that stand in quotes of the shell's. */
+export function quotedIn(command: string): readonly Named[] {
+  return namesIn(command).filter(({ at }) => isInQuotes(command.slice(0, at)));
+}
+
+export function filled(text: string, values: TemplateValues): string {
+  return replaced(text, values, (value) => (typeof value === 'string' ? value : value.map(plainPath).join(', ')));
+}
+
+export function filledForShell(command: string, values: TemplateValues): string {
+  const words = (value: string | readonly string[]) => (typeof value === 'string' ? [value] : value);
+  return replaced(command, values, (value) => words(value).map(shellWord).join(' '));
+}
+
+/** Names of variables that a text wants and the values don't have. */
+export function missingIn(text: string, { vars }: TemplateValues): readonly string[] {
+  return namesIn(text).flatMap(({ name }) => {
+    const variable = variableIn(name);
+    return variable !== undefined && !Object.hasOwn(vars, variable) ? [variable] : [];
+  });
+}
+
+export function variableIn(name: string): string | undefined {
+  return name.startsWith('vars.') ? name.slice('vars.'.length) : undefined;
+}
+
+function replaced(
+  text: string,
+  values: TemplateValues,
+  written: (value: string | readonly string[]) => string,
+): string {
+  return text.replaceAll(TEMPLATE, (whole, inner: string | undefined) => {
+    if (inner === undefined) return '{{';
+    const name = inner.trim();
+    const variable = variableIn(name);
+    const known = TEMPLATE_NAMES.find((each) => each === name);
+    const value = variable === undefined ? known && values[known] : values.vars[variable];
+    return value === undefined ? whole : written(value);
+  });
+}
+
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) && !text.startsWith('-') ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** A path that could be taken for something else in a sentence is written as JSON. */
+function plainPath(path: string): string {
+  return ODD.test(path) ? JSON.stringify(path) : path;
+}
+
+function isInQuotes(before: string): boolean {
+  let quote = '';
+  for (let at = 0; at < before.length; at++) {
+    const char = before[at] ?? '';
+    if (char === '\\' && quote !== "'") at += 1;
+    else if (quote === '' && (char === '"' || char === "'" || char === '`')) quote = char;
+    else if (char === quote) quote = '';
+  }
+  return quote !== '';
+}

@@ -1,0 +1,13 @@
+// Writes a file so that it is there whole or as it was, whoever else writes it at the same time.
+
+import { randomUUID } from 'node:crypto';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** Its folder is made where it is missing. */
+export async function writeFileWhole(path: string, text: string, encoding: 'utf8' | 'latin1' = 'utf8'): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const draft = `${path}.${randomUUID()}.draft`;
+  await writeFile(draft, text, encoding);
+  await rename(draft, path);
+}

@@ -1,0 +1,22 @@
+// drover batch, end to end: a task a file, results, patches, reports.
+
+import { expect, test } from 'vitest';
+import { BatchDesk, noisyFiles, tidying } from '../support/batch-desk.ts';
+
+test('each file that matches becomes a task, and what they did is in results and patches', async () => {
+  const batch = await BatchDesk.with(tidying(), {
+    ...noisyFiles(3),
+    'src/quiet.ts': 'export {};\n',
+    'a.md': 'console.\n',
+  });
+  const { code, end } = await batch.run();
+  expect([code, end.outcome]).toEqual([0, 'done']);
+  expect(await batch.statuses()).toEqual({
+    'src-file1.ts': 'landed',
+    'src-file2.ts': 'landed',
+    'src-file3.ts': 'landed',
+  });
+  expect(await batch.patches()).toEqual(['src-file1.ts.patch', 'src-file2.ts.patch', 'src-file3.ts.patch']);
+  batch.desk.git('apply', '.drover/out/combined.patch');
+  expect(await batch.desk.read('src/file2.ts')).toBe('log(2);\n');
+});
