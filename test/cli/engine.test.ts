@@ -56,3 +56,24 @@ test('a command sees nothing of the environment but what is on the list', async 
   expect(end?.output).toContain('LANG=C');
   expect(end?.output).not.toMatch(/SOME_VARIABLE|OPENAI_API_KEY/);
 });
+
+test.each([
+  ['touch x', [], false],
+  ['ls', [], true],
+  ['touch x', ['--allow', 'shell(touch *)'], true],
+  ['touch x', ['--allow', 'shell(mkdir *)'], false],
+  ['ls', ['--ask', 'shell(ls*)'], false],
+  ['ls', ['--deny', 'shell(ls*)'], false],
+  ['touch x', ['--yes'], true],
+  ['touch x', ['--yes', '--ask', 'shell(touch*)'], true],
+  ['touch x', ['--yes', '--deny', 'shell(touch*)'], false],
+  ['touch x', ['--gate', 'touch x'], true],
+])('where nobody can be asked, %s with %j is allowed: %s', async (command, args, isAllowed) => {
+  const cwd = await temporaryFolder();
+  const call = `{name: shell, args: {command: ${command}}}`;
+  await writeFile(join(cwd, 'script.yaml'), `answers:\n  - {calls: [${call}]}\n  - {text: Done.}\n`);
+  const { code } = await drover(['exec', 'go', '--model', 'rehearsal/script.yaml', '--view', 'silent', ...args], {
+    cwd,
+  });
+  expect(code).toBe(isAllowed ? 0 : 8);
+});

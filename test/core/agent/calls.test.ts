@@ -77,6 +77,22 @@ test('no two calls have one callId, whatever ids and places the server gives the
   expect(new Set(starts.map(({ callId }) => callId)).size).toBe(2);
 });
 
+test('a result is summed up in one short line for whoever watches, and goes to the model whole', async () => {
+  const talks = defineTool({
+    name: 'talks',
+    description: 'Says much.',
+    input: z.object({}),
+    access: 'none',
+    subject: () => '',
+    run: async () => `first\n${'second '.repeat(50)}`,
+  });
+  const { run } = await agentOn({ answers: [{ calls: [{ name: 'talks' }] }, { text: 'ok' }] }, { tools: [talks] });
+  const end = (await run('go')).events.find((event) => event.type === 'tool_execution_end');
+  expect(end?.outputSummary).toMatch(/^first second second .*…$/);
+  expect(Array.from(end?.outputSummary ?? '').length).toBeLessThanOrEqual(80);
+  expect(end?.output).toBe(`first\n${'second '.repeat(50)}`);
+});
+
 test('a call that still waits its turn when the user cancels is not started', async () => {
   const controller = new AbortController();
   const first: Crowd = { ...nobody(), onBegin: () => controller.abort() };
