@@ -75,10 +75,8 @@ async function sample(top: string): Promise<Repository> {
 async function round(repository: Repository, folder: string): Promise<Round> {
   mkdirSync(folder);
   const floor = await timed(() =>
-    Promise.all(
-      workers((n) =>
-        run('git', ['worktree', 'add', '--quiet', '--detach', join(folder, `tree-${n}`)], { cwd: repository.top, env }),
-      ),
+    inTurn((n) =>
+      run('git', ['worktree', 'add', '--quiet', '--detach', join(folder, `tree-${n}`)], { cwd: repository.top, env }),
     ),
   );
   const atOnce = await open(repository, join(folder, 'at-once'), 'run_1');
@@ -91,7 +89,7 @@ async function round(repository: Repository, folder: string): Promise<Round> {
   await delay(first + PLANNING_MS);
   const workspaces = await takeAll(slots, repository, 'first');
   workspaces.forEach(work);
-  const commit = await timed(() => Promise.all(workspaces.map(commitOf)));
+  const commit = await timed(() => inTurn((n) => commitOf(workspaces[n - 1])));
   await releaseAll(workspaces);
   let again: readonly Workspace[] = [];
   const next = await timed(async () => (again = await takeAll(slots, repository, 'next')));
@@ -102,7 +100,6 @@ async function round(repository: Repository, folder: string): Promise<Round> {
   let other: Slots | undefined;
   const nextRun = await timed(async () => {
     other = await open(repository, home, 'run_2');
-    other.prepare(WORKERS);
     await takeAll(other, repository, 'first');
   });
   await other?.close();
@@ -113,8 +110,11 @@ async function round(repository: Repository, folder: string): Promise<Round> {
   return { floor, first, commit, next, nextRun, audit };
 }
 
-function workers<T>(make: (n: number) => T): T[] {
-  return Array.from({ length: WORKERS }, (_, n) => make(n + 1));
+// One after another: side by side, both would mostly wait for the same processors.
+async function inTurn<T>(make: (n: number) => Promise<T>): Promise<readonly T[]> {
+  const made: T[] = [];
+  for (let n = 1; n <= WORKERS; n++) made.push(await make(n));
+  return made;
 }
 
 function open(repository: Repository, home: string, id: string): Promise<Slots> {
@@ -122,7 +122,7 @@ function open(repository: Repository, home: string, id: string): Promise<Slots> 
 }
 
 function takeAll(slots: Slots, { head: base }: Repository, name: string): Promise<readonly Workspace[]> {
-  return Promise.all(workers((worker) => slots.take({ worker, task: `${name}-${worker}`, attempt: 1, base, signal })));
+  return inTurn((worker) => slots.take({ worker, task: `${name}-${worker}`, attempt: 1, base, signal }));
 }
 
 function work({ path }: Workspace): void {
@@ -131,8 +131,8 @@ function work({ path }: Workspace): void {
   writeFileSync(join(path, 'debug.log'), 'ignored');
 }
 
-function commitOf(workspace: Workspace, n: number): Promise<unknown> {
-  return workspace.commit({ message: 'done', when: '2026-01-01T00:00:00Z', branch: `drover/run_1/first-${n}` });
+async function commitOf(workspace: Workspace | undefined): Promise<void> {
+  await workspace?.commit({ message: 'done', when: '2026-01-01T00:00:00Z', branch: 'drover/run_1/first' });
 }
 
 async function releaseAll(workspaces: readonly Workspace[]): Promise<void> {

@@ -7,8 +7,7 @@
 // that nobody has. It is left out, and that is said: it isn't this repository's work, and failing for it would
 // lose what is. Where there is nothing else, it is a failure, since the work would be lost without a word.
 
-import { chmodSync, type Dirent, lstatSync, readdirSync, unlinkSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { chmodSync, type Dirent, lstatSync, readdirSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/failure';
 import type { Git } from '../git.ts';
@@ -45,10 +44,10 @@ export type Committing = CommitOrder & {
 /** Returns undefined where nothing was changed. */
 export async function commitTree(order: Committing): Promise<Committed | undefined> {
   const { slot, branch, store } = order;
-  if (!(await slot.hasTree())) throw failed(['add'], 'the workspace is gone, or a link stands in its place');
+  if (!slot.hasTree()) throw failed(['add'], 'the workspace is gone, or a link stands in its place');
   const draft = join(slot.folder, 'git', 'index.commit');
-  await rm(`${draft}.lock`, { force: true });
-  await copyIndex(slot.index, draft);
+  rmSync(`${draft}.lock`, { force: true });
+  copyIndex(slot.index, draft);
   const git = slot.git(draft);
   const nested = await stageAll(git, order);
   const { tree, changes, links } = await staged(git, order);
@@ -62,7 +61,7 @@ export async function commitTree(order: Committing): Promise<Committed | undefin
   if (changes.length === 0) return undefined;
   const commit = await writeCommit(store, tree, order);
   await store(['update-ref', `refs/heads/${branch}`, commit]);
-  await rm(draft, { force: true });
+  rmSync(draft, { force: true });
   return { commit, files: changes.map(shown), leftOut };
 }
 

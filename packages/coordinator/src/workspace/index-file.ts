@@ -122,8 +122,8 @@ function readEntry(
   const isHidden = (flags & ASSUME_VALID) !== 0 || (more & SKIP_WORKTREE) !== 0;
   // Up to version 3 entries are padded with one to eight zeros, to a multiple of eight.
   const next = version === 4 ? nameEnd + 1 : start + Math.floor((nameEnd - start + 8) / 8) * 8;
-  const entry = { path, kind: kindOf(mode), mode, isHidden, flags: (more << 16) | (flags & ~NAME_LENGTH) };
-  return { entry: { ...entry, at: start }, next };
+  const allFlags = (more << 16) | (flags & ~NAME_LENGTH);
+  return { entry: { path, kind: kindOf(mode), mode, flags: allFlags, isHidden, at: start }, next };
 }
 
 function kindOf(mode: number): IndexEntry['kind'] {

@@ -18,8 +18,19 @@
 //   and that attempt's. Where there is none, the tree may be anything, and is brought to its next base
 //   by what the index says of it.
 
-import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { lstat, mkdir, readdir, readFile, realpath, rm, stat, unlink, utimes } from 'node:fs/promises';
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/failure';
 import { isTaken, Lock } from '@drover/core/journal/lock';
@@ -28,7 +39,6 @@ import { gitAt, type Git } from '../git.ts';
 import type { ObjectFormat } from '../repository.ts';
 import { EMPTY_INDEX, type IndexFile, readIndex } from './index-file.ts';
 import { isCode, removeAll, setAside } from './removal.ts';
-import { writeWhole } from './store.ts';
 import { sweep } from './sweep.ts';
 
 const PERMISSIONS = 0o7777;
@@ -107,22 +117,24 @@ export class Slot {
   /** Brings the tree to a commit, with nothing else in it. */
   async goTo(base: string, signal: AbortSignal): Promise<void> {
     if (this.isAt(base)) return;
-    await this.disown();
+    this.disown();
     const problem = await this.#move(base, signal);
     if (problem !== undefined) await this.#makeAnew(base, signal);
     this.#at = base;
   }
 
   /** From here on it is this attempt's, and stays so over a crash. */
-  async handOver(owner: Owner): Promise<void> {
+  handOver(owner: Owner): void {
     this.#at = undefined;
-    await writeWhole(this.#ownerPath, `${JSON.stringify(owner)}\n`);
+    const draft = `${this.#ownerPath}.new`;
+    writeFileSync(draft, `${JSON.stringify(owner)}\n`);
+    renameSync(draft, this.#ownerPath);
   }
 
   /** Nobody's any more; what is in it is of no more interest. */
-  async disown(): Promise<void> {
+  disown(): void {
     this.#at = undefined;
-    await rm(this.#ownerPath, { force: true });
+    rmSync(this.#ownerPath, { force: true });
   }
 
   /**
@@ -130,22 +142,17 @@ export class Slot {
    * checkout that is every file. While drover alone has had the tree since then, the index may just as
    * well have been written now.
    */
-  async settleTimes(): Promise<void> {
+  settleTimes(): void {
     if (this.#at === undefined) return;
-    const { mtimeMs } = await stat(this.index);
-    const secondEnds = (Math.floor(mtimeMs / 1_000) + 1) * 1_000;
+    const secondEnds = (Math.floor(statSync(this.index).mtimeMs / 1_000) + 1) * 1_000;
     const now = Date.now();
-    if (now >= secondEnds + CLOCK_MS) await utimes(this.index, now / 1_000, now / 1_000);
+    if (now >= secondEnds + CLOCK_MS) utimesSync(this.index, now / 1_000, now / 1_000);
   }
 
   /** True where the tree is a real folder, in its place. A worker could have put a link there. */
-  async hasTree(): Promise<boolean> {
-    try {
-      return (await lstat(this.tree)).isDirectory() && (await realpath(this.tree)) === this.tree;
-    } catch (error) {
-      if (isCode(error, 'ENOENT', 'ENOTDIR')) return false;
-      throw error;
-    }
+  hasTree(): boolean {
+    const found = lstatSync(this.tree, { throwIfNoEntry: false });
+    return found?.isDirectory() === true && realpathSync.native(this.tree) === this.tree;
   }
 
   git(index: string): Git {
@@ -174,15 +181,15 @@ export class Slot {
   async #move(base: string, signal: AbortSignal): Promise<DroverError | undefined> {
     const args = ['read-tree', '--reset', '-u', base];
     const unclean = (message: string) => new DroverError({ kind: 'git.failed', args, message });
-    if (!(await this.hasTree())) {
+    if (!this.hasTree()) {
       // A link, or a file; a folder that isn't the one it should be stays where it is.
       await unlink(this.tree).catch(() => undefined);
-      await rm(this.index, { force: true });
-      await mkdir(this.tree, { recursive: true });
-      if (!(await this.hasTree())) return unclean(`${this.folder} is not where it should be`);
+      rmSync(this.index, { force: true });
+      mkdirSync(this.tree, { recursive: true });
+      if (!this.hasTree()) return unclean(`${this.folder} is not where it should be`);
     }
-    await rm(`${this.index}.lock`, { force: true });
-    const index = await this.#readIndex();
+    rmSync(`${this.index}.lock`, { force: true });
+    const index = this.#readIndex();
     if (index === undefined) return unclean('the index is damaged');
     if (!(await this.#sweep(index))) return unclean('something in the workspace could not be removed');
     try {
@@ -207,20 +214,16 @@ export class Slot {
     }
   }
 
-  async #readIndex(): Promise<{ readonly index: IndexFile; readonly second: number } | undefined> {
-    try {
-      const { mtimeMs } = await stat(this.index);
-      const index = readIndex(await readFile(this.index), this.#options.objectFormat);
-      return index && { index, second: Math.floor(mtimeMs / 1_000) };
-    } catch (error) {
-      if (isCode(error, 'ENOENT')) return { index: EMPTY_INDEX, second: 0 };
-      throw error;
-    }
+  #readIndex(): { readonly index: IndexFile; readonly second: number } | undefined {
+    const found = statSync(this.index, { throwIfNoEntry: false });
+    if (found === undefined) return { index: EMPTY_INDEX, second: 0 };
+    const index = readIndex(readFileSync(this.index), this.#options.objectFormat);
+    return index && { index, second: Math.floor(found.mtimeMs / 1_000) };
   }
 
   async #makeAnew(base: string, signal: AbortSignal): Promise<void> {
-    await rm(this.index, { force: true });
-    if ((await this.hasTree()) && !(await setAside(this.tree, join(this.folder, 'trash')))) {
+    rmSync(this.index, { force: true });
+    if (this.hasTree() && !(await setAside(this.tree, join(this.folder, 'trash')))) {
       const message = `${this.tree} can't be removed: remove it by hand`;
       throw new DroverError({ kind: 'git.failed', args: ['clean'], message });
     }

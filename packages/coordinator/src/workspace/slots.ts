@@ -7,6 +7,7 @@
 
 import { DroverError } from '@drover/core/failure';
 import { failureOf } from '@drover/core/agent/limits';
+import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -14,7 +15,7 @@ import type { Repository } from '../repository.ts';
 import { type CommitOrder, type Committed, commitTree } from './commit.ts';
 import { asIgnored, findIncluded, type IncludeLine, type Inclusion, place, readInclude } from './include.ts';
 import { type Owner, Slot, slotNumbers, type SlotOptions } from './slot.ts';
-import { openStore, type Store, textOf, writeWhole } from './store.ts';
+import { openStore, type Store, textOf } from './store.ts';
 import { writeWorkerGit } from './worker-git.ts';
 
 const SLOTS_MAX = 256;
@@ -57,6 +58,7 @@ export class Slots {
   #idle: Slot[] = [];
   #coming: Promise<Slot>[] = [];
   #inclusion: Promise<Inclusion> | undefined;
+  #userExcludes: Promise<string> | undefined;
 
   private constructor(options: SlotsOptions, store: Store, lines: readonly IncludeLine[]) {
     this.#options = options;
@@ -91,10 +93,10 @@ export class Slots {
     try {
       if (signal.aborted) throw new DroverError(failureOf(signal));
       await slot.goTo(base, signal);
-      await slot.settleTimes();
+      slot.settleTimes();
       return await this.#furnish(slot, wish);
     } catch (error) {
-      await slot.disown();
+      slot.disown();
       this.#idle.push(slot);
       throw error;
     } finally {
@@ -112,10 +114,10 @@ export class Slots {
       if (slot === undefined) continue;
       this.#held.set(number, slot);
       const { owner } = slot;
-      if (owner !== undefined && (await slot.hasTree()) && (await this.#hasCommit(owner.base))) {
+      if (owner !== undefined && slot.hasTree() && (await this.#hasCommit(owner.base))) {
         return this.#workspace(slot, owner);
       }
-      await slot.disown();
+      slot.disown();
       this.#idle.push(slot);
     }
     return undefined;
@@ -171,19 +173,20 @@ export class Slots {
   async #furnish(slot: Slot, { worker, task, attempt, base }: Wish): Promise<Workspace> {
     const { repository, run } = this.#options;
     const { included } = await this.inclusion();
-    const exclude = `${asIgnored(included)}${await this.#userExcludes()}`;
-    await writeWhole(slot.exclude, exclude);
+    this.#userExcludes ??= this.#readUserExcludes();
+    const exclude = `${asIgnored(included)}${await this.#userExcludes}`;
+    writeFileSync(slot.exclude, exclude);
     await place(included, repository.top, slot.tree);
     const { tree, index } = slot;
     const branch = `drover/${run}/${task}`;
-    await writeWorkerGit({ tree, index, storeGit: this.store.gitDir, repository, base, branch, exclude });
+    writeWorkerGit({ tree, index, storeGit: this.store.gitDir, repository, base, branch, exclude });
     const owner = { run, task, attempt, worker, base, included: included.map(({ path }) => path) };
-    await slot.handOver(owner);
+    slot.handOver(owner);
     return this.#workspace(slot, owner);
   }
 
   // What the user never commits, the worker shouldn't either.
-  async #userExcludes(): Promise<string> {
+  async #readUserExcludes(): Promise<string> {
     const { commonDir, excludesFile } = this.#options.repository;
     const own = [join(commonDir, 'info', 'exclude'), ...(excludesFile === undefined ? [] : [excludesFile])];
     return (await Promise.all(own.map(async (path) => (await textOf(path)) ?? ''))).join('\n');
@@ -199,7 +202,7 @@ export class Slots {
       release: async () => {
         if (isReleased) return;
         isReleased = true;
-        await slot.disown();
+        slot.disown();
         if (this.#held.has(slot.number)) this.#idle.push(slot);
       },
     };

@@ -85,8 +85,8 @@ async function writeStore(gitDir: string, repository: Repository): Promise<void>
   ]);
 }
 
-/** A repository without its whole history says so in a file; who borrows its objects has to know as well. */
-export async function copyShallow(from: string, to: string): Promise<void> {
+// A repository without its whole history says so in a file; who borrows its objects has to know as well.
+async function copyShallow(from: string, to: string): Promise<void> {
   const text = await textOf(join(from, 'shallow'));
   if (text === undefined) await rm(join(to, 'shallow'), { force: true });
   else await writeWhole(join(to, 'shallow'), text);
@@ -121,8 +121,8 @@ function quotedValue(value: string): string {
   return `"${value.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`;
 }
 
-/** Writes a file so that it is there whole or as it was; does nothing where it says that already. */
-export async function writeWhole(path: string, text: string): Promise<void> {
+// So that it is there whole or as it was; nothing is done where it says that already.
+async function writeWhole(path: string, text: string): Promise<void> {
   if ((await textOf(path)) === text) return;
   const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, text);

@@ -2,13 +2,15 @@
 //
 // It is made afresh for every task by writing files, and borrows the objects of the user's repository and
 // of the store. It has no remote. Whatever a worker does to it ends there: drover never runs git with it.
+//
+// Written without waiting in between: on a busy machine a dozen waits for small files cost more than the files.
 
-import { copyFile, mkdir, stat, utimes, writeFile } from 'node:fs/promises';
+import { copyFileSync, existsSync, mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DroverError } from '@drover/core/failure';
 import { quotedPath } from '../git.ts';
 import type { Repository } from '../repository.ts';
-import { configText, copyShallow } from './store.ts';
+import { configText } from './store.ts';
 
 export type WorkerGit = {
   readonly tree: string;
@@ -20,36 +22,34 @@ export type WorkerGit = {
   readonly exclude: string; // what is ignored besides what the repository says
 };
 
-export async function writeWorkerGit(given: WorkerGit): Promise<void> {
+export function writeWorkerGit(given: WorkerGit): void {
   const { tree, index, storeGit, repository, branch, base, exclude } = given;
   const folder = join(tree, '.git');
-  const ref = join(folder, 'refs', 'heads', checkedBranch(branch));
+  const ref = join('refs', 'heads', checkedBranch(branch));
   const { objectFormat, identity } = repository;
-  await mkdir(dirname(ref), { recursive: true });
-  await Promise.all(
-    ['hooks', 'info', join('objects', 'info')].map((path) => mkdir(join(folder, path), { recursive: true })),
-  );
-  await Promise.all([
-    writeFile(join(folder, 'HEAD'), `ref: refs/heads/${branch}\n`),
-    writeFile(ref, `${base}\n`),
-    writeFile(join(folder, 'config'), configText({ objectFormat, isBare: false, identity })),
-    // The store borrows all that the user's repository has, and git follows that.
-    writeFile(join(folder, 'objects', 'info', 'alternates'), `${quotedPath(join(storeGit, 'objects'))}\n`),
-    writeFile(join(folder, 'info', 'exclude'), exclude),
-    copyShallow(storeGit, folder),
-    copyIndex(index, join(folder, 'index')),
-  ]);
+  const shallow = join(storeGit, 'shallow');
+  for (const path of [dirname(ref), 'hooks', 'info', join('objects', 'info')]) {
+    mkdirSync(join(folder, path), { recursive: true });
+  }
+  const write = (path: string, text: string) => writeFileSync(join(folder, path), text);
+  write('HEAD', `ref: refs/heads/${branch}\n`);
+  write(ref, `${base}\n`);
+  write('config', configText({ objectFormat, isBare: false, identity }));
+  // The store borrows all that the user's repository has, and git follows that.
+  write(join('objects', 'info', 'alternates'), `${quotedPath(join(storeGit, 'objects'))}\n`);
+  write(join('info', 'exclude'), exclude);
+  if (existsSync(shallow)) copyFileSync(shallow, join(folder, 'shallow'));
+  copyIndex(index, join(folder, 'index'));
 }
 
 /**
  * A file written in the same second as the index may have been changed since without looking so; git
  * therefore reads such files, and knows them by the index's own time. So the copy must not look younger.
  */
-export async function copyIndex(from: string, to: string): Promise<void> {
-  const { mtimeMs } = await stat(from);
-  await copyFile(from, to);
-  const second = Math.floor(mtimeMs / 1_000);
-  await utimes(to, second, second);
+export function copyIndex(from: string, to: string): void {
+  const second = Math.floor(statSync(from).mtimeMs / 1_000);
+  copyFileSync(from, to);
+  utimesSync(to, second, second);
 }
 
 // It becomes a path here, before git could refuse it.
