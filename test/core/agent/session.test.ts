@@ -103,6 +103,23 @@ test('usage and cost are told for each execution, with every attempt counted', a
   expect(second.result.cost).toBeGreaterThan(0.002);
 });
 
+test('every counter of every answer is in the total', async () => {
+  const usage = { input: 1, output: 20, cacheRead: 300, cacheWrite: 4_000 };
+  const { run } = await agentOn(
+    {
+      answers: [
+        { calls: [{ name: 'local', args: { n: 1 } }], usage },
+        { text: 'ok', usage },
+      ],
+    },
+    { tools: [local] },
+  );
+  const { events, result } = await run('go');
+  const total = { input: 2, output: 40, cacheRead: 600, cacheWrite: 8_000 };
+  expect(result.usage).toEqual(total);
+  expect(events.findLast((event) => event.type === 'usage')).toMatchObject({ usage, total });
+});
+
 test('an attempt of which the server counted nothing is counted by what it showed', async () => {
   const { run } = await agentOn(
     {
