@@ -1,7 +1,7 @@
 // What a batch adds to the run that carries it out: before it, what is known from earlier runs; after it, the
 // files it leaves, the results for later runs, and in GitHub Actions annotations.
 
-import { relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { readEntry, writeEntry, type Entry } from '@drover/coordinator/batch/cache';
 import { branchesOf, changesOf, revive } from '@drover/coordinator/batch/changes';
 import { isGood, type Result, resultOf } from '@drover/coordinator/batch/results';
@@ -9,10 +9,10 @@ import { type Tree, treeOf } from '@drover/coordinator/batch/tree';
 import type { Known } from '@drover/coordinator/carry-out';
 import type { Git } from '@drover/coordinator/git';
 import type { RunEnd } from '@drover/coordinator/run';
+import { DroverError } from '@drover/core/failure';
 import type { Redactor } from '@drover/core/redaction/redactor';
 import { secretValues } from '@drover/core/redaction/secret-values';
 import type { RunSettings } from '@drover/core/task/run';
-import { basename, join } from 'node:path';
 import { type Io, print } from '../io.ts';
 import type { Companion } from '../run/running.ts';
 import { annotationsOf } from '../views/annotations.ts';
@@ -30,7 +30,12 @@ export type Of = {
 
 export function companionOf(of: Of, io: Io): Companion {
   return {
-    known: (git, signal) => knownFrom(of, git, signal),
+    known: (git, signal) =>
+      knownFrom(of, git, signal).catch((error: unknown) => {
+        // Then everything is done anew; and where git fails for good, that is told when it matters.
+        if (error instanceof DroverError) return new Map<string, Known>();
+        throw error;
+      }),
     ended: async (end, { git, redactor, startedAt }) => {
       const made = await resultsOf(of, end, { git, io });
       const results = redactor.value(made as never) as readonly Result[];

@@ -55,6 +55,8 @@ test.each<[string, string, boolean]>([
   ['src/a.ts', 'src/b.ts', false],
   ['src/a', 'src/ab', false],
   ['src/*.ts', 'test/a.ts', false],
+  ['src/[id]/page.ts', 'src/other/page.ts', false],
+  ['src/[id]/page.ts', 'src/[id]', true],
 ])('%s and %s overlap: %s', (one, other, expected) => {
   const plan = [task('a', { files: [one] }), task('b', { files: [other] })];
   expect(waits(plan).get('b')?.follows).toEqual(expected ? ['a'] : []);

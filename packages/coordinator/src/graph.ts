@@ -4,6 +4,7 @@
 // that mean to change the same files, but only until they are over: two at once would conflict.
 
 import type { PlannedTask } from '@drover/core/task/task';
+import { Overlaps } from './overlap.ts';
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
@@ -63,36 +64,16 @@ export type Waits = { readonly dependsOn: readonly string[]; readonly follows: r
 
 /** For each task of an ordered plan: what must have landed, and what must only be over. */
 export function waits(ordered: readonly PlannedTask[]): ReadonlyMap<string, Waits> {
+  const writers = new Overlaps();
   return new Map(
     ordered.map((task, at) => {
-      const earlier = ordered.slice(0, at).filter(({ id }) => !task.dependsOn.includes(id));
-      const follows =
-        task.mode === 'read' ? [] : earlier.filter((each) => each.mode === 'write' && overlap(each, task));
-      return [task.id, { dependsOn: task.dependsOn, follows: follows.map(({ id }) => id) }];
+      const isWriter = task.mode === 'write';
+      const earlier = isWriter ? writers.with(task).map((each) => ordered[each]?.id ?? '') : [];
+      if (isWriter) writers.add(task, at);
+      const follows = earlier.filter((id) => !task.dependsOn.includes(id));
+      return [task.id, { dependsOn: task.dependsOn, follows }];
     }),
   );
-}
-
-function overlap(a: PlannedTask, b: PlannedTask): boolean {
-  return a.files.some((one) => b.files.some((other) => mayMatchOne(one, other)));
-}
-
-// Two patterns are taken to overlap where what stands before their first wildcard doesn't tell them
-// apart: waiting needlessly costs time, a conflict costs an attempt.
-function mayMatchOne(a: string, b: string): boolean {
-  const [one, other] = [plain(a), plain(b)];
-  if (one.isWhole && other.isWhole) return within(one.path, other.path) || within(other.path, one.path);
-  return one.path.startsWith(other.path) || other.path.startsWith(one.path);
-}
-
-function plain(pattern: string): { readonly path: string; readonly isWhole: boolean } {
-  const normal = pattern.replace(/^\.\//, '').replace(/\/+$/, '');
-  const wildcard = normal.search(/[*?[{]/);
-  return wildcard === -1 ? { path: normal, isWhole: true } : { path: normal.slice(0, wildcard), isWhole: false };
-}
-
-function within(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(`${folder}/`);
 }
 
 function cycleIn(tasks: readonly PlannedTask[]): readonly string[] | undefined {

@@ -1,0 +1,74 @@
+// What is known from an earlier run is not asked again: keyed by content, landed and tested like any other work.
+
+import { expect, test } from 'vitest';
+import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/batch-desk.ts';
+
+const states = async (batch: BatchDesk) =>
+  (await batch.results()).map(({ task, status, cached }) => `${task} ${status}${cached ? ' cached' : ''}`);
+
+test('a second run asks nothing; after three files were touched exactly those three are done', async () => {
+  const batch = await BatchDesk.with(tidying(), noisyFiles(6));
+  await batch.run();
+  const first = batch.requests;
+  const combined = await batch.text('combined.patch');
+  expect(first).toBe(6 * 3);
+
+  const again = await batch.run();
+  expect([again.code, batch.requests]).toEqual([0, first]);
+  expect(new Set((await states(batch)).map((state) => state.split(' ').slice(1).join(' ')))).toEqual(
+    new Set(['landed cached']),
+  );
+  expect(await batch.text('combined.patch')).toBe(combined);
+
+  const touched = Object.fromEntries(
+    [1, 3, 5].map((at) => [`src/file${at}.ts`, `console.log('${at}');\n// touched\n`]),
+  );
+  await batch.desk.write({ ...touched, 'README.md': 'not of this batch\n' });
+  batch.commit();
+  const third = await batch.run();
+  expect(third.code).toBe(0);
+  expect(batch.requests - first).toBe(3 * 3);
+  expect(await states(batch)).toEqual([
+    'src-file1.ts landed',
+    'src-file2.ts landed cached',
+    'src-file3.ts landed',
+    'src-file4.ts landed cached',
+    'src-file5.ts landed',
+    'src-file6.ts landed cached',
+  ]);
+  batch.desk.git('apply', '.drover/out/combined.patch');
+  expect(await batch.desk.read('src/file3.ts')).toBe("log('3');\n// touched\n");
+  expect(await batch.desk.read('src/file4.ts')).toBe('log(4);\n');
+});
+
+test('other words, another gate or --fresh make it new; another order or number of workers does not', async () => {
+  const batch = await BatchDesk.with(tidying(), noisyFiles(2));
+  const asked = async (spec: string, argv: readonly string[] = []) => {
+    await batch.spec(spec);
+    const before = batch.requests;
+    await batch.run(argv);
+    return (batch.requests - before) / 3;
+  };
+  expect(await asked(SPEC)).toBe(2);
+  expect(await asked(SPEC.replace('version: 1', 'version: 1\nworkers: 3\nlimits: { budget: 10mtok }'))).toBe(0);
+  expect(await asked(SPEC.replace('Replace', 'Please replace'))).toBe(2);
+  expect(await asked(`${SPEC}  gate: ["true"]\n`)).toBe(2);
+  expect(await asked(SPEC, ['--fresh'])).toBe(2);
+});
+
+test('what is known goes through the gates on the merged tree all the same', async () => {
+  const batch = await BatchDesk.with(tidying(), noisyFiles(2));
+  await batch.run();
+  const { code } = await batch.run(['--gate', '! grep -q "^log(2)" src/file2.ts']);
+  expect([code, await batch.statuses()]).toEqual([4, { 'src-file1.ts': 'landed', 'src-file2.ts': 'gate_failed' }]);
+});
+
+test('that there was nothing to change is known, too', async () => {
+  const batch = await BatchDesk.with(
+    tidying((_, step) => (step === 1 ? { text: 'It is fine as it is.' } : undefined)),
+    noisyFiles(1),
+  );
+  await batch.run();
+  const { code } = await batch.run();
+  expect([code, batch.requests, await states(batch)]).toEqual([0, 1, ['src-file1.ts no_change cached']]);
+});
