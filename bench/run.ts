@@ -13,7 +13,7 @@ const STEPS = 20;
 const TIMES = 5;
 const WALL_AIM = 3;
 const MEMORY_AIM_MB = 350;
-const LOOK_MS = 20;
+const LOOK_MS = 50;
 
 const root = join(import.meta.dirname, '..');
 const names = Array.from({ length: WORKERS }, (_, at) => `t${at + 1}`);
@@ -115,8 +115,9 @@ function timed(argv: readonly string[], cwd: string, { home, url }: { home: stri
 /** Of the process and all that it has started; 0 where the system doesn't tell. */
 function memoryOf(pid: number): number {
   try {
-    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-    const own = Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
+    // What is shared counts once: a child that has just been forked still has all of its parent's pages.
+    const memory = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+    const own = Number(/^Pss:\s+(\d+)/m.exec(memory)?.[1] ?? 0) / 1024;
     const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
       readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').trim().split(' ').filter(Boolean),
     );

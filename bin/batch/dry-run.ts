@@ -1,6 +1,6 @@
 // drover batch --dry-run: what it would do and could cost. No request is made, and nothing is written.
 
-import { waits } from '@drover/coordinator/graph';
+import { waits } from '@drover/coordinator/plan/graph';
 import { costOf, factsOf, type Price } from '@drover/core/model/catalog';
 import type { Cap } from '@drover/core/model/budget';
 import type { RunSettings } from '@drover/core/task/run';

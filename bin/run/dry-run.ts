@@ -1,6 +1,6 @@
 // What a run would do, without doing any of it: no request, no workspace, nothing written.
 
-import { inOrder } from '@drover/coordinator/graph';
+import { inOrder } from '@drover/coordinator/plan/graph';
 import type { Price } from '@drover/core/model/catalog';
 import type { RunSettings } from '@drover/core/task/run';
 import type { PlannedTask } from '@drover/core/task/task';

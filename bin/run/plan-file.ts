@@ -3,7 +3,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 import type { Node } from 'yaml';
-import { problems } from '@drover/coordinator/graph';
+import { problems } from '@drover/coordinator/plan/graph';
 import { UsageError } from '@drover/core/failure';
 import type { PlannedTask, TaskMode } from '@drover/core/task/task';
 import { codeOf } from '../settings.ts';

@@ -1,7 +1,7 @@
 // Has the coordinator make a plan, shows it at work on standard error, and carries nothing out.
 
 import { join } from 'node:path';
-import { planOnly } from '@drover/coordinator/planning';
+import { planOnly } from '@drover/coordinator/plan/planning';
 import { watch } from '@drover/core/agent/limits';
 import { Bus } from '@drover/core/bus';
 import { newId } from '@drover/core/ids';

@@ -1,6 +1,6 @@
 // The plan as a graph: what is wrong with one, in which order it lands, what a task waits for.
 
-import { inOrder, problems, waits } from '@drover/coordinator/graph';
+import { inOrder, problems, waits } from '@drover/coordinator/plan/graph';
 import type { PlannedTask } from '@drover/core/task/task';
 import { expect, test } from 'vitest';
 
@@ -22,6 +22,7 @@ test.each<[string, readonly PlannedTask[], readonly string[]]>([
   ['an id twice', [task('a'), task('a')], ['1: the id "a" is used twice']],
   ['an id that is no name', [task('../a')], ['0: "../a" is no id: use letters, digits, - and _, at most 64']],
   ['an id git has no branch for', [task('a.lock')], ['0: "a.lock" is no id: use letters, digits, - and _, at most 64']],
+  ['an id that ends in a dot', [task('a.')], ['0: "a." is no id: use letters, digits, - and _, at most 64']],
   ['the id of the result', [task('merged')], ['0: the id "merged" is the name of the result; choose another']],
   ['a dependency that is not there', [task('a', { dependsOn: ['b'] })], ['0: "a" depends on "b", which isn\'t there']],
   ['a task that waits for itself', [task('a', { dependsOn: ['a'] })], ['0: "a" depends on itself']],

@@ -1,6 +1,6 @@
 // What a worker begins with.
 
-import { assignment, beginningOf, firstDifference, seedOf } from '@drover/coordinator/seed';
+import { assignment, beginningOf, firstDifference, seedOf } from '@drover/coordinator/plan/seed';
 import type { Message } from '@drover/core/model/protocol';
 import type { PlannedTask } from '@drover/core/task/task';
 import { expect, test } from 'vitest';

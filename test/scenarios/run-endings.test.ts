@@ -72,6 +72,26 @@ test('work that was not allowed ends a run with 8', async () => {
   expect(end.tasks[0]?.reason).toContain('make install');
 });
 
+test('rules are heard by every worker: what is denied stays denied, what is allowed is run', async () => {
+  const desk = await RunDesk.with(
+    planned({
+      one: {
+        answers: [
+          calls('shell', { command: 'make install' }),
+          calls('shell', { command: 'node --version' }),
+          submits('one'),
+        ],
+      },
+    }),
+  );
+  const rules = ['--yes', '--deny', 'shell(make *)', '--allow', 'shell(node *)'];
+  const { events } = await desk.run(['run', 'install it', ...rules]);
+  const results = events.flatMap((event) =>
+    event.type === 'tool_execution_end' && event.name === 'shell' ? [event.isError] : [],
+  );
+  expect(results).toEqual([true, false]);
+});
+
 proves(
   'checkout.untouched',
   'a checkout that was changed meanwhile is named, nothing is delivered, and the work is kept',

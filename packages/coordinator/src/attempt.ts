@@ -11,7 +11,7 @@ import type { TaskLink } from '@drover/core/task/link';
 import type { PlannedTask, RunTask, TaskOutcome, TaskSpec } from '@drover/core/task/task';
 import { NO_USAGE } from '@drover/core/model/usage';
 import type { RunAdmission } from './admission/admission.ts';
-import { assignment, beginningOf, firstDifference, type Seed } from './seed.ts';
+import { assignment, beginningOf, firstDifference, type Seed } from './plan/seed.ts';
 import { gateFailure, type TaskGates } from './task-gates.ts';
 import type { Slots, Workspace } from './workspace/slots.ts';
 
@@ -173,12 +173,21 @@ async function end(
     failure = { kind: 'permission.denied', calls: refused };
   }
   const branch = `drover/${bench.run}/${task.id}`;
-  const kept = { commit: undefined as string | undefined, files: [] as readonly string[] };
+  const kept = {
+    commit: undefined as string | undefined,
+    files: [] as readonly string[],
+    leftOut: [] as readonly string[],
+  };
   try {
     // Also what a failed attempt left: somebody may want it.
     if (workspace !== undefined && task.mode === 'write' && status !== 'cancelled') {
       const message = `${bench.redact(task.title)}\n\n${summary}`;
       Object.assign(kept, await workspace.commit({ message, when: bench.startedAt, branch }));
+      for (const path of kept.leftOut)
+        bench.tell(
+          { type: 'warning', message: `${path} is a git repository of its own, and is left out` },
+          { worker, task: task.id, attempt },
+        );
     }
     if (status === 'finished' && workspace !== undefined && kept.commit !== undefined) {
       failure = await gateFailure(gatesOf(bench, given, { workspace: workspace.path, commit: kept.commit }), signal);

@@ -7,12 +7,12 @@ import type { PlannedTask } from '@drover/core/task/task';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { attemptTask, type AttemptEnd, type Bench } from './attempt.ts';
 import { dispatch, type Seat } from './dispatch.ts';
-import { inOrder, waits, type Waits } from './graph.ts';
+import { inOrder, waits, type Waits } from './plan/graph.ts';
 import type { Git } from './git.ts';
 import { conflictMessage } from './merge/merge.ts';
 import type { MergeTrain } from './merge/train.ts';
 import { agentPastOf, type Before, type RunPast, type TaskPast } from './past.ts';
-import type { Seed } from './seed.ts';
+import type { Seed } from './plan/seed.ts';
 
 /** How long the others wait for the first worker's answer to begin, so that they find the cache warm. */
 const WARM_UP_MS = 5_000;

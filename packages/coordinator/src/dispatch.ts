@@ -8,7 +8,7 @@ import { failureOf } from '@drover/core/agent/limits';
 import { describe, DroverError, type Failure } from '@drover/core/failure';
 import type { TaskStatus } from '@drover/core/task/run';
 import type { PlannedTask } from '@drover/core/task/task';
-import { waits } from './graph.ts';
+import { waits } from './plan/graph.ts';
 
 /** Runs `use` as soon as a worker is free, with that worker's number. */
 export type Seat = <Result>(use: (worker: number) => Promise<Result>) => Promise<Result>;

@@ -28,9 +28,9 @@ import { carryOut, type Conditions, type Known } from './carry-out.ts';
 import { deliver } from './merge/deliver.ts';
 import { MergeTrain } from './merge/train.ts';
 import type { RunPast } from './past.ts';
-import { plan, type Submitted } from './planning.ts';
+import { plan, type Submitted } from './plan/planning.ts';
 import type { Repository } from './repository.ts';
-import { seedOf } from './seed.ts';
+import { seedOf } from './plan/seed.ts';
 import { rowsOf, RunState } from './state.ts';
 import type { Slots } from './workspace/slots.ts';
 
@@ -115,6 +115,8 @@ class Run {
     this.#tell({ type: 'run_start', resumed: past !== undefined, ...settings });
     const ending: { failure?: Failure; answer?: string; delivered?: Delivered } = {};
     try {
+      for (const problem of (await slots.inclusion()).leftOut)
+        this.#tell({ type: 'warning', message: `not brought along by .drover/include: ${problem}` });
       ending.answer = await this.#work(signal);
       const changed = differences(before, await fingerprint(repository, env));
       if (changed.length > 0) throw new DroverError({ kind: 'checkout.changed', paths: changed });
@@ -144,6 +146,9 @@ class Run {
     const tasks = this.#options.plan ?? past?.plans.find(({ by }) => by === 'file')?.tasks;
     if (tasks !== undefined) {
       await this.#carryOut({ tasks, by: 'file', system: undefined, snapshot: undefined }, signal);
+      // What was over before the signal came is done all the same.
+      const isCut = this.#statuses.values().some((status) => status === 'cancelled');
+      if (signal.aborted && isCut) throw new DroverError(failureOf(signal));
       return '';
     }
     if (past?.coordinator?.ending === 'done') return '';
@@ -297,7 +302,7 @@ class Run {
       outcome: outcomeOf(failure, rows),
       exitCode: this.#options.exitCodeOf({ failure, rows }),
       ...(failure !== undefined && { failure, reason: describe(failure) }),
-      tasks: rows,
+      tasks: rows.map((row) => ({ ...row, ...branchOf(row, delivered) })),
       usage,
       ...(price !== undefined && { cost: costOf(usage, price) }),
       ...(delivered !== undefined && { delivered }),
@@ -332,6 +337,11 @@ function outcomeOf(failure: Failure | undefined, rows: readonly TaskRow[]): RunE
   const isPartly = rows.some(({ status }) => isGood(status));
   if (failure !== undefined) return isPartly ? 'incomplete' : 'error';
   return rows.every(({ status }) => isGood(status)) ? 'done' : 'incomplete';
+}
+
+function branchOf({ task, branch }: TaskRow, delivered: Delivered | undefined): Pick<TaskRow, 'branch'> {
+  const name = delivered?.renamed?.[task] ?? branch;
+  return name === undefined ? {} : { branch: name };
 }
 
 function asFailure(error: unknown): Failure {

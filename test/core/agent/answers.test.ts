@@ -44,7 +44,7 @@ test('an answer that only ever pauses is an ending', async () => {
 test.each(APIS)('%s: how much of an answer was not understood is told', async (api) => {
   const { run } = await agentOn({ answers: [{ text: 'ok', fault: 'unknown-events' }] }, { api });
   expect(story((await run('go')).events).filter((line) => line.startsWith('warning'))).toEqual([
-    'warning: 1 events of the answer were not understood and left out',
+    'warning: one event of the answer not understood, and left out',
   ]);
 });
 

@@ -27,7 +27,7 @@ export async function takeAnswer(agent: Agent, turn: Turn, signal: AbortSignal):
   if (notes.ignored > 0) {
     emit(agent, turn, {
       type: 'warning',
-      message: `${notes.ignored} events of the answer were not understood and left out`,
+      message: `${notes.ignored === 1 ? 'one event' : `${notes.ignored} events`} of the answer not understood, and left out`,
     });
   }
   if (message.stop === 'refusal') {

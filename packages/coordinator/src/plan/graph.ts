@@ -25,7 +25,7 @@ export function problems(tasks: readonly PlannedTask[], { tasksMax, done }: Plan
   const seen = new Set<string>();
   tasks.forEach((task, at) => {
     const tell = (message: string) => found.push({ at, message });
-    if (!ID.test(task.id) || task.id.endsWith('.lock') || task.id.includes('..'))
+    if (!ID.test(task.id) || /\.(lock)?$/.test(task.id) || task.id.includes('..'))
       tell(`${quoted(task.id)} is no id: use letters, digits, - and _, at most 64`);
     else if (task.id.toLowerCase() === 'merged') tell('the id "merged" is the name of the result; choose another');
     if (seen.has(task.id)) tell(`the id ${quoted(task.id)} is used twice`);
