@@ -5,7 +5,9 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Result } from '@drover/coordinator/batch/results';
 import type { Answer, AnswerSource, Script } from '@drover/rehearsal/script';
-import type { Given, Ran } from '../cli/fake-io.ts';
+import { main } from '../../bin/drover.ts';
+import type { StopCause } from '../../bin/io.ts';
+import { FakeIo, type Given, type Ran } from '../cli/fake-io.ts';
 import { calls, RunDesk, submits, told, type RanRun } from './run-desk.ts';
 
 const IDENTITY = ['-c', 'user.name=A Person', '-c', 'user.email=person@example.com'];
@@ -80,6 +82,17 @@ export class BatchDesk {
   /** With --json, and what it told. */
   async run(argv: readonly string[] = [], given: Given = {}): Promise<RanRun> {
     return told(await this.drover([...argv, '--json'], given));
+  }
+
+  /** Stopped by a signal as soon as `when` holds. */
+  async stopped(cause: StopCause, when: () => boolean, argv: readonly string[] = []): Promise<RanRun> {
+    const { home, repository, server } = this.desk;
+    const env = { DROVER_HOME: home, ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: server.url };
+    const fake = new FakeIo({ cwd: repository, env });
+    const watch = setInterval(() => when() && fake.stop(cause), 5);
+    const typed = ['batch', '../spec.yaml', ...this.#defaults(argv), '--json'];
+    const code = await main(typed, fake.io).finally(() => clearInterval(watch));
+    return told({ code, stdout: fake.stdout, stderr: fake.stderr });
   }
 
   #defaults(argv: readonly string[]): readonly string[] {

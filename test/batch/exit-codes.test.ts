@@ -1,0 +1,168 @@
+// How batches end: for each exit code what provokes it, the last event that says so, and the outputs written.
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Answer } from '@drover/rehearsal/script';
+import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/batch-desk.ts';
+import { calls, type RanRun } from '../support/run-desk.ts';
+
+/** What every ending has to show: the same code in the event, the process and the files, and a row a task. */
+async function expectTold(batch: BatchDesk, { code, end }: RanRun, expected: number): Promise<void> {
+  const summary = JSON.parse(await batch.text('summary.json')) as { readonly exitCode: number };
+  const rows = (await batch.results()).map(({ task }) => task);
+  const cases = [...(await batch.text('junit.xml')).matchAll(/<testcase /g)].length;
+  const [headline = ''] = (await batch.text('report.md')).split('\n\n', 2)[1]?.split('\n') ?? [];
+  expect([code, end.exitCode, summary.exitCode]).toEqual([expected, expected, expected]);
+  expect([rows, cases]).toEqual([end.tasks.map(({ task }) => task), end.tasks.length]);
+  expect(headline).toContain(`exit code ${expected}`);
+}
+
+const only =
+  (file: string, answer: Answer) =>
+  (path: string): Answer | undefined =>
+    path === file ? answer : undefined;
+
+const FIRST = 'src/file1.ts';
+const REFUSES: Answer = { stop: 'refusal', text: 'I will not.' };
+
+test('0: all has landed', async () => {
+  const batch = await BatchDesk.with(tidying(), noisyFiles(1));
+  await expectTold(batch, await batch.run(), 0);
+});
+
+test('0: all files are in order already, so there is nothing to do', async () => {
+  const batch = await BatchDesk.with(tidying(), { 'src/a.ts': 'log(1);\n' });
+  await expectTold(batch, await batch.run(), 0);
+  expect([batch.requests, await batch.text('report.md')]).toEqual([
+    0,
+    expect.stringContaining('there was nothing to do'),
+  ]);
+});
+
+test('1: something is wrong with drover or the machine itself', async () => {
+  const batch = await BatchDesk.with(tidying(), noisyFiles(2));
+  // Somebody puts a folder where drover's index was, which nothing in it is made for.
+  const index = join(batch.desk.home, 'workspaces', '*', 'slots', '*', 'git', 'index');
+  await batch.spec(`${SPEC}  gate: ["for each in ${index}; do rm -rf $each; mkdir $each; done"]\n`);
+  await expectTold(batch, await batch.run(), 1);
+});
+
+test('2: the spec is wrong, and nothing was begun', async () => {
+  const batch = await BatchDesk.with(tidying(), noisyFiles(1), SPEC.replace('select:', 'selct:'));
+  const { code, stdout, stderr } = await batch.drover(['--json']);
+  expect([code, stdout, batch.requests]).toEqual([2, '', 0]);
+  expect(stderr).toContain("spec.yaml:4:1: unknown key 'selct'; did you mean select?");
+});
+
+test('3: some tasks failed, the rest landed', async () => {
+  const batch = await BatchDesk.with(tidying(only(FIRST, REFUSES)), noisyFiles(2));
+  await expectTold(batch, await batch.run(), 3);
+  expect(await batch.statuses()).toEqual({ 'src-file1.ts': 'failed', 'src-file2.ts': 'landed' });
+});
+
+test('3: who says that it is done and leaves a red gate has failed, and its work is kept beside', async () => {
+  const gate =
+    'grep -L console {{ files }} | grep -q . && ! grep -q 2 {{ files }} || { echo "{{ count }} too many"; exit 7; }';
+  const batch = await BatchDesk.with(
+    tidying(),
+    noisyFiles(2),
+    `${SPEC}  gate: ['${gate.replace('"{{ count }} too many"', 'too many')}']\n`,
+  );
+  await expectTold(batch, await batch.run(), 3);
+  const [first, second] = await batch.results();
+  expect([first?.status, second?.status, second?.failure?.kind]).toEqual(['landed', 'failed', 'gate.failed']);
+  expect(second?.reason).toContain('too many\nexit code 7');
+  expect([await batch.patches(), second?.patch]).toEqual([
+    ['src-file1.ts.patch'],
+    'patches/not-landed/src-file2.ts.patch',
+  ]);
+});
+
+test('4: a gate fails on the merged tree', async () => {
+  const batch = await BatchDesk.with(tidying(), noisyFiles(2), `${SPEC}gates: ["! grep -q ^log src/file2.ts"]\n`);
+  await expectTold(batch, await batch.run(), 4);
+  expect(await batch.statuses()).toEqual({ 'src-file1.ts': 'landed', 'src-file2.ts': 'gate_failed' });
+});
+
+test('5: work that does not fit together', async () => {
+  // All three begin on the same commit, and the two that are tried again as well.
+  const shared = (path: string, step: number): Answer | undefined =>
+    step === 1
+      ? { ...calls('write', { path: 'shared.txt', content: `${path}\n` }), delayMs: 400 }
+      : calls('submit_result', { summary: 'done' });
+  const batch = await BatchDesk.with(tidying(shared), { ...noisyFiles(3), 'shared.txt': 'nobody\n' });
+  await expectTold(batch, await batch.run(['--workers', '3']), 5);
+  expect(Object.values(await batch.statuses())).toEqual(['landed', 'landed', 'conflict']);
+});
+
+test('6: the budget is reached', async () => {
+  const dear = (_: string, step: number): Answer | undefined =>
+    step < 9 ? { ...calls('read', { path: FIRST }), usage: { input: 40_000 } } : undefined;
+  const batch = await BatchDesk.with(tidying(dear), noisyFiles(2), `${SPEC}limits: { budget: 100ktok }\n`);
+  const ran = await batch.run();
+  await expectTold(batch, ran, 6);
+  const spent = ran.events.flatMap((event) => (event.type === 'budget' ? [event.spent] : []));
+  expect(Math.max(...spent)).toBeLessThanOrEqual(100_000);
+});
+
+test('7: the deadline is reached, and what landed before is there', async () => {
+  const slow = only('src/file2.ts', { text: 'at last', delayMs: 60_000 });
+  const batch = await BatchDesk.with(tidying(slow), noisyFiles(2), `${SPEC}limits: { timeout: 5s }\n`);
+  await expectTold(batch, await batch.run(), 7);
+  expect([await batch.statuses(), await batch.patches()]).toEqual([
+    { 'src-file1.ts': 'landed', 'src-file2.ts': 'cancelled' },
+    ['src-file1.ts.patch'],
+  ]);
+});
+
+test('7: a task’s own time is up', async () => {
+  const slow = only(FIRST, { text: 'at last', delayMs: 60_000 });
+  const batch = await BatchDesk.with(tidying(slow), noisyFiles(1), `${SPEC}limits: { perTaskTimeout: 300ms }\n`);
+  await expectTold(batch, await batch.run(), 7);
+  expect(await batch.statuses()).toEqual({ 'src-file1.ts': 'failed' });
+});
+
+test('8: what the work needs is not allowed, so it is not done, whatever the model says', async () => {
+  const denied = (_: string, step: number): Answer =>
+    step === 1 ? calls('shell', { command: 'make install' }) : { text: 'Done!' };
+  const batch = await BatchDesk.with(tidying(denied), noisyFiles(1));
+  await expectTold(batch, await batch.run(), 8);
+  expect(await batch.statuses()).toEqual({ 'src-file1.ts': 'failed' });
+});
+
+test('9: the provider refuses', async () => {
+  const batch = await BatchDesk.with({ ...tidying(), keys: ['another'] }, noisyFiles(2));
+  await expectTold(batch, await batch.run(), 9);
+});
+
+test.each([
+  [130, 'SIGINT'],
+  [143, 'SIGTERM'],
+] as const)('%i: stopped by %s; what landed is there, and the batch can go on', async (code, cause) => {
+  let isHeld = true;
+  const hold = (path: string): Answer | undefined =>
+    isHeld && path === 'src/file2.ts' ? { text: 'wait', delayMs: 60_000 } : undefined;
+  const batch = await BatchDesk.with(tidying(hold), noisyFiles(2));
+  const asked = () => batch.desk.server.requests.some(({ rawBody }) => rawBody.includes('file2.ts'));
+  const stopped = await batch.stopped(cause, asked);
+  await expectTold(batch, stopped, code);
+  expect([await batch.statuses(), await batch.patches()]).toEqual([
+    { 'src-file1.ts': 'landed', 'src-file2.ts': 'cancelled' },
+    ['src-file1.ts.patch'],
+  ]);
+  isHeld = false;
+  const { code: then } = await batch.desk.drover(['resume', stopped.end.run ?? '', '--json']);
+  expect([then, await batch.statuses()]).toEqual([0, { 'src-file1.ts': 'landed', 'src-file2.ts': 'landed' }]);
+});
+
+test('--allow-partial maps 3 to 0, and the files say what failed all the same', async () => {
+  const batch = await BatchDesk.with(tidying(only(FIRST, REFUSES)), noisyFiles(2));
+  const { code } = await batch.run(['--allow-partial', '--result', '../result.json']);
+  const result = JSON.parse(await readFile(join(batch.desk.folder, 'result.json'), 'utf8')) as { outcome: string };
+  expect([code, result.outcome, await batch.statuses()]).toEqual([
+    0,
+    'incomplete',
+    { 'src-file1.ts': 'failed', 'src-file2.ts': 'landed' },
+  ]);
+});
