@@ -5,7 +5,8 @@
 //   patch   files beside the repository, which isn't written at all.
 //
 // Doing it twice is harmless, so a run that was interrupted in it does it again. Nothing is ever deleted
-// or overwritten: a branch of that name which holds something else makes it fail, and the store keeps all.
+// or overwritten: where the branch with what has landed holds something else, it fails, and the store keeps
+// all; a task that failed, was tried again and failed once more has a second branch.
 
 import { failureOf } from '@drover/core/agent/limits';
 import { DroverError } from '@drover/core/failure';
@@ -13,6 +14,8 @@ import type { Delivered, Delivery } from '@drover/core/task/run';
 import { type Git, gitAt } from '../git.ts';
 import { type OwnCheckout, fastForward, mergeObstacle } from './own-checkout.ts';
 import { writePatches } from './patches.ts';
+
+const COMMIT_CHARS = 8;
 
 export type KeptWork = { readonly task: string; readonly commit: string };
 
@@ -40,10 +43,10 @@ export async function deliver(order: DeliveryOrder, signal: AbortSignal): Promis
 async function deliverBranch({ repository, env, store, run, base, merged, kept }: DeliveryOrder): Promise<Delivered> {
   const git = gitAt({ gitDir: repository.gitDir, env });
   const hasLanded = merged !== base;
-  const branches = kept.map(({ task, commit }) => ({ branch: `drover/${run}/${task}`, commit }));
+  const { branches, names } = await branchesFor(git, run, kept);
   const branch = `drover/${run}/merged`;
   await fetchBranches(git, store, hasLanded ? [{ branch, commit: merged }, ...branches] : branches);
-  return { deliver: 'branch', commit: merged, ...(hasLanded && { branch, next: `git merge ${branch}` }) };
+  return { deliver: 'branch', commit: merged, ...(hasLanded && { branch, next: `git merge ${branch}` }), ...names };
 }
 
 async function deliverMerge(order: DeliveryOrder, signal: AbortSignal): Promise<Delivered> {
@@ -54,14 +57,15 @@ async function deliverMerge(order: DeliveryOrder, signal: AbortSignal): Promise<
   if (obstacle !== undefined) return { ...(await deliverBranch(order)), instead: obstacle };
 
   // The objects first, and a branch only for what the user's own will not hold.
-  const branches = kept.map(({ task, commit }) => ({ branch: `drover/${run}/${task}`, commit }));
+  const { branches, names } = await branchesFor(git, run, kept);
   await fetchBranches(git, store, branches);
   if (!isThere) {
     await fetchObjects(git, store, [merged]);
     const problem = await fastForward(order, merged);
     if (problem !== undefined) return { ...(await deliverBranch(order)), instead: `git could not merge: ${problem}` };
   }
-  return { deliver: 'merge', commit: merged, ...(repository.branch !== undefined && { branch: repository.branch }) };
+  const { branch } = repository;
+  return { deliver: 'merge', commit: merged, ...(branch !== undefined && { branch }), ...names };
 }
 
 // Done already: by this run before it was interrupted, or there was nothing to do.
@@ -87,11 +91,25 @@ async function deliverPatches({
   return { deliver: 'patch', commit: merged, patches: [...each, combined], next };
 }
 
-async function fetchBranches(
-  git: Git,
-  store: string,
-  branches: readonly { readonly branch: string; readonly commit: string }[],
-): Promise<void> {
+type Branch = { readonly branch: string; readonly commit: string };
+type Kept = { readonly branches: readonly Branch[]; readonly names: Pick<Delivered, 'renamed'> };
+
+/** Where the work of tasks goes that did not land. */
+async function branchesFor(git: Git, run: string, kept: readonly KeptWork[]): Promise<Kept> {
+  const { out } = await git(['for-each-ref', '--format=%(objectname) %(refname)', `refs/heads/drover/${run}/`]);
+  const there = new Map(out.split('\n').map((line) => [line.slice(line.indexOf(' ') + 1), line.split(' ')[0]]));
+  const renamed: Record<string, string> = {};
+  const branches = kept.map(({ task, commit }) => {
+    const branch = `drover/${run}/${task}`;
+    const other = there.get(`refs/heads/${branch}`);
+    if (other === undefined || other === commit) return { branch, commit };
+    renamed[task] = `${branch}-${commit.slice(0, COMMIT_CHARS)}`;
+    return { branch: renamed[task], commit };
+  });
+  return { branches, names: Object.keys(renamed).length === 0 ? {} : { renamed } };
+}
+
+async function fetchBranches(git: Git, store: string, branches: readonly Branch[]): Promise<void> {
   // Git refuses to fetch into a branch that is checked out, also where there is nothing to fetch.
   const { out } = await git(['for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads/drover/']);
   const there = new Set(out.split('\n'));

@@ -68,6 +68,8 @@ export type Delivered = {
   readonly patches?: readonly string[]; // paths
   /** Why it was not delivered as asked. */
   readonly instead?: string;
+  /** By task: the branch its work is on, where that of its name holds what an earlier attempt left. */
+  readonly renamed?: Readonly<Record<string, string>>;
   /** What the user types next. */
   readonly next?: string;
 };
