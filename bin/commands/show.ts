@@ -64,7 +64,7 @@ type Telling = { readonly paper: Paper; readonly short: string };
 /** The report where there is an end to report, else how it stands. */
 function toldRun(summary: RunSummary, kept: KeptRun, { paper, short }: Telling): string {
   const isOver = kept.state.end !== undefined && summary.state !== 'live' && kept.failure === undefined;
-  if (isOver) return reportOf(kept.state, paper);
+  if (isOver) return reportOf(kept.state, paper, 'later');
   return `${standingOf(summary, kept, paper)}\n${adviceLine(nextForRun(summary, short), paper.columns)}`;
 }
 

@@ -1,6 +1,7 @@
 // report: what became of a run, for somebody who wasn't there: what landed, what didn't and why, what it
 // cost, what to type next. A pure function; lines are cut or wrapped to the width that is given.
 
+import { canGoOn } from '@drover/coordinator/kept/runs';
 import type { RunState, TaskProgress } from '@drover/coordinator/state';
 import type { TaskRow } from '@drover/core/task/run';
 import type { Usage } from '@drover/core/model/protocol';
@@ -20,8 +21,8 @@ export type Paper = { readonly columns: number; readonly style: Style };
 
 type End = NonNullable<RunState['end']>;
 
-/** Ends with a newline. Empty for a run that has not ended. */
-export function reportOf(state: RunState, paper: Paper): string {
+/** Ends with a newline. Empty for a run that has not ended. `when`: as it ends, or later by drover show. */
+export function reportOf(state: RunState, paper: Paper, when: 'at the end' | 'later' = 'at the end'): string {
   const { end } = state;
   if (end === undefined) return '';
   const sections = [
@@ -32,7 +33,7 @@ export function reportOf(state: RunState, paper: Paper): string {
     filesSection(end, paper),
     notIncludedSection(state, paper),
     costSection(state, end, paper),
-    nextSection(state, end, paper),
+    nextSection(state, end, paper, when),
   ];
   return `${sections
     .filter((lines) => lines.length > 0)
@@ -169,13 +170,13 @@ function nameOf({ id, worker }: TaskProgress): string {
   return worker === undefined ? id : `${id} (worker ${worker})`;
 }
 
-function nextSection(state: RunState, end: End, paper: Paper): readonly string[] {
+function nextSection(state: RunState, end: End, paper: Paper, when: string): readonly string[] {
   const { delivered } = end;
   const short = shortRunId(state.id);
   const commands = [
     ...(delivered?.next === undefined ? [] : [[delivered.next, 'take it over']]),
-    [`drover show ${short}`, 'look at it again'],
-    ...(end.outcome === 'done' ? [] : [[`drover resume ${short}`, 'go on with what is not done']]),
+    when === 'later' ? [`drover logs ${short}`, 'see what happened'] : [`drover show ${short}`, 'look at it again'],
+    ...(canGoOn(state) ? [[`drover resume ${short}`, 'go on with what is not done']] : []),
   ].map(([command = '', about = '']) => [clean(command).replaceAll('\n', ' '), about] as const);
   const width = Math.max(...commands.map(([command]) => widthOfText(command)));
   const lines = commands.flatMap(([command, about]) => {

@@ -45,7 +45,8 @@ export function isRunLive(home: string, id: string): boolean {
 export function canGoOn(state: RunState): boolean {
   const { end } = state;
   if (end === undefined) return state.settings !== undefined;
-  return end.outcome !== 'done' && (end.failure !== undefined || openTasks(state).length > 0);
+  if (end.outcome !== 'incomplete') return end.outcome !== 'done';
+  return end.failure !== undefined || openTasks(state).length > 0;
 }
 
 /** The tasks of the last plan that are taken up when the run goes on. */
