@@ -37,8 +37,10 @@ export async function findKept(home: string, typed: string): Promise<Kept> {
   if (found.length > 1) {
     throw new UsageError(`'${typed}' may be any of ${await listed(home, ids, found)}; type more of it`);
   }
-  const near = nearest(bare(typed), ids.map(bare).concat(ids));
-  const like = ids.filter((each) => each === near || bare(each) === near);
+  // Of ids that drover made, as much is compared as was typed.
+  const parts = new Map(ids.map((each) => [each, MADE.test(each) ? bare(each).slice(0, bare(typed).length) : each]));
+  const near = nearest(bare(typed), [...parts.values()]);
+  const like = near === undefined ? [] : ids.filter((each) => parts.get(each) === near);
   const those = `${like.length > 0 ? 'the nearest is' : 'there are'} ${await listed(home, ids, like.length > 0 ? like : ids)}`;
   throw new UsageError(`there is no run or session '${typed}'; ${those}; drover runs lists them`);
 }

@@ -108,8 +108,8 @@ function isTold(state: State): boolean {
 function planLines(tasks: readonly TaskProgress[], { columns, style }: Paper, isLive: boolean): string {
   const names = Math.max(0, ...tasks.map(({ id }) => widthOfText(cell(id, NAME_COLUMNS_MAX))));
   // Nobody is at work on what was interrupted.
-  const looks = tasks.map(({ state, endedMs, attempts }) =>
-    !isLive && endedMs === undefined && attempts > 0 ? CUT_SHORT : looksOfTask[state],
+  const looks = tasks.map(({ state, endedMs, isOpen }) =>
+    !isLive && endedMs === undefined && isOpen ? CUT_SHORT : looksOfTask[state],
   );
   const words = Math.max(0, ...looks.map(({ word }) => word.length));
   const room = columns - 4 - names - 2 - words - 2;
