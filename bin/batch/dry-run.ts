@@ -51,7 +51,7 @@ export async function dryRun(args: BatchArgs, batch: Batch, io: Io): Promise<num
     .slice(0, LISTED_MAX)
     .map(
       ({ id, title }, at) =>
-        `${oneLine(`  ${id.padEnd(names)}  ${shortCount(tokens[at] ?? 0).padStart(6)} tokens  ${title}`, columns)}\n`,
+        `  ${id.padEnd(names)}  ${shortCount(tokens[at] ?? 0).padStart(6)} tokens  ${oneLine(title, columns - names - 19)}\n`,
     );
   const more = tasks.length > LISTED_MAX ? [`  … and ${tasks.length - LISTED_MAX} more; --list prints all\n`] : [];
   const plan =
@@ -97,7 +97,7 @@ function overlaps({ prepared: { tasks } }: Batch, columns: number): string {
   if (found.length === 0) return tasks.length === 0 ? '' : '\nNo two tasks change the same files.\n';
   const lines = found
     .slice(0, OVERLAPS_SHOWN_MAX)
-    .map(([id, { follows }]) => `${oneLine(`  ${id} waits for ${follows.join(', ')}`, columns)}\n`);
+    .map(([id, { follows }]) => `  ${oneLine(`${id} waits for ${follows.join(', ')}`, columns - 2)}\n`);
   const more = found.length > OVERLAPS_SHOWN_MAX ? [`  … and ${found.length - OVERLAPS_SHOWN_MAX} more\n`] : [];
-  return `\n${found.length} tasks change files that others change too:\n${lines.join('')}${more.join('')}`;
+  return `\nTasks that change files which others change too (${found.length}):\n${lines.join('')}${more.join('')}`;
 }

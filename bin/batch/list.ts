@@ -11,7 +11,7 @@ export async function listTasks({ tasks }: Pick<Prepared, 'tasks'>, isJson: bool
   const lines = tasks.map(({ id, title, files, group, gates, prompt }) =>
     isJson
       ? `${JSON.stringify({ task: id, title, group, files, gates, prompt })}\n`
-      : `${oneLine(`${id.padEnd(width)}  ${title}`, columns)}\n`,
+      : `${id.padEnd(width)}  ${oneLine(title, columns - width - 2)}\n`,
   );
   await print(io.stdout, lines.join(''));
   return exitCode.done;

@@ -59,7 +59,9 @@ export async function readSpec(path: string, cwd: string): Promise<SpecFile> {
 /** Throws where there are any. */
 export function refuse(problems: readonly Problem[], { place }: SpecFile): void {
   if (problems.length === 0) return;
-  throw new UsageError(problems.map(({ key, message }) => `${place(key)}: ${message}`).join('\n'));
+  const line = ({ key, message, near }: Problem) =>
+    `${place(key)}: ${message}${near === undefined ? '' : suggestion(near.word, near.known)}`;
+  throw new UsageError(problems.map(line).join('\n'));
 }
 
 type Root = {
@@ -176,7 +178,8 @@ class SpecReader {
       return list === undefined ? undefined : { list };
     }
     const files = this.#globs(node, 'select.files');
-    if (files === undefined || files.length > 0) return files && { files };
+    // Where there are some, what is wrong with them has been told.
+    if (files === undefined || this.#places.has('select.files.0')) return files && { files };
     return this.#reader.mistake(node, 'files is empty; name at least one glob');
   }
 

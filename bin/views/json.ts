@@ -3,12 +3,13 @@
 // Lines that come together are written together: an answer may come in a thousand deltas a second, and
 // a write for each would cost more than everything else about it.
 
-import { type Output, print } from '../io.ts';
+import { type Io, type Output, print } from '../io.ts';
 import type { View } from './view.ts';
 
 const PENDING_CHARS_MAX = 64 * 1024;
 
-export function jsonView(output: Output): View {
+export function jsonView(output: Output, env: Io['env']): View {
+  const isRunner = (env['GITHUB_ACTIONS'] ?? '') !== '';
   let pending = '';
   let soon: NodeJS.Immediate | undefined;
   let writing = Promise.resolve(); // until there is room again
@@ -22,7 +23,9 @@ export function jsonView(output: Output): View {
   };
   return {
     show(event) {
-      pending += `${JSON.stringify(event)}\n`;
+      const line = JSON.stringify(event);
+      // GitHub's runner obeys ##[command] wherever it stands; to readers of JSON this is the same.
+      pending += `${isRunner ? line.replaceAll('##[', '#\\u0023[') : line}\n`;
       if (pending.length > PENDING_CHARS_MAX) return flush();
       soon ??= setImmediate(() => void flush());
       return writing;

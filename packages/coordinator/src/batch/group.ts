@@ -20,12 +20,14 @@ export type Group = Item & {
 export type Around = { readonly tree: Tree; readonly owners: Owners };
 
 export function groupsOf(items: readonly Item[], { by, max }: Grouping, around: Around): readonly Group[] {
-  const alone = items.filter((item) => by === 'file' || item.id !== undefined);
+  const isAlone = ({ id }: Item): boolean => by === 'file' || id !== undefined;
   const together = Map.groupBy(
-    items.filter((item) => !alone.includes(item)).flatMap(({ files }) => files),
+    items.filter((item) => !isAlone(item)).flatMap(({ files }) => files),
     (path) => nameOf(path, by, around),
   );
-  const single = alone.map((item): Group => ({ ...item, files: item.files.toSorted(), name: item.files[0] ?? '' }));
+  const single = items
+    .filter(isAlone)
+    .map((item): Group => ({ ...item, files: item.files.toSorted(), name: item.files[0] ?? '' }));
   const several = [...together].flatMap(([name, files]) => partsOf(name, [...new Set(files)].toSorted(), max));
   return [...single, ...several].toSorted((a, b) =>
     a.name < b.name ? -1 : a.name > b.name ? 1 : (a.part ?? 0) - (b.part ?? 0),

@@ -65,15 +65,36 @@ function globProblems({ files = [] }: Select, tree: Tree): readonly Problem[] {
   return files.flatMap((glob, at) =>
     paths.some((path) => matchesGlob(path, glob))
       ? []
-      : [{ key: `select.files.${at}`, message: `'${glob}' matches no file of the repository` }],
+      : [
+          {
+            key: `select.files.${at}`,
+            message: `'${glob}' matches no file of the repository`,
+            near: nearTo(glob, paths),
+          },
+        ],
   );
+}
+
+/** What the globs would be, were its first folder one that is there. */
+function nearTo(glob: string, paths: readonly string[]): NonNullable<Problem['near']> {
+  const [, ...rest] = glob.split('/');
+  const tops = new Set(paths.map((path) => path.split('/', 1)[0] ?? ''));
+  return { word: glob, known: [...tops].map((top) => [top, ...rest].join('/')) };
 }
 
 function missingFiles({ command }: Select, { items = [] }: Sources, tree: Tree): readonly Problem[] {
   const key = command === undefined ? 'select.files' : 'select.command';
   return items.flatMap(({ files, where }) =>
     files.flatMap((path) =>
-      tree.has(path) ? [] : [{ key, message: `${where}: there is no file '${path}' in the repository` }],
+      tree.has(path)
+        ? []
+        : [
+            {
+              key,
+              message: `${where}: there is no file '${path}' in the repository`,
+              near: { word: path, known: [...tree.keys()] },
+            },
+          ],
     ),
   );
 }

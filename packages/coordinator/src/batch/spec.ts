@@ -59,7 +59,12 @@ export function failuresMax(stop: StopWhenFailed | undefined, tasks: number): nu
 }
 
 /** What is wrong, and the key of the spec that it is about, as in `select.files.0`. */
-export type Problem = { readonly key: string; readonly message: string };
+export type Problem = {
+  readonly key: string;
+  readonly message: string;
+  /** What was written and what could have been meant. */
+  readonly near?: { readonly word: string; readonly known: readonly string[] };
+};
 
 /** One thing that was selected: usually one file. */
 export type Item = {

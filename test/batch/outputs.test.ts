@@ -1,0 +1,219 @@
+// What a batch leaves behind, whatever models and tools have said: XML that is valid, a log in which nothing is
+// a command of the runner's, patches that apply, and no secret anywhere.
+
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Result } from '@drover/coordinator/batch/results';
+import type { Answer } from '@drover/rehearsal/script';
+import { annotationsOf, placesIn } from '../../bin/views/annotations.ts';
+import { junitOf } from '../../bin/views/junit.ts';
+import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/batch-desk.ts';
+import { type Element, readJunit } from '../support/junit-schema.ts';
+import { calls, submits } from '../support/run-desk.ts';
+
+const NASTY =
+  '::set-output name=x::y\n::add-mask::a\n ::stop-commands::t\r::error::b\n##[add-mask]c\n]]> <failure/> &bogus; \u0000\u0007\u001b[31mred\u001b]0;title\u0007 \ud800 \u202e';
+
+const RESULT: Result = {
+  task: 'src-a.ts',
+  title: 'Tidy src/a.ts',
+  status: 'failed',
+  cached: false,
+  repository: 'project',
+  group: 'src/a.ts',
+  files: ['src/a.ts'],
+  changed: [],
+  attempts: 1,
+  usage: { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 },
+  ms: 1_500,
+  run: 'run_1',
+};
+
+const suite = (xml: string): Element => {
+  const [first] = readJunit(xml).children;
+  if (first === undefined) throw new Error('no suite');
+  return first;
+};
+
+test('junit.xml is as the schema says, with a case a task and its verdict', () => {
+  const at = '2026-11-16T09:30:00.123Z';
+  const results: readonly Result[] = [
+    { ...RESULT, task: 'a', status: 'landed', summary: 'did it' },
+    { ...RESULT, task: 'b', status: 'no_change', cached: true },
+    { ...RESULT, task: 'c', status: 'failed', reason: 'one\ntwo' },
+    {
+      ...RESULT,
+      task: 'd',
+      status: 'failed',
+      reason: 'down',
+      failure: { kind: 'provider.unavailable', message: 'down' },
+    },
+    { ...RESULT, task: 'e', status: 'skipped', reason: 'why' },
+  ];
+  const { attributes, children } = suite(junitOf(results, { name: 'tidy', at }));
+  expect(attributes).toEqual({
+    name: 'tidy (project)',
+    tests: '5',
+    failures: '1',
+    errors: '1',
+    skipped: '1',
+    time: '7.500',
+    timestamp: '2026-11-16T09:30:00',
+  });
+  expect(
+    children.map(({ attributes: { classname }, children: own }) => [
+      classname,
+      own.map(({ name, text }) => [name, text]),
+    ]),
+  ).toEqual([
+    ['tidy.a', [['system-out', 'did it']]],
+    ['tidy.b', [['system-out', 'from the cache\nnothing to change']]],
+    ['tidy.c', [['failure', 'one\ntwo']]],
+    ['tidy.d', [['error', 'down']]],
+    ['tidy.e', [['skipped', '']]],
+  ]);
+});
+
+test('whatever text there is in it, the XML is valid', () => {
+  const text = fc.string({ unit: 'binary', maxLength: 60 });
+  fc.assert(
+    fc.property(text, text, (one, other) => {
+      readJunit(
+        junitOf([{ ...RESULT, task: one, title: other, reason: other, summary: one }], {
+          name: one,
+          at: '2026-11-16T09:30:00',
+        }),
+      );
+    }),
+    { numRuns: 50 },
+  );
+  readJunit(
+    junitOf([{ ...RESULT, title: NASTY, reason: NASTY, summary: NASTY }], { name: NASTY, at: '2026-11-16T09:30:00' }),
+  );
+});
+
+const isFile = (path: string) => ['src/a.ts', 'src/b.py', 'a b.ts'].includes(path);
+
+test.each([
+  ['src/a.ts(3,7): error TS1: no', [{ file: 'src/a.ts', line: 3, column: 7, message: 'src/a.ts(3,7): error TS1: no' }]],
+  ['./src/a.ts:12 no', [{ file: 'src/a.ts', line: 12, message: './src/a.ts:12 no' }]],
+  [
+    '  at f (/home/x/workspaces/1/tree/src/a.ts:3:7)',
+    [{ file: 'src/a.ts', line: 3, column: 7, message: 'at f (/home/x/workspaces/1/tree/src/a.ts:3:7)' }],
+  ],
+  ['File "src/b.py", line 9, in f', [{ file: 'src/b.py', line: 9, message: 'File "src/b.py", line 9, in f' }]],
+  ['src/other.ts:3: not of this repository\n12:30:45 no place', []],
+])('the places that %j names', (output, expected) => {
+  expect(placesIn(output, isFile)).toEqual(expected);
+});
+
+test('annotations say where a gate fails, and nothing in them is another command', () => {
+  const reason = `the gate 'x' fails:\nsrc/a.ts:3:7 100% bad ::error::${NASTY}`;
+  const lines = annotationsOf([{ ...RESULT, task: 'a,b:c', reason }], isFile).split('\n');
+  expect(lines).toEqual([
+    '::error file=src/a.ts,line=3,col=7,title=a%2Cb%3Ac%3A failed::src/a.ts:3:7 100%25 bad ::error::::set-output name=x::y',
+    '',
+  ]);
+  expect(annotationsOf([{ ...RESULT, reason: NASTY }], isFile)).toMatch(
+    /^::error file=src\/a\.ts,title=src-a\.ts%3A failed::[^\n]*\n$/,
+  );
+  expect(
+    annotationsOf(
+      [
+        { ...RESULT, status: 'landed' },
+        { ...RESULT, status: 'skipped' },
+      ],
+      isFile,
+    ),
+  ).toBe('');
+});
+
+/** As the runner sees a log: the commands in it. */
+function commandsIn(log: string): readonly string[] {
+  return log.split(/\r\n|\n|\r/).flatMap((line) => {
+    const [, name] = /^[^!-~]*::([\w-]+)/.exec(line) ?? /##\[([\w-]+)/.exec(line) ?? [];
+    return name === undefined ? [] : [name];
+  });
+}
+
+test('in GitHub Actions, what models and tools say is text in log, summary and XML; gates are annotated', async () => {
+  const gate = 'printf "::set-output name=a::b\\n##[add-mask]c\\nsrc/file1.ts:1:1 ]]> no\\n"; exit 1';
+  const nasty = (_: string, step: number): Answer | undefined =>
+    step === 3 ? submits(NASTY.replace('\u0000', '').replace('\ud800', '')) : undefined;
+  const batch = await BatchDesk.with(
+    tidying(nasty),
+    noisyFiles(2),
+    `${SPEC}  gate: ['test {{ name }} = file2.ts || { ${gate.replaceAll("'", "''")}; }']\n`,
+  );
+  const summary = join(batch.desk.folder, 'step-summary.md');
+  const { code, stdout } = await batch.drover([], {
+    env: { GITHUB_ACTIONS: 'true', CI: 'true', GITHUB_STEP_SUMMARY: summary },
+  });
+  expect(code).toBe(3);
+  expect(new Set(commandsIn(stdout))).toEqual(new Set(['group', 'endgroup', 'error']));
+  expect(stdout).toContain(
+    '::error file=src/file1.ts,line=1,col=1,title=src-file1.ts%3A failed::src/file1.ts:1:1 ]]> no\n',
+  );
+  const report = await batch.text('report.md');
+  expect(await readFile(summary, 'utf8')).toBe(`${report}\n`);
+  expect(report).toContain('1 of 2 tasks are done');
+  expect(suite(await batch.text('junit.xml')).children[0]?.children[0]?.text).toContain(']]> no');
+  batch.desk.git('apply', '--check', '.drover/out/patches/src-file2.ts.patch');
+});
+
+test('with --json there is JSON alone on standard output, in which the runner finds no command', async () => {
+  const nasty = (_: string, step: number): Answer | undefined =>
+    step === 1 ? { text: 'x ##[add-mask]c\n::set-output name=a::b', stop: 'refusal' } : undefined;
+  const batch = await BatchDesk.with(tidying(nasty), noisyFiles(1));
+  const { stdout, stderr } = await batch.drover(['--json'], { env: { GITHUB_ACTIONS: 'true' } });
+  const texts = stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.stringify(JSON.parse(line)));
+  expect([commandsIn(stdout), commandsIn(stderr)]).toEqual([[], ['error']]);
+  expect(texts.join('')).toContain('x ##[add-mask]c');
+});
+
+test('a second batch replaces what the first has left, and the checkout looks as before', async () => {
+  const batch = await BatchDesk.with(tidying(), noisyFiles(2));
+  await batch.run();
+  await batch.spec(SPEC.replace('src/**/*.ts', 'src/file2.ts'));
+  await batch.run(['--junit', '../j.xml', '--summary', '../s.md', '--gate', 'true']);
+  expect([await batch.patches(), Object.keys(await batch.statuses())]).toEqual([
+    ['src-file2.ts.patch'],
+    ['src-file2.ts'],
+  ]);
+  expect((await readdir(batch.out)).toSorted()).toEqual([
+    '.gitignore',
+    'combined.patch',
+    'junit.xml',
+    'patches',
+    'report.md',
+    'results.ndjson',
+    'summary.json',
+  ]);
+  expect(await readFile(join(batch.desk.folder, 'j.xml'), 'utf8')).toBe(await batch.text('junit.xml'));
+  expect(await readFile(join(batch.desk.folder, 's.md'), 'utf8')).toBe(`${await batch.text('report.md')}\n`);
+  expect(batch.desk.git('status', '--porcelain')).toBe('');
+});
+
+test('no secret of this machine is in any file that is left, and the patches apply all the same', async () => {
+  const SECRET = 'hunter2-hunter2-hunter2';
+  const leaking = (path: string, step: number): Answer | undefined => {
+    if (step === 2) return calls('write', { path, content: `log('${SECRET}');\n` });
+    return step === 3 ? submits(`the token is ${SECRET}`) : undefined;
+  };
+  const batch = await BatchDesk.with(
+    tidying(leaking),
+    noisyFiles(2),
+    `${SPEC}  gate: ['! grep -r hunter2 src/file1.ts || test {{ name }} = file2.ts']\n`,
+  );
+  await batch.drover([], { env: { DEPLOY_TOKEN: SECRET } });
+  const names = (await readdir(batch.out, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+  const texts = await Promise.all(names.map(({ parentPath, name }) => readFile(join(parentPath, name), 'utf8')));
+  expect([names.length > 6, texts.filter((text) => text.includes(SECRET))]).toEqual([true, []]);
+  batch.desk.git('apply', '.drover/out/combined.patch');
+  expect(await batch.desk.read('src/file2.ts')).toBe("log('[redacted]');\n");
+});
