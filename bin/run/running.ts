@@ -89,26 +89,23 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   for (const record of past?.records ?? []) view.recall?.(record);
   const known = (await work.companion?.known(slots.store.git, stop.signal)) ?? new Map<string, Known>();
   const startedAt = past?.startedAt ?? new Date().toISOString();
+  const lane = new Throttle({ ...THROTTLE, parallelMax: Math.max(1, settings.workers) }).lane(
+    laneKey({ baseUrl: '', ...provider.options, provider: model.provider, model: model.name }),
+  );
+  const allowed = {
+    lane,
+    before: past?.spent ?? NOTHING_SPENT,
+    ...(settings.cap !== undefined && { cap: settings.cap }),
+    ...(settings.taskCap !== undefined && { taskCap: settings.taskCap }),
+    ...(work.price !== undefined && { price: work.price }),
+  };
+
   const shown = showAll(bus.reader(), { view, person, io });
   const ended = run(
     {
       ...{ id, settings, repository, slots, provider: provider.provider, model: spec, bus, past, env },
       runTask: workers.run,
-      admission: new RunAdmission({
-        lane: new Throttle({ ...THROTTLE, parallelMax: Math.max(1, settings.workers) }).lane(
-          laneKey({
-            ...provider.options,
-            provider: model.provider,
-            model: model.name,
-            baseUrl: provider.options.baseUrl ?? '',
-          }),
-        ),
-        before: past?.spent ?? NOTHING_SPENT,
-        ...(settings.cap !== undefined && { cap: settings.cap }),
-        ...(settings.taskCap !== undefined && { taskCap: settings.taskCap }),
-        ...(work.price !== undefined && { price: work.price }),
-        emit: (event, place) => bus.emit(event, place),
-      }),
+      admission: (emit) => new RunAdmission({ ...allowed, emit }),
       policy: { rules: work.rules, yes: work.yes, gates: settings.gates },
       question: (question, signal) => view.whileAsking(() => asked(question, signal)),
       retry: defaultRetry,

@@ -60,9 +60,7 @@ export const REQUEST: ModelRequest = {
   model: 'model',
   system: '',
   tools: [],
-  messages: [
-    { role: 'user', results: [], content: [{ type: 'text', text: 'go' }], cacheMark: false },
-  ],
+  messages: [{ role: 'user', results: [], content: [{ type: 'text', text: 'go' }], cacheMark: false }],
   outputTokensMax: 100,
   cacheKey: '',
 };

@@ -18,6 +18,11 @@ test('undisturbed it lands three, and the gate stops one', async () => {
 });
 
 for (const at of [20, 90, 150])
-  proves('run.kill-anywhere', `killed at record ${at}, it comes to the same end`, async () => {
-    expect(await crashedRun(at, 'after', 0)).toMatchObject({ ...WHOLE, wasKilled: true });
-  });
+  proves(
+    'run.kill-anywhere',
+    `killed at record ${at}, it comes to the same end`,
+    async () => {
+      expect(await crashedRun(at, 'after', 0)).toMatchObject({ ...WHOLE, wasKilled: true });
+    },
+    90_000,
+  );

@@ -44,7 +44,8 @@ export type RunOptions = {
   readonly provider: Provider; // the coordinator's
   readonly model: ModelSpec;
   readonly runTask: RunTask;
-  readonly admission: RunAdmission;
+  /** What it tells goes the way of all events of the run. */
+  readonly admission: (tell: (event: Event, place: Place) => void) => RunAdmission;
   readonly bus: Bus;
   readonly past: RunPast | undefined;
   readonly policy: Pick<Policy, 'rules' | 'yes' | 'gates'>;
@@ -97,9 +98,11 @@ class Run {
   #train: MergeTrain | undefined;
   #carrying: Promise<void> | undefined;
   readonly #stop = new AbortController();
+  readonly #admission: RunAdmission;
 
   constructor(options: RunOptions) {
     this.#options = options;
+    this.#admission = options.admission((event, place) => this.#tell(event, place));
     const { past } = options;
     this.#plans = past?.plans.length ?? 0;
     this.#landed = new Map(past?.landed);
@@ -177,14 +180,14 @@ class Run {
   }
 
   #coordinator() {
-    const { id, provider, model, repository, env, folder, retry, admission } = this.#options;
+    const { id, provider, model, repository, env, folder, retry } = this.#options;
     const { name, contextTokens, outputTokensMax, charsPerToken, price } = model;
     return {
       ...{ id, worker: 0, provider, model: name, contextTokens, outputTokensMax, retry, cacheKey: id },
       ...(charsPerToken !== undefined && { charsPerToken }),
       ...(price !== undefined && { price }),
       context: { cwd: repository.top, env, outputFolder: join(folder, 'outputs', 'coordinator') },
-      admission: admission.admissionFor({ worker: 0 }),
+      admission: this.#admission.admissionFor({ worker: 0 }),
       outlet: {
         emit: (event: Event, place: Place) => this.#tell(event, place),
         settled: () => this.#options.bus.settled(),
@@ -241,9 +244,9 @@ class Run {
   }
 
   #bench(): Bench {
-    const { id, slots, runTask, admission, question, model, env, settings, retry, policy, bus, folder } = this.#options;
+    const { id, slots, runTask, question, model, env, settings, retry, policy, bus, folder } = this.#options;
     return {
-      ...{ run: id, startedAt: this.#startedAt, slots, runTask, admission, question },
+      ...{ run: id, startedAt: this.#startedAt, slots, runTask, admission: this.#admission, question },
       tell: (event, place) => this.#tell(event, place),
       settled: () => bus.settled(),
       redact: this.#options.redact,
