@@ -2,6 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readContents } from '@drover/core/journal/format';
 import { journalPath } from '@drover/core/journal/session-journal';
@@ -82,6 +83,8 @@ export async function liveThroughCrashes(
 function oneProcess(args: readonly string[], kill: Kill | undefined): Promise<{ stdout: string; stderr: string }> {
   const point = kill !== undefined && 'point' in kill ? [kill.point, `${kill.count}`] : [];
   const child = spawn(process.execPath, [join(import.meta.dirname, 'crash-child.ts'), ...args, ...point], {
+    // Compiled once for all of them: starting is most of what such a process does.
+    env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'drover-test-compiled') },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const timer =

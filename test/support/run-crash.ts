@@ -3,6 +3,7 @@
 
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runJournalPath } from '@drover/coordinator/run-journal';
 import type { Recorded } from '@drover/core/events';
@@ -136,7 +137,10 @@ function recordsOf(desk: RunDesk): readonly Recorded[] {
 }
 
 function drover(desk: RunDesk, at: number, when: string, argv: readonly string[]): Promise<number | string> {
-  const env = { ...process.env, DROVER_HOME: desk.home, ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: desk.server.url };
+  // Compiled once for all of them: starting is most of what such a process does.
+  const cache = { NODE_COMPILE_CACHE: join(tmpdir(), 'drover-test-compiled') };
+  const keys = { ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: desk.server.url };
+  const env = { ...process.env, ...cache, ...keys, DROVER_HOME: desk.home };
   const child = spawn(process.execPath, [CHILD, String(at), when, ...argv], {
     cwd: desk.repository,
     env,
