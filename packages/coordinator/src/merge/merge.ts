@@ -23,12 +23,6 @@ export type Conflict = {
   readonly notes: readonly string[]; // git's own sentences
 };
 
-export type Stamp = {
-  readonly name: string;
-  readonly email: string;
-  readonly when: string; // ISO
-};
-
 /** A tree, or what conflicts. Nothing is written but objects. */
 export async function mergeTrees(git: Git, { onto, commit }: Sides): Promise<string | Conflict> {
   // A history that shares nothing with ours is no reason to stop: all that both have is a conflict.
@@ -53,25 +47,6 @@ function readConflict(fields: readonly string[]): Pick<Conflict, 'paths' | 'note
     at += 3 + count;
   }
   return { paths: [...paths], notes };
-}
-
-/** A commit of the tree with one parent. */
-export async function commitTree(
-  git: Git,
-  { tree, parent, message }: { readonly tree: string; readonly parent: string; readonly message: string },
-  { name, email, when }: Stamp,
-): Promise<string> {
-  const date = `@${Math.floor(Date.parse(when) / 1_000)} +0000`;
-  const env = {
-    GIT_AUTHOR_NAME: name,
-    GIT_AUTHOR_EMAIL: email,
-    GIT_AUTHOR_DATE: date,
-    GIT_COMMITTER_NAME: name,
-    GIT_COMMITTER_EMAIL: email,
-    GIT_COMMITTER_DATE: date,
-  };
-  const { out } = await git(['commit-tree', tree, '-p', parent, '-F', '-'], { input: message, env });
-  return out.trim();
 }
 
 /** The description again, for a run that goes on; undefined where the two do not conflict. */

@@ -23,9 +23,9 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import { failureOf } from '@drover/core/agent/limits';
 import type { RunEvent } from '@drover/core/events';
 import { DroverError } from '@drover/core/failure';
-import type { Git } from '../git.ts';
+import { type Git, type Stamp, writeCommit } from '../git.ts';
 import { type Checkout, type GateResult, Gates, firstRed } from './gate.ts';
-import { type Conflict, type Point, type Stamp, commitTree, describeConflict, mergeTrees } from './merge.ts';
+import { type Conflict, type Point, describeConflict, mergeTrees } from './merge.ts';
 import { commitMessage } from './message.ts';
 
 const BATCH_TASKS_MAX = 5;
@@ -250,7 +250,7 @@ export class MergeTrain {
       const commit =
         tree === onto.tree
           ? onto.commit
-          : await commitTree(this.#git, { tree, parent: onto.commit, message }, this.#stamp);
+          : await writeCommit(this.#git, { tree, parent: onto.commit, message }, this.#stamp);
       onto = { commit, tree };
       candidates.push({ ...onto, waiting });
     }

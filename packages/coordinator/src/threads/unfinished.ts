@@ -8,6 +8,7 @@ import { failureOf } from '@drover/core/agent/limits';
 import type { CallLabel, Event } from '@drover/core/events';
 import { describe, type Failure } from '@drover/core/failure';
 import type { Admitted, Wanted } from '@drover/core/model/admission';
+import { sumUsage } from '@drover/core/model/usage';
 import { costOf } from '@drover/core/model/catalog';
 import type { Message, Usage } from '@drover/core/model/protocol';
 import { failedTurn } from '@drover/core/outcome';
@@ -159,7 +160,7 @@ export class Unfinished {
     const output = Math.min(admitted.outputTokensMax, Math.ceil(this.#shownChars / CHARS_PER_TOKEN));
     const usage: Usage = { input: wanted.inputTokens, output, cacheRead: 0, cacheWrite: 0, estimated: true };
     admitted.settle(usage, { failure });
-    const total = sum(this.#total, usage);
+    const total = sumUsage(this.#total, usage);
     const { price } = this.#spec.model;
     emit({ type: 'usage', usage, total, ...(price !== undefined && { cost: costOf(total, price) }) });
   }
@@ -167,14 +168,4 @@ export class Unfinished {
 
 function labelIn({ callId, toolUseId, callIndex, index, name, summary }: CallLabel): CallLabel {
   return { callId, toolUseId, callIndex, index, name, summary };
-}
-
-function sum(a: Usage, b: Usage): Usage {
-  return {
-    input: a.input + b.input,
-    output: a.output + b.output,
-    cacheRead: a.cacheRead + b.cacheRead,
-    cacheWrite: a.cacheWrite + b.cacheWrite,
-    ...((a.estimated ?? b.estimated) && { estimated: true as const }),
-  };
 }

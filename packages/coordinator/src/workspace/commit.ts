@@ -10,7 +10,7 @@
 import { chmodSync, type Dirent, lstatSync, readdirSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/failure';
-import type { Git } from '../git.ts';
+import { type Git, writeCommit } from '../git.ts';
 import type { Identity } from '../repository.ts';
 import { isCode } from './removal.ts';
 import type { Slot } from './slot.ts';
@@ -59,7 +59,9 @@ export async function commitTree(order: Committing): Promise<Committed | undefin
     );
   }
   if (changes.length === 0) return undefined;
-  const commit = await writeCommit(store, tree, order);
+  const { base: parent, identity, when } = order;
+  const message = order.message.replaceAll('\0', '');
+  const commit = await writeCommit(store, { tree, parent, message }, { ...identity, when });
   await store(['update-ref', `refs/heads/${branch}`, commit]);
   rmSync(draft, { force: true });
   return { commit, files: changes.map(shown), leftOut };
@@ -162,19 +164,4 @@ async function treeAndChanges(
     changes.push({ before, after, path: fields[n + 1] ?? '' });
   }
   return { tree: tree.out.trim(), changes };
-}
-
-async function writeCommit(store: Git, tree: string, { base, identity, message, when }: Committing): Promise<string> {
-  const date = `@${Math.floor(Date.parse(when) / 1_000)} +0000`;
-  const { name, email } = identity;
-  const env = {
-    GIT_AUTHOR_NAME: name,
-    GIT_AUTHOR_EMAIL: email,
-    GIT_AUTHOR_DATE: date,
-    GIT_COMMITTER_NAME: name,
-    GIT_COMMITTER_EMAIL: email,
-    GIT_COMMITTER_DATE: date,
-  };
-  const input = message.replaceAll('\0', '');
-  return (await store(['commit-tree', tree, '-p', base, '-F', '-'], { input, env })).out.trim();
 }
