@@ -116,7 +116,7 @@ export class Unfinished {
         if (event.message.role === 'assistant') this.#answers += 1;
         return;
       case 'usage':
-        this.#spent = sum(this.#spent, event.usage);
+        this.#spent = sumUsage(this.#spent, event.usage);
         this.#total = event.total;
         return;
       case 'done':
