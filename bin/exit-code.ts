@@ -72,12 +72,21 @@ export function codeOfRun({ failure, rows, stop, mayBePartial }: RunEnding): num
   if (bad.length === 0) return exitCode.done;
   if (bad.some(({ status }) => status === 'gate_failed')) return exitCode.gate;
   if (bad.some(({ status }) => status === 'conflict')) return exitCode.conflict;
-  const codes = new Set(bad.flatMap((row) => (row.failure === undefined ? [] : [codeOfFailure(row.failure)])));
+  const told = bad.flatMap(({ failure: cause }) => (cause === undefined ? [] : [cause]));
+  // Those that were stopped because others failed have no cause of their own.
+  const causes = told.filter((cause) => !isOthers(cause));
+  const isProviders = causes.length === told.length || causes.every(({ kind }) => kind.startsWith('provider.'));
+  const codes = new Set(causes.map(codeOfFailure));
   if (codes.has(exitCode.budget)) return exitCode.budget;
   const [only] = codes;
-  // One cause for everything is the cause of the run: no provider, no permission, no time.
-  if (only !== undefined && codes.size === 1 && bad.length === rows.length) return only;
+  // One cause for everything is the cause of the run: no provider, no permission, no time. Where not everything
+  // was tried, only the provider's is everything's.
+  if (only !== undefined && codes.size === 1 && bad.length === rows.length && isProviders) return only;
   return mayBePartial ? exitCode.done : exitCode.incomplete;
+}
+
+function isOthers(failure: Failure): boolean {
+  return failure.kind === 'limit.reached' && failure.limit === 'failures';
 }
 
 export function codeOfStop(stop: StopCause | undefined): number {

@@ -4,9 +4,12 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { cacheKey } from '@drover/coordinator/batch/cache';
+import { canaryFirst } from '@drover/coordinator/batch/canary';
 import { failuresMax } from '@drover/coordinator/batch/spec';
+import { UsageError } from '@drover/core/failure';
 import { newId } from '@drover/core/ids';
 import type { RunSettings } from '@drover/core/task/run';
+import type { PlannedTask } from '@drover/core/task/task';
 import { chooseModel } from '../execution/model-choice.ts';
 import { priceOf } from '../execution/price.ts';
 import type { Io } from '../io.ts';
@@ -45,7 +48,7 @@ export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise
       }),
     ),
   });
-  const tasks = prepared.tasks.map(({ id: task, title, prompt, dependsOn, files, mode, gates }) => ({
+  const planned = prepared.tasks.map(({ id: task, title, prompt, dependsOn, files, mode, gates }): PlannedTask => ({
     id: task,
     title,
     prompt,
@@ -54,6 +57,7 @@ export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise
     mode,
     gates,
   }));
+  const tasks = args.canary === undefined ? planned : canaryFirst(planned, args.canary);
   return startRun(runArgs(args, specFile), { ...around, id, run, tasks }, io);
 }
 
@@ -70,6 +74,9 @@ export async function batchSettings(
     priceOf(chooseModel(args.model, around.settings, io.cwd), limits.perTask, around.settings);
   const most = failuresMax(limits.stopWhenFailed, prepared.tasks.length);
   const { canary, 'canary-max-cost': cost } = args;
+  if (canary === undefined && cost !== undefined)
+    throw new UsageError('--canary-max-cost needs --canary N: how many tasks go ahead');
+  if (cost !== undefined) priceOf(chooseModel(args.model, around.settings, io.cwd), cost, around.settings);
   return {
     ...made,
     tasksMax: Math.max(made.tasksMax, prepared.tasks.length),

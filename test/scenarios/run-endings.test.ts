@@ -141,5 +141,5 @@ test('--allow-partial exits with 0 where some failed, and says so all the same',
 test('--fail-fast stops at the first failure', async () => {
   const desk = await RunDesk.with(planned({ bad: { answers: [{ stop: 'refusal', text: 'no' }] }, ...TWO }));
   const { code, end } = await desk.run(['run', 'make files', '--fail-fast']);
-  expect([code, statuses(end)]).toEqual([3, { bad: 'failed', one: 'cancelled', two: 'skipped' }]);
+  expect([code, statuses(end)]).toEqual([3, { bad: 'failed', one: 'skipped', two: 'skipped' }]);
 });

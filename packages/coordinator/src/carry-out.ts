@@ -87,6 +87,7 @@ export async function carryOut(plan: Plan, conditions: Conditions, signal: Abort
         ...{ failFast: conditions.failFast, failuresMax: conditions.failuresMax },
         carryOut: async (task, seat, stop) => {
           const status = await settleTask({ task, plan, conditions, seat, warm, waits: waiting.get(task.id) }, stop);
+          if (status === undefined) return undefined;
           if (status !== 'landed' && task.mode === 'write') train.withdraw(task.id);
           statuses.set(task.id, status);
           return status;
@@ -116,7 +117,8 @@ type Work = {
   readonly waits: Waits | undefined;
 };
 
-async function settleTask(work: Work, signal: AbortSignal): Promise<TaskStatus> {
+/** Undefined where it got no seat any more. */
+async function settleTask(work: Work, signal: AbortSignal): Promise<TaskStatus | undefined> {
   const { task, plan, conditions, seat, warm } = work;
   const { bench, train, attempts, landed } = conditions;
   const progress = new Progress(work);
@@ -143,6 +145,7 @@ async function settleTask(work: Work, signal: AbortSignal): Promise<TaskStatus> 
           signal,
         ).finally(warm.done);
       }));
+    if (end === undefined) return undefined;
     if (end.again) {
       progress.failed(end);
       continue;

@@ -3,6 +3,7 @@
 // A task waits until those it depends on have landed; where one of them did not, it is skipped and nobody
 // else is. A worker's place is held only while an attempt works: a task that waits to land holds none.
 
+import { setImmediate as immediate } from 'node:timers/promises';
 import PQueue from 'p-queue';
 import { failureOf } from '@drover/core/agent/limits';
 import { describe, DroverError, type Failure } from '@drover/core/failure';
@@ -10,8 +11,8 @@ import type { TaskStatus } from '@drover/core/task/run';
 import type { PlannedTask } from '@drover/core/task/task';
 import { waits } from './plan/graph.ts';
 
-/** Runs `use` as soon as a worker is free, with that worker's number. */
-export type Seat = <Result>(use: (worker: number) => Promise<Result>) => Promise<Result>;
+/** Runs `use` as soon as a worker is free, with that worker's number; gives undefined where all was stopped by then. */
+export type Seat = <Result>(use: (worker: number) => Promise<Result>) => Promise<Result | undefined>;
 
 export type Dispatch = {
   readonly ordered: readonly PlannedTask[];
@@ -21,7 +22,8 @@ export type Dispatch = {
   readonly failuresMax: number;
   /** What earlier plans, or this one before a crash, have settled for good. */
   readonly settled: ReadonlyMap<string, TaskStatus>;
-  readonly carryOut: (task: PlannedTask, seat: Seat, signal: AbortSignal) => Promise<TaskStatus>;
+  /** Undefined where it got no seat any more. */
+  readonly carryOut: (task: PlannedTask, seat: Seat, signal: AbortSignal) => Promise<TaskStatus | undefined>;
   readonly skip: (task: PlannedTask, because: string, failure?: Failure) => void;
 };
 
@@ -37,7 +39,7 @@ export async function dispatch(plan: Dispatch, signal: AbortSignal): Promise<voi
   const ends = new Map<string, Promise<TaskStatus>>();
   let failures = [...settled.values()].filter((status) => BAD.has(status)).length;
   const stopIfTooMany = () => {
-    if (failures >= failuresMax && !stop.aborted) hasty.abort(new DroverError(tooMany(failures)));
+    if (failures >= failuresMax && !stop.aborted) hasty.abort(new DroverError(tooMany(failedWords(failures))));
   };
   stopIfTooMany();
 
@@ -51,12 +53,13 @@ export async function dispatch(plan: Dispatch, signal: AbortSignal): Promise<voi
     const reason =
       whyStopped(signal, hasty.signal) ??
       (missing === -1 ? undefined : `it depends on ${dependsOn[missing]}, which is ${worded(statuses[missing])}`);
-    if (reason !== undefined) {
-      skip(task, reason, hasty.signal.aborted && !signal.aborted ? failureOf(hasty.signal) : undefined);
+    const status = reason === undefined ? await carryOut(task, seats.seatAt(-at, stop), stop) : undefined;
+    if (status === undefined) {
+      const why = reason ?? whyStopped(signal, hasty.signal) ?? 'no worker was free for it';
+      skip(task, why, hasty.signal.aborted && !signal.aborted ? failureOf(hasty.signal) : undefined);
       return signal.aborted ? 'cancelled' : 'skipped';
     }
-    const status = await carryOut(task, seats.seatAt(-at), stop);
-    if (!GOOD.has(status) && plan.failFast) hasty.abort(new DroverError(FAILED_FAST));
+    if (!GOOD.has(status) && plan.failFast) hasty.abort(new DroverError(tooMany(FAILED_FAST)));
     if (BAD.has(status)) failures += 1;
     stopIfTooMany();
     return status;
@@ -78,10 +81,13 @@ class Seats {
     this.#free = Array.from({ length: count }, (_, at) => at + 1);
   }
 
-  seatAt(priority: number): Seat {
+  seatAt(priority: number, stop: AbortSignal): Seat {
     return (use) =>
       this.#queue.add(
         async () => {
+          // Whoever had the seat before is done with it; what follows from that comes first.
+          await immediate();
+          if (stop.aborted) return undefined;
           const worker = this.#free.shift();
           if (worker === undefined) throw new Error('more workers are at work than there are');
           try {
@@ -101,14 +107,13 @@ function whyStopped(signal: AbortSignal, hasty: AbortSignal): string | undefined
   return hasty.aborted ? describe(failureOf(hasty)) : undefined;
 }
 
-const FAILED_FAST: Failure = {
-  kind: 'limit.reached',
-  limit: 'failures',
-  message: 'another task failed, and --fail-fast stops at the first',
-};
+const FAILED_FAST = 'another task failed, and --fail-fast stops at the first';
 
-function tooMany(failures: number): Failure {
-  const message = `${failures} ${failures === 1 ? 'task has' : 'tasks have'} failed, and no more may`;
+function failedWords(failures: number): string {
+  return `${failures} ${failures === 1 ? 'task has' : 'tasks have'} failed, and no more may`;
+}
+
+function tooMany(message: string): Failure {
   return { kind: 'limit.reached', limit: 'failures', message };
 }
 

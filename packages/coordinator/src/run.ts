@@ -236,7 +236,7 @@ class Run {
     const { canary } = settings;
     if (canary === undefined || past?.records.some(({ type }) => type === 'run_end') === true) return undefined;
     const judge = () => {
-      const { message, failure } = canaryVerdict(rowsOf(this.#state), canary);
+      const { message, failure } = canaryVerdict(rowsOf(this.#state), { ...canary, workers: settings.workers });
       this.#tell({ type: 'warning', message });
       return failure;
     };

@@ -10,32 +10,37 @@ export type Verdict = {
   readonly failure?: Failure;
 };
 
+export type Canary = NonNullable<RunSettings['canary']> & { readonly workers: number };
+
+/** So many from all over the plan go to its beginning; the order is otherwise as it was. */
+export function canaryFirst<Task>(tasks: readonly Task[], count: number): readonly Task[] {
+  const ahead = new Set(
+    Array.from({ length: Math.min(count, tasks.length) }, (_, at) => tasks[Math.floor((at * tasks.length) / count)]),
+  );
+  return [...tasks.filter((task) => ahead.has(task)), ...tasks.filter((task) => !ahead.has(task))];
+}
+
 /** `rows` are of all tasks of the plan, those that went ahead first. */
-export function canaryVerdict(
-  rows: readonly TaskRow[],
-  { tasks, cost: allowed }: NonNullable<RunSettings['canary']>,
-): Verdict {
+export function canaryVerdict(rows: readonly TaskRow[], { tasks, cost: allowed, workers }: Canary): Verdict {
   const ahead = rows.slice(0, tasks);
   // What was known already cost nothing, and says nothing about the others.
   const tried = ahead.filter(({ attempts }) => attempts > 0);
-  const good = tried.filter(({ status }) => status === 'landed' || status === 'done');
-  const told = [`the canary: ${good.length} of ${tried.length} tasks went well`];
   if (tried.length === 0) return { message: 'the canary: all of it was known already, so nothing was learnt' };
+  const good = tried.filter(({ status }) => status === 'landed' || status === 'done').length;
   const factor = (rows.length - ahead.length + tried.length) / tried.length;
-  const spent = tried.reduce((sum, { cost = 0 }) => sum + cost, 0) * factor;
-  const tokens = Math.ceil(tried.reduce((sum, { usage }) => sum + tokensOf(usage), 0) * factor);
+  const total = (amount: (row: TaskRow) => number) => tried.reduce((sum, row) => sum + amount(row), 0) * factor;
   const isPriced = tried.some(({ cost }) => cost !== undefined);
-  const minutes = (tried.reduce((sum, { elapsedMs = 0 }) => sum + elapsedMs, 0) * factor) / 60_000;
-  const amount = isPriced ? `$${spent.toFixed(2)}` : `${tokens} tokens`;
-  const forecast = `all ${rows.length} would take about ${amount} and ${minutes.toFixed(1)} minutes of work`;
-  const message = [...told, forecast].join('; ');
-  if (good.length === 0)
-    return { message, failure: reached('failures', 'none of the tasks that went ahead went well') };
+  const dollars = total(({ cost = 0 }) => cost);
+  const tokens = Math.ceil(total(({ usage }) => tokensOf(usage)));
+  const minutes = total(({ elapsedMs = 0 }) => elapsedMs) / Math.max(1, Math.min(workers, rows.length)) / 60_000;
+  const amount = isPriced ? `$${dollars.toFixed(2)}` : `${tokens} tokens`;
+  const forecast = `all ${rows.length} would take about ${amount} and ${minutes.toFixed(1)} minutes`;
+  const message = `the canary: ${good} of ${tried.length} tasks went well; ${forecast}`;
+  if (good === 0) return { message, failure: reached('failures', 'none of the tasks that went ahead went well') };
   const isTooDear =
-    allowed !== undefined && ('usd' in allowed ? isPriced && spent > allowed.usd : tokens > allowed.tokens);
-  return isTooDear
-    ? { message, failure: reached('budget', `${forecast}, which is more than the canary allows`) }
-    : { message };
+    allowed !== undefined && ('usd' in allowed ? !isPriced || dollars > allowed.usd : tokens > allowed.tokens);
+  if (!isTooDear) return { message };
+  return { message, failure: reached('budget', `${forecast}, which is more than the canary allows`) };
 }
 
 function reached(limit: 'budget' | 'failures', message: string): Failure {

@@ -1,0 +1,109 @@
+// What holds a batch back: a canary, failures, budgets; and what of it another run takes up again.
+
+import { expect, test } from 'vitest';
+import { canaryFirst } from '@drover/coordinator/batch/canary';
+import type { Answer } from '@drover/rehearsal/script';
+import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/batch-desk.ts';
+import { calls } from '../support/run-desk.ts';
+
+const REFUSES: Answer = { stop: 'refusal', text: 'I will not.' };
+const warnings = (events: readonly { readonly type: string }[]) =>
+  events.flatMap((event) => ('message' in event && event.type === 'warning' ? [String(event.message)] : []));
+
+test('a canary goes ahead, says what all would take, and the others follow', async () => {
+  const batch = await BatchDesk.with(tidying(), noisyFiles(4));
+  const { code, events, end } = await batch.run(['--canary', '2', '--canary-max-cost', '10mtok']);
+  expect([code, end.tasks.map(({ task }) => task)]).toEqual([
+    0,
+    ['src-file1.ts', 'src-file3.ts', 'src-file2.ts', 'src-file4.ts'],
+  ]);
+  expect(warnings(events)).toEqual([
+    expect.stringMatching(
+      /^the canary: 2 of 2 tasks went well; all 4 would take about \d+ tokens and \d+\.\d minutes$/,
+    ),
+  ]);
+  const told = events.map(({ type, task }) => `${type} ${task ?? ''}`);
+  const judged = told.indexOf('warning ');
+  expect([judged > told.indexOf('merge_end src-file3.ts'), judged < told.indexOf('task_start src-file2.ts')]).toEqual([
+    true,
+    true,
+  ]);
+});
+
+test('where all would cost too much, the canary is all there is: exit 6; who goes on wants the rest', async () => {
+  const batch = await BatchDesk.with(tidying(), noisyFiles(3));
+  const { code, end } = await batch.run(['--canary', '1', '--canary-max-cost', '1ktok']);
+  expect([code, await batch.statuses()]).toEqual([
+    6,
+    { 'src-file1.ts': 'landed', 'src-file2.ts': 'skipped', 'src-file3.ts': 'skipped' },
+  ]);
+  expect([batch.requests, (await batch.results())[1]?.reason]).toEqual([
+    3,
+    expect.stringContaining('more than the canary allows'),
+  ]);
+  const resumed = await batch.desk.drover(['resume', end.run ?? '', '--view', 'silent']);
+  expect([resumed.code, new Set(Object.values(await batch.statuses()))]).toEqual([0, new Set(['landed'])]);
+});
+
+test('a canary that fails stops the others', async () => {
+  const batch = await BatchDesk.with(
+    tidying(() => REFUSES),
+    noisyFiles(3),
+  );
+  const { code } = await batch.run(['--canary', '1']);
+  expect([code, Object.values(await batch.statuses()), batch.requests]).toEqual([
+    3,
+    ['failed', 'skipped', 'skipped'],
+    1,
+  ]);
+});
+
+test('a canary is taken from all over the plan', () => {
+  expect(canaryFirst(['a', 'b', 'c', 'd', 'e', 'f'], 3)).toEqual(['a', 'c', 'e', 'b', 'd', 'f']);
+  expect(canaryFirst(['a', 'b'], 5)).toEqual(['a', 'b']);
+});
+
+test.each([
+  ['40%', 2],
+  ['1', 1],
+])('stopWhenFailed %s ends the batch when so many have failed', async (share, failures) => {
+  const gate = 'echo red; false';
+  const spec = `${SPEC}  gate: ["${gate}"]\nlimits: { stopWhenFailed: ${share} }\n`;
+  const batch = await BatchDesk.with(tidying(), noisyFiles(5), spec);
+  const { code } = await batch.run();
+  const states = Object.values(await batch.statuses());
+  expect([
+    code,
+    states.filter((state) => state === 'failed').length,
+    states.filter((state) => state === 'skipped').length,
+  ]).toEqual([3, failures, 5 - failures]);
+  expect((await batch.results()).at(-1)?.reason).toContain(
+    `${failures} ${failures === 1 ? 'task has' : 'tasks have'} failed`,
+  );
+});
+
+test('a task that needs more than its own budget fails alone', async () => {
+  const dear = (path: string, step: number): Answer | undefined =>
+    path === 'src/file1.ts' && step < 9 ? { ...calls('read', { path }), usage: { input: 30_000 } } : undefined;
+  const batch = await BatchDesk.with(
+    tidying(dear),
+    noisyFiles(2),
+    `${SPEC}limits: { perTask: 60ktok, budget: 1mtok }\n`,
+  );
+  const { code } = await batch.run();
+  const [first, second] = await batch.results();
+  // A budget that was reached is what CI has to hear of.
+  expect([code, first?.status, first?.failure, second?.status]).toEqual([
+    6,
+    'failed',
+    expect.objectContaining({ kind: 'limit.reached', limit: 'budget' }),
+    'landed',
+  ]);
+});
+
+test('a provider that refuses everybody is the cause of it all, also where the batch was stopped early', async () => {
+  const spec = `${SPEC}limits: { stopWhenFailed: 1 }\n`;
+  const batch = await BatchDesk.with({ ...tidying(), keys: ['another'] }, noisyFiles(3), spec);
+  const { code } = await batch.run();
+  expect([code, Object.values(await batch.statuses())]).toEqual([9, ['failed', 'skipped', 'skipped']]);
+});
