@@ -2,7 +2,7 @@
 // ask nothing again that was answered.
 
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runJournalPath } from '@drover/coordinator/run-journal';
@@ -126,14 +126,20 @@ function countsOf(names: readonly string[]): Counts {
   return counts;
 }
 
-function runIn({ home }: RunDesk): string | undefined {
-  return readdirSync(join(home, 'runs'))[0];
+/** The run that got furthest: one that died before its first record has not begun, and another is begun instead. */
+function runIn(desk: RunDesk): string | undefined {
+  const ids = readdirSync(join(desk.home, 'runs'));
+  return ids.toSorted((a, b) => recordsIn(desk, b).length - recordsIn(desk, a).length)[0];
 }
 
 function recordsOf(desk: RunDesk): readonly Recorded[] {
   const id = runIn(desk);
-  if (id === undefined) return [];
-  return readContents(readFileSync(runJournalPath(desk.home, id))).records as unknown as readonly Recorded[];
+  return id === undefined ? [] : recordsIn(desk, id);
+}
+
+function recordsIn({ home }: RunDesk, id: string): readonly Recorded[] {
+  const path = runJournalPath(home, id);
+  return existsSync(path) ? (readContents(readFileSync(path)).records as unknown as readonly Recorded[]) : [];
 }
 
 function drover(desk: RunDesk, at: number, when: string, argv: readonly string[]): Promise<number | string> {
