@@ -112,7 +112,8 @@ function parserOf(io: Io): Argv {
       'parse-positional-numbers': false,
       'populate--': true,
     })
-    .example('$0 demo', 'Watch an agent mend a small project: no key, no network')
+    .example('$0 demo', 'Watch a whole run: no key, no network')
+    .example('$0 run "replace moment with date-fns" --gate "pnpm test"', 'Many agents, one tested branch')
     .example('$0 exec "fix the failing test" --model anthropic/claude-sonnet-4-5', 'One agent in this folder')
     .epilogue('drover <command> --help says more about a command.')
     .fail((message, error) => {

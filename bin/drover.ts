@@ -82,7 +82,7 @@ const commands: readonly Listed[] = [
   {
     name: 'demo',
     words: '',
-    about: 'Watch an agent mend a small project: no key, no network',
+    about: 'Watch a whole run on a sample project: no key, no network',
     load: async () => (await import('./commands/demo.ts')).demo,
   },
   {

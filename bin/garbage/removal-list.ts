@@ -2,6 +2,7 @@
 
 import { count } from '../views/figures.ts';
 import { cell, cut, widthOfText } from '../views/terminal-text.ts';
+import { wrapped } from '../views/word-wrap.ts';
 import type { Paper } from '../kept/facts.ts';
 
 const LISTED_MAX = 8; // of a group
@@ -16,15 +17,14 @@ export function removalLines(items: readonly Listed[], home: string, paper: Pape
 
 function groupLines(why: string, group: readonly Listed[], home: string, { columns, style }: Paper): string {
   const bytes = bytesOf(group);
-  const figures = [`${count(group.length)}`, ...(bytes === 0 ? [] : [inBytes(bytes)])].join(' · ');
-  const room = columns - 2 - figures.length - 2;
-  const head = cell(inHome(why, home), room);
+  const figures = [count(group.length), ...(bytes === 0 ? [] : [inBytes(bytes)])].join(', ');
+  const head = wrapped(`${cell(inHome(why, home), Infinity)}: ${figures}`, columns - 2).replaceAll('\n', '\n  ');
   const lines = group
     .slice(0, LISTED_MAX)
     .map(({ what }) => `    ${style('dim', shortened(inHome(what, home), columns - 4))}\n`);
   const left = group.length - LISTED_MAX;
   const more = left > 0 ? `    ${style('dim', cut(`… and ${count(left)} more`, columns - 4))}\n` : '';
-  return `  ${head}  ${style('dim', figures)}\n${lines.join('')}${more}`;
+  return `  ${head}\n${lines.join('')}${more}`;
 }
 
 /** Ids are shown as they may be typed, and a branch without the store it is in. */

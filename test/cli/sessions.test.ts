@@ -72,8 +72,9 @@ test('runs has no more than fits, down to forty columns, and only the newest twe
   const all = (await desk.run(['runs', '--all'], narrow)).stdout.trimEnd().split('\n');
   const wide = await desk.run(['runs', '--all'], { columns: 100 });
   expect([newest.length, newest.at(-1)]).toEqual([22, '  … 5 more; drover runs --all shows them']);
-  expect(steady(all.find((line) => line.includes('a-name')) ?? '').replace(/> +/, '>  ')).toBe(
-    '✗ a-name-that…  <ago>  看看 what the…',
+  // How long ago it was takes more or less room.
+  expect(steady(all.find((line) => line.includes('a-name')) ?? '')).toMatch(
+    /^✗ a-name-that… {2}<ago> {2,4}看看 what the?r?…$/,
   );
   expect(wide.stdout.trimEnd().split('\n')).toHaveLength(26);
   expect(['gotcha', '\u202e', '\u001b]'].filter((trick) => wide.stdout.includes(trick))).toEqual([]);

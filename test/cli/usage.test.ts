@@ -11,7 +11,7 @@ test.each<[string, readonly string[], string]>([
   [
     'no command',
     [],
-    'say what to do: exec, resume, runs, show, logs, replay, demo, rehearse, completion; drover --help lists the commands',
+    'say what to do: run, plan, batch, exec, resume, runs, show, logs, replay, gc, demo, rehearse, completion; drover --help lists the commands',
   ],
   ['a misspelt command', ['exce', 'go'], "there is no command 'exce'; did you mean exec?"],
   ['an unknown command', ['fly', 'me'], "there is no command 'fly'; drover --help lists the commands"],
@@ -148,6 +148,8 @@ test('the help lists the commands there are', async () => {
                                 and test what they did
       drover plan [goal]        Make the plan for a goal, print or save it, and run
                                 nothing
+      drover batch <spec>       One task for each file, folder or repository that a
+                                spec selects; made for CI
       drover exec [prompt]      One agent works in this folder until it is done, and
                                 nobody has to watch
       drover resume [id]        Go on with a run or session that was interrupted
@@ -158,7 +160,9 @@ test('the help lists the commands there are', async () => {
                                 come
       drover replay <id>        Give a run or session again from its journal: no
                                 key, no network, nothing done twice
-      drover demo               Watch an agent mend a small project: no key, no
+      drover gc                 Show what no run needs any more, and remove it if
+                                you agree; never the only copy of work
+      drover demo               Watch a whole run on a sample project: no key, no
                                 network
       drover rehearse <script>  Serve a scripted model to this and other programs,
                                 on this machine only
@@ -169,8 +173,10 @@ test('the help lists the commands there are', async () => {
           --version  Show the version                                      [boolean]
 
     Examples:
-      drover demo                               Watch an agent mend a small project:
-                                                no key, no network
+      drover demo                               Watch a whole run: no key, no
+                                                network
+      drover run "replace moment with           Many agents, one tested branch
+      date-fns" --gate "pnpm test"
       drover exec "fix the failing test"        One agent in this folder
       --model anthropic/claude-sonnet-4-5
 
@@ -246,7 +252,7 @@ test('the completion script completes commands and flags', async () => {
   expect(script.stdout).toContain('complete -o bashdefault -o default -F _drover_yargs_completions drover');
   expect(commands).toEqual({
     code: 0,
-    stdout: 'exec\nresume\nruns\nshow\nlogs\nreplay\ndemo\nrehearse\ncompletion\n',
+    stdout: 'run\nplan\nbatch\nexec\nresume\nruns\nshow\nlogs\nreplay\ngc\ndemo\nrehearse\ncompletion\n',
     stderr: '',
   });
   expect(flags.stdout.split('\n')).toContain('--model');

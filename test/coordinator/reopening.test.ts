@@ -1,0 +1,205 @@
+// What a run takes up again when it goes on, as its journal says: tasks, and the coordinator's open call.
+
+import { isPassing } from '@drover/coordinator/kept/reopening';
+import { canGoOn, stateOf } from '@drover/coordinator/kept/runs';
+import { runPastOf } from '@drover/coordinator/past';
+import type { Event, Place } from '@drover/core/events';
+import type { Failure } from '@drover/core/failure';
+import type { JsonObject } from '@drover/core/json';
+import type { Message } from '@drover/core/model/protocol';
+import { NO_USAGE } from '@drover/core/model/usage';
+import type { PlannedTask } from '@drover/core/task/task';
+import { expect, test } from 'vitest';
+import { label, sampleSettings, Teller } from '../support/sample-run.ts';
+
+const LOST: Failure = { kind: 'worker.lost', message: 'gone' };
+const REFUSED: Failure = { kind: 'answer.refused', message: 'no' };
+const COORDINATOR = { worker: 0, turn: 1, step: 1 };
+
+const planned = (id: string, ...dependsOn: readonly string[]): PlannedTask => ({
+  id,
+  title: id,
+  prompt: id,
+  dependsOn,
+  files: [],
+  mode: 'write',
+});
+
+/** Tells a run as it would be kept. */
+class Story extends Teller {
+  begin(resumed = false): this {
+    return this.say({ type: 'run_start', resumed, ...sampleSettings });
+  }
+
+  say(event: Event, place: Place = {}): this {
+    this.tell(event, place);
+    return this;
+  }
+
+  /** The coordinator is asked, and submits a plan. */
+  plan(call: string, ...tasks: readonly PlannedTask[]): this {
+    const message = {
+      role: 'assistant',
+      stop: 'tool_calls',
+      usage: NO_USAGE,
+      content: [{ type: 'tool_call', id: call, name: 'submit_plan', args: {} }],
+    } as Message;
+    const asked: Message = { role: 'user', content: [{ type: 'text', text: 'The goal' }] };
+    if (this.events.length === 1) {
+      this.say({ type: 'session_start', model: 'rehearsal/any', cwd: '/sample' }, { worker: 0 });
+      this.say({ type: 'message_end', message: asked }, { worker: 0, turn: 1 });
+    }
+    return this.say({ type: 'message_end', message }, COORDINATOR)
+      .say({ type: 'tool_execution_start', args: {}, ...this.#label(call) }, COORDINATOR)
+      .say({ type: 'plan_ready', tasks, round: 1, by: 'coordinator', callId: call }, COORDINATOR);
+  }
+
+  task(id: string, failure: Failure | undefined): this {
+    const place = { worker: 1, task: id, attempt: 1 };
+    const seed = { seeding: 'full', messages: 2, tokens: 9, digest: 'd' } as const;
+    this.say({ type: 'task_start', base: 'base0000', workspace: '/ws/1', seed }, place);
+    const rest = { again: false, files: [], usage: NO_USAGE };
+    if (failure === undefined) return this.say({ type: 'task_end', status: 'finished', ...rest }, place);
+    return this.say({ type: 'task_end', status: 'failed', failure, ...rest }, place);
+  }
+
+  skip(id: string): this {
+    const rest = { again: false, files: [], usage: NO_USAGE };
+    return this.say({ type: 'task_end', status: 'skipped', ...rest }, { task: id });
+  }
+
+  /** The coordinator hears what became of the plan, and says something. */
+  hear(call: string, output: string, answer: string): this {
+    const results = [{ id: call, name: 'submit_plan', output, isError: false }];
+    const content = [{ type: 'text' as const, text: answer }];
+    const message = { role: 'assistant' as const, content, stop: 'stop' as const, usage: NO_USAGE };
+    return this.say(
+      { type: 'tool_execution_end', output, outputSummary: output, isError: false, ...this.#label(call) },
+      COORDINATOR,
+    )
+      .say({ type: 'message_end', message: { role: 'tool', results } }, COORDINATOR)
+      .say({ type: 'message_end', message }, COORDINATOR)
+      .say({ type: 'done', message }, COORDINATOR);
+  }
+
+  #label(call: string) {
+    return { ...label(0, 'submit_plan: all'), callId: call, toolUseId: call };
+  }
+
+  get past() {
+    const past = runPastOf(this.events as unknown as readonly JsonObject[]);
+    if (past === undefined) throw new Error('it has not begun');
+    return past;
+  }
+
+  /** Task -> how it is settled; absent where it is open. */
+  get standing() {
+    return Object.fromEntries([...this.past.tasks].map(([id, { status }]) => [id, status]));
+  }
+
+  /** What the coordinator knows: roles, and whether its call is open. */
+  get coordinator() {
+    const { messages = [], open, ending } = this.past.coordinator ?? {};
+    return { roles: messages.map(({ role }) => role), begun: [...(open?.begun.values() ?? [])].length, ending };
+  }
+}
+
+const CLOSED = { roles: ['user', 'assistant', 'tool', 'assistant'], begun: 0, ending: 'done' };
+const OPEN = { roles: ['user', 'assistant'], begun: 1, ending: undefined };
+
+test('what failed for a reason outside of it is open again, with what waits for it; the call is, too', () => {
+  const story = new Story()
+    .begin()
+    .plan('c1', planned('a'), planned('b', 'a'), planned('c', 'b'), planned('d'))
+    .task('a', LOST)
+    .skip('b')
+    .skip('c')
+    .task('d', undefined)
+    .hear('c1', 'a is lost', 'So be it.');
+  expect(story.standing).toEqual({ a: undefined, b: undefined, c: undefined, d: 'done' });
+  expect(story.coordinator).toEqual(OPEN);
+});
+
+test('what failed for good stays, with what waits for it; the coordinator has heard of it', () => {
+  const story = new Story()
+    .begin()
+    .plan('c1', planned('a'), planned('b', 'a'), planned('c', 'b'))
+    .task('a', REFUSED)
+    .skip('b')
+    .skip('c')
+    .hear('c1', 'a failed', 'So be it.');
+  expect(story.standing).toEqual({ a: 'failed', b: 'skipped', c: 'skipped' });
+  expect(story.coordinator).toEqual(CLOSED);
+});
+
+test('what waits for both stays with the one that failed for good', () => {
+  const story = new Story()
+    .begin()
+    .plan('c1', planned('a'), planned('b'), planned('c', 'a', 'b'))
+    .task('a', LOST)
+    .task('b', REFUSED)
+    .skip('c')
+    .hear('c1', 'oh', 'So be it.');
+  expect(story.standing).toEqual({ a: undefined, b: 'failed', c: 'skipped' });
+  expect(story.coordinator).toEqual(OPEN);
+});
+
+test('a run that has gone on before has one history: what the coordinator heard last', () => {
+  const story = new Story()
+    .begin()
+    .plan('c1', planned('a'))
+    .task('a', LOST)
+    .hear('c1', 'a is lost', 'So be it.')
+    .begin(true)
+    .task('a', undefined)
+    .hear('c1', 'a is done', 'Good.');
+  expect(story.coordinator).toEqual(CLOSED);
+  expect(JSON.stringify(story.past.coordinator?.messages)).toContain('a is done');
+  expect(JSON.stringify(story.past.coordinator?.messages)).not.toContain('a is lost');
+});
+
+test('tokens that were used in what is forgotten are used all the same', () => {
+  const usage = { ...NO_USAGE, input: 7 };
+  const story = new Story().begin().plan('c1', planned('a')).task('a', LOST).hear('c1', 'lost', 'So be it.');
+  story.say({ type: 'usage', usage, total: usage }, COORDINATOR);
+  expect([story.past.spent.total.input, story.past.coordinator?.usage.input]).toEqual([7, 7]);
+});
+
+test('a task that a later plan names again is open from then on, also before it is begun', () => {
+  const story = new Story().begin().plan('c1', planned('a'), planned('b')).task('a', REFUSED).task('b', undefined);
+  story.hear('c1', 'a failed', 'Again.').plan('c2', planned('a'));
+  expect(story.standing).toEqual({ a: undefined, b: 'done' });
+  expect(story.past.tasks.get('a')).toEqual({ attempts: 1, failures: 0, conflicts: 0 });
+});
+
+test('only the last plan is taken up', () => {
+  const story = new Story().begin().plan('c1', planned('a')).task('a', LOST).hear('c1', 'a is lost', 'Otherwise.');
+  story.plan('c2', planned('b')).task('b', undefined).hear('c2', 'b is done', 'Good.');
+  expect(story.standing).toEqual({ a: 'failed', b: 'done' });
+});
+
+test('settings that were chosen anew are kept, and the time of the beginning is the first', () => {
+  const story = new Story().begin();
+  story.say({ type: 'run_start', resumed: true, ...sampleSettings, workers: 9, cap: { usd: 10 } });
+  expect(story.past.settings).toMatchObject({ workers: 9, cap: { usd: 10 } });
+  expect(story.past.startedAt).toBe(story.events[0]?.at);
+});
+
+test.each<[boolean, Event & { readonly type: 'run_end' }]>([
+  [false, { type: 'run_end', outcome: 'done', exitCode: 0, tasks: [], usage: NO_USAGE }],
+  [false, { type: 'run_end', outcome: 'incomplete', exitCode: 3, tasks: [], usage: NO_USAGE }],
+  [true, { type: 'run_end', outcome: 'cancelled', exitCode: 130, tasks: [], usage: NO_USAGE }],
+  [true, { type: 'run_end', outcome: 'error', exitCode: 9, failure: LOST, tasks: [], usage: NO_USAGE }],
+  [true, { type: 'run_end', outcome: 'incomplete', exitCode: 8, failure: LOST, tasks: [], usage: NO_USAGE }],
+])('that it can go on is %s after %j', (expected, end) => {
+  const story = new Story().begin().plan('c1', planned('a'), planned('b')).task('a', REFUSED).task('b', undefined);
+  expect(canGoOn(stateOf(story.events as unknown as readonly JsonObject[]))).toBe(true);
+  story.say(end);
+  expect(canGoOn(stateOf(story.events as unknown as readonly JsonObject[]))).toBe(expected);
+});
+
+test('a limit is the task’s own, but for the budget', () => {
+  const limits = ['steps', 'output-tokens', 'budget', 'time', 'idle'] as const;
+  const passing = limits.filter((limit) => isPassing({ kind: 'limit.reached', limit, message: '' }));
+  expect(passing).toEqual(['budget']);
+});
