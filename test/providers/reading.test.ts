@@ -44,34 +44,3 @@ function partsOf(events: readonly ModelEvent[]): unknown[] {
   }
   return parts.map((part) => part?.end);
 }
-
-const sse = (data: object): Buffer => Buffer.from(`data: ${JSON.stringify(data)}\n\n`);
-const begun = (index: number): Buffer =>
-  sse({ type: 'content_block_start', index, content_block: { type: 'text', text: '' } });
-const piece = (index: number, text: string): Buffer =>
-  sse({ type: 'content_block_delta', index, delta: { type: 'text_delta', text } });
-const stopped = sse({ type: 'message_delta', delta: { stop_reason: 'end_turn' } });
-
-async function deltasOf(reads: readonly Uint8Array[]): Promise<readonly { part: number; delta: string }[]> {
-  const events = await readAll('anthropic', decode(reads));
-  return events.flatMap((event) => ('delta' in event ? [{ part: event.part, delta: event.delta }] : []));
-}
-
-test('the pieces of a block are told one by one, unless a read holds more than can be followed', async () => {
-  const words = Array.from({ length: 1_000 }, (_, n) => `word${n} `);
-  const pieces = [begun(0), ...words.map((word) => piece(0, word)), stopped];
-
-  const few = await deltasOf(pieces);
-  const many = await deltasOf([Buffer.concat(pieces)]);
-
-  expect(few).toEqual(words.map((delta) => ({ part: 0, delta })));
-  expect(many.slice(0, 50)).toEqual(few.slice(0, 50));
-  expect(many.length).toBeLessThan(100);
-  expect(many.map(({ delta }) => delta).join('')).toBe(words.join(''));
-});
-
-test('however much comes in one read, the pieces of two blocks are not joined', async () => {
-  const words = Array.from({ length: 300 }, (_, n) => ({ part: n % 2, delta: `word${n} ` }));
-  const pieces = [begun(0), begun(1), ...words.map(({ part, delta }) => piece(part, delta)), stopped];
-  expect(await deltasOf([Buffer.concat(pieces)])).toEqual(words);
-});

@@ -11,10 +11,6 @@
 //   turned out empty; what comes meanwhile is held back. The numbers in the events are therefore those
 //   of the finished message. A key that is opened again is a new block.
 //
-// DELTAS
-//   Each piece of a block is a delta of its own, until more of them come in one read than anybody could follow:
-//   then the server is ahead of us, and the rest of that read is joined, as the bus does for readers that lag.
-//
 // ENDINGS
 //   An answer is whole once its stop reason is known. Until then the end of the stream is a failure;
 //   after that, nothing that happens to the connection can take it away.
@@ -60,7 +56,6 @@ type Mark = { readonly block: Block | undefined; readonly opened: number; readon
 const ANSWER_CHARS_MAX = 64 * 1024 * 1024;
 // A name put together anew for each of so many events would be compared letter by letter ever after.
 const DELTA = { text: 'text_delta', thinking: 'thinking_delta' } as const;
-const APART_MAX = 64; // events of one read
 const PIECES_MAX = 256;
 const CUT_OFF = 'the call was cut off by the output limit';
 
@@ -281,11 +276,6 @@ export class Assembly {
   }
 
   #tell(block: Block, part: number, delta: string): void {
-    const last = this.#events.at(-1);
-    if (last !== undefined && this.#events.length >= APART_MAX && 'delta' in last && last.part === part) {
-      this.#events[this.#events.length - 1] = { ...last, delta: last.delta + delta };
-      return;
-    }
     if (block.kind !== 'call') this.#events.push({ type: DELTA[block.kind], part, delta });
     else if (block.isAnnounced) this.#events.push({ type: 'toolcall_delta', part, callIndex: block.callIndex, delta });
     else this.#announce(block, part);
