@@ -57,7 +57,7 @@ const commands: readonly Listed[] = [
   },
   {
     name: 'show',
-    words: '<id> [task]',
+    words: '[id] [task]',
     about: 'Tell what became of a run, of one of its tasks, or of a session',
     load: async () => (await import('./commands/show.ts')).show,
   },

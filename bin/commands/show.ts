@@ -1,7 +1,8 @@
 // drover show <id> [task]: what became of a run, of one of its tasks, or of a session; and how to go on.
 
+import { join, resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
-import { command, flag } from '../command.ts';
+import { command, flag, list, nonEmpty, value } from '../command.ts';
 import { codeOfFailure, exitCode } from '../exit-code.ts';
 import { type Io, print } from '../io.ts';
 import type { Paper } from '../kept/facts.ts';
@@ -24,17 +25,25 @@ export const show = command({
   word: {
     name: 'id',
     about: 'The run or session, or as much of its id as is unique',
-    required: true,
+    required: false,
     offered: offeredIds,
   },
   second: { name: 'task', about: 'Only this task of the run', required: false, offered: offeredTasks },
-  options: { json: flag('Options:', 'For programs: one JSON object that sums it up') },
+  options: {
+    json: flag('Options:', 'For programs: one JSON object that sums it up'),
+    merge: list('Batch:', 'DIR', 'Join the outputs of a batch’s shards, in DIR or the folders in it', nonEmpty),
+    out: value('Batch:', 'DIR', 'Where what was joined goes (.drover/out)', nonEmpty),
+    junit: value('Batch:', 'FILE', 'Write the joined JUnit report there as well', nonEmpty),
+  },
   examples: [
     ['drover show 1a2b3c', 'What landed, what did not and why, and how to go on'],
     ['drover show 1a2b3c billing', 'What became of one task of a run'],
     ['drover show nightly --json', 'The figures, for a script'],
+    ['drover show --merge shards --out all', 'The shards of a batch as one report'],
   ],
-  async run({ word = '', second, json }, io) {
+  async run({ word, second, json, merge, out, junit }, io) {
+    if (merge.length > 0) return showJoined({ merge, out, junit, json }, io);
+    if (word === undefined) throw new UsageError('drover show needs <id>; see drover show --help');
     const home = stateFolder(io);
     const { kind, id } = await findKept(home, word);
     if (kind === 'run') return showRun(await readRun(home, id), { task: second, json }, io);
@@ -42,6 +51,28 @@ export const show = command({
     return showSession(await readSession(home, id), json, io);
   },
 });
+
+type Joining = {
+  readonly merge: readonly string[];
+  readonly out: string | undefined;
+  readonly junit: string | undefined;
+  readonly json: boolean;
+};
+
+/** Exits as the batch would have, had it been one. */
+async function showJoined({ merge, out: wanted, junit, json }: Joining, io: Io): Promise<number> {
+  const { joinBatches, joinedLine } = await import('../batch/join.ts');
+  const out = resolve(io.cwd, wanted ?? join('.drover', 'out'));
+  const step = io.env['GITHUB_STEP_SUMMARY'] ?? '';
+  const joined = await joinBatches({
+    folders: merge.map((folder) => resolve(io.cwd, folder)),
+    out,
+    junit: junit === undefined ? undefined : resolve(io.cwd, junit),
+    appendTo: step === '' ? [] : [step],
+  });
+  await print(io.stdout, json ? `${JSON.stringify(joined.summary)}\n` : clean(joinedLine(joined, out)));
+  return joined.summary.exitCode;
+}
 
 type How = { readonly task: string | undefined; readonly json: boolean };
 

@@ -154,7 +154,7 @@ test('the help lists the commands there are', async () => {
                                 nobody has to watch
       drover resume [id]        Go on with a run or session that was interrupted
       drover runs               List the runs and sessions there are
-      drover show <id> [task]   Tell what became of a run, of one of its tasks, or
+      drover show [id] [task]   Tell what became of a run, of one of its tasks, or
                                 of a session
       drover logs <id> [task]   Print the events of a run or session, or watch them
                                 come

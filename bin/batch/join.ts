@@ -1,0 +1,173 @@
+// Several shards of one batch become one: their results, patches and reports in one folder.
+//
+// They must be parts of the same batch: of one spec, on one commit, each shard once. A shard that is missing
+// is work that is not done, so the batch is not done either, whatever the others say.
+
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { countsOf, isGood, type Result } from '@drover/coordinator/batch/results';
+import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
+import { UsageError } from '@drover/core/failure';
+import { sumUsage, NO_USAGE } from '@drover/core/model/usage';
+import { exitCode } from '../exit-code.ts';
+import { FILES, openOut, writeOutputs } from './outputs.ts';
+import type { BatchSummary } from './summary.ts';
+
+const FOLDERS_MAX = 10_000;
+
+export type Part = { readonly folder: string; readonly summary: BatchSummary; readonly results: readonly Result[] };
+
+export type Joined = { readonly summary: BatchSummary; readonly results: readonly Result[] };
+
+/** Each folder holds the outputs of a shard, or folders that do, as CI systems unpack them. */
+export async function readParts(folders: readonly string[]): Promise<readonly Part[]> {
+  const found = (await Promise.all(folders.map(partFolders))).flat();
+  if (found.length === 0) throw new UsageError(`--merge: there is no ${FILES.results} in ${folders.join(', ')}`);
+  return Promise.all(found.map(readPart));
+}
+
+async function partFolders(folder: string): Promise<readonly string[]> {
+  if (existsSync(join(folder, FILES.results))) return [folder];
+  const names = await readdir(folder, { recursive: true }).catch((error: unknown) => {
+    throw new UsageError(`--merge: ${folder} cannot be read`, { cause: error });
+  });
+  return names
+    .filter((name) => name.split('/').at(-1) === FILES.results)
+    .map((name) => join(folder, dirname(name)))
+    .slice(0, FOLDERS_MAX)
+    .toSorted();
+}
+
+async function readPart(folder: string): Promise<Part> {
+  try {
+    const summary = JSON.parse(await readFile(join(folder, FILES.summary), 'utf8')) as BatchSummary;
+    const rows = (await readFile(join(folder, FILES.results), 'utf8')).split('\n').filter((line) => line !== '');
+    return { folder, summary, results: rows.map((row) => JSON.parse(row) as Result) };
+  } catch (error) {
+    throw new UsageError(`--merge: ${folder} does not hold the outputs of a batch, or not all of them`, {
+      cause: error,
+    });
+  }
+}
+
+/** Throws UsageError where they are not parts of one batch. */
+export function joined(parts: readonly Part[]): Joined {
+  const [first] = parts;
+  if (first === undefined) throw new UsageError('--merge: there is nothing to join');
+  for (const { folder, summary } of parts) checkSame(first, { folder, summary });
+  const shards = Map.groupBy(parts, ({ summary: { shard } }) =>
+    shard === undefined ? '' : `${shard.index}/${shard.count}`,
+  );
+  for (const [shard, same] of shards)
+    if (same.length > 1)
+      throw new UsageError(`--merge: ${same.map(({ folder }) => folder).join(' and ')} hold the same shard ${shard}`);
+  const results = parts
+    .flatMap((part) => part.results)
+    .toSorted((a, b) => (a.task < b.task ? -1 : a.task > b.task ? 1 : 0));
+  const missing = missingShards(parts);
+  const reasons = [
+    ...(missing.length === 0 ? [] : [`shard ${missing.join(', ')} is missing`]),
+    ...parts.flatMap(({ summary: { reason } }) => reason ?? []),
+  ];
+  const code = codeOf([
+    ...parts.map(({ summary }) => summary.exitCode),
+    ...(missing.length > 0 ? [exitCode.incomplete] : []),
+  ]);
+  const costs = parts.flatMap(({ summary: { cost } }) => cost ?? []);
+  const { batch, spec, model, base, startedAt, total } = first.summary;
+  const isDone = missing.length === 0 && parts.every(({ summary }) => summary.outcome === 'done');
+  return {
+    results,
+    summary: {
+      v: 1,
+      batch,
+      spec,
+      model,
+      base,
+      startedAt: parts.reduce(
+        (least, { summary }) => (summary.startedAt < least ? summary.startedAt : least),
+        startedAt,
+      ),
+      total,
+      outcome: isDone ? 'done' : 'incomplete',
+      exitCode: code,
+      ...(reasons.length > 0 && { reason: [...new Set(reasons)].join('\n') }),
+      usage: parts.reduce((sum, { summary: { usage } }) => sumUsage(sum, usage), NO_USAGE),
+      ...(costs.length > 0 && { cost: costs.reduce((sum, cost) => sum + cost) }),
+    },
+  };
+}
+
+type Compared = Pick<Part, 'folder' | 'summary'>;
+
+function checkSame(first: Compared, other: Compared): void {
+  const keys = ['batch', 'spec', 'base'] as const;
+  const words = { batch: 'the batch', spec: 'the spec', base: 'the commit' };
+  const different = keys.find((key) => first.summary[key] !== other.summary[key]);
+  if (different !== undefined)
+    throw new UsageError(
+      `--merge: ${first.folder} and ${other.folder} differ in ${words[different]}; join parts of one batch`,
+    );
+}
+
+function missingShards(parts: readonly Part[]): readonly string[] {
+  const count = parts[0]?.summary.shard?.count ?? 1;
+  const there = new Set(parts.map(({ summary: { shard } }) => shard?.index ?? 1));
+  return Array.from({ length: count }, (_, at) => at + 1)
+    .filter((index) => !there.has(index))
+    .map((index) => `${index}/${count}`);
+}
+
+// What weighs most is said: who reads one code wants the worst of it.
+const BY_WEIGHT: readonly number[] = [
+  exitCode.internal,
+  exitCode.terminated,
+  exitCode.interrupted,
+  exitCode.provider,
+  exitCode.budget,
+  exitCode.deadline,
+  exitCode.blocked,
+  exitCode.gate,
+  exitCode.conflict,
+  exitCode.incomplete,
+];
+
+function codeOf(codes: readonly number[]): number {
+  return BY_WEIGHT.find((code) => codes.includes(code)) ?? Math.max(0, ...codes);
+}
+
+export type JoinOrder = {
+  readonly folders: readonly string[];
+  readonly out: string;
+  readonly junit: string | undefined;
+  readonly appendTo: readonly string[];
+};
+
+/** Writes what came of all of them; gives it. */
+export async function joinBatches({ folders, out, junit, appendTo }: JoinOrder): Promise<Joined> {
+  const parts = await readParts(folders);
+  const whole = joined(parts);
+  await openOut(out);
+  const patches: string[] = [];
+  for (const { folder, results } of parts) {
+    for (const { patch } of results) {
+      if (patch === undefined) continue;
+      await mkdir(dirname(join(out, patch)), { recursive: true });
+      if (join(folder, patch) !== join(out, patch)) await copyFile(join(folder, patch), join(out, patch));
+    }
+    patches.push(await readFile(join(folder, FILES.combined), 'latin1'));
+  }
+  await writeFileWhole(join(out, FILES.combined), patches.join(''), 'latin1');
+  await writeOutputs({ out, ...whole, junit, appendTo });
+  return whole;
+}
+
+/** One line for a person. */
+export function joinedLine({ summary, results }: Joined, out: string): string {
+  const { landed, no_change: same, cached } = countsOf(results);
+  const good = results.filter(isGood).length;
+  const figures = [`${landed} landed`, `${same} had nothing to change`, `${cached} from the cache`].join(', ');
+  const reason = summary.reason === undefined ? '' : `\n${summary.reason}`;
+  return `${summary.batch}: ${good} of ${results.length} tasks are done (${figures}); the report is ${join(out, FILES.report)}${reason}\n`;
+}

@@ -1,0 +1,57 @@
+// A batch over several machines: each does its part, and the parts become one again.
+
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Answer } from '@drover/rehearsal/script';
+import { BatchDesk, noisyFiles, tidying } from '../support/batch-desk.ts';
+import { readJunit } from '../support/junit-schema.ts';
+
+async function sharded(count: number, instead?: (path: string) => Answer | undefined): Promise<BatchDesk> {
+  const batch = await BatchDesk.with(tidying(instead), noisyFiles(5));
+  for (let at = 1; at <= count; at++) await batch.run(['--shard', `${at}/${count}`, '--out', `../shards/shard-${at}`]);
+  return batch;
+}
+
+test('shards do each task once, and joined they are the whole batch', async () => {
+  const batch = await sharded(3);
+  expect(batch.requests).toBe(5 * 3);
+  const { code, stdout } = await batch.desk.drover([
+    'show',
+    '--merge',
+    '../shards',
+    '--out',
+    '../all',
+    '--junit',
+    '../all.xml',
+  ]);
+  const all = join(batch.desk.folder, 'all');
+  expect([code, stdout]).toEqual([0, expect.stringContaining('no-console: 5 of 5 tasks are done (5 landed,')]);
+  expect(Object.entries(await batch.statuses(all))).toEqual(
+    [1, 2, 3, 4, 5].map((at) => [`src-file${at}.ts`, 'landed']),
+  );
+  batch.desk.git('apply', '../all/combined.patch');
+  expect([await batch.desk.read('src/file1.ts'), await batch.desk.read('src/file5.ts')]).toEqual([
+    'log(1);\n',
+    'log(5);\n',
+  ]);
+  batch.desk.git('checkout', '-q', '.');
+  for (let at = 1; at <= 5; at++) batch.desk.git('apply', `../all/patches/src-file${at}.ts.patch`);
+});
+
+test('a shard that is missing is work that is not done; a failure in one is a failure of all', async () => {
+  const batch = await sharded(2, (path) => (path === 'src/file3.ts' ? { stop: 'refusal', text: 'no' } : undefined));
+  const show = async (...argv: readonly string[]) => {
+    const { code, stdout, stderr } = await batch.desk.drover(['show', ...argv, '--out', '../all', '--json']);
+    return [code, stdout === '' ? stderr : (JSON.parse(stdout) as { reason?: string }).reason];
+  };
+  expect((await show('--merge', '../shards'))[0]).toBe(3);
+  readJunit(await batch.text('../../../all/junit.xml'));
+  expect(await show('--merge', '../shards/shard-1', '--merge', '../shards/shard-1')).toEqual([
+    2,
+    expect.stringContaining('hold the same shard 1/2'),
+  ]);
+  expect(await show('--merge', '../nowhere')).toEqual([2, expect.stringContaining('nowhere cannot be read')]);
+  await rm(join(batch.desk.folder, 'shards', 'shard-2'), { recursive: true });
+  expect(await show('--merge', '../shards')).toEqual([3, expect.stringContaining('shard 2/2 is missing')]);
+});
