@@ -17,7 +17,7 @@ import { stateFolder } from '../settings.ts';
 import { type Stop, watchForStop } from '../stop.ts';
 import { count } from '../views/figures.ts';
 import { clean } from '../views/terminal-text.ts';
-import { openRunView, openView, runViewOptions } from '../views/view-choice.ts';
+import { isPainted, openRunView, openView, runViewOptions } from '../views/view-choice.ts';
 import type { View } from '../views/view.ts';
 
 const SPEED_MAX = 1_000;
@@ -77,11 +77,14 @@ async function replayRun(kept: KeptRun, { speed, ...wanted }: Wanted, { io, stop
   const { id, records, state } = kept;
   if (kept.past === undefined) throw new UsageError(`run ${id} has not begun, so there is nothing to replay`);
   const { contradiction, performRun, RecordedClock } = await import('../replay/run-performance.ts');
-  const isPainted = (wanted.view ?? 'dashboard') === 'dashboard' && !wanted.json && io.stdout.isTTY === true;
-  const clock = new RecordedClock(speed ?? (isPainted ? 1 : 0));
+  const isPicture = isPainted(wanted, io);
+  const clock = new RecordedClock(speed ?? (isPicture ? 1 : 0));
   const view = await openRunView(wanted, io, clock.now);
   const events = eventsIn(records);
-  await performRun(events, { view, clock }, stop.signal);
+  // A picture that has ended is not painted again, so there it is one run with one end.
+  const last = events.findLastIndex(({ type }) => type === 'run_end');
+  const shown = isPicture ? events.filter(({ type }, at) => type !== 'run_end' || at === last) : events;
+  await performRun(shown, { view, clock }, stop.signal);
   if (stop.signal.aborted) return codeOfStop(stop.cause());
   if (state.end === undefined) await view.say('here it was interrupted');
   return verdict(contradiction(events), `the same as recorded: ${count(events.length)} events`, { view, io });

@@ -53,6 +53,12 @@ export async function openRunView(
   }
 }
 
+/** Whether that is the dashboard. */
+export function isPainted(wanted: Values<typeof runViewOptions>, io: Io): boolean {
+  const view = chosen(wanted) ?? (isContinuousIntegration(io.env) ? 'lines' : 'dashboard');
+  return view === 'dashboard' && obstacleTo(io) === undefined;
+}
+
 function chosen<View extends string>({ view, json }: { readonly view: View | undefined; readonly json: boolean }) {
   if (json && view !== undefined && view !== 'json')
     throw new UsageError(`--json and --view ${view} contradict each other; give one of them`);

@@ -4,6 +4,7 @@ import { readdir } from 'node:fs/promises';
 import type { Recorded } from '@drover/core/events';
 import { retell } from '@drover/core/journal/retelling';
 import type { JsonObject } from '@drover/core/json';
+import { NO_USAGE } from '@drover/core/model/usage';
 import { expect, test } from 'vitest';
 import { main } from '../../bin/drover.ts';
 import { runLinesView } from '../../bin/views/run-lines.ts';
@@ -52,6 +53,22 @@ test('on a terminal it is the dashboard, in the time of the recording', async ()
   const elapsedMs = Date.parse(kept.at(-1)?.at ?? '') - Date.parse(kept[0]?.at ?? '');
   expect(stdout).toContain('Replace moment with date-fns everywhere');
   expect(stdout).toContain(`6 of 8 tasks landed · ${(elapsedMs / 1000).toFixed(1)} s`);
+});
+
+test('a run that went on after an interruption is one picture with one report', async () => {
+  const teller = new Teller(RUN);
+  const end = { exitCode: 130, tasks: [], usage: NO_USAGE } as const;
+  teller.tell({ type: 'run_start', resumed: false, ...sampleSettings });
+  teller.tell({ type: 'run_end', outcome: 'cancelled', reason: 'interrupted', ...end });
+  teller.tell({ type: 'run_start', resumed: true, ...sampleSettings });
+  teller.tell({ type: 'run_end', outcome: 'done', ...end, exitCode: 0 });
+  const shelf = await shelfWith(teller.events);
+  const reports = async (columns?: number) => {
+    const given = columns === undefined ? {} : { columns };
+    const { stdout } = await shelf.drover(['replay', RUN, '--speed', '0'], given);
+    return stdout.match(/[✓✗] (done|cancelled)/g);
+  };
+  expect([await reports(80), await reports()]).toEqual([['✓ done'], ['✗ cancelled', '✓ done']]);
 });
 
 test('between two events passes the time that passed, divided by the speed; and none where nobody was at work', async () => {
