@@ -9,6 +9,7 @@ const SEEDS = Number(process.env['DROVER_CRASH_SEEDS'] ?? 50);
 const POWER_SEEDS = Math.ceil(SEEDS / 5);
 // Two seconds where nothing else runs.
 const SEED_MS_MAX = 60_000;
+const TOLD_EVERY = 25;
 
 test(
   `${SEEDS} seeds: nothing told is lost, nothing is done twice, nothing is refused`,
@@ -49,6 +50,8 @@ async function tollOf(seeds: number, loses: Loses) {
     total.missing += toll.missing.length;
     total.rejections += toll.rejections;
     total.odd.push(...toll.odd.map((line) => `seed ${seed}: ${line}`));
+    // Long runs are cut short now and then; what they had found by then is still worth knowing.
+    if (seed % TOLD_EVERY === 0) process.stdout.write(`so far (${loses}): ${JSON.stringify(total)}\n`);
   }
   return total;
 }
