@@ -22,11 +22,13 @@ const declared = command({
   run: async () => 0,
 });
 
+const withTwo: Command = { ...declared, second: { name: 'task', about: 'Which', required: false } };
+
 /** As yargs reads it, or undefined where it complains. */
-async function yargsTyped(argv: readonly string[]): Promise<Typed | undefined> {
+async function yargsTyped(command: Command, argv: readonly string[]): Promise<Typed | undefined> {
   let seen: Typed | undefined;
   const listening: Command = {
-    ...declared,
+    ...command,
     run: async (typed) => {
       seen = typed;
       return 0;
@@ -34,7 +36,14 @@ async function yargsTyped(argv: readonly string[]): Promise<Typed | undefined> {
   };
   const sink = new PassThrough();
   const io = { stdin: sink, stdout: sink.resume(), stderr: sink, env: {}, cwd: '/', node: '' } as unknown as Io;
-  const commands = [{ name: 'exec', words: '[prompt]', about: 'Runs', load: async () => listening }];
+  const commands = [
+    {
+      name: 'exec',
+      words: command.second === undefined ? '[prompt]' : '[prompt] [task]',
+      about: 'Runs',
+      load: async () => listening,
+    },
+  ];
   await runCommandLine(commands, ['exec', ...argv], io).catch((error: Error) => {
     if (error.name !== 'UsageError') throw error;
   });
@@ -82,19 +91,31 @@ const words = fc.oneof(
   { weight: 2, arbitrary: fc.string({ maxLength: 8 }) },
 );
 
-test('whatever is typed: what is plain is what yargs reads, and the rest is left to yargs', async () => {
-  let plain = 0;
-  await fc.assert(
-    fc.asyncProperty(fc.array(words, { maxLength: 6 }), async (argv) => {
-      const typed = plainlyTyped(declared, argv);
-      if (typed === undefined) return;
-      plain += 1;
-      expect(typed).toEqual(await yargsTyped(argv));
-    }),
-    { seed: 7, numRuns: 3_000 },
-  );
-  expect(plain).toBeGreaterThan(50);
-}, 60_000);
+test.each([
+  ['one word', declared, 3_000],
+  ['two words', withTwo, 1_000],
+])(
+  'whatever is typed where %s may be: what is plain is what yargs reads, and the rest is left to yargs',
+  async (_, command, numRuns) => {
+    let plain = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(words, { maxLength: 6 }), async (argv) => {
+        const typed = plainlyTyped(command, argv);
+        if (typed === undefined) return;
+        plain += 1;
+        expect(typed).toEqual(await yargsTyped(command, argv));
+      }),
+      { seed: 7, numRuns },
+    );
+    expect(plain).toBeGreaterThan(50);
+  },
+  60_000,
+);
+
+test('of three words none is plain where two may be', () => {
+  expect(plainlyTyped(withTwo, ['a', 'b'])).toEqual({ word: 'a', second: 'b', texts: new Map() });
+  expect(plainlyTyped(withTwo, ['a', 'b', 'c'])).toBeUndefined();
+});
 
 test('an ordinary command line is plain', () => {
   expect(
