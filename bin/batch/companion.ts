@@ -1,7 +1,7 @@
 // What a batch adds to the run that carries it out: before it, what is known from earlier runs; after it, the
 // files it leaves, the results for later runs, and in GitHub Actions annotations.
 
-import { basename, join, relative } from 'node:path';
+import { join, relative } from 'node:path';
 import { readEntry, writeEntry, type Entry } from '@drover/coordinator/batch/cache';
 import { branchesOf, changesOf, revive } from '@drover/coordinator/batch/changes';
 import { isGood, type Result, resultOf } from '@drover/coordinator/batch/results';
@@ -17,6 +17,7 @@ import { type Io, print } from '../io.ts';
 import type { Companion } from '../run/running.ts';
 import { annotationsOf } from '../views/annotations.ts';
 import type { KeptBatch } from './kept-batch.ts';
+import { joinRepositories } from './join.ts';
 import { FILES, writeOutputs, writePatches } from './outputs.ts';
 import type { BatchSummary } from './summary.ts';
 
@@ -44,8 +45,9 @@ export function companionOf(of: Of, io: Io): Companion {
         summary: summaryOf(of, end, startedAt, redactor),
         results,
         junit: of.batch.junit,
-        appendTo: [...summaryFiles(of.batch, io)],
+        appendTo: of.batch.within === undefined ? summaryFiles(of.batch, io) : [],
       });
+      if (of.batch.within !== undefined) await joinRepositories(of.batch.within, {});
       if (of.batch.usesCache) await remember(of, end, git);
       await annotate(of, results, git, io);
     },
@@ -67,8 +69,8 @@ async function knownFrom({ batch, run, home, settings }: Of, git: Git, signal: A
 type Here = { readonly git: Git; readonly io: Io };
 
 async function resultsOf({ batch, run, settings }: Of, end: RunEnd, { git, io }: Here): Promise<readonly Result[]> {
-  const { base, repository } = settings;
-  const about = { run, repository: basename(repository), selected: new Map(Object.entries(batch.tasks)) };
+  const { base } = settings;
+  const about = { run, repository: batch.repository, selected: new Map(Object.entries(batch.tasks)) };
   const results = end.tasks.map((row) => resultOf(row, about));
   const commits = new Map(end.tasks.flatMap(({ task, commit }) => (commit === undefined ? [] : [[task, commit]])));
   const merged = (await branchesOf(git, run)).get('merged');

@@ -17,7 +17,16 @@ const CHARS_PER_TOKEN = 4;
 const LISTED_MAX = 100;
 const OVERLAPS_SHOWN_MAX = 20;
 
-export async function dryRun(args: BatchArgs, batch: Batch, io: Io): Promise<number> {
+export async function dryRun(args: BatchArgs, batches: readonly Batch[], io: Io): Promise<number> {
+  await print(io.stdout, 'Nothing is done; this is what would be:\n');
+  for (const [at, batch] of batches.entries()) {
+    if (at > 0) await print(io.stdout, '\n');
+    await print(io.stdout, await foreseen(args, batch, io));
+  }
+  return exitCode.done;
+}
+
+async function foreseen(args: BatchArgs, batch: Batch, io: Io): Promise<string> {
   const { prepared, around, specFile } = batch;
   const run = await batchSettings(args, batch, io);
   const model = chooseModel(args.model, around.settings, io.cwd);
@@ -58,8 +67,7 @@ export async function dryRun(args: BatchArgs, batch: Batch, io: Io): Promise<num
     tasks.length === 0
       ? '\nThere is nothing to do.\n'
       : `\nIn the order in which they would land:\n${listed.join('')}${more.join('')}`;
-  await print(io.stdout, `Nothing is done; this is what would be:\n${head}${plan}${overlaps(batch, columns)}`);
-  return exitCode.done;
+  return `${head}${plan}${overlaps(batch, columns)}`;
 }
 
 type Measure = {

@@ -11,6 +11,7 @@ import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
 import { UsageError } from '@drover/core/failure';
 import { sumUsage, NO_USAGE } from '@drover/core/model/usage';
 import { exitCode } from '../exit-code.ts';
+import type { Within } from './kept-batch.ts';
 import { FILES, openOut, writeOutputs } from './outputs.ts';
 import type { BatchSummary } from './summary.ts';
 
@@ -39,13 +40,13 @@ async function partFolders(folder: string): Promise<readonly string[]> {
     .toSorted();
 }
 
-async function readPart(folder: string): Promise<Part> {
+export async function readPart(folder: string): Promise<Part> {
   try {
     const summary = JSON.parse(await readFile(join(folder, FILES.summary), 'utf8')) as BatchSummary;
     const rows = (await readFile(join(folder, FILES.results), 'utf8')).split('\n').filter((line) => line !== '');
     return { folder, summary, results: rows.map((row) => JSON.parse(row) as Result) };
   } catch (error) {
-    throw new UsageError(`--merge: ${folder} does not hold the outputs of a batch, or not all of them`, {
+    throw new UsageError(`${folder} does not hold the outputs of a batch, or not all of them`, {
       cause: error,
     });
   }
@@ -65,38 +66,56 @@ export function joined(parts: readonly Part[]): Joined {
   const results = parts
     .flatMap((part) => part.results)
     .toSorted((a, b) => (a.task < b.task ? -1 : a.task > b.task ? 1 : 0));
-  const missing = missingShards(parts);
-  const reasons = [
-    ...(missing.length === 0 ? [] : [`shard ${missing.join(', ')} is missing`]),
-    ...parts.flatMap(({ summary: { reason } }) => reason ?? []),
-  ];
-  const code = codeOf([
-    ...parts.map(({ summary }) => summary.exitCode),
-    ...(missing.length > 0 ? [exitCode.incomplete] : []),
-  ]);
-  const costs = parts.flatMap(({ summary: { cost } }) => cost ?? []);
-  const { batch, spec, model, base, startedAt, total } = first.summary;
-  const isDone = missing.length === 0 && parts.every(({ summary }) => summary.outcome === 'done');
+  const { base, total } = first.summary;
+  const summary = summed(
+    parts,
+    missingShards(parts).map((shard) => `shard ${shard} is missing`),
+  );
+  return { results, summary: { ...summary, base, total } };
+}
+
+/** The sum of all, in which whatever is missing is not done. */
+function summed(parts: readonly Part[], missing: readonly string[]): BatchSummary {
+  const summaries = parts.map(({ summary }) => summary);
+  const codes = [...summaries.map((each) => each.exitCode), ...(missing.length > 0 ? [exitCode.incomplete] : [])];
+  const reasons = new Set([...missing, ...summaries.flatMap(({ reason }) => reason ?? [])]);
+  const costs = summaries.flatMap(({ cost }) => cost ?? []);
+  const isDone = missing.length === 0 && summaries.every(({ outcome }) => outcome === 'done');
+  const { batch = '', spec = '', model = '' } = summaries[0] ?? {};
   return {
-    results,
-    summary: {
-      v: 1,
-      batch,
-      spec,
-      model,
-      base,
-      startedAt: parts.reduce(
-        (least, { summary }) => (summary.startedAt < least ? summary.startedAt : least),
-        startedAt,
-      ),
-      total,
-      outcome: isDone ? 'done' : 'incomplete',
-      exitCode: code,
-      ...(reasons.length > 0 && { reason: [...new Set(reasons)].join('\n') }),
-      usage: parts.reduce((sum, { summary: { usage } }) => sumUsage(sum, usage), NO_USAGE),
-      ...(costs.length > 0 && { cost: costs.reduce((sum, cost) => sum + cost) }),
-    },
+    v: 1,
+    batch,
+    spec,
+    model,
+    base: summaries.map((each) => each.base).join(' '),
+    startedAt: summaries.map((each) => each.startedAt).toSorted()[0] ?? '',
+    total: summaries.reduce((sum, { total }) => sum + total, 0),
+    outcome: isDone ? 'done' : 'incomplete',
+    exitCode: weightiest(codes),
+    ...(reasons.size > 0 && { reason: [...reasons].join('\n') }),
+    usage: summaries.reduce((sum, { usage }) => sumUsage(sum, usage), NO_USAGE),
+    ...(costs.length > 0 && { cost: costs.reduce((sum, cost) => sum + cost) }),
   };
+}
+
+export type Verdict = {
+  /** How it ended, where that is known: the codes of the parts say it otherwise. */
+  readonly code?: number;
+  readonly junit?: string | undefined;
+};
+
+/** What came of several repositories, from the outputs of each. */
+export async function joinRepositories({ out, names }: Within, { code, junit }: Verdict): Promise<Joined> {
+  const there = names.filter((name) => existsSync(join(out, name, FILES.results)));
+  const parts = await Promise.all(there.map((name) => readPart(join(out, name))));
+  const missing = names.filter((name) => !there.includes(name)).map((name) => `${name} was not begun`);
+  const results = parts.flatMap(({ results: own }, at) =>
+    own.map((result) => (result.patch === undefined ? result : { ...result, patch: `${there[at]}/${result.patch}` })),
+  );
+  const summary = summed(parts, missing);
+  const whole = { results, summary: { ...summary, exitCode: weightiest([summary.exitCode, code ?? 0]) } };
+  await writeOutputs({ out, ...whole, junit, appendTo: [] });
+  return whole;
 }
 
 type Compared = Pick<Part, 'folder' | 'summary'>;
@@ -133,7 +152,7 @@ const BY_WEIGHT: readonly number[] = [
   exitCode.incomplete,
 ];
 
-function codeOf(codes: readonly number[]): number {
+export function weightiest(codes: readonly number[]): number {
   return BY_WEIGHT.find((code) => codes.includes(code)) ?? Math.max(0, ...codes);
 }
 

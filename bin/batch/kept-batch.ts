@@ -13,6 +13,9 @@ export type KeptBatch = {
   readonly name: string;
   readonly spec: string; // digest of the file
   readonly out: string; // a folder
+  readonly repository: string; // its name
+  /** Where it is one repository of several: what the outputs of all are made of. */
+  readonly within?: Within;
   readonly junit?: string;
   readonly summary?: string;
   readonly shard?: Shard;
@@ -20,6 +23,8 @@ export type KeptBatch = {
   readonly usesCache: boolean;
   readonly tasks: Readonly<Record<string, KeptTask>>;
 };
+
+export type Within = { readonly out: string; readonly names: readonly string[] };
 
 export type KeptTask = {
   readonly group: string;

@@ -3,15 +3,17 @@
 import { exitCode } from '../exit-code.ts';
 import { type Io, print } from '../io.ts';
 import { columnsOf, oneLine } from '../views/terminal-text.ts';
-import type { Prepared } from './prepare.ts';
+import type { Batch } from './start-batch.ts';
 
-export async function listTasks({ tasks }: Pick<Prepared, 'tasks'>, isJson: boolean, io: Io): Promise<number> {
-  const width = Math.max(0, ...tasks.map(({ id }) => id.length));
+export async function listTasks(batches: readonly Batch[], isJson: boolean, io: Io): Promise<number> {
+  const rows = batches.flatMap(({ name, prepared }) => prepared.tasks.map((task) => ({ ...task, repository: name })));
+  const named = rows.map(({ id, repository }) => (batches.length > 1 ? `${repository}/${id}` : id));
+  const width = Math.max(0, ...named.map((name) => name.length));
   const columns = columnsOf(io.stdout);
-  const lines = tasks.map(({ id, title, files, group, gates, prompt }) =>
+  const lines = rows.map(({ id, repository, title, files, group, gates, prompt }, at) =>
     isJson
-      ? `${JSON.stringify({ task: id, title, group, files, gates, prompt })}\n`
-      : `${id.padEnd(width)}  ${oneLine(title, columns - width - 2)}\n`,
+      ? `${JSON.stringify({ task: id, repository, title, group, files, gates, prompt })}\n`
+      : `${(named[at] ?? id).padEnd(width)}  ${oneLine(title, columns - width - 2)}\n`,
   );
   await print(io.stdout, lines.join(''));
   return exitCode.done;

@@ -8,7 +8,7 @@
 // They are written at every ending, whole or not at all each; what an earlier run left is replaced. All texts
 // are redacted, and in patches the values of secrets of this machine, in lines that would be added.
 
-import { appendFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { patchBetween, patchesOf } from '@drover/coordinator/batch/patches';
 import type { Result } from '@drover/coordinator/batch/results';
@@ -63,7 +63,14 @@ export async function writeOutputs({ out, summary, results, junit, appendTo }: O
   await writeFileWhole(join(out, FILES.report), report);
   await writeFileWhole(join(out, FILES.junit), xml);
   if (junit !== undefined) await writeFileWhole(junit, xml);
-  for (const path of appendTo) await appendFile(path, bounded(report));
+  await appendReport(out, appendTo);
+}
+
+/** The report that is there, once more at the end of other files. */
+export async function appendReport(out: string, files: readonly string[]): Promise<void> {
+  if (files.length === 0) return;
+  const report = bounded(await readFile(join(out, FILES.report), 'utf8'));
+  for (const path of files) await appendFile(path, report);
 }
 
 export type Work = {

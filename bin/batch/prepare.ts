@@ -1,14 +1,14 @@
 // A spec next to a repository: which tasks there are. Nothing is asked of a model, and nothing is written.
 
 import { readFile } from 'node:fs/promises';
-import { basename, dirname, relative, resolve } from 'node:path';
+import { dirname, relative, resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { CODEOWNERS_PATHS, type Owners, parseOwners } from '@drover/coordinator/batch/codeowners';
 import { groupsOf } from '@drover/coordinator/batch/group';
 import { type ListedItem, selectItems, type Sources } from '@drover/coordinator/batch/select';
 import { inShard, type Shard } from '@drover/coordinator/batch/shard';
 import { changedIn, isProblem, itemsFrom, itemsIn } from '@drover/coordinator/batch/sources';
-import type { Select } from '@drover/coordinator/batch/spec';
+import type { Problem, Select } from '@drover/coordinator/batch/spec';
 import { type BatchTask, tasksOf } from '@drover/coordinator/batch/tasks';
 import { textsOf, type Tree, treeOf } from '@drover/coordinator/batch/tree';
 import type { Git } from '@drover/coordinator/git';
@@ -26,22 +26,30 @@ export type Prepared = {
   readonly tasks: readonly BatchTask[]; // of this shard
   readonly total: number; // of all shards
   readonly tree: Tree;
+  readonly unmatched: readonly Problem[];
 };
 
-export type Place = { readonly repository: Repository; readonly shard: Shard | undefined };
+export type Place = {
+  readonly repository: Repository;
+  readonly name: string; // of the repository
+  readonly shard: Shard | undefined;
+  /** Then a glob need not match in every one of them. */
+  readonly isOneOfSeveral: boolean;
+};
 
 /** Throws UsageError with the places of all that is wrong. */
-export async function prepare(specFile: SpecFile, { repository, shard }: Place, io: Io): Promise<Prepared> {
+export async function prepare(specFile: SpecFile, place: Place, io: Io): Promise<Prepared> {
+  const { repository, name, shard, isOneOfSeveral } = place;
   const { spec } = specFile;
   const stop = watchForStop(io, () => undefined);
   try {
     const git = gitOf(repository, childEnvironment(io.env));
     const tree = await treeOf(git, repository.head, stop.signal);
     const sources = await sourcesOf(specFile, { repository, git }, io, stop.signal);
-    const { items, problems } = await selectItems(spec.select, sources, { git, tree }, stop.signal);
-    refuse(problems, specFile);
+    const { items, problems, unmatched } = await selectItems(spec.select, sources, { git, tree }, stop.signal);
+    refuse([...problems, ...(isOneOfSeveral ? [] : unmatched)], specFile);
     const owners = spec.group.by === 'codeowners' ? await readOwners(git, tree, stop.signal) : [];
-    const made = tasksOf(spec, groupsOf(items, spec.group, { tree, owners }), basename(repository.top));
+    const made = tasksOf(spec, groupsOf(items, spec.group, { tree, owners }), name);
     refuse(made.problems, specFile);
     if (made.tasks.length > TASKS_MAX)
       refuse(
@@ -53,7 +61,8 @@ export async function prepare(specFile: SpecFile, { repository, shard }: Place, 
         ],
         specFile,
       );
-    return { tasks: shard === undefined ? made.tasks : inShard(made.tasks, shard), total: made.tasks.length, tree };
+    const tasks = shard === undefined ? made.tasks : inShard(made.tasks, shard);
+    return { tasks, total: made.tasks.length, tree, unmatched };
   } finally {
     stop.close();
   }

@@ -16,15 +16,21 @@ import type { Io } from '../io.ts';
 import { type RunArgs, untyped } from '../run/run-options.ts';
 import { newSettings, startRun, type Surrounded } from '../run/start-run.ts';
 import type { BatchArgs } from './batch-options.ts';
-import { keepBatch } from './kept-batch.ts';
+import { keepBatch, type Within } from './kept-batch.ts';
 import { openOut } from './outputs.ts';
 import type { Prepared } from './prepare.ts';
 import type { SpecFile } from './spec-file.ts';
 
-export type Batch = { readonly specFile: SpecFile; readonly prepared: Prepared; readonly around: Surrounded };
+export type Batch = {
+  readonly specFile: SpecFile;
+  readonly prepared: Prepared;
+  readonly around: Surrounded;
+  readonly name: string; // of the repository
+  readonly within?: Within;
+};
 
 export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise<number> {
-  const { around, prepared, specFile } = batch;
+  const { around, prepared, specFile, name: repositoryName, within } = batch;
   const { settings: config, repository } = around;
   const run = await batchSettings(args, batch, io);
   const out = resolve(io.cwd, args.out ?? join(repository.top, '.drover', 'out'));
@@ -36,6 +42,8 @@ export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise
     name: specFile.spec.name,
     spec: await digestOf(specFile, io),
     out,
+    repository: repositoryName,
+    ...(within !== undefined && { within }),
     ...(junit !== undefined && { junit: resolve(io.cwd, junit) }),
     ...(summary !== undefined && { summary: resolve(io.cwd, summary) }),
     ...(shard !== undefined && { shard }),

@@ -1,10 +1,14 @@
 // drover batch <spec>: one task for each file, folder, package or repository that a spec selects.
 
+import { basename } from 'node:path';
 import { UsageError } from '@drover/core/failure';
-import { batchOptions } from '../batch/batch-options.ts';
+import { type BatchArgs, batchOptions } from '../batch/batch-options.ts';
 import { prepare } from '../batch/prepare.ts';
-import { readSpec } from '../batch/spec-file.ts';
+import { readRepositories } from '../batch/repositories-file.ts';
+import { readSpec, type SpecFile } from '../batch/spec-file.ts';
+import type { Batch } from '../batch/start-batch.ts';
 import { command } from '../command.ts';
+import type { Io } from '../io.ts';
 import { surroundingsOf } from '../run/start-run.ts';
 
 export const batch = command({
@@ -22,17 +26,23 @@ export const batch = command({
   async run(args, io) {
     if (args.word === undefined) throw new UsageError('name a batch spec: drover batch refactor.yaml');
     const specFile = await readSpec(args.word, io.cwd);
-    const around = await surroundingsOf(args.cwd, io);
-    const prepared = await prepare(specFile, { repository: around.repository, shard: args.shard }, io);
-    if (args.list) {
-      const { listTasks } = await import('../batch/list.ts');
-      return listTasks(prepared, args.json, io);
-    }
-    if (args['dry-run']) {
-      const { dryRun } = await import('../batch/dry-run.ts');
-      return dryRun(args, { specFile, prepared, around }, io);
-    }
-    const { startBatch } = await import('../batch/start-batch.ts');
-    return startBatch(args, { specFile, prepared, around }, io);
+    const entries = await readRepositories(specFile, io);
+    const batches =
+      entries === undefined
+        ? [await prepareHere(args, specFile, io)]
+        : await (await import('../batch/repositories.ts')).prepareAll(args, { specFile, entries }, io);
+    if (args.list) return (await import('../batch/list.ts')).listTasks(batches, args.json, io);
+    if (args['dry-run']) return (await import('../batch/dry-run.ts')).dryRun(args, batches, io);
+    const [only] = batches;
+    if (entries !== undefined || only === undefined)
+      return (await import('../batch/repositories.ts')).startAll(args, batches, io);
+    return (await import('../batch/start-batch.ts')).startBatch(args, only, io);
   },
 });
+
+async function prepareHere(args: BatchArgs, specFile: SpecFile, io: Io): Promise<Batch> {
+  const around = await surroundingsOf(args.cwd, io);
+  const name = basename(around.repository.top);
+  const place = { repository: around.repository, name, shard: args.shard, isOneOfSeveral: false };
+  return { specFile, around, name, prepared: await prepare(specFile, place, io) };
+}

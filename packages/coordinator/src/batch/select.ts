@@ -20,7 +20,12 @@ export type Sources = {
 /** `where` says for a person where it was listed. */
 export type ListedItem = Item & { readonly where: string };
 
-export type Selected = { readonly items: readonly Item[]; readonly problems: readonly Problem[] };
+export type Selected = {
+  readonly items: readonly Item[];
+  readonly problems: readonly Problem[];
+  /** Globs that match nothing: of several repositories they need match in one. */
+  readonly unmatched: readonly Problem[];
+};
 
 export async function selectItems(
   select: Select,
@@ -29,8 +34,9 @@ export async function selectItems(
   signal: AbortSignal,
 ): Promise<Selected> {
   const { files: globs, exclude, contains } = select;
-  const problems = [...globProblems(select, tree), ...missingFiles(select, sources, tree)].slice(0, PROBLEMS_MAX);
-  if (problems.length > 0) return { items: [], problems };
+  const unmatched = globProblems(select, tree).slice(0, PROBLEMS_MAX);
+  const problems = missingFiles(select, sources, tree).slice(0, PROBLEMS_MAX);
+  if (problems.length > 0) return { items: [], problems, unmatched };
 
   const changed = sources.changed && new Set(sources.changed);
   const isWanted = (path: string): boolean => {
@@ -41,7 +47,7 @@ export async function selectItems(
   };
   const all = sources.items ?? [...tree.keys()].map((path): Item => ({ files: [path] }));
   const wanted = narrowed(all, isWanted);
-  if (contains === undefined) return { items: wanted, problems };
+  if (contains === undefined) return { items: wanted, problems, unmatched };
   const paths = [...new Set(wanted.flatMap(({ files }) => files))];
   const holding = new Set<string>();
   for await (const [path, text] of textsOf(
@@ -50,7 +56,7 @@ export async function selectItems(
     signal,
   ))
     if (contains.test(text)) holding.add(path);
-  return { items: narrowed(wanted, (path) => holding.has(path)), problems };
+  return { items: narrowed(wanted, (path) => holding.has(path)), problems, unmatched };
 }
 
 function narrowed(items: readonly Item[], isWanted: (path: string) => boolean): readonly Item[] {

@@ -1,0 +1,161 @@
+// One batch over several repositories: each has a run of its own, with its own workspaces and merge train, one
+// after the other within one budget and one time; what came of all is one report.
+//
+//   <out>/<repository>/…    what a batch of that repository leaves
+//   <out>/results.ndjson, summary.json, report.md, junit.xml    of all together
+
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import type { BatchLimits } from '@drover/coordinator/batch/spec';
+import { gitOf } from '@drover/coordinator/repository';
+import { DroverError, UsageError } from '@drover/core/failure';
+import { newId } from '@drover/core/ids';
+import { runChild } from '@drover/core/tools/child';
+import { childEnvironment } from '@drover/core/tools/environment';
+import { exitCode } from '../exit-code.ts';
+import type { Io } from '../io.ts';
+import type { Budget } from '../quantities.ts';
+import { type Surrounded, surroundingsOf } from '../run/start-run.ts';
+import { stateFolder } from '../settings.ts';
+import { tokensOf } from '../views/figures.ts';
+import type { BatchArgs } from './batch-options.ts';
+import { joinRepositories, readPart, weightiest } from './join.ts';
+import { appendReport, FILES, openOut } from './outputs.ts';
+import { prepare } from './prepare.ts';
+import type { RepositoryEntry } from './repositories-file.ts';
+import { refuse, type SpecFile } from './spec-file.ts';
+import { type Batch, startBatch } from './start-batch.ts';
+
+const CLONE_MS_MAX = 30 * 60_000;
+const COMPLAINT_CHARS_MAX = 1_000;
+
+/** All of them, looked at before anything runs. */
+export async function prepareAll(
+  args: BatchArgs,
+  { specFile, entries }: { readonly specFile: SpecFile; readonly entries: readonly RepositoryEntry[] },
+  io: Io,
+): Promise<readonly Batch[]> {
+  const batches: Batch[] = [];
+  for (const entry of entries) {
+    const around = await openEntry(entry, io);
+    const place = { repository: around.repository, name: entry.name, shard: args.shard, isOneOfSeveral: true };
+    batches.push({ specFile, around, name: entry.name, prepared: await prepare(specFile, place, io) });
+  }
+  // A glob that matches in none of them is as wrong as in one.
+  const [first] = batches;
+  const nowhere = first?.prepared.unmatched.filter(({ key }) =>
+    batches.every(({ prepared }) => prepared.unmatched.some((other) => other.key === key)),
+  );
+  refuse(nowhere ?? [], specFile);
+  return batches;
+}
+
+export async function startAll(args: BatchArgs, batches: readonly Batch[], io: Io): Promise<number> {
+  const out = resolve(io.cwd, args.out ?? join('.drover', 'out'));
+  await openOut(out);
+  const names = batches.map(({ name }) => name);
+  const within = { out, names };
+  const limits: BatchLimits = batches[0]?.specFile.spec.limits ?? {};
+  const purse = { budget: args.budget ?? limits.budget, timeout: args.timeout ?? limits.timeoutMs };
+  // What an earlier batch has left there says nothing about this one.
+  for (const name of names)
+    for (const file of [FILES.results, FILES.summary]) await rm(join(out, name, file), { force: true });
+  const codes: number[] = [];
+  const begunAt = performance.now();
+  for (const batch of batches) {
+    const left = timeLeft(purse.timeout, performance.now() - begunAt);
+    const budget = await budgetLeft(purse.budget, within);
+    if (left === 0 || budget === 'spent') {
+      codes.push(left === 0 ? exitCode.deadline : exitCode.budget);
+      break;
+    }
+    const own = { ...args, timeout: left, budget, out: join(out, batch.name), junit: undefined, summary: undefined };
+    const code = await startBatch(own, { ...batch, within }, io);
+    codes.push(code);
+    if (code === exitCode.interrupted || code === exitCode.terminated) break;
+  }
+  const code = weightiest(codes);
+  const joined = await joinRepositories(within, { code, junit: args.junit && resolve(io.cwd, args.junit) });
+  const step = io.env['GITHUB_STEP_SUMMARY'] ?? '';
+  const files = [
+    ...(step === '' ? [] : [step]),
+    ...(args.summary === undefined ? [] : [resolve(io.cwd, args.summary)]),
+  ];
+  await appendReport(out, files);
+  return joined.summary.exitCode;
+}
+
+function timeLeft(timeoutMs: number | undefined, elapsedMs: number): number | undefined {
+  return timeoutMs === undefined ? undefined : Math.max(0, Math.floor(timeoutMs - elapsedMs));
+}
+
+async function budgetLeft(
+  budget: Budget | undefined,
+  { out, names }: { readonly out: string; readonly names: readonly string[] },
+): Promise<Budget | undefined | 'spent'> {
+  if (budget === undefined) return undefined;
+  const there = names.filter((name) => existsSync(join(out, name, FILES.summary)));
+  const parts = await Promise.all(there.map((name) => readPart(join(out, name))));
+  const amount = 'usd' in budget ? budget.usd : budget.tokens;
+  const spent = parts.reduce(
+    (sum, { summary: { usage, cost = 0 } }) => sum + ('usd' in budget ? cost : tokensOf(usage)),
+    0,
+  );
+  if (spent >= amount) return 'spent';
+  return 'usd' in budget ? { usd: amount - spent } : { tokens: amount - spent };
+}
+
+/** The repository at its revision; one with an address is fetched to drover's own folder. */
+async function openEntry({ name, at, revision, place }: RepositoryEntry, io: Io): Promise<Surrounded> {
+  const path = 'path' in at ? at.path : await fetched({ name, url: at.url, place }, io);
+  if (!existsSync(path)) throw new UsageError(`${place}: there is no folder ${path}`);
+  const around = await surroundingsOf(path, io);
+  const git = gitOf(around.repository, childEnvironment(io.env));
+  const commit = await git(['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{commit}`]).catch(
+    (error: unknown) => {
+      if (!(error instanceof DroverError)) throw error;
+      throw new UsageError(`${place}: ${name} has no revision '${revision}'`, { cause: error });
+    },
+  );
+  const head = commit.out.trim();
+  const { branch, ...repository } = around.repository;
+  const isHead = head === repository.head;
+  return { ...around, repository: { ...repository, head, ...(isHead && branch !== undefined && { branch }) } };
+}
+
+type Remote = { readonly name: string; readonly url: string; readonly place: string };
+
+// With the user's own git, since it knows how to get at it: keys, helpers, proxies.
+async function fetched({ name, url, place }: Remote, io: Io): Promise<string> {
+  const digest = createHash('sha256').update(url).digest('hex').slice(0, 12);
+  const path = join(stateFolder(io), 'repositories', `${name}-${digest}`);
+  await mkdir(dirname(path), { recursive: true });
+  const isThere = existsSync(join(path, '.git'));
+  const args = isThere ? ['fetch', '--quiet', '--tags', '--force', 'origin'] : ['clone', '--quiet', '--', url, path];
+  let complaint = '';
+  const end = await runChild(
+    {
+      file: 'git',
+      args,
+      cwd: isThere ? path : dirname(path),
+      env: { ...childEnvironment(io.env), ...accessOf(io.env), GIT_TERMINAL_PROMPT: '0' },
+      callId: newId('call'),
+      timeoutMs: CLONE_MS_MAX,
+      onStdout: () => undefined,
+      onStderr: (chunk) => {
+        complaint = `${complaint}${chunk.toString()}`.slice(-COMPLAINT_CHARS_MAX);
+        return undefined;
+      },
+    },
+    AbortSignal.timeout(CLONE_MS_MAX),
+  );
+  if (end.exitCode !== 0) throw new UsageError(`${place}: ${url} cannot be fetched: ${complaint.trim()}`);
+  return path;
+}
+
+function accessOf(env: Io['env']): Record<string, string> {
+  const names = ['SSH_AUTH_SOCK', 'SSH_AGENT_PID', 'GIT_SSH_COMMAND', 'GIT_ASKPASS', 'GIT_CONFIG_GLOBAL'];
+  return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
+}
