@@ -33,7 +33,7 @@ const commands: readonly Listed[] = [
   },
   {
     name: 'batch',
-    words: '<spec>',
+    words: '[spec]',
     about: 'One task for each file, folder or repository that a spec selects; made for CI',
     load: async () => (await import('./commands/batch.ts')).batch,
   },

@@ -21,6 +21,7 @@ export const batchOptions = {
   'canary-max-cost': value('Batch:', 'AMOUNT', 'Stop after the canary if all would cost more', parseBudget),
   shard: value('Batch:', 'I/N', 'Do only this part of the tasks, such as 2/5', parseShard),
   fresh: flag('Batch:', 'Do also what is known from an earlier run'),
+  schema: flag('Batch:', 'Print the JSON Schema of a spec, for editors'),
   out: value('Batch:', 'DIR', 'Where results, patches and reports go (.drover/out)', nonEmpty),
   junit: value('Batch:', 'FILE', 'Write the JUnit report there as well', nonEmpty),
   summary: value('Batch:', 'FILE', 'Append the report there as well', nonEmpty),

@@ -8,11 +8,12 @@ import { readRepositories } from '../batch/repositories-file.ts';
 import { readSpec, type SpecFile } from '../batch/spec-file.ts';
 import type { Batch } from '../batch/start-batch.ts';
 import { command } from '../command.ts';
-import type { Io } from '../io.ts';
+import { exitCode } from '../exit-code.ts';
+import { type Io, print } from '../io.ts';
 import { surroundingsOf } from '../run/start-run.ts';
 
 export const batch = command({
-  word: { name: 'spec', about: 'The batch spec, a YAML file', required: true },
+  word: { name: 'spec', about: 'The batch spec, a YAML file', required: false },
   options: batchOptions,
   examples: [
     ['drover batch refactor.yaml --list', 'See the tasks it would make'],
@@ -24,6 +25,11 @@ export const batch = command({
     ['drover batch refactor.yaml --shard 2/5 --json', 'In CI: the second of five jobs, events as JSON'],
   ],
   async run(args, io) {
+    if (args.schema) {
+      const { batchSchema } = await import('../batch/schema.ts');
+      await print(io.stdout, `${JSON.stringify(batchSchema, undefined, 2)}\n`);
+      return exitCode.done;
+    }
     if (args.word === undefined) throw new UsageError('name a batch spec: drover batch refactor.yaml');
     const specFile = await readSpec(args.word, io.cwd);
     const entries = await readRepositories(specFile, io);

@@ -148,7 +148,7 @@ test('the help lists the commands there are', async () => {
                                 and test what they did
       drover plan [goal]        Make the plan for a goal, print or save it, and run
                                 nothing
-      drover batch <spec>       One task for each file, folder or repository that a
+      drover batch [spec]       One task for each file, folder or repository that a
                                 spec selects; made for CI
       drover exec [prompt]      One agent works in this folder until it is done, and
                                 nobody has to watch
