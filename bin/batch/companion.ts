@@ -8,7 +8,7 @@ import { isGood, type Result, resultOf } from '@drover/coordinator/batch/results
 import { type Tree, treeOf } from '@drover/coordinator/batch/tree';
 import type { Known } from '@drover/coordinator/carry-out';
 import type { Git } from '@drover/coordinator/git';
-import type { RunEnd } from '@drover/coordinator/run';
+import type { RunEnd } from '@drover/coordinator/ending';
 import { DroverError } from '@drover/core/failure';
 import type { Redactor } from '@drover/core/redaction/redactor';
 import { secretValues } from '@drover/core/redaction/secret-values';

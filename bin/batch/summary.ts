@@ -2,7 +2,7 @@
 
 import type { Shard } from '@drover/coordinator/batch/shard';
 import type { Usage } from '@drover/core/model/protocol';
-import type { RunEnd } from '@drover/coordinator/run';
+import type { RunEnd } from '@drover/coordinator/ending';
 
 export type BatchSummary = {
   readonly v: 1;

@@ -79,8 +79,17 @@ async function show(project: string, io: Io): Promise<number> {
   const sights = new Sights(await openRunView(args, io));
   const end = await carryRun(
     {
-      ...{ id: newId('run'), settings, repository: around.repository, model, price: PRICE, plan: undefined },
-      ...{ view: sights, rules: [], yes: true, mayBePartial: false, result: undefined },
+      id: newId('run'),
+      settings,
+      repository: around.repository,
+      model,
+      price: PRICE,
+      plan: undefined,
+      view: sights,
+      rules: [],
+      yes: true,
+      mayBePartial: false,
+      result: undefined,
     },
     { settings: around.settings, diagnostics: await openDiagnostics(io, undefined), io },
   );

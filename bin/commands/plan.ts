@@ -18,7 +18,12 @@ export const plan = command({
     model,
     'goal-file': value('Plan:', 'FILE', 'Read the goal from a file', nonEmpty),
     out: value('Output:', 'FILE', 'Save the plan there, for drover run --plan', nonEmpty),
-    ...{ tasks, timeout, budget, turns, cwd, log },
+    tasks,
+    timeout,
+    budget,
+    turns,
+    cwd,
+    log,
   },
   examples: [
     ['drover plan "replace moment with date-fns"', 'Print the plan'],

@@ -72,7 +72,9 @@ export async function writePlan(path: string, text: string): Promise<void> {
 export async function planText({ goal, tasks }: PlanFile): Promise<string> {
   const { stringify } = await import('yaml');
   const plain = tasks.map(({ id, title, prompt, dependsOn, files, mode, gates = [] }) => ({
-    ...{ id, title, prompt },
+    id,
+    title,
+    prompt,
     ...(dependsOn.length > 0 && { dependsOn }),
     ...(files.length > 0 && { files }),
     ...(mode === 'read' && { mode }),

@@ -56,7 +56,12 @@ export async function makePlan(
         limits,
         warn: (message) => bus.emit({ type: 'warning', message }, { worker: 0 }),
         session: {
-          ...{ id, worker: 0, provider, model: model.name, retry: defaultRetry, outlet: bus },
+          id,
+          worker: 0,
+          provider,
+          model: model.name,
+          retry: defaultRetry,
+          outlet: bus,
           contextTokens: settings.contextTokens ?? facts.contextTokens,
           outputTokensMax: facts.outputTokensMax,
           ...(price !== undefined && { price }),

@@ -9,7 +9,7 @@ import { choice, flag, nonEmpty, value, type Values } from '../command.ts';
 import { agentOptions } from '../execution/agent-options.ts';
 import { parseCount, parseDuration } from '../quantities.ts';
 import type { Settings } from '../settings.ts';
-import { runViewOptions } from '../views/view-choice.ts';
+import { isContinuousIntegration, runViewOptions } from '../views/view-choice.ts';
 
 const WORKERS_MAX = 64;
 const WORKERS_DEFAULT_MAX = 8;
@@ -69,14 +69,22 @@ export function settingsOf(args: RunArgs, place: Place): RunSettings {
   const [taskTimeout, idleTimeout] = [args['task-timeout'], args['idle-timeout']];
   if (goal.trim() === '') throw new UsageError('the goal is empty; say what shall be achieved');
   return {
-    ...{ goal, model, repository: repository.top, base: repository.head, notIncluded: repository.notIncluded },
+    goal,
+    model,
+    repository: repository.top,
+    base: repository.head,
+    notIncluded: repository.notIncluded,
     ...(repository.branch !== undefined && { branch: repository.branch }),
-    ...{ workers, seeding: args.seed ?? 'full', gates: [...settings.gates, ...args.gate] },
+    workers,
+    seeding: args.seed ?? 'full',
+    gates: [...settings.gates, ...args.gate],
     deliver: args.deliver ?? (isContinuousIntegration(settings.env) ? 'patch' : 'branch'),
     ...(cap !== undefined && { cap }),
     ...(timeout !== undefined && { timeoutMs: timeout }),
-    ...{ roundsMax: args.rounds ?? ROUNDS_DEFAULT, tasksMax: args.tasks ?? TASKS_DEFAULT },
-    ...{ attemptsMax: ATTEMPTS_DEFAULT, failFast: args['fail-fast'] },
+    roundsMax: args.rounds ?? ROUNDS_DEFAULT,
+    tasksMax: args.tasks ?? TASKS_DEFAULT,
+    attemptsMax: ATTEMPTS_DEFAULT,
+    failFast: args['fail-fast'],
     taskLimits: {
       stepsMax: args.turns ?? settings.turns ?? STEPS_MAX_DEFAULT,
       textCallRetriesMax: settings.textCallRetries ?? TEXT_CALL_RETRIES_DEFAULT,
@@ -84,9 +92,4 @@ export function settingsOf(args: RunArgs, place: Place): RunSettings {
       ...(idleTimeout !== undefined && { idleMs: idleTimeout }),
     },
   };
-}
-
-function isContinuousIntegration(env: Settings['env']): boolean {
-  const { CI: ci = '' } = env;
-  return ci !== '' && ci !== '0' && ci.toLowerCase() !== 'false';
 }

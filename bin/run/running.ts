@@ -11,7 +11,8 @@ import type { Git } from '@drover/coordinator/git';
 import { openPool } from '@drover/coordinator/pool';
 import type { RunPast } from '@drover/coordinator/past';
 import type { Repository } from '@drover/coordinator/repository';
-import { run, type RunEnd } from '@drover/coordinator/run';
+import type { RunEnd } from '@drover/coordinator/ending';
+import { run } from '@drover/coordinator/run';
 import { runFolder } from '@drover/coordinator/run-journal';
 import { Slots } from '@drover/coordinator/workspace/slots';
 import { Bus, type Store } from '@drover/core/bus';
@@ -103,10 +104,26 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const shown = showAll(bus.reader(), { view, person, io });
   const ended = run(
     {
-      ...{ id, settings, repository, slots, provider: provider.provider, model: spec, bus, past, env },
+      id,
+      settings,
+      repository,
+      slots,
+      provider: provider.provider,
+      model: spec,
+      bus,
+      past,
+      env,
       runTask: workers.run,
-      admission: (emit) => new RunAdmission({ ...allowed, emit }),
-      policy: { rules: work.rules, yes: work.yes, gates: settings.gates },
+      admission: (emit) =>
+        new RunAdmission({
+          ...allowed,
+          emit,
+        }),
+      policy: {
+        rules: work.rules,
+        yes: work.yes,
+        gates: settings.gates,
+      },
       question: (question, signal) => view.whileAsking(() => asked(question, signal)),
       retry: defaultRetry,
       folder: runFolder(config.home, id),
@@ -115,7 +132,12 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
       known,
       approve: (tasks, signal) => view.whileAsking(() => approve(tasks, signal)),
       warm: (threads) => workers.warm(threads),
-      exitCodeOf: (ending) => codeOfRun({ ...ending, stop: stop.cause(), mayBePartial: work.mayBePartial }),
+      exitCodeOf: (ending) =>
+        codeOfRun({
+          ...ending,
+          stop: stop.cause(),
+          mayBePartial: work.mayBePartial,
+        }),
     },
     stop.signal,
   ).finally(() => bus.close());
@@ -133,7 +155,9 @@ type Kept = { readonly store: Store; readonly past: RunPast | undefined };
 function openBus(id: string, redactor: Redactor, { store, past }: Kept): Bus {
   const redaction = new EventRedaction(redactor);
   return new Bus({
-    ...{ owner: { run: id }, lastSeq: past?.lastSeq ?? 0, store },
+    owner: { run: id },
+    lastSeq: past?.lastSeq ?? 0,
+    store,
     pass: (event, place) => redaction.pass(event, place),
   });
 }
@@ -162,7 +186,9 @@ async function openWorkers({ settings, model }: RunWork, { diagnostics }: Surrou
 function specOf({ model, price }: RunWork, { settings }: Surroundings, { options }: OpenedProvider): ModelSpec {
   const facts = factsOf(model.name);
   return {
-    ...{ api: model.api, options, name: model.name },
+    api: model.api,
+    options,
+    name: model.name,
     contextTokens: settings.contextTokens ?? facts.contextTokens,
     outputTokensMax: facts.outputTokensMax,
     ...(settings.charsPerToken !== undefined && { charsPerToken: settings.charsPerToken }),
@@ -170,6 +196,7 @@ function specOf({ model, price }: RunWork, { settings }: Surroundings, { options
   };
 }
 
-async function writeResult(path: string, run: string, { type: _, ...end }: RunEnd): Promise<void> {
+async function writeResult(path: string, run: string, told: RunEnd): Promise<void> {
+  const { type: _, ...end } = told;
   await writeFile(path, `${JSON.stringify({ run, ...end }, undefined, 2)}\n`);
 }

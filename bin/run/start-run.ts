@@ -75,9 +75,17 @@ export async function startRun(
   try {
     const { exitCode } = await carryRun(
       {
-        ...{ id, settings: run, repository, model, price, plan: tasks, view },
+        id,
+        settings: run,
+        repository,
+        model,
+        price,
+        plan: tasks,
+        view,
         rules: [...settings.rules, ...args.allow, ...args.ask, ...args.deny],
-        ...{ yes: args.yes, mayBePartial: args['allow-partial'], result: args.result },
+        yes: args.yes,
+        mayBePartial: args['allow-partial'],
+        result: args.result,
         ...(companion !== undefined && { companion }),
       },
       { settings, diagnostics, io },

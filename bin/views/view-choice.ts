@@ -71,7 +71,7 @@ function obstacleTo({ stdout, env }: Io): string | undefined {
   return env['TERM'] === 'dumb' ? 'this terminal cannot be painted on' : undefined;
 }
 
-function isContinuousIntegration({ CI: ci = '' }: Io['env']): boolean {
+export function isContinuousIntegration({ CI: ci = '' }: Io['env']): boolean {
   return ci !== '' && ci !== '0' && ci.toLowerCase() !== 'false';
 }
 

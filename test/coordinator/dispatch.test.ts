@@ -7,7 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 
 const task = (id: string, dependsOn: readonly string[] = [], files: readonly string[] = []): PlannedTask => ({
-  ...{ id, title: id, prompt: id, dependsOn, files, mode: 'write' },
+  id,
+  title: id,
+  prompt: id,
+  dependsOn,
+  files,
+  mode: 'write',
 });
 const never = new AbortController().signal;
 
@@ -24,7 +29,11 @@ async function dispatched(
   let most = 0;
   await dispatch(
     {
-      ...{ ordered, workers: 2, failFast: false, failuresMax: Infinity, settled: new Map() },
+      ordered,
+      workers: 2,
+      failFast: false,
+      failuresMax: Infinity,
+      settled: new Map(),
       carryOut: (each, seat, stop) =>
         seat(async (worker) => {
           most = Math.max(most, (atWork += 1));

@@ -5,7 +5,12 @@ import type { PlannedTask } from '@drover/core/task/task';
 import { expect, test } from 'vitest';
 
 const task = (id: string, more: Partial<PlannedTask> = {}): PlannedTask => ({
-  ...{ id, title: id, prompt: id, dependsOn: [], files: [], mode: 'write' },
+  id,
+  title: id,
+  prompt: id,
+  dependsOn: [],
+  files: [],
+  mode: 'write',
   ...more,
 });
 const limits = { tasksMax: 4, done: new Set<string>() };

@@ -16,11 +16,25 @@ const task: PlannedTask = {
 const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 const asked: Message = { role: 'user', content: [{ type: 'text', text: 'the goal' }] };
 const call = (id: string, name: string) => ({
-  ...{ type: 'tool_call' as const, id, name },
-  args: name === 'submit_plan' ? { tasks: [{ id: 'a', prompt: 'All about a.' }] } : {},
+  type: 'tool_call' as const,
+  id,
+  name,
+  args:
+    name === 'submit_plan'
+      ? {
+          tasks: [
+            {
+              id: 'a',
+              prompt: 'All about a.',
+            },
+          ],
+        }
+      : {},
 });
 const answered: Message = {
-  ...{ role: 'assistant', stop: 'tool_calls', usage },
+  role: 'assistant',
+  stop: 'tool_calls',
+  usage,
   content: [call('1', 'read'), call('2', 'submit_plan')],
 };
 const snapshot = { system: 'be good', messages: [asked, answered] };

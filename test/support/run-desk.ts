@@ -82,8 +82,11 @@ export class RunDesk {
 
   #given(given: Given): Given {
     const env = {
-      ...{ DROVER_HOME: this.home, ANTHROPIC_API_KEY: 'k', OPENAI_API_KEY: 'k' },
-      ...{ ANTHROPIC_BASE_URL: this.server.url, OPENAI_BASE_URL: `${this.server.url}/v1` },
+      DROVER_HOME: this.home,
+      ANTHROPIC_API_KEY: 'k',
+      OPENAI_API_KEY: 'k',
+      ANTHROPIC_BASE_URL: this.server.url,
+      OPENAI_BASE_URL: `${this.server.url}/v1`,
     };
     return { cwd: this.repository, ...given, env: { ...env, ...given.env } };
   }
@@ -141,10 +144,10 @@ export function planned(tasks: Readonly<Record<string, ScriptedTask>>, more: Par
         ][])),
     [id, { assigned: `Your task is ${id}:`, answers }],
   ]);
-  const plan = Object.entries(tasks).map(([id, { answers: _, again: __, ...task }]) => ({
-    ...{ id, title: `do ${id}`, prompt: `Please do ${id}.` },
-    ...task,
-  }));
+  const plan = Object.entries(tasks).map(([id, scripted]) => {
+    const { answers: _, again: __, ...task } = scripted;
+    return { id, title: `do ${id}`, prompt: `Please do ${id}.`, ...task };
+  });
   return {
     order: 'conversation',
     answers: [calls('submit_plan', { tasks: plan as unknown as Json }), says('All is done.')],

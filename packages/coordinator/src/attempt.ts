@@ -96,12 +96,22 @@ async function work(
 ): Promise<TaskOutcome> {
   const { task, attempt, worker, system, seed, before } = given;
   const content = assignment({
-    ...{ worker, task, attempt, workspace: workspace.path, isPromptRead: seed.prompts.has(task.prompt) },
+    worker,
+    task,
+    attempt,
+    workspace: workspace.path,
+    isPromptRead: seed.prompts.has(task.prompt),
     ...(before !== undefined && { before }),
   });
   const spec: TaskSpec = {
     ...bench.common,
-    ...{ run: bench.run, task: task.id, attempt, worker, mode: task.mode, system, seed: seed.messages },
+    run: bench.run,
+    task: task.id,
+    attempt,
+    worker,
+    mode: task.mode,
+    system,
+    seed: seed.messages,
     begin: past === undefined || past.turn === 0 ? { content } : { resume: true },
     ...(past !== undefined && past.turn > 0 && { past }),
     workspace: workspace.path,
@@ -204,18 +214,28 @@ async function end(
   const reason = failure === undefined ? undefined : describe(failure);
   bench.tell(
     {
-      ...{ type: 'task_end', status, again, files: kept.files, usage },
+      type: 'task_end',
+      status,
+      again,
+      files: kept.files,
+      usage,
       ...(failure !== undefined && { failure }),
       ...(reason !== undefined && { reason }),
       ...(summary !== '' && { summary }),
-      ...(kept.commit !== undefined && { commit: kept.commit, branch }),
+      ...(kept.commit !== undefined && {
+        commit: kept.commit,
+        branch,
+      }),
       ...(cost !== undefined && { cost }),
     },
     { worker, task: task.id, attempt },
   );
   await bench.settled();
   return {
-    ...{ status, again, summary, files: kept.files },
+    status,
+    again,
+    summary,
+    files: kept.files,
     ...(failure !== undefined && { failure }),
     ...(kept.commit !== undefined && { commit: kept.commit }),
   };
@@ -228,7 +248,11 @@ function gatesOf(
 ): TaskGates {
   const place = { worker, task: task.id, attempt };
   return {
-    ...{ ...left, task: task.id, gates: task.gates ?? [], store: slots.store.git, env: common.env },
+    ...left,
+    task: task.id,
+    gates: task.gates ?? [],
+    store: slots.store.git,
+    env: common.env,
     outputFolder: outputFolder(task.id, attempt),
     emit: (event) => tell(event, place),
   };

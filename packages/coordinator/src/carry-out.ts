@@ -83,10 +83,24 @@ export async function carryOut(plan: Plan, conditions: Conditions, signal: Abort
   const work = (tasks: readonly PlannedTask[], known: ReadonlyMap<string, TaskStatus>) =>
     dispatch(
       {
-        ...{ ordered: tasks, settled: known, workers: conditions.workers, skip },
-        ...{ failFast: conditions.failFast, failuresMax: conditions.failuresMax },
+        ordered: tasks,
+        settled: known,
+        workers: conditions.workers,
+        skip,
+        failFast: conditions.failFast,
+        failuresMax: conditions.failuresMax,
         carryOut: async (task, seat, stop) => {
-          const status = await settleTask({ task, plan, conditions, seat, warm, waits: waiting.get(task.id) }, stop);
+          const status = await settleTask(
+            {
+              task,
+              plan,
+              conditions,
+              seat,
+              warm,
+              waits: waiting.get(task.id),
+            },
+            stop,
+          );
           if (status === undefined) return undefined;
           if (status !== 'landed' && task.mode === 'write') train.withdraw(task.id);
           statuses.set(task.id, status);
@@ -218,7 +232,11 @@ class Progress {
     const left = { files, summary, ...(commit !== undefined && { commit }) };
     bench.tell(
       {
-        ...{ type: 'task_end', status: 'finished', again: false, usage: NO_USAGE, cached: true },
+        type: 'task_end',
+        status: 'finished',
+        again: false,
+        usage: NO_USAGE,
+        cached: true,
         ...left,
         ...(commit !== undefined && { branch }),
       },

@@ -47,8 +47,8 @@ export async function dispatch(plan: Dispatch, signal: AbortSignal): Promise<voi
     const known = settled.get(task.id);
     if (known !== undefined) return known;
     const { dependsOn, follows } = waiting.get(task.id) ?? { dependsOn: [], follows: [] };
-    const statuses = await Promise.all(dependsOn.map((id) => ends.get(id) ?? settled.get(id)));
-    await Promise.all(follows.map((id) => ends.get(id)));
+    const statuses = await Promise.all(dependsOn.map(async (id) => (await ends.get(id)) ?? settled.get(id)));
+    await Promise.all(follows.map(async (id) => ends.get(id)));
     const missing = statuses.findIndex((status) => status !== undefined && !GOOD.has(status));
     const reason =
       whyStopped(signal, hasty.signal) ??

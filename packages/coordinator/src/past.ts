@@ -101,8 +101,20 @@ export function runPastOf(kept: readonly JsonObject[]): RunPast | undefined {
   const ending = records.findLast((record) => record.type === 'run_end');
   return {
     settings: {
-      ...{ goal, model, repository, base, notIncluded, workers, seeding, deliver, gates: start.gates },
-      ...{ roundsMax, tasksMax, attemptsMax, taskLimits, failFast },
+      goal,
+      model,
+      repository,
+      base,
+      notIncluded,
+      workers,
+      seeding,
+      deliver,
+      gates: start.gates,
+      roundsMax,
+      tasksMax,
+      attemptsMax,
+      taskLimits,
+      failFast,
       ...(branch !== undefined && { branch }),
       ...(cap !== undefined && { cap }),
       ...(taskCap !== undefined && { taskCap }),

@@ -13,18 +13,18 @@ import type { Bus } from '@drover/core/bus';
 import { Instructions } from '@drover/core/conversation/instructions';
 import { systemPrompt } from '@drover/core/conversation/prompt';
 import type { Decision, Event, Place, Recorded } from '@drover/core/events';
-import { describe, DroverError, type Failure } from '@drover/core/failure';
-import { costOf } from '@drover/core/model/catalog';
+import { DroverError, type Failure } from '@drover/core/failure';
 import type { Provider } from '@drover/core/model/protocol';
 import type { RetryPolicy } from '@drover/core/model/retry';
 import type { Policy } from '@drover/core/permission/policy';
-import type { Delivered, RunSettings, TaskRow, TaskStatus } from '@drover/core/task/run';
+import type { Delivered, RunSettings, TaskStatus } from '@drover/core/task/run';
 import type { ModelSpec, PlannedTask, RunTask } from '@drover/core/task/task';
 import type { RunAdmission } from './admission/admission.ts';
 import type { Bench } from './attempt.ts';
 import { differences, fingerprint } from './audit.ts';
 import { canaryVerdict } from './batch/canary.ts';
 import { carryOut, type Conditions, type Known } from './carry-out.ts';
+import { asFailure, isGood, runEnd, type Ended, type RunEnd, type RunEnding } from './ending.ts';
 import { deliver } from './merge/deliver.ts';
 import { MergeTrain } from './merge/train.ts';
 import type { RunPast } from './past.ts';
@@ -64,13 +64,6 @@ export type RunOptions = {
   readonly approve: (tasks: readonly PlannedTask[], signal: AbortSignal) => Promise<readonly PlannedTask[] | undefined>;
   readonly exitCodeOf: (ending: RunEnding) => number;
 };
-
-export type RunEnding = {
-  readonly failure: Failure | undefined; // what ended the run as a whole
-  readonly rows: readonly TaskRow[];
-};
-
-export type RunEnd = Extract<Event, { readonly type: 'run_end' }>;
 
 export async function run(options: RunOptions, signal: AbortSignal): Promise<RunEnd> {
   const work = new Run(options);
@@ -116,7 +109,7 @@ class Run {
     const before = await fingerprint(repository, env);
     slots.prepare(Math.max(1, settings.workers));
     this.#tell({ type: 'run_start', resumed: past !== undefined, ...settings });
-    const ending: { failure?: Failure; answer?: string; delivered?: Delivered } = {};
+    const ending: Writable<Ended> = {};
     try {
       for (const problem of (await slots.inclusion()).leftOut)
         this.#tell({ type: 'warning', message: `not brought along by .drover/include: ${problem}` });
@@ -134,7 +127,8 @@ class Run {
     } catch (error) {
       ending.failure ??= asFailure(error);
     }
-    const end = this.#end(ending);
+    const { exitCodeOf, model } = this.#options;
+    const end = runEnd(this.#state, { ...ending, price: model.price }, exitCodeOf);
     this.#tell(end);
     await bus.settled();
     return end;
@@ -183,10 +177,21 @@ class Run {
     const { id, provider, model, repository, env, folder, retry } = this.#options;
     const { name, contextTokens, outputTokensMax, charsPerToken, price } = model;
     return {
-      ...{ id, worker: 0, provider, model: name, contextTokens, outputTokensMax, retry, cacheKey: id },
+      id,
+      worker: 0,
+      provider,
+      model: name,
+      contextTokens,
+      outputTokensMax,
+      retry,
+      cacheKey: id,
       ...(charsPerToken !== undefined && { charsPerToken }),
       ...(price !== undefined && { price }),
-      context: { cwd: repository.top, env, outputFolder: join(folder, 'outputs', 'coordinator') },
+      context: {
+        cwd: repository.top,
+        env,
+        outputFolder: join(folder, 'outputs', 'coordinator'),
+      },
       admission: this.#admission.admissionFor({ worker: 0 }),
       outlet: {
         emit: (event: Event, place: Place) => this.#tell(event, place),
@@ -220,9 +225,16 @@ class Run {
       bench: this.#bench(),
       train: this.#train ?? this.#openTrain(signal),
       base: settings.base,
-      ...{ workers: settings.workers, failFast: settings.failFast, attemptsMax: settings.attemptsMax },
-      ...{ failuresMax: settings.failuresMax ?? Infinity, known: this.#options.known, canary: this.#canary() },
-      ...{ past, statuses: this.#statuses, landed: this.#landed, attempts: this.#attempts },
+      workers: settings.workers,
+      failFast: settings.failFast,
+      attemptsMax: settings.attemptsMax,
+      failuresMax: settings.failuresMax ?? Infinity,
+      known: this.#options.known,
+      canary: this.#canary(),
+      past,
+      statuses: this.#statuses,
+      landed: this.#landed,
+      attempts: this.#attempts,
     };
     const system = given.system ?? systemPrompt(await new Instructions(repository.top).forStart());
     this.#carrying = carryOut({ tasks, seed, system }, conditions, signal);
@@ -246,12 +258,24 @@ class Run {
   #bench(): Bench {
     const { id, slots, runTask, question, model, env, settings, retry, policy, bus, folder } = this.#options;
     return {
-      ...{ run: id, startedAt: this.#startedAt, slots, runTask, admission: this.#admission, question },
+      run: id,
+      startedAt: this.#startedAt,
+      slots,
+      runTask,
+      admission: this.#admission,
+      question,
       tell: (event, place) => this.#tell(event, place),
       settled: () => bus.settled(),
       redact: this.#options.redact,
       caches: () => this.#state.usage.cacheRead + this.#state.usage.cacheWrite > 0,
-      common: { model, env, limits: settings.taskLimits, retry, policy, cacheKey: id },
+      common: {
+        model,
+        env,
+        limits: settings.taskLimits,
+        retry,
+        policy,
+        cacheKey: id,
+      },
       outputFolder: (task, attempt) => join(folder, 'outputs', `${task}-${attempt}`),
     };
   }
@@ -260,9 +284,20 @@ class Run {
     const { id, repository, slots, settings, past, env, bus, folder } = this.#options;
     return new MergeTrain(
       {
-        ...{ git: slots.store.git, run: id, base: settings.base, head: past?.head ?? settings.base, env },
-        ...{ identity: repository.identity, when: this.#startedAt, gates: settings.gates },
-        checkout: (commit, stop) => slots.take({ ...GATES, base: commit, signal: stop }),
+        git: slots.store.git,
+        run: id,
+        base: settings.base,
+        head: past?.head ?? settings.base,
+        env,
+        identity: repository.identity,
+        when: this.#startedAt,
+        gates: settings.gates,
+        checkout: (commit, stop) =>
+          slots.take({
+            ...GATES,
+            base: commit,
+            signal: stop,
+          }),
         outputFolder: join(folder, 'outputs', 'gates'),
         knownGates: past?.gates ?? new Map(),
         emit: (event, place) => this.#tell(event, place),
@@ -284,33 +319,27 @@ class Run {
     const { id, repository, slots, settings, folder, env } = this.#options;
     return deliver(
       {
-        ...{ repository, store: slots.store.gitDir, run: id, base: settings.base, env },
+        repository,
+        store: slots.store.gitDir,
+        run: id,
+        base: settings.base,
+        env,
         merged: this.#train?.head ?? settings.base,
         kept: rowsOf(this.#state).flatMap(({ task, status, commit }) =>
-          status === 'landed' || commit === undefined ? [] : [{ task, commit }],
+          status === 'landed' || commit === undefined
+            ? []
+            : [
+                {
+                  task,
+                  commit,
+                },
+              ],
         ),
         deliver: settings.deliver,
         patchFolder: join(folder, 'patches'),
       },
       AbortSignal.timeout(DELIVERY_MS_MAX),
     );
-  }
-
-  #end({ failure, answer, delivered }: { failure?: Failure; answer?: string; delivered?: Delivered }): RunEnd {
-    const rows = rowsOf(this.#state);
-    const { usage } = this.#state;
-    const { price } = this.#options.model;
-    return {
-      type: 'run_end',
-      outcome: outcomeOf(failure, rows),
-      exitCode: this.#options.exitCodeOf({ failure, rows }),
-      ...(failure !== undefined && { failure, reason: describe(failure) }),
-      tasks: rows.map((row) => ({ ...row, ...branchOf(row, delivered) })),
-      usage,
-      ...(price !== undefined && { cost: costOf(usage, price) }),
-      ...(delivered !== undefined && { delivered }),
-      ...(answer !== undefined && answer !== '' && { answer }),
-    };
   }
 
   #tell(event: Event, place: Place = {}): void {
@@ -323,6 +352,8 @@ class Run {
 // Gates have a workspace like a task's; no task may have this id.
 const GATES = { worker: 0, task: 'merged', attempt: 1 };
 
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+
 type Given = {
   readonly tasks: readonly PlannedTask[];
   readonly by: 'coordinator' | 'fallback' | 'file';
@@ -330,24 +361,3 @@ type Given = {
   readonly system: string | undefined;
   readonly snapshot: Submitted['snapshot'] | undefined;
 };
-
-function isGood(status: TaskStatus): boolean {
-  return status === 'landed' || status === 'done';
-}
-
-function outcomeOf(failure: Failure | undefined, rows: readonly TaskRow[]): RunEnd['outcome'] {
-  if (failure?.kind === 'aborted') return 'cancelled';
-  const isPartly = rows.some(({ status }) => isGood(status));
-  if (failure !== undefined) return isPartly ? 'incomplete' : 'error';
-  return rows.every(({ status }) => isGood(status)) ? 'done' : 'incomplete';
-}
-
-function branchOf({ task, branch }: TaskRow, delivered: Delivered | undefined): Pick<TaskRow, 'branch'> {
-  const name = delivered?.renamed?.[task] ?? branch;
-  return name === undefined ? {} : { branch: name };
-}
-
-function asFailure(error: unknown): Failure {
-  if (error instanceof DroverError) return error.failure;
-  return { kind: 'internal', message: error instanceof Error ? error.message : String(error) };
-}

@@ -54,7 +54,11 @@ function promptsIn(messages: readonly Message[]): ReadonlySet<string> {
   const last = messages.at(-1);
   const calls = last?.role === 'assistant' ? last.content.filter((part) => part.type === 'tool_call') : [];
   const tasks = calls.flatMap(({ args }) => (isJsonObject(args) && Array.isArray(args['tasks']) ? args['tasks'] : []));
-  return new Set(tasks.flatMap((task) => (isJsonObject(task) ? [String(task['prompt'])] : [])));
+  return new Set(tasks.map((task) => (isJsonObject(task) ? task['prompt'] : undefined)).filter(isText));
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
 }
 
 /** Results for the calls of the coordinator's last answer, which are open as long as the plan is. */
