@@ -8,7 +8,7 @@ import { PassThrough, Readable } from 'node:stream';
 const [at = '0', when = 'after', ...argv] = process.argv.slice(2);
 let left = Number(at);
 
-const append = Journal.prototype.append;
+const append = Reflect.get(Journal.prototype, 'append') as Journal['append'];
 const die = (): never => {
   process.kill(process.pid, 'SIGKILL');
   throw new Error('unreachable');
