@@ -16,6 +16,7 @@ import type { RunSettings } from '@drover/core/task/run';
 import { type Io, print } from '../io.ts';
 import type { Companion } from '../run/running.ts';
 import { annotationsOf } from '../views/annotations.ts';
+import { clean } from '../views/terminal-text.ts';
 import type { KeptBatch } from './kept-batch.ts';
 import { joinRepositories } from './join.ts';
 import { FILES, writeOutputs, writePatches } from './outputs.ts';
@@ -26,7 +27,7 @@ export type Of = {
   readonly run: string;
   readonly home: string;
   readonly settings: RunSettings;
-  readonly isJson: boolean;
+  readonly shows: 'text' | 'json' | 'nothing';
 };
 
 export function companionOf(of: Of, io: Io): Companion {
@@ -50,6 +51,7 @@ export function companionOf(of: Of, io: Io): Companion {
       if (of.batch.within !== undefined) await joinRepositories(of.batch.within, {});
       if (of.batch.usesCache) await remember(of, end, git);
       await annotate(of, results, git, io);
+      if (of.shows === 'text') await print(io.stdout, whereabouts(of, io));
     },
   };
 }
@@ -125,12 +127,18 @@ async function remember({ batch, run, home }: Of, end: RunEnd, git: Git): Promis
   }
 }
 
-async function annotate({ settings, isJson }: Of, results: readonly Result[], git: Git, io: Io): Promise<void> {
+function whereabouts({ batch, settings }: Of, io: Io): string {
+  const path = relative(io.cwd, join(batch.out, FILES.report));
+  const shown = path.startsWith('..') ? join(batch.out, FILES.report) : path;
+  return clean(`\nThe report is ${shown}; results and patches of ${settings.goal} are beside it.\n`);
+}
+
+async function annotate({ settings, shows }: Of, results: readonly Result[], git: Git, io: Io): Promise<void> {
   if ((io.env['GITHUB_ACTIONS'] ?? '') === '' || results.every(isGood)) return;
   const tree: Tree = await treeOf(git, settings.base, AbortSignal.timeout(TREE_MS_MAX));
   // The runner reads commands on both; on standard output of --json stands JSON alone.
   await print(
-    isJson ? io.stderr : io.stdout,
+    shows === 'json' ? io.stderr : io.stdout,
     annotationsOf(results, (path) => tree.has(path)),
   );
 }

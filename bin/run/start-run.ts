@@ -70,7 +70,7 @@ export async function startRun(
   const diagnostics = await openDiagnostics(io, args.log);
   const [{ carryRun }, companion] = await Promise.all([
     import('./running.ts'),
-    companionFor({ run: id, home: settings.home, settings: run, isJson: args.json || args.view === 'json' }, io),
+    companionFor({ run: id, home: settings.home, settings: run, shows: shownBy(args) }, io),
   ]);
   try {
     const { exitCode } = await carryRun(
@@ -103,4 +103,9 @@ async function companionFor(of: Omit<CompanionOf, 'batch'>, io: Io): Promise<Com
   if (batch === undefined) return undefined;
   const { companionOf } = await import('../batch/companion.ts');
   return companionOf({ ...of, batch }, io);
+}
+
+function shownBy({ json, view }: RunArgs): CompanionOf['shows'] {
+  if (json || view === 'json') return 'json';
+  return view === 'silent' ? 'nothing' : 'text';
 }

@@ -1,0 +1,22 @@
+// The sample repository that the batch example is tried on.
+
+import { execFileSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Result } from '@drover/coordinator/batch/results';
+import { temporaryFolder } from './workspace.ts';
+
+export const EXAMPLES = resolve('examples');
+export const MODEL = join(EXAMPLES, 'no-console', 'model.mjs');
+
+export async function sample(files: number): Promise<{ readonly folder: string; readonly shop: string }> {
+  const folder = await temporaryFolder();
+  const shop = join(folder, 'shop');
+  execFileSync(process.execPath, [join(EXAMPLES, 'no-console', 'make-sample.mjs'), shop, String(files)]);
+  return { folder, shop };
+}
+
+export async function resultsIn(out: string): Promise<readonly Result[]> {
+  const rows = (await readFile(join(out, 'results.ndjson'), 'utf8')).trim().split('\n');
+  return rows.map((line) => JSON.parse(line) as Result);
+}
