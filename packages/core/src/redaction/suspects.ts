@@ -71,10 +71,8 @@ function inBase64(shape: Shape): Suspect[] {
   for (const anchor of shape.anchors) {
     for (let shift = 0; shift < 3; shift++) {
       const judge = judgeBase64({ shape, anchor, shift, reachChars });
-      for (const core of bothAlphabets(base64Core(anchor, shift))) {
-        const judgeKey: Suspect['judge'] = (_, start) => ({ start, end: start + core.length });
-        suspects.push({ label, anchor: core, tail, isRun: true, judge: isKey ? judgeKey : judge });
-      }
+      for (const core of bothAlphabets(base64Core(anchor, shift)))
+        suspects.push({ label, anchor: core, tail, isRun: true, judge: isKey ? judgeLiteral(core) : judge });
     }
   }
   return suspects;
@@ -120,8 +118,13 @@ function exactly(form: string, tail?: Tail): Suspect[] {
     anchor: piece,
     ...(tail === undefined ? {} : { tail }),
     isRun: tail !== undefined,
-    judge: (_, start) => ({ start, end: start + piece.length }),
+    judge: judgeLiteral(piece),
   }));
+}
+
+/** Where the literal stands, it is a secret. */
+function judgeLiteral(literal: string): Suspect['judge'] {
+  return (_, start) => ({ start, end: start + literal.length });
 }
 
 /** As far back from the anchor's group as whole groups of base64 go. */
