@@ -6,6 +6,7 @@ import { defineConfig } from 'rolldown';
 export default defineConfig({
   input: {
     drover: 'bin/drover.ts',
+    launcher: 'bin/launcher.ts',
     worker: 'packages/worker/src/entry.ts',
     'piscina-worker': 'packages/coordinator/node_modules/piscina/dist/worker.js',
   },

@@ -79,7 +79,7 @@ const rules: [string, (file: File) => boolean][] = [
   [
     'only the front door sees the process',
     ({ path, code }) =>
-      /^bin\/(drover|settings|io)\.ts$/.test(path) ||
+      /^bin\/(drover|settings|io|launcher)\.ts$/.test(path) ||
       !/\bprocess\.(env|argv|exit|stdout|stderr|stdin|cwd|on)\b/.test(code),
   ],
   [

@@ -37,6 +37,7 @@ import { codeOfRun } from '../exit-code.ts';
 import { watchForStop } from '../stop.ts';
 import type { RunView } from '../views/view.ts';
 import { approval } from './approval.ts';
+import { openLauncher, type RunLauncher } from './open-launcher.ts';
 import { openRun } from './open-run.ts';
 
 export type RunWork = {
@@ -68,8 +69,13 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const { id, model, repository, view, settings } = work;
 
   await using opened = new AsyncDisposableStack();
+  const env = childEnvironment(io.env);
+  const launcher = opened.adopt(settings.workers > 1 ? openLauncher(env) : undefined, (each) => each?.close());
   const stop = opened.adopt(
-    watchForStop(io, () => endAllChildren('SIGKILL')),
+    watchForStop(io, () => {
+      launcher?.kill();
+      endAllChildren('SIGKILL');
+    }),
     ({ close }) => close(),
   );
   const person = opened.adopt(Person.at(io), (someone) => someone?.close());
@@ -77,11 +83,10 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const { store, past } = opened.adopt(await openRun({ home: config.home, run: id }, surroundings), (each) =>
     each.close(),
   );
-  const env = childEnvironment(io.env);
   const slots = opened.adopt(await Slots.open({ home: config.home, repository, run: id, env }), (each) => each.close());
   const redactor = new Redactor([...secretValues(io.env), ...secretsOf(model)]);
   const bus = openBus(id, redactor, { store, past });
-  const workers = opened.adopt(await openWorkers(work, surroundings), (each) => each.close());
+  const workers = opened.adopt(await openWorkers(work, { ...surroundings, launcher }), (each) => each.close());
   const asked = permissionFor({ cwd: repository.top, rules: [], yes: work.yes, gates: [] }, person).question;
   const approve = approval({ yes: work.yes, tasksMax: settings.tasksMax }, { person, io });
   const spec = specOf(work, surroundings, provider);
@@ -168,7 +173,10 @@ type Workers = {
   readonly close: () => Promise<void>;
 };
 
-async function openWorkers({ settings, model }: RunWork, { diagnostics }: Surroundings): Promise<Workers> {
+async function openWorkers(
+  { settings, model }: RunWork,
+  { diagnostics, launcher }: Surroundings & { readonly launcher: RunLauncher | undefined },
+): Promise<Workers> {
   if (settings.workers === 0) {
     const { runTask } = await import('@drover/worker/task');
     return { run: runTask, warm: () => undefined, close: async () => undefined };
@@ -176,6 +184,7 @@ async function openWorkers({ settings, model }: RunWork, { diagnostics }: Surrou
   const pool = openPool({
     entry: workerEntry,
     threadsMax: settings.workers,
+    ...(launcher !== undefined && { launcher: launcher.path }),
     onDiagnostic: (message, fields) => diagnostics.diagnose(message, fields),
   });
   // One is enough until it is known how many there are to be.

@@ -6,10 +6,11 @@
 // repository has to switch off those that are (`filtersOff`). The git folders it works with are drover's
 // or the user's, never one that a worker could write.
 
-import { spawn } from 'node:child_process';
 import { buffer, text } from 'node:stream/consumers';
 import { failureOf } from '@drover/core/agent/limits';
 import { DroverError } from '@drover/core/failure';
+import { startProcess } from '@drover/core/tools/process/start';
+import { sendSignal } from '@drover/core/tools/process/tree';
 
 const OUTPUT_BYTES_MAX = 256 * 1024 * 1024;
 const STDERR_CHARS_MAX = 2_000;
@@ -156,31 +157,40 @@ type Surroundings = { readonly env: Readonly<Record<string, string>>; readonly c
 
 async function runGit(
   args: readonly string[],
-  { input = '', accept = [], encoding = 'utf8', signal, env: more }: GitOptions,
+  { input, accept = [], encoding = 'utf8', signal, env: more }: GitOptions,
   { env, cwd }: Surroundings,
 ): Promise<GitAnswer> {
   const stopped = (): DroverError | undefined =>
     signal?.aborted === true ? new DroverError(failureOf(signal)) : undefined;
-  if (stopped() !== undefined) throw stopped();
-  const child = spawn('git', ['--no-pager', ...OFF, ...args], { cwd, env: { ...env, ...more }, stdio: 'pipe' });
   const failed = (message: string, options?: ErrorOptions) =>
     new DroverError({ kind: 'git.failed', args, message }, options);
-  const kill = () => child.kill('SIGKILL');
-  const exited = new Promise<number>((resolve, reject) => {
-    child.once('error', (cause) => reject(failed(cause.message, { cause })));
-    child.once('close', (code, by) => (code === null ? reject(failed(`ended by ${by}`)) : resolve(code)));
+  const notDone = (cause: unknown) => failed(cause instanceof Error ? cause.message : String(cause), { cause });
+  if (stopped() !== undefined) throw stopped();
+  const spec = { file: 'git', args: ['--no-pager', ...OFF, ...args], cwd, env: { ...env, ...more }, detached: false };
+  const child = await startProcess(spec, input).catch((cause: unknown) => {
+    throw notDone(cause);
   });
+  let isRunning = true;
+  const kill = () => isRunning && sendSignal(child.pid, 'SIGKILL');
+  const ended = child.ended
+    .finally(() => (isRunning = false))
+    .catch((cause: unknown) => {
+      throw notDone(cause);
+    });
   let bytes = 0;
   child.stdout.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
     if (bytes > OUTPUT_BYTES_MAX) kill();
   });
-  // A git that ends before it has read its input is heard of by its exit code.
-  child.stdin.on('error', () => undefined);
-  child.stdin.end(input);
   signal?.addEventListener('abort', kill, { once: true });
+  if (stopped() !== undefined) kill();
   try {
-    const [code, out, said] = await Promise.all([exited, buffer(child.stdout), text(child.stderr)]);
+    const [{ exitCode: code, signal: by }, out, said] = await Promise.all([
+      ended,
+      buffer(child.stdout),
+      text(child.stderr),
+    ]);
+    if (code === undefined) throw failed(`ended by ${by}`);
     const complaint = said.trim().slice(0, STDERR_CHARS_MAX);
     if (code === 0 || accept.includes(code)) return { code, out: out.toString(encoding), complaint };
     throw failed(complaint || `exit code ${code}`);

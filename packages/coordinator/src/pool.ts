@@ -35,6 +35,7 @@ const KILL_AGAIN_MS = 10;
 export type PoolOptions = {
   readonly entry: URL | string; // the file whose `work` a thread runs
   readonly threadsMax: number;
+  readonly launcher?: string; // where the launcher listens, if there is one
   readonly heapMb?: number; // of one thread
   readonly graceMs?: number; // for a task that is asked to stop
   readonly silentMs?: number; // after which a thread that is busy and gives no sign of life is taken for lost
@@ -86,7 +87,7 @@ class Threads {
   }
 
   warm(count: number, api: Api | undefined): void {
-    const order: Order = { warm: true, ...(api !== undefined && { api }) };
+    const order: Order = { ...startedBy(this.#options), warm: true, ...(api !== undefined && { api }) };
     for (let thread = 0; thread < Math.min(count, this.#options.threadsMax); thread++) {
       this.#piscina.run(order).catch((error: unknown) => {
         if (!this.#closing.signal.aborted) this.#diagnose('a thread could not be made ready', error);
@@ -147,7 +148,7 @@ class Threads {
   }
 }
 
-type Surroundings = Pick<PoolOptions, 'graceMs' | 'silentMs' | 'onDiagnostic'> & {
+type Surroundings = Pick<PoolOptions, 'launcher' | 'graceMs' | 'silentMs' | 'onDiagnostic'> & {
   readonly piscina: Piscina<Order, TaskOutcome | undefined>;
 };
 
@@ -178,7 +179,7 @@ class Attempt {
     const stop = () => this.#stop(() => served.stop(failureOf(signal)));
     signal.addEventListener('abort', stop, { once: true });
     try {
-      const order: Order = { spec: this.#spec, port: port2 };
+      const order: Order = { ...startedBy(this.#surroundings), spec: this.#spec, port: port2 };
       const outcome = await this.#surroundings.piscina.run(order, { transferList: [port2], signal: this.#end.signal });
       if (outcome === undefined) throw new Error('it ended without an outcome');
       served.close('heard');
@@ -235,6 +236,10 @@ class Attempt {
     const { run, task, attempt } = this.#spec;
     this.#surroundings.onDiagnostic('a worker was ended', { run, task, attempt, why });
   }
+}
+
+function startedBy({ launcher }: Pick<PoolOptions, 'launcher'>): Pick<Order, 'launcher'> {
+  return launcher === undefined ? {} : { launcher };
 }
 
 // More than once, because a process may fork between the look and the blow, and because dying takes a moment.

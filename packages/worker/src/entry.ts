@@ -7,9 +7,11 @@ import { type Api, defaultTimeouts, wireApis } from '@drover/core/model/catalog'
 import type { TaskOutcome } from '@drover/core/task/task';
 import { linkOver, type Order } from '@drover/core/task/wire';
 import { builtinTools } from '@drover/core/tools/builtin';
+import { launchWith } from '@drover/core/tools/process/start';
 import { runTask } from './task.ts';
 
 export async function work(order: Order): Promise<TaskOutcome | undefined> {
+  launchWith(order.launcher);
   if ('warm' in order) return warmUp(order.api);
   const { link, signal, close } = linkOver(order.port, threadId);
   try {

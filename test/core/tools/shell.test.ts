@@ -1,13 +1,15 @@
 // shell: commands of every temper, and nothing of them left behind.
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { endAllChildren, runningGroups } from '@drover/core/tools/child';
+import { childEnvironment } from '@drover/core/tools/environment';
 import { shell } from '@drover/core/tools/shell';
 import { runTool } from '@drover/core/tools/tool';
-import { afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { openLauncher, type RunLauncher } from '../../../bin/run/open-launcher.ts';
 import { proves } from '../../support/proves.ts';
 import { memoryGrowthDuring, workspace } from '../../support/workspace.ts';
 
@@ -43,206 +45,229 @@ async function ran(command: string, timeoutMs = 10_000) {
   return { ...output, ...told };
 }
 
-test.each<[string, string, object]>([
-  ['says something', 'cat a.txt', { output: 'content', exitCode: 0 }],
-  ['says nothing', 'true', { output: '(no output)', exitCode: 0 }],
-  [
-    'uses both streams',
-    'for i in 1 2 3; do echo $i; echo e$i >&2; done',
-    { output: '1\ne1\n2\ne2\n3\ne3', exitCode: 0 },
-  ],
-  ['fails', 'echo no; exit 3', { output: 'no\n[exit code 3]', isError: true, exitCode: 3 }],
-  [
-    'does not exist',
-    'no-such-thing',
-    { output: 'bash: line 1: no-such-thing: command not found\n[exit code 127]', isError: true, exitCode: 127 },
-  ],
-  ['kills itself', 'kill -KILL $$', { output: '(no output)\n[ended by SIGKILL]', isError: true, signal: 'SIGKILL' }],
-  ['waits for input', 'cat; read answer || echo "nobody answered"', { output: 'nobody answered', exitCode: 0 }],
-  ['asks the terminal', 'exec 2>/dev/null; cat /dev/tty || echo "no terminal"', { output: 'no terminal', exitCode: 0 }],
-  [
-    'writes binary data',
-    "head -c 1234567 /dev/zero | tr '\\0' '\\377'; true",
-    { output: expect.stringMatching(/^binary data, 1\.2 MB; the whole output is in /), exitCode: 0 },
-  ],
-  ['writes a little binary data', "printf '\\377\\000\\376'", { output: 'binary data, 3 bytes', exitCode: 0 }],
-  ['has several lines', 'cat <<END\na $((1+1))\nEND\n# the end', { output: 'a 2', exitCode: 0 }],
-])('a command that %s', async (_, command, expected) => {
-  expect(await ran(command)).toEqual(expected);
-});
-
-test('a command sees the allowed environment, and no key', async () => {
-  const { context } = await workspace();
-  const given = { ...context(), env: { PATH: context().env['PATH'] ?? '', LANG: 'C' } };
-  const { output } = await runTool(shell, { command: 'env | sort' }, given, () => undefined);
-  const names = output.split('\n').map((line) => line.split('=')[0]);
-  expect(names.filter((name) => !name?.startsWith('GIT_CONFIG_'))).toEqual([
-    'DROVER_CHILD',
-    'GIT_EDITOR',
-    'GIT_OPTIONAL_LOCKS',
-    'GIT_PAGER',
-    'GIT_TERMINAL_PROMPT',
-    'LANG',
-    'PAGER',
-    'PATH',
-    'PWD',
-    'SHLVL',
-    '_',
-  ]);
-});
-
-test('a command has a process group of its own', async () => {
-  const { call } = await workspace();
-  const { output } = await call(shell, { command: 'echo $$; ps -o pgid= -p $$ | tr -d " "' });
-  const [id, group] = output.split('\n');
-  expect(group).toBe(id);
-});
-
-test('what a command says is told while it runs', async () => {
-  const { context } = await workspace();
-  const deltas: string[] = [];
-  const running = runTool(
-    shell,
-    { command: 'echo first; sleep 0.3; echo second; sleep 0.3; echo third' },
-    context(),
-    (delta) => deltas.push(delta),
-  );
-  expect((await running).output).toBe('first\nsecond\nthird');
-  expect(deltas[0]).toBe('first\n');
-  expect(deltas.join('')).toBe('first\nsecond\nthird\n');
-});
-
-test('long output is cut in the middle, and the file has it all', async () => {
-  const { context } = await workspace();
-  const given = context();
-  const { output } = await runTool(shell, { command: 'seq 200000; exit 1' }, given, () => undefined);
-  expect(output).toMatch(/^1\n2\n3\n[^]* left out; the whole output is in [^]*\n199999\n200000\n\[exit code 1\]$/);
-  const kept = await readFile(join(given.outputFolder, `${given.callId}.txt`), 'utf8');
-  expect(kept).toBe(`${Array.from({ length: 200_000 }, (_, index) => index + 1).join('\n')}\n`);
-});
-
-proves('output.bounded', 'memory does not grow with the output, and the end is not lost', async () => {
-  const { call } = await workspace();
-  let output = '';
-  const growth = await memoryGrowthDuring(async () => {
-    ({ output } = await call(shell, { command: 'yes 0123456789 | head -c 200000000; echo; echo the end' }));
+describe.each([
+  ['here', () => undefined],
+  ['by a launcher', () => openLauncher(childEnvironment(process.env))],
+])('started %s', (_, open) => {
+  let launcher: RunLauncher | undefined;
+  beforeAll(async () => {
+    launcher = open();
+    while (launcher !== undefined && !existsSync(launcher.path)) await delay(20);
   });
-  expect(output).toMatch(/^0123456789\n[^]* left out; the first 64\.0 MB are in [^]*\nthe end$/);
-  expect(growth.all).toBeLessThan(64_000_000);
-  expect(growth.buffers).toBeLessThan(16_000_000);
-});
+  afterAll(() => launcher?.close());
 
-test.each([
-  ['keeps the output open', `sleep ${LONG} & echo started`, 'started\n[ended what it left running: 1 process]'],
-  ['left the group', `setsid sleep ${LONG} & echo started`, 'started\n[ended what it left running: 1 process]'],
-  ['is silent', `sleep ${LONG} >/dev/null 2>&1 & echo started`, 'started\n[ended what it left running: 1 process]'],
-  [
-    'never stops talking',
-    `(while sleep 0.01; do echo again; sleep 0 ${LONG.slice(0, 0)}; done; sleep ${LONG}) & exit 0`,
-    expect.stringMatching(/\[ended what it left running: \d+ process/),
-  ],
-])('a command ends though something it started %s', async (_, command, output) => {
-  expect(await ran(command)).toEqual({ output, exitCode: 0 });
-});
-
-test('a command has a time limit', async () => {
-  expect(await ran(`echo begun; sleep ${LONG}`, 1_500)).toEqual({
-    output: 'begun\n[stopped after 1.5 s: give more with timeoutMs, up to 1800000]',
-    isError: true,
-    signal: 'SIGTERM',
+  test('a command is a child of the process that starts it', async () => {
+    expect(await ran('echo $PPID')).toEqual({ output: String(launcher?.pid ?? process.pid), exitCode: 0 });
   });
-});
 
-const STUBBORN = [
-  ['listens', `sleep ${LONG}`],
-  ['ignores the signal', `trap '' TERM; echo deaf; sleep ${LONG}; sleep ${LONG}`],
-  ['leaves the group', `setsid sleep ${LONG} & sleep ${LONG}`],
-  [
-    'leaves the group and ignores the signal',
-    `trap '' TERM; setsid bash -c "trap '' TERM; sleep ${LONG}; sleep ${LONG}" & sleep ${LONG}; wait`,
-  ],
-  ['forks twice and is nobody’s child', `(setsid bash -c "sleep ${LONG}" >/dev/null 2>&1 &) ; sleep ${LONG}`],
-  ['wipes its environment', `env -i setsid sleep ${LONG} & sleep ${LONG}`],
-  [
-    'wipes its environment and ignores the signal',
-    `env -i setsid bash -c "trap '' TERM; sleep ${LONG}; sleep ${LONG}" & sleep ${LONG}`,
-  ],
-  [
-    'starts more when told to stop',
-    `trap 'setsid sleep ${LONG} & setsid sleep ${LONG} &' TERM; sleep ${LONG}; sleep ${LONG}`,
-  ],
-] as const;
-
-for (const [temper, command] of STUBBORN) {
-  proves(
-    'cancel.leaves-nothing',
-    `a cancelled command that ${temper} is gone within two seconds, with all it started`,
-    async () => {
-      const { call } = await workspace();
-      const stop = new AbortController();
-      const running = call(shell, { command }, stop.signal);
-      while (sleepers().length === 0) await delay(20);
-      await delay(200);
-
-      const asked = performance.now();
-      stop.abort();
-      const { output, isError } = await running;
-      expect(sleepers()).toEqual([]);
-      expect(output).toMatch(/\n\[interrupted\]$/);
-      expect(isError).toBe(true);
-      expect(performance.now() - asked).toBeLessThan(2_400);
-    },
-  );
-}
-
-test('a call that is cancelled before it starts is not started', async () => {
-  const { call } = await workspace();
-  const stop = new AbortController();
-  stop.abort();
-  expect(await call(shell, { command: `sleep ${LONG}` }, stop.signal)).toEqual({
-    output: 'interrupted before it was started',
-    isError: true,
+  test.each<[string, string, object]>([
+    ['says something', 'cat a.txt', { output: 'content', exitCode: 0 }],
+    ['says nothing', 'true', { output: '(no output)', exitCode: 0 }],
+    [
+      'uses both streams',
+      'for i in 1 2 3; do echo $i; echo e$i >&2; done',
+      { output: '1\ne1\n2\ne2\n3\ne3', exitCode: 0 },
+    ],
+    ['fails', 'echo no; exit 3', { output: 'no\n[exit code 3]', isError: true, exitCode: 3 }],
+    [
+      'does not exist',
+      'no-such-thing',
+      { output: 'bash: line 1: no-such-thing: command not found\n[exit code 127]', isError: true, exitCode: 127 },
+    ],
+    ['kills itself', 'kill -KILL $$', { output: '(no output)\n[ended by SIGKILL]', isError: true, signal: 'SIGKILL' }],
+    ['waits for input', 'cat; read answer || echo "nobody answered"', { output: 'nobody answered', exitCode: 0 }],
+    [
+      'asks the terminal',
+      'exec 2>/dev/null; cat /dev/tty || echo "no terminal"',
+      { output: 'no terminal', exitCode: 0 },
+    ],
+    [
+      'writes binary data',
+      "head -c 1234567 /dev/zero | tr '\\0' '\\377'; true",
+      { output: expect.stringMatching(/^binary data, 1\.2 MB; the whole output is in /), exitCode: 0 },
+    ],
+    ['writes a little binary data', "printf '\\377\\000\\376'", { output: 'binary data, 3 bytes', exitCode: 0 }],
+    ['has several lines', 'cat <<END\na $((1+1))\nEND\n# the end', { output: 'a 2', exitCode: 0 }],
+  ])('a command that %s', async (_, command, expected) => {
+    expect(await ran(command)).toEqual(expected);
   });
-});
 
-test('all children can be ended at once, for a process that is about to end', async () => {
-  const { call } = await workspace();
-  const running = [
-    call(shell, { command: `sleep ${LONG}` }),
-    call(shell, { command: `env TERM=x setsid sleep ${LONG} >/dev/null 2>&1 & sleep ${LONG}` }),
-  ];
-  // The daemon of an earlier call that ended well. It is waited for, since before it has left the
-  // group it is something left running.
-  await call(shell, {
-    command: `setsid sh -c 'echo >ready; exec sleep ${LONG}' >/dev/null 2>&1 </dev/null & until [ -e ready ]; do sleep 0.05; done`,
+  test('a command sees the allowed environment, and no key', async () => {
+    const { context } = await workspace();
+    const given = { ...context(), env: { PATH: context().env['PATH'] ?? '', LANG: 'C' } };
+    const { output } = await runTool(shell, { command: 'env | sort' }, given, () => undefined);
+    const names = output.split('\n').map((line) => line.split('=')[0]);
+    expect(names.filter((name) => !name?.startsWith('GIT_CONFIG_'))).toEqual([
+      'DROVER_CHILD',
+      'GIT_EDITOR',
+      'GIT_OPTIONAL_LOCKS',
+      'GIT_PAGER',
+      'GIT_TERMINAL_PROMPT',
+      'LANG',
+      'PAGER',
+      'PATH',
+      'PWD',
+      'SHLVL',
+      '_',
+    ]);
   });
-  while (sleepers().filter((name) => name === 'sleep').length < 4) await delay(20);
-  expect(runningGroups()).toHaveLength(2);
 
-  endAllChildren('SIGKILL');
-  expect((await Promise.all(running)).map(({ isError }) => isError)).toEqual([true, true]);
-  while (sleepers().length > 0) await delay(20);
-});
+  test('a command has a process group of its own', async () => {
+    const { call } = await workspace();
+    const { output } = await call(shell, { command: 'echo $$; ps -o pgid= -p $$ | tr -d " "' });
+    const [id, group] = output.split('\n');
+    expect(group).toBe(id);
+  });
 
-test('many commands at once keep their outputs apart', async () => {
-  const { call } = await workspace();
-  const outputs = await Promise.all(
-    Array.from({ length: 20 }, async (_, index) => (await call(shell, { command: `sleep 0.1; echo ${index}` })).output),
-  );
-  expect(outputs).toEqual(Array.from({ length: 20 }, (_, index) => String(index)));
-});
+  test('what a command says is told while it runs', async () => {
+    const { context } = await workspace();
+    const deltas: string[] = [];
+    const running = runTool(
+      shell,
+      { command: 'echo first; sleep 0.3; echo second; sleep 0.3; echo third' },
+      context(),
+      (delta) => deltas.push(delta),
+    );
+    expect((await running).output).toBe('first\nsecond\nthird');
+    expect(deltas[0]).toBe('first\n');
+    expect(deltas.join('')).toBe('first\nsecond\nthird\n');
+  });
 
-test('a command that is too long for the system is refused in words', async () => {
-  const { call } = await workspace();
-  expect((await call(shell, { command: `echo ${'x'.repeat(200_000)}` })).output).toBe(
-    'the command is longer than 120000 bytes: write it to a file and run that',
-  );
-});
+  test('long output is cut in the middle, and the file has it all', async () => {
+    const { context } = await workspace();
+    const given = context();
+    const { output } = await runTool(shell, { command: 'seq 200000; exit 1' }, given, () => undefined);
+    expect(output).toMatch(/^1\n2\n3\n[^]* left out; the whole output is in [^]*\n199999\n200000\n\[exit code 1\]$/);
+    const kept = await readFile(join(given.outputFolder, `${given.callId}.txt`), 'utf8');
+    expect(kept).toBe(`${Array.from({ length: 200_000 }, (_, index) => index + 1).join('\n')}\n`);
+  });
 
-test('a workspace that is gone is said to be so', async () => {
-  const { context } = await workspace();
-  const gone = { ...context(), cwd: '/nonexistent-folder' };
-  const { output, isError } = await runTool(shell, { command: 'true' }, gone, () => undefined);
-  expect(isError).toBe(true);
-  expect(output).toMatch(/could not be started in \/nonexistent-folder: ENOENT$/);
+  proves('output.bounded', 'memory does not grow with the output, and the end is not lost', async () => {
+    const { call } = await workspace();
+    let output = '';
+    const growth = await memoryGrowthDuring(async () => {
+      ({ output } = await call(shell, { command: 'yes 0123456789 | head -c 200000000; echo; echo the end' }));
+    });
+    expect(output).toMatch(/^0123456789\n[^]* left out; the first 64\.0 MB are in [^]*\nthe end$/);
+    expect(growth.all).toBeLessThan(64_000_000);
+    expect(growth.buffers).toBeLessThan(16_000_000);
+  });
+
+  test.each([
+    ['keeps the output open', `sleep ${LONG} & echo started`, 'started\n[ended what it left running: 1 process]'],
+    ['left the group', `setsid sleep ${LONG} & echo started`, 'started\n[ended what it left running: 1 process]'],
+    ['is silent', `sleep ${LONG} >/dev/null 2>&1 & echo started`, 'started\n[ended what it left running: 1 process]'],
+    [
+      'never stops talking',
+      `(while sleep 0.01; do echo again; sleep 0 ${LONG.slice(0, 0)}; done; sleep ${LONG}) & exit 0`,
+      expect.stringMatching(/\[ended what it left running: \d+ process/),
+    ],
+  ])('a command ends though something it started %s', async (_, command, output) => {
+    expect(await ran(command)).toEqual({ output, exitCode: 0 });
+  });
+
+  test('a command has a time limit', async () => {
+    expect(await ran(`echo begun; sleep ${LONG}`, 1_500)).toEqual({
+      output: 'begun\n[stopped after 1.5 s: give more with timeoutMs, up to 1800000]',
+      isError: true,
+      signal: 'SIGTERM',
+    });
+  });
+
+  const STUBBORN = [
+    ['listens', `sleep ${LONG}`],
+    ['ignores the signal', `trap '' TERM; echo deaf; sleep ${LONG}; sleep ${LONG}`],
+    ['leaves the group', `setsid sleep ${LONG} & sleep ${LONG}`],
+    [
+      'leaves the group and ignores the signal',
+      `trap '' TERM; setsid bash -c "trap '' TERM; sleep ${LONG}; sleep ${LONG}" & sleep ${LONG}; wait`,
+    ],
+    ['forks twice and is nobody’s child', `(setsid bash -c "sleep ${LONG}" >/dev/null 2>&1 &) ; sleep ${LONG}`],
+    ['wipes its environment', `env -i setsid sleep ${LONG} & sleep ${LONG}`],
+    [
+      'wipes its environment and ignores the signal',
+      `env -i setsid bash -c "trap '' TERM; sleep ${LONG}; sleep ${LONG}" & sleep ${LONG}`,
+    ],
+    [
+      'starts more when told to stop',
+      `trap 'setsid sleep ${LONG} & setsid sleep ${LONG} &' TERM; sleep ${LONG}; sleep ${LONG}`,
+    ],
+  ] as const;
+
+  for (const [temper, command] of STUBBORN) {
+    proves(
+      'cancel.leaves-nothing',
+      `a cancelled command that ${temper} is gone within two seconds, with all it started`,
+      async () => {
+        const { call } = await workspace();
+        const stop = new AbortController();
+        const running = call(shell, { command }, stop.signal);
+        while (sleepers().length === 0) await delay(20);
+        await delay(200);
+
+        const asked = performance.now();
+        stop.abort();
+        const { output, isError } = await running;
+        expect(sleepers()).toEqual([]);
+        expect(output).toMatch(/\n\[interrupted\]$/);
+        expect(isError).toBe(true);
+        expect(performance.now() - asked).toBeLessThan(2_400);
+      },
+    );
+  }
+
+  test('a call that is cancelled before it starts is not started', async () => {
+    const { call } = await workspace();
+    const stop = new AbortController();
+    stop.abort();
+    expect(await call(shell, { command: `sleep ${LONG}` }, stop.signal)).toEqual({
+      output: 'interrupted before it was started',
+      isError: true,
+    });
+  });
+
+  test('all children can be ended at once, for a process that is about to end', async () => {
+    const { call } = await workspace();
+    const running = [
+      call(shell, { command: `sleep ${LONG}` }),
+      call(shell, { command: `env TERM=x setsid sleep ${LONG} >/dev/null 2>&1 & sleep ${LONG}` }),
+    ];
+    // The daemon of an earlier call that ended well. It is waited for, since before it has left the
+    // group it is something left running.
+    await call(shell, {
+      command: `setsid sh -c 'echo >ready; exec sleep ${LONG}' >/dev/null 2>&1 </dev/null & until [ -e ready ]; do sleep 0.05; done`,
+    });
+    while (sleepers().filter((name) => name === 'sleep').length < 4) await delay(20);
+    expect(runningGroups()).toHaveLength(2);
+
+    endAllChildren('SIGKILL');
+    expect((await Promise.all(running)).map(({ isError }) => isError)).toEqual([true, true]);
+    while (sleepers().length > 0) await delay(20);
+  });
+
+  test('many commands at once keep their outputs apart', async () => {
+    const { call } = await workspace();
+    const outputs = await Promise.all(
+      Array.from(
+        { length: 20 },
+        async (_, index) => (await call(shell, { command: `sleep 0.1; echo ${index}` })).output,
+      ),
+    );
+    expect(outputs).toEqual(Array.from({ length: 20 }, (_, index) => String(index)));
+  });
+
+  test('a command that is too long for the system is refused in words', async () => {
+    const { call } = await workspace();
+    expect((await call(shell, { command: `echo ${'x'.repeat(200_000)}` })).output).toBe(
+      'the command is longer than 120000 bytes: write it to a file and run that',
+    );
+  });
+
+  test('a workspace that is gone is said to be so', async () => {
+    const { context } = await workspace();
+    const gone = { ...context(), cwd: '/nonexistent-folder' };
+    const { output, isError } = await runTool(shell, { command: 'true' }, gone, () => undefined);
+    expect(isError).toBe(true);
+    expect(output).toMatch(/could not be started in \/nonexistent-folder: ENOENT$/);
+  });
 });

@@ -26,10 +26,11 @@ import type { TaskSpec } from './task.ts';
 const SIGN_EVERY_MS = 1_000;
 
 /** What a thread is given to do. */
-export type Order =
+export type Order = { readonly launcher?: string } & (
   | { readonly spec: TaskSpec; readonly port: MessagePort }
   /** Only to get ready: what a task would load first is loaded now. */
-  | { readonly warm: true; readonly api?: Api };
+  | { readonly warm: true; readonly api?: Api }
+);
 
 type Step = Pick<Place, 'turn' | 'step'>;
 

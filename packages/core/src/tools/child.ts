@@ -10,11 +10,12 @@
 //
 // Node's own spawn, without a library round it: starting a process is most of what a small call costs.
 
-import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ToolError } from '../failure.ts';
-import { MARK, markedProcesses, markOf, ProcessTree, sendSignal } from './process/tree.ts';
+import { LauncherLost, type ProcessEnd, type StartedProcess } from './process/launcher.ts';
+import { startProcess } from './process/start.ts';
+import { endOrphans, MARK, markedProcesses, markOf, ProcessTree, sendSignal } from './process/tree.ts';
 
 // Between TERM and KILL. Cancelling has to be quick.
 const TERM_GRACE_MS = 1_000;
@@ -25,6 +26,8 @@ const LOOK_AGAIN_LAST_MS = 100;
 const PIPES_OPEN_MS = 100;
 const PIPES_SILENT_MS = 250;
 const PIPES_DRAIN_MS_MAX = 5_000;
+// Between the last look at a process that was ended, and word of how it ended.
+const WORD_MS_MAX = 1_000;
 
 /** A promise holds the output back until it settles; it must not reject. The chunk is gone after that. */
 export type OutputReader = (chunk: Buffer) => Promise<void> | undefined;
@@ -56,26 +59,31 @@ export async function runChild(spec: ChildSpec, signal: AbortSignal): Promise<Ch
   const child = await start(spec);
   const group = child.pid;
   groups.add(group);
-  const exited = Promise.withResolvers<void>();
-  child.once('exit', () => exited.resolve());
+  let end: ProcessEnd | undefined;
+  const exited = child.ended.then((told) => void (end = told));
   const pipes = new Pipes(child, spec);
   const stop = stopRequest(spec.timeoutMs, signal);
   const tree = new ProcessTree(group, spec.callId);
 
   try {
-    await Promise.race([exited.promise, stop.asked]);
-    const endedBy = child.exitCode !== null || child.signalCode !== null ? 'itself' : stop.why();
+    await Promise.race([exited, stop.asked]);
+    const endedBy = end === undefined ? stop.why() : 'itself';
     if (endedBy === 'itself') await pipes.closedWithin(PIPES_OPEN_MS);
     const isClean = endedBy === 'itself' && pipes.areClosed && !tree.groupMayLive;
     const ended = isClean ? 0 : await endAll(tree);
     await pipes.drain();
+    if (end === undefined) await within(WORD_MS_MAX, exited);
     return {
       endedBy,
-      ...(child.exitCode !== null && { exitCode: child.exitCode }),
-      ...(child.signalCode !== null && { signal: child.signalCode }),
+      ...end,
       durationMs: Math.round(performance.now() - startedAt),
       leftBehind: endedBy === 'itself' ? ended : 0,
     };
+  } catch (error) {
+    if (!(error instanceof LauncherLost)) throw error;
+    await endAll(tree);
+    await pipes.drain();
+    throw lost(spec, error);
   } finally {
     stop.forget();
     groups.delete(group);
@@ -99,28 +107,24 @@ export function endAllChildren(signal: NodeJS.Signals): void {
   for (let look = 0; look < 2; look++) for (const id of markedProcesses()) sendSignal(id, signal);
 }
 
-type StartedChild = ChildProcess & { readonly pid: number; readonly stdout: Readable; readonly stderr: Readable };
-
-async function start(spec: ChildSpec): Promise<StartedChild> {
+async function start(spec: ChildSpec): Promise<StartedProcess> {
+  const { file, args, cwd } = spec;
+  const env = { ...spec.env, [MARK]: markOf(spec.callId) };
   try {
-    const child = spawn(spec.file, spec.args, {
-      cwd: spec.cwd,
-      env: { ...spec.env, [MARK]: markOf(spec.callId) },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    });
-    if (child.pid === undefined) {
-      await new Promise((_, reject) => {
-        child.once('error', reject);
-      });
-    }
-    // A signal that can't be delivered is reported here too; the end of the process is not.
-    child.on('error', () => undefined);
-    return child as StartedChild;
+    return await startProcess({ file, args, cwd, env, detached: true });
   } catch (error) {
+    if (error instanceof LauncherLost) {
+      // It may have been started all the same.
+      endOrphans(spec.callId);
+      throw lost(spec, error);
+    }
     const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new ToolError(`${spec.file} could not be started in ${spec.cwd}: ${why}`, { cause: error });
+    throw new ToolError(`${file} could not be started in ${cwd}: ${why}`, { cause: error });
   }
+}
+
+function lost({ file }: ChildSpec, cause: LauncherLost): ToolError {
+  return new ToolError(`${cause.message}, and ${file} was ended before it was done`, { cause });
 }
 
 function stopRequest(timeoutMs: number, signal: AbortSignal) {
@@ -165,7 +169,7 @@ class Pipes {
   #held = 0;
   #lastChunkAt = performance.now();
 
-  constructor(child: StartedChild, { onStdout, onStderr }: ChildSpec) {
+  constructor(child: StartedProcess, { onStdout, onStderr }: ChildSpec) {
     this.#streams = [child.stdout, child.stderr];
     this.#read(child.stdout, onStdout);
     this.#read(child.stderr, onStderr);
@@ -176,11 +180,7 @@ class Pipes {
   }
 
   async closedWithin(ms: number): Promise<void> {
-    if (this.areClosed) return;
-    const timer = new AbortController();
-    const late = delay(ms, undefined, { signal: timer.signal }).catch(() => undefined);
-    await Promise.race([this.#closed.promise, late]);
-    timer.abort();
+    if (!this.areClosed) await within(ms, this.#closed.promise);
   }
 
   /** Reads what is still in the pipes, then closes them. */
@@ -219,6 +219,13 @@ class Pipes {
       if (this.#open === 0) this.#closed.resolve();
     });
   }
+}
+
+async function within(ms: number, settled: Promise<void>): Promise<void> {
+  const timer = new AbortController();
+  const late = delay(ms, undefined, { signal: timer.signal }).catch(() => undefined);
+  await Promise.race([settled, late]);
+  timer.abort();
 }
 
 // The collector frees a chunk only after tens of megabytes of them; detaching frees it at once.

@@ -1,0 +1,47 @@
+// Starts a process: from here, or, where this thread has been given one, through the launcher.
+
+import { spawn } from 'node:child_process';
+import { Launcher, type ProcessEnd, type ProcessSpec, type StartedProcess } from './launcher.ts';
+
+let launcher: Launcher | undefined;
+let launcherPath: string | undefined;
+
+/** From now on this thread has its processes started by the launcher that listens there; undefined: by itself. */
+export function launchWith(path: string | undefined): void {
+  if (path === launcherPath) return;
+  launcher?.close();
+  launcherPath = path;
+  launcher = path === undefined ? undefined : new Launcher(path);
+}
+
+/** Throws what Node's spawn would. Without an input, its stdin is empty. */
+export async function startProcess(spec: ProcessSpec, input?: string | Buffer): Promise<StartedProcess> {
+  return (await launcher?.start(spec, input)) ?? startHere(spec, input);
+}
+
+async function startHere(spec: ProcessSpec, input: string | Buffer | undefined): Promise<StartedProcess> {
+  const { cwd, env, detached } = spec;
+  const child = spawn(spec.file, spec.args, {
+    cwd,
+    env,
+    detached,
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+  });
+  const { pid, stdin, stdout, stderr } = child;
+  if (pid === undefined || stdout === null || stderr === null) {
+    return new Promise((_, reject) => {
+      child.once('error', reject);
+    });
+  }
+  const ended = new Promise<ProcessEnd>((resolve) => {
+    child.once('exit', (exitCode, signal) => {
+      resolve({ ...(exitCode !== null && { exitCode }), ...(signal !== null && { signal }) });
+    });
+  });
+  // A signal that can't be delivered is reported here too; the end of the process is not.
+  child.on('error', () => undefined);
+  // One that ends before it has read its input is heard of by its exit.
+  stdin?.on('error', () => undefined);
+  stdin?.end(input);
+  return { pid, stdout, stderr, ended };
+}

@@ -1,0 +1,198 @@
+// The launcher: what happens when one of the two ends dies, and what a process is given to read.
+
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { childEnvironment } from '@drover/core/tools/environment';
+import { Launcher } from '@drover/core/tools/process/launcher';
+import { launchWith, startProcess } from '@drover/core/tools/process/start';
+import { endOrphans } from '@drover/core/tools/process/tree';
+import { shell } from '@drover/core/tools/shell';
+import { runTool } from '@drover/core/tools/tool';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { openLauncher, type RunLauncher } from '../../../bin/run/open-launcher.ts';
+import { LAUNCHER as DROVER, processesWith } from '../../cli/program.ts';
+import { temporaryFolder, workspace } from '../../support/workspace.ts';
+
+const owner = fileURLToPath(new URL('../../support/launcher-owner.ts', import.meta.url));
+const env = childEnvironment(process.env);
+
+const opened: RunLauncher[] = [];
+afterEach(async () => {
+  for (const each of opened.splice(0)) await each.close();
+});
+
+async function launcher(): Promise<RunLauncher & { readonly pid: number }> {
+  const { pid, ...rest } = openLauncher(env);
+  if (pid === undefined) throw new Error('there is no launcher');
+  opened.push({ pid, ...rest });
+  while (!existsSync(rest.path)) await delay(10);
+  return { ...rest, pid };
+}
+
+/** The dead that nobody has buried yet are not. */
+function isThere(pid: number): boolean {
+  try {
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  } catch {
+    return false;
+  }
+}
+
+async function gone(pid: number): Promise<void> {
+  while (isThere(pid)) await delay(10);
+}
+
+const program = (file: string, ...args: string[]) => ({ file, args, cwd: '/', env, detached: true });
+
+test('a command under way when the launcher dies is ended and said to be so, and the next one is started without it', async () => {
+  const { pid } = await launcher();
+  const { call, context } = await workspace();
+  let told = '';
+  const command = 'setsid sleep 97 & echo $$ $!; sleep 97';
+  const running = runTool(shell, { command }, context(), (delta) => (told += delta));
+  while (!told.includes('\n')) await delay(10);
+  process.kill(pid, 'SIGKILL');
+
+  expect(await running).toEqual({
+    output: `${told}the process that starts commands was lost, and bash was ended before it was done`,
+    isError: true,
+  });
+  for (const each of told.trim().split(' ')) expect(isThere(Number(each))).toBe(false);
+  expect(await call(shell, { command: 'echo $PPID' })).toMatchObject({ output: String(process.pid) });
+});
+
+test('where the launcher is not there, a command is started without it', async () => {
+  const { path, close } = await launcher();
+  await close();
+  launchWith(path);
+  const { call } = await workspace();
+  expect(await call(shell, { command: 'echo $PPID' })).toMatchObject({ output: String(process.pid) });
+  launchWith(undefined);
+});
+
+test('a launcher that does not answer is taken for lost, and starts nothing later', async () => {
+  const { path, pid } = await launcher();
+  const { cwd } = await workspace();
+  const thread = new Launcher(path, { replyMs: 300 });
+  await (
+    await thread.start(program('true'), undefined)
+  )?.ended;
+  process.kill(pid, 'SIGSTOP');
+  await expect(thread.start({ ...program('touch', 'late'), cwd }, undefined)).rejects.toThrow('lost');
+  process.kill(pid, 'SIGCONT');
+  await (
+    await startProcess(program('true'))
+  ).ended;
+  expect(existsSync(join(cwd, 'late'))).toBe(false);
+  expect(await thread.start(program('true'), undefined)).toBeUndefined();
+});
+
+test('signals that end other processes do not end the launcher, its owner does', async () => {
+  const { pid, path, close } = await launcher();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.kill(pid, signal);
+  const { call } = await workspace();
+  expect(await call(shell, { command: 'echo $PPID' })).toMatchObject({ output: String(pid) });
+  await close();
+  expect([isThere(pid), existsSync(dirname(path))]).toEqual([false, false]);
+});
+
+test('an owner that is killed takes the launcher along, and what it had started is found by its mark', async () => {
+  const child = spawn(process.execPath, [owner], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let told = '';
+  child.stdout.on('data', (chunk: Buffer) => (told += chunk.toString()));
+  while (!told.endsWith('\n')) await delay(10);
+  const {
+    callId,
+    command,
+    launcher: pid,
+    path,
+  } = JSON.parse(told) as Record<'callId' | 'path', string> & Record<'command' | 'launcher', number>;
+  child.kill('SIGKILL');
+  await gone(pid);
+  await delay(100);
+  expect([existsSync(dirname(path)), isThere(command)]).toEqual([false, true]);
+  expect(endOrphans(callId)).toBe(1);
+  await gone(command);
+});
+
+test('a run leaves no launcher behind, and its exit code is not lost with it', async () => {
+  const { cwd } = await workspace({
+    'script.yaml': 'order: conversation\nanswers: [{fault: {fault: status, status: 401}}]',
+    'plan.yaml': 'tasks: [{id: a, title: A, prompt: do a}, {id: b, title: B, prompt: do b}]',
+  });
+  const git = (...args: readonly string[]) =>
+    execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@localhost', ...args], { cwd });
+  git('init', '-q');
+  git('add', '.');
+  git('commit', '-q', '-m', 'first');
+  const temporary = await temporaryFolder();
+  const args = ['run', 'go', '--plan', 'plan.yaml', '--workers', '2', '--yes', '--model', 'rehearsal/script.yaml'];
+  const child = spawn(process.execPath, [DROVER, ...args], {
+    cwd,
+    env: { PATH: process.env['PATH'], HOME: temporary, TMPDIR: temporary },
+    stdio: 'ignore',
+  });
+  let hadOne = false;
+  const look = setInterval(() => (hadOne ||= processesWith(`${temporary}/drover-launcher-`).length > 0), 10);
+  const [code] = (await once(child, 'exit')) as [number];
+  clearInterval(look);
+  const left = readdirSync(temporary).filter((name) => name.startsWith('drover-launcher-'));
+  expect({ code, hadOne, left }).toEqual({ code: 9, hadOne: true, left: [] });
+  expect(processesWith(`${temporary}/drover-launcher-`)).toEqual([]);
+});
+
+test('what a thread had running when it was lost is ended', async () => {
+  const { path } = await launcher();
+  const thread = new Launcher(path);
+  const started = await thread.start(program('sleep', '97'), undefined);
+  expect(started).toBeDefined();
+  thread.close();
+  await gone(started?.pid ?? 0);
+  await expect(started?.ended).rejects.toThrow('lost');
+});
+
+describe.each([
+  ['here', () => undefined],
+  ['by a launcher', () => openLauncher(env)],
+])('started %s', (_, open) => {
+  let ours: RunLauncher | undefined;
+  beforeAll(async () => {
+    ours = open();
+    while (ours !== undefined && !existsSync(ours.path)) await delay(10);
+  });
+  afterAll(() => ours?.close());
+
+  test.each([
+    ['nothing', undefined, ''],
+    ['an empty text', '', ''],
+    ['a text', 'one\nzwölf\n', 'one\nzwölf\n'],
+    ['more than a pipe holds', 'x'.repeat(3_000_000), 'x'.repeat(3_000_000)],
+  ])('a process is given %s to read', async (__, input, expected) => {
+    const { stdout, ended } = await startProcess(program('cat'), input);
+    expect(await text(stdout)).toBe(expected);
+    expect(await ended).toEqual({ exitCode: 0 });
+  });
+
+  test('a process need not read what it is given', async () => {
+    const { stdout, stderr, ended } = await startProcess(
+      program('sh', '-c', 'echo no >&2; exit 7'),
+      'x'.repeat(3_000_000),
+    );
+    expect(await Promise.all([text(stdout), text(stderr), ended])).toEqual(['', 'no\n', { exitCode: 7 }]);
+  });
+
+  test.each([
+    ['a program that is missing', { ...program('no-such-program') }, 'ENOENT'],
+    ['a folder that is missing', { ...program('true'), cwd: '/no-such-folder' }, 'ENOENT'],
+    ['a file that is no program', { ...program('/etc/passwd') }, 'EACCES'],
+    ['arguments that are too long', { ...program('true', 'x'.repeat(3_000_000)) }, 'E2BIG'],
+    ['an argument that no program can be given', { ...program('true', 'a\0b') }, 'ERR_INVALID_ARG_VALUE'],
+  ])('%s is refused', async (__, spec, code) => {
+    await expect(startProcess(spec)).rejects.toMatchObject({ code });
+  });
+});

@@ -1,0 +1,27 @@
+// A process that has a launcher, has it start a command, tells who they are, and waits to be killed.
+
+import { existsSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { runChild } from '@drover/core/tools/child';
+import { openLauncher } from '../../bin/run/open-launcher.ts';
+
+const { path, pid } = openLauncher({ PATH: process.env['PATH'] ?? '' });
+while (!existsSync(path)) await delay(10);
+
+const callId = `owner-${process.pid}`;
+await runChild(
+  {
+    file: 'sh',
+    args: ['-c', 'echo $$; exec sleep 97'],
+    cwd: '/',
+    env: { PATH: process.env['PATH'] ?? '' },
+    callId,
+    timeoutMs: 60_000,
+    onStderr: () => undefined,
+    onStdout: (chunk) => {
+      process.stdout.write(`${JSON.stringify({ callId, command: Number(chunk.toString()), launcher: pid, path })}\n`);
+      return undefined;
+    },
+  },
+  new AbortController().signal,
+);
