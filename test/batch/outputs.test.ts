@@ -100,8 +100,8 @@ test.each([
   ['src/a.ts(3,7): error TS1: no', [{ file: 'src/a.ts', line: 3, column: 7, message: 'src/a.ts(3,7): error TS1: no' }]],
   ['./src/a.ts:12 no', [{ file: 'src/a.ts', line: 12, message: './src/a.ts:12 no' }]],
   [
-    '  at f (/home/x/workspaces/1/tree/src/a.ts:3:7)',
-    [{ file: 'src/a.ts', line: 3, column: 7, message: 'at f (/home/x/workspaces/1/tree/src/a.ts:3:7)' }],
+    '  at f (/tmp/x/workspaces/1/tree/src/a.ts:3:7)',
+    [{ file: 'src/a.ts', line: 3, column: 7, message: 'at f (/tmp/x/workspaces/1/tree/src/a.ts:3:7)' }],
   ],
   ['File "src/b.py", line 9, in f', [{ file: 'src/b.py', line: 9, message: 'File "src/b.py", line 9, in f' }]],
   ['src/other.ts:3: not of this repository\n12:30:45 no place', []],
