@@ -48,6 +48,8 @@ export async function crashedRun(at: number, when: 'before' | 'after', workers: 
     'anthropic/scripted',
     '--gate',
     GATE,
+    '--deliver',
+    'branch',
     '--workers',
     String(workers),
     '--view',
