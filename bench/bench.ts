@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { startRehearsal, type Rehearsal } from '@drover/rehearsal/server';
 import type { Script } from '@drover/rehearsal/script';
 import { journalLines } from './journal.ts';
+import { runLines } from './run.ts';
 import { workspaceLines } from './workspaces.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -44,6 +45,7 @@ async function main(): Promise<void> {
   for (const row of rows) print(row);
   for (const line of await journalLines()) process.stdout.write(`${line}\n`);
   for (const line of await workspaceLines()) process.stdout.write(`${line}\n`);
+  for (const line of await runLines()) process.stdout.write(`${line}\n`);
 }
 
 function steps(count: number): Script {
