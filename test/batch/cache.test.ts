@@ -71,4 +71,12 @@ test('that there was nothing to change is known, too', async () => {
   await batch.run();
   const { code } = await batch.run();
   expect([code, batch.requests, await states(batch)]).toEqual([0, 1, ['src-file1.ts no_change cached']]);
+  // Until the file, or what agents are told about it, is another.
+  await batch.desk.write({ 'src/file1.ts': 'console.log(2);\n' });
+  batch.commit();
+  await batch.run();
+  await batch.desk.write({ 'src/AGENTS.md': 'Never use console.\n' });
+  batch.commit();
+  await batch.run();
+  expect([batch.requests, await states(batch)]).toEqual([3, ['src-file1.ts no_change']]);
 });
