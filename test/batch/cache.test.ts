@@ -7,11 +7,11 @@ const states = async (batch: BatchDesk) =>
   (await batch.results()).map(({ task, status, cached }) => `${task} ${status}${cached ? ' cached' : ''}`);
 
 test('a second run asks nothing; after three files were touched exactly those three are done', async () => {
-  const batch = await BatchDesk.with(tidying(), noisyFiles(6));
+  const batch = await BatchDesk.with(tidying(), noisyFiles(4));
   await batch.run();
   const first = batch.requests;
   const combined = await batch.text('combined.patch');
-  expect(first).toBe(6 * 3);
+  expect(first).toBe(4 * 3);
 
   const again = await batch.run();
   expect([again.code, batch.requests]).toEqual([0, first]);
@@ -21,7 +21,7 @@ test('a second run asks nothing; after three files were touched exactly those th
   expect(await batch.text('combined.patch')).toBe(combined);
 
   const touched = Object.fromEntries(
-    [1, 3, 5].map((at) => [`src/file${at}.ts`, `console.log('${at}');\n// touched\n`]),
+    [1, 2, 3].map((at) => [`src/file${at}.ts`, `console.log('${at}');\n// touched\n`]),
   );
   await batch.desk.write({ ...touched, 'README.md': 'not of this batch\n' });
   batch.commit();
@@ -30,11 +30,9 @@ test('a second run asks nothing; after three files were touched exactly those th
   expect(batch.requests - first).toBe(3 * 3);
   expect(await states(batch)).toEqual([
     'src-file1.ts landed',
-    'src-file2.ts landed cached',
+    'src-file2.ts landed',
     'src-file3.ts landed',
     'src-file4.ts landed cached',
-    'src-file5.ts landed',
-    'src-file6.ts landed cached',
   ]);
   batch.desk.git('apply', '.drover/out/combined.patch');
   expect(await batch.desk.read('src/file3.ts')).toBe("log('3');\n// touched\n");
@@ -42,18 +40,18 @@ test('a second run asks nothing; after three files were touched exactly those th
 });
 
 test('other words, another gate or --fresh make it new; another order or number of workers does not', async () => {
-  const batch = await BatchDesk.with(tidying(), noisyFiles(2));
+  const batch = await BatchDesk.with(tidying(), noisyFiles(1));
   const asked = async (spec: string, argv: readonly string[] = []) => {
     await batch.spec(spec);
     const before = batch.requests;
     await batch.run(argv);
     return (batch.requests - before) / 3;
   };
-  expect(await asked(SPEC)).toBe(2);
+  expect(await asked(SPEC)).toBe(1);
   expect(await asked(SPEC.replace('version: 1', 'version: 1\nworkers: 3\nlimits: { budget: 10mtok }'))).toBe(0);
-  expect(await asked(SPEC.replace('Replace', 'Please replace'))).toBe(2);
-  expect(await asked(`${SPEC}  gate: ["true"]\n`)).toBe(2);
-  expect(await asked(SPEC, ['--fresh'])).toBe(2);
+  expect(await asked(SPEC.replace('Replace', 'Please replace'))).toBe(1);
+  expect(await asked(`${SPEC}  gate: ["true"]\n`)).toBe(1);
+  expect(await asked(SPEC, ['--fresh'])).toBe(1);
 });
 
 test('what is known goes through the gates on the merged tree all the same', async () => {
