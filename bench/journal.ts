@@ -4,7 +4,7 @@
 // Nearly all of it is waiting for the disk, and disks differ, also from one second to the next. So what a
 // step costs is shown next to what it costs to do the same by hand: write and sync as many bytes before
 // each call and before each request. Both are measured in turns, and each figure is the median of many
-// steps. Where even that is more than the aim allows, the journal must not cost more than it.
+// steps. The aim is one in milliseconds all the same; the ratio says whether the disk or drover missed it.
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -59,7 +59,7 @@ async function perStep(folder: string): Promise<string> {
     'journal, added per step',
     `${added.toFixed(2)} ms`,
     `aim ${STEP_MS_AIM} ms; ${(added / bare).toFixed(2)}x of two bare syncs, ${bare.toFixed(2)} ms`,
-    added <= Math.max(STEP_MS_AIM, bare),
+    added <= STEP_MS_AIM,
   );
 }
 
