@@ -240,6 +240,7 @@ class Screen {
   }
 
   paint(lines: readonly string[]): void {
+    this.#makeRoom(Math.min(lines.length, LINES_MAX));
     this.#shown = lines.slice(0, LINES_MAX);
     this.#lines.splice(0, Infinity, ...this.#all.slice(0, this.#shown.length));
     for (const [at, text] of this.#shown.entries()) {
@@ -247,6 +248,13 @@ class Screen {
       if (line !== undefined) line.title = text;
     }
     this.#renderer.update();
+  }
+
+  // At the bottom of the terminal only a newline scrolls; listr2 moves the cursor over lines that it takes
+  // for unchanged, and an empty line of a picture that grows is one of those.
+  #makeRoom(rows: number): void {
+    const more = rows - Math.max(1, this.#shown.length);
+    if (more > 0) this.#write(`${'\n'.repeat(more)}${up(more)}`);
   }
 
   /** Text that stays, above the picture, which comes back with the next paint. */
