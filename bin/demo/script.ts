@@ -10,9 +10,10 @@ import type { AgentScript, Answer, Script } from '@drover/rehearsal/script';
 
 export const GOAL = 'Make the shop fit for business: whole cents, stock, discounts and receipts, documented.';
 
-const READING_SPEED = 120; // tokens a second: quick enough to watch, slow enough to read
-const THINKING_MS = 350;
-const PAUSE_MS = '700'; // that the provider asks for with its 429
+// Most of what is said are files that are written, and nobody reads those as they come.
+const READING_SPEED = 400; // tokens a second
+const THINKING_MS = 200;
+const PAUSE_MS = '500'; // that the provider asks for with its 429
 
 const call = (name: string, args: JsonObject) => ({ name, args });
 const write = (path: string, content: string) => call('write', { path, content });
