@@ -39,7 +39,11 @@ export class Desk {
   }
 
   /** Writes the journal anew, every record under its seal. */
-  async rewrite(session: string, records: readonly JsonObject[], head: JsonObject = headOf(session)): Promise<void> {
+  async rewrite(
+    session: string,
+    records: readonly JsonObject[],
+    head: JsonObject = headOf({ session }),
+  ): Promise<void> {
     let sum = '';
     const lines = [head, ...records].map((record) => {
       const line = seal(record, sum);

@@ -252,7 +252,7 @@ test('logs --follow tells what comes, and ends when the run does', async () => {
   await shelf.keepRun(RUN, events.slice(0, 3));
   const path = runJournalPath(shelf.home, RUN);
   const silent = { onTrouble: () => undefined, onRecovery: () => undefined };
-  const { journal } = await Journal.open({ path, session: RUN, ...silent });
+  const { journal } = await Journal.open({ path, run: RUN, ...silent });
   const fake = new FakeIo({ cwd: shelf.cwd });
   const following = main(['logs', RUN, '--follow', '--json'], fake.io);
   while (!fake.stdout.includes('message_start')) await new Promise((resolve) => setTimeout(resolve, 5));

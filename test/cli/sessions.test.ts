@@ -32,7 +32,7 @@ async function deskWithSessions(): Promise<Desk> {
   await desk.rewrite('busy', (await desk.records('busy')).slice(0, 6));
   const broken = journalPath(desk.home, 'broken');
   await writeFile(broken, (await readFile(broken, 'utf8')).replace('Nothing there.', 'Nothing here.'));
-  await desk.rewrite('future', await desk.records('future'), { ...headOf('future'), journal: 2 });
+  await desk.rewrite('future', await desk.records('future'), { ...headOf({ session: 'future' }), journal: 2 });
   await desk.occupy('busy');
   return desk;
 }

@@ -3,7 +3,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { runJournalPath } from '@drover/coordinator/run-journal';
-import type { Recorded } from '@drover/core/events';
+import type { Owner, Recorded } from '@drover/core/events';
 import { headOf, readContents, seal } from '@drover/core/journal/format';
 import { journalPath } from '@drover/core/journal/session-journal';
 import type { JsonObject } from '@drover/core/json';
@@ -27,14 +27,14 @@ export class Shelf {
   }
 
   keepRun(id: string, events: readonly Recorded[]): Promise<void> {
-    return keep(runJournalPath(this.home, id), id, events as unknown as readonly JsonObject[]);
+    return keep(runJournalPath(this.home, id), { run: id }, events as unknown as readonly JsonObject[]);
   }
 
   /** One turn, of which nothing is known but what was asked. */
   keepSession(id: string, asked: string, at: string): Promise<void> {
     const place = { v: 1, at, session: id, turn: 1 };
     const message = { role: 'user', content: [{ type: 'text', text: asked }] };
-    return keep(journalPath(this.home, id), id, [
+    return keep(journalPath(this.home, id), { session: id }, [
       { ...place, seq: 1, type: 'session_start', model: 'rehearsal/any', cwd: '/sample' },
       { ...place, seq: 2, type: 'message_end', message },
       { ...place, seq: 3, type: 'incomplete', failure: { kind: 'answer.empty' }, reason: 'it said nothing' },
@@ -46,9 +46,9 @@ export class Shelf {
   }
 }
 
-async function keep(path: string, id: string, records: readonly JsonObject[]): Promise<void> {
+async function keep(path: string, owner: Owner, records: readonly JsonObject[]): Promise<void> {
   let sum = '';
-  const lines = [headOf(id), ...records].map((record) => {
+  const lines = [headOf(owner), ...records].map((record) => {
     const line = seal(record, sum);
     sum = line.sum;
     return `${line.text}\n`;

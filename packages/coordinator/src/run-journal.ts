@@ -22,7 +22,7 @@ export function runJournalPath(home: string, id: string): string {
 }
 
 export async function openRunJournal(home: string, id: string, hooks: Hooks): Promise<RunJournal> {
-  const { journal, records } = await Journal.open({ path: runJournalPath(home, id), session: id, ...hooks });
+  const { journal, records } = await Journal.open({ path: runJournalPath(home, id), run: id, ...hooks });
   const store = new Recorder({ journal, diagnose: hooks.diagnose });
   return { store, past: runPastOf(records), close: () => journal.close() };
 }

@@ -21,6 +21,14 @@ function recorder(noteMs = 5): { readonly recorder: Recorder; readonly appends: 
 }
 
 test.each<EventType>([
+  'run_start',
+  'plan_ready',
+  'task_start',
+  'task_end',
+  'merge_start',
+  'merge_end',
+  'gate_end',
+  'run_end',
   'session_start',
   'message_end',
   'tool_execution_start',

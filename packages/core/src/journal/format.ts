@@ -1,7 +1,7 @@
 // The format of a journal: one JSON object a line, split on LF only, each line sealed.
 //
 // FORMAT
-//   The first line is the head: {"journal":1,"session":"…","sum":"…"}. Every further line is one record
+//   The first line is the head: {"journal":1,"session":"…","sum":"…"}, or with "run". Every further line is one record
 //   with "sum" as its last key: the CRC-32 of the line before it and of itself up to there. So a changed
 //   byte, a line that is missing and a line out of place are all noticed, at their line.
 //   A record is in the journal if and only if its newline is.
@@ -17,6 +17,7 @@
 //   is read by nobody older.
 
 import { crc32 } from 'node:zlib';
+import type { Owner } from '../events.ts';
 import type { Json, JsonObject } from '../json.ts';
 import { isJsonObject } from '../json.ts';
 
@@ -34,8 +35,8 @@ export function seal(record: JsonObject, before: string): Line {
   return { text: `${open},"sum":"${sum}"}`, sum };
 }
 
-export function headOf(session: string): JsonObject {
-  return { journal: FORMAT_VERSION, session };
+export function headOf(owner: Owner): JsonObject {
+  return { journal: FORMAT_VERSION, ...owner };
 }
 
 export type Damage = { readonly line: number; readonly what: string };

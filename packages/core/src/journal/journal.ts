@@ -1,4 +1,4 @@
-// The journal of a session: the one writer of its file.
+// The journal of a session or a run: the one writer of its file.
 //
 // WHAT HOLDS
 //   `append` resolves when the records are in the file, and on the disk if one of them must be. Appends
@@ -14,6 +14,7 @@ import { mkdir, open, readFile, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DroverError } from '../failure.ts';
+import type { Owner } from '../events.ts';
 import type { JsonObject } from '../json.ts';
 import { FORMAT_VERSION, headOf, readContents, seal, type Contents } from './format.ts';
 import { Lock, ownerOf } from './lock.ts';
@@ -24,9 +25,8 @@ const PASSING_TROUBLE = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO']);
 /** What a journal needs of a file; a test hands in one that fails. */
 export type JournalFile = Pick<FileHandle, 'write' | 'datasync' | 'truncate' | 'close'>;
 
-export type JournalOptions = {
+export type JournalOptions = Owner & {
   readonly path: string;
-  readonly session: string;
   readonly onTrouble: (message: string) => void;
   readonly onRecovery: () => void;
   readonly openFile?: (path: string) => Promise<JournalFile>;
@@ -70,7 +70,7 @@ export class Journal {
       const file = await (options.openFile ?? openForAppend)(path);
       const journal = new Journal(options, file, lock, contents);
       await file.truncate(contents.goodBytes);
-      if (contents.goodBytes === 0) await journal.append([headOf(options.session)], true);
+      if (contents.goodBytes === 0) await journal.append([headOf(ownerIn(options))], true);
       return { journal, records: contents.records };
     } catch (error) {
       lock.release();
@@ -151,6 +151,10 @@ export class Journal {
     this.#bytes += bytes.length;
     this.#lastSum = sum;
   }
+}
+
+function ownerIn({ run, session }: Owner): Owner {
+  return run === undefined ? { session } : { run };
 }
 
 const EMPTY: Contents = { version: FORMAT_VERSION, records: [], goodBytes: 0, lastSum: '' };
