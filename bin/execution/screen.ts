@@ -10,7 +10,7 @@ export type Screen = { readonly view: View; readonly person: Person | undefined;
 export async function showAll(events: AsyncIterable<Shown>, { view, person, io }: Screen): Promise<void> {
   try {
     for await (const event of events) {
-      await person?.untilUnasked();
+      if (person !== undefined) await person.untilUnasked();
       await view.show(event);
       person?.sees(event);
     }

@@ -8,6 +8,7 @@
 
 import type { Store } from '../bus.ts';
 import { deliveryOf, type EventType, type Recorded } from '../events.ts';
+import { GrowingText } from '../growing-text.ts';
 import type { JsonObject } from '../json.ts';
 import type { Journal } from './journal.ts';
 
@@ -38,8 +39,8 @@ const DURABLE: ReadonlySet<EventType> = new Set([
   'session_end',
 ]);
 
-type Block = { text: string; noted: number };
 type Streamed = Extract<Recorded, { readonly type: 'text_delta' | 'thinking_delta' }>;
+type Block = { readonly like: Streamed; readonly text: GrowingText; noted: number };
 
 export type RecorderOptions = {
   readonly journal: Pick<Journal, 'append'>;
@@ -49,7 +50,8 @@ export type RecorderOptions = {
 
 export class Recorder implements Store {
   readonly #options: RecorderOptions;
-  readonly #blocks = new Map<string, { readonly like: Streamed; readonly block: Block }>();
+  readonly #blocks = new Map<string, Block>();
+  #current: Block | undefined; // the one that the last delta belongs to
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: RecorderOptions) {
@@ -71,15 +73,23 @@ export class Recorder implements Store {
 
   note(event: Recorded): void {
     if (event.type !== 'text_delta' && event.type !== 'thinking_delta') return;
-    const key = `${event.worker} ${event.type} ${event.part}`;
-    const known = this.#blocks.get(key);
-    if (known === undefined) this.#blocks.set(key, { like: event, block: { text: event.delta, noted: 0 } });
-    else known.block.text += event.delta;
+    this.#blockOf(event).text.add(event.delta);
     this.#timer ??= setTimeout(() => this.#write(), this.#options.noteMs ?? NOTE_MS);
+  }
+
+  #blockOf(event: Streamed): Block {
+    // One delta mostly follows another of its block, and a key costs more than all else that is done with them.
+    if (this.#current !== undefined && isSameBlock(this.#current.like, event)) return this.#current;
+    const key = `${event.worker} ${event.type} ${event.part}`;
+    const block = this.#blocks.get(key) ?? { like: event, text: new GrowingText(''), noted: 0 };
+    this.#blocks.set(key, block);
+    this.#current = block;
+    return block;
   }
 
   /** The answer is whole, or taken back: there is nothing left to note of it. */
   #forget(worker: number | undefined): void {
+    this.#current = undefined;
     for (const [key, { like }] of this.#blocks) if (like.worker === worker) this.#blocks.delete(key);
     if (this.#blocks.size > 0) return;
     clearTimeout(this.#timer);
@@ -88,20 +98,24 @@ export class Recorder implements Store {
 
   #write(): void {
     this.#timer = undefined;
-    const changed = [...this.#blocks.values()].filter(({ block }) => block.text.length > block.noted);
-    const records = changed.map(({ like, block }) => noteOf(like, block));
-    const upTo = changed.map(({ block }) => block.text.length);
+    const changed = [...this.#blocks.values()].filter(({ text, noted }) => text.whole.length > noted);
+    const records = changed.map(noteOf);
+    const upTo = changed.map(({ text }) => text.whole.length);
     // Journal appends keep their order, so a message_end that comes meanwhile stands behind this.
     this.#options.journal.append(records, false).then(
-      () => changed.forEach(({ block }, at) => (block.noted = upTo[at] ?? block.noted)),
+      () => changed.forEach((block, at) => (block.noted = upTo[at] ?? block.noted)),
       (error: Error) => this.#options.diagnose(`what streams could not be noted: ${error.message}`),
     );
   }
 }
 
-function noteOf(like: Streamed, { text, noted }: Block): JsonObject {
+function isSameBlock(a: Streamed, b: Streamed): boolean {
+  return a.type === b.type && a.part === b.part && a.worker === b.worker;
+}
+
+function noteOf({ like, text, noted }: Block): JsonObject {
   const { delta: _, type, part, ...envelope } = like;
   // Thinking in pieces has no signature: it is for display, and never goes back to a model.
   const kind = type === 'text_delta' ? { kind: 'text' } : { kind: 'thinking', unsigned: true };
-  return { ...(envelope as JsonObject), type: 'partial', part, ...kind, from: noted, text: text.slice(noted) };
+  return { ...(envelope as JsonObject), type: 'partial', part, ...kind, from: noted, text: text.whole.slice(noted) };
 }

@@ -16,6 +16,7 @@
 //   after that, nothing that happens to the connection can take it away.
 
 import { DroverError } from '../../failure.ts';
+import { GrowingText } from '../../growing-text.ts';
 import type { Json, JsonObject } from '../../json.ts';
 import { oneByOne } from '../../one-by-one.ts';
 import type { AssistantPart, CallPart, ModelEvent, NativeItem, Stop } from '../protocol.ts';
@@ -56,7 +57,6 @@ type Mark = { readonly block: Block | undefined; readonly opened: number; readon
 const ANSWER_CHARS_MAX = 64 * 1024 * 1024;
 // A name put together anew for each of so many events would be compared letter by letter ever after.
 const DELTA = { text: 'text_delta', thinking: 'thinking_delta' } as const;
-const PIECES_MAX = 256;
 const CUT_OFF = 'the call was cut off by the output limit';
 
 /** The answer as events, ending with `finished`. */
@@ -333,9 +333,7 @@ class Block {
   isAnnounced = false; // of a call: whether its start has been told
   isOpen = true;
   problem: string | undefined;
-  #text = '';
-  // Put together many at a time: a chain of all the pieces is what the garbage collector would carry around.
-  #pieces: string[] = [];
+  #text = new GrowingText('');
 
   constructor(kind: Block['kind'], callIndex: number) {
     this.kind = kind;
@@ -344,21 +342,15 @@ class Block {
 
   /** Of a call: its arguments. */
   get text(): string {
-    if (this.#pieces.length > 0) this.#gather();
-    return this.#text;
+    return this.#text.whole;
   }
 
   set text(whole: string) {
-    this.#text = whole;
-    this.#pieces = [];
+    this.#text = new GrowingText(whole);
   }
 
   add(piece: string): void {
-    if (this.#pieces.push(piece) === PIECES_MAX) this.#gather();
-  }
-
-  #gather(): void {
-    this.text = this.#text + this.#pieces.join('');
+    this.#text.add(piece);
   }
 }
 

@@ -1,0 +1,28 @@
+// A text that grows by a piece at a time.
+//
+// Pieces are put together many at once: a chain of them all is what the garbage collector would carry around.
+
+const PIECES_MAX = 256;
+
+export class GrowingText {
+  #whole: string;
+  #pieces: string[] = [];
+
+  constructor(whole: string) {
+    this.#whole = whole;
+  }
+
+  get whole(): string {
+    if (this.#pieces.length > 0) this.#gather();
+    return this.#whole;
+  }
+
+  add(piece: string): void {
+    if (this.#pieces.push(piece) === PIECES_MAX) this.#gather();
+  }
+
+  #gather(): void {
+    this.#whole += this.#pieces.join('');
+    this.#pieces = [];
+  }
+}
