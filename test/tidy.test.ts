@@ -23,7 +23,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'packages/rehearsal': [],
   'packages/coordinator': ['core'],
   'packages/worker': ['core'],
-  bin: ['coordinator', 'core', 'rehearsal', 'worker'],
+  'packages/client': ['core'], // types only
+  'packages/server': ['client', 'coordinator', 'core'],
+  bin: ['client', 'coordinator', 'core', 'rehearsal', 'server', 'worker'],
 };
 
 test('packages import only downwards', () => {
@@ -44,6 +46,8 @@ const HOME_OF: Record<string, string> = {
   'p-queue': 'packages/coordinator/src/dispatch.ts',
   piscina: 'packages/coordinator/src/pool.ts',
   listr2: 'bin/views/dashboard',
+  hono: 'packages/server/src/',
+  '@hono/node-server': 'packages/server/src/',
   yargs: 'bin/',
   pino: 'bin/',
 };

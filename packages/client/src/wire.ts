@@ -1,0 +1,129 @@
+// What goes over the wire besides events: the bodies of requests and of their answers.
+//
+// Both ends are written against this file: the client sends and reads these shapes, and the server's
+// schemas, which check what arrives and make the OpenAPI document, are checked against it by the compiler.
+
+import type { PendingCall, Recorded } from '@drover/core/events';
+import type { JsonObject } from '@drover/core/json';
+import type { Message, Usage } from '@drover/core/model/protocol';
+import type { TaskRow } from '@drover/core/task/run';
+
+/** A tool that runs on the client's side. */
+export type RemoteTool = {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: JsonObject; // JSON Schema of its arguments
+};
+
+/** POST /v1/sessions */
+export type NewSession = {
+  readonly model?: string; // provider/name; else the server's own
+  readonly cwd?: string; // inside the folder that is served; else that folder
+  readonly tools?: readonly RemoteTool[];
+  readonly remoteTimeoutMs?: number; // how long a remote call may wait for its result
+};
+
+/** POST /v1/sessions/:id/execute, answered with the events of the execution. */
+export type ExecuteRequest = {
+  readonly content: string;
+  /** Remote calls that wait are given up for it; without this, a message while they wait is refused. */
+  readonly cancelPending?: boolean;
+};
+
+export type RemoteResult = { readonly callId: string; readonly output: string; readonly isError?: boolean };
+
+/** POST /v1/sessions/:id/tool-results */
+export type ToolResults = { readonly results: readonly RemoteResult[] };
+
+export type SessionStatus = 'idle' | 'running' | 'awaiting_tool_execution';
+
+export type ResultsTaken = { readonly status: SessionStatus; readonly pending: readonly PendingCall[] };
+
+/** POST /v1/sessions/:id/permissions/:requestId, and the same under /v1/runs. */
+export type PermissionAnswer = { readonly allowed: boolean; readonly always?: boolean };
+
+/** A question that waits for an answer. */
+export type OpenQuestion = Extract<Recorded, { readonly type: 'permission_request' }>;
+
+/** GET /v1/sessions/:id: how it stands after the event `seq`, which is where to listen on from. */
+export type SessionSnapshot = {
+  readonly id: string;
+  readonly seq: number;
+  readonly status: SessionStatus;
+  /** How its last turn ended; absent where none has. */
+  readonly ending?: 'done' | 'incomplete' | 'error' | 'cancelled';
+  readonly model: string;
+  readonly cwd: string;
+  readonly title: string;
+  readonly messages: readonly Message[];
+  readonly tools: readonly RemoteTool[];
+  readonly pending: readonly PendingCall[];
+  readonly questions: readonly OpenQuestion[];
+  readonly usage: Usage;
+  readonly cost?: number;
+};
+
+/** GET /v1/sessions: `{ sessions: SessionRow[] }` */
+export type SessionRow = {
+  readonly id: string;
+  readonly title: string;
+  readonly model: string;
+  readonly cwd: string;
+  readonly state: string;
+  readonly live: boolean; // somebody is at work on it, here or in another process
+  readonly startedAt: string;
+  readonly updatedAt: string;
+  readonly cost?: number;
+};
+
+/** POST /v1/runs */
+export type NewRun = {
+  readonly goal: string;
+  readonly model?: string;
+  readonly cwd?: string; // a repository inside the folder that is served
+  readonly workers?: number;
+  readonly gates?: readonly string[];
+  readonly deliver?: 'branch' | 'merge' | 'patch';
+  readonly budget?: string; // 5usd, 200ktok
+  readonly timeout?: string; // 30m
+};
+
+export type Made = { readonly id: string };
+
+/** GET /v1/runs: `{ runs: RunRow[] }` */
+export type RunRow = {
+  readonly id: string;
+  readonly title: string;
+  readonly model: string;
+  readonly cwd: string;
+  readonly state: string;
+  readonly live: boolean;
+  readonly startedAt: string;
+  readonly updatedAt: string;
+  readonly tasks: number;
+  readonly landed: number;
+  readonly cost?: number;
+};
+
+/** GET /v1/runs/:id: how it stands after the event `seq`. */
+export type RunSnapshot = RunRow & {
+  readonly seq: number;
+  readonly goal: string;
+  readonly rows: readonly TaskRow[];
+  readonly questions: readonly OpenQuestion[];
+};
+
+/** GET /v1/runs/:id/tasks/:task/diff: what a task changed, as a patch. */
+export type TaskDiff = { readonly task: string; readonly commit: string; readonly patch: string };
+
+/** What every refusal looks like (application/problem+json). */
+export type Problem = {
+  readonly type: string; // a word for programs: unauthorized, session.running, ...
+  readonly title: string; // what is the matter, in one sentence
+  readonly status: number;
+  readonly detail?: string; // what to do about it, or where in the body it is
+  readonly errors?: readonly { readonly path: string; readonly message: string }[];
+};
+
+/** An event of the stream that is no event of the session: this reader was too slow, and may come back. */
+export type Resync = { readonly type: 'resync'; readonly seq: number; readonly reason: string };
