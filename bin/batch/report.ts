@@ -74,7 +74,7 @@ function landed(results: readonly Result[]): string {
     const cells = [
       inline(task),
       how.filter((word) => word !== '').join(', '),
-      duration(ms),
+      cached ? '' : duration(ms),
       cost === undefined ? '' : dollars(cost),
     ];
     return `| ${cells.join(' | ')} |`;

@@ -1,6 +1,7 @@
 // report: what became of a run, for somebody who wasn't there: what landed, what didn't and why, what it
 // cost, what to type next. A pure function; lines are cut or wrapped to the width that is given.
 
+import { basename, dirname } from 'node:path';
 import { canGoOn } from '@drover/coordinator/kept/runs';
 import type { RunState, TaskProgress } from '@drover/coordinator/state';
 import type { TaskRow } from '@drover/core/task/run';
@@ -11,6 +12,7 @@ import { cell, clean, cut, widthOfText } from './terminal-text.ts';
 import { wrapped } from './word-wrap.ts';
 
 const LISTED_MAX = 20;
+const PATCHES_SHOWN_MAX = 5;
 const GATE_LINES_MAX = 12;
 const NAME_COLUMNS_MAX = 24;
 const PROSE_COLUMNS_MAX = 100; // where nobody's screen is, prose still has a width
@@ -196,13 +198,21 @@ function deliveredLines({ delivered }: End, paper: Paper): readonly string[] {
   const what = {
     branch: `What landed is on branch ${branch ?? '?'} (${at}).`,
     merge: `What landed is merged into ${branch ?? 'your branch'} (${at}).`,
-    patch: `What landed is in ${patches.length === 1 ? 'a patch' : `${patches.length} patches`}:`,
+    patch: patchWords(patches),
   }[deliver];
   return [
     ...(instead === undefined ? [] : prose(instead, paper)),
     ...prose(what, paper),
-    ...(deliver === 'patch' ? listed(patches, paper) : []),
+    ...(deliver === 'patch' && patches.length <= PATCHES_SHOWN_MAX ? listed(patches, paper) : []),
   ];
+}
+
+// The last of them holds all the others.
+function patchWords(patches: readonly string[]): string {
+  if (patches.length <= PATCHES_SHOWN_MAX)
+    return `What landed is in ${patches.length === 1 ? 'a patch' : `${patches.length} patches`}:`;
+  const all = patches.at(-1) ?? '';
+  return `What landed is in ${basename(all)}, and as ${patches.length - 1} patches of a task each beside it, in ${dirname(all)}.`;
 }
 
 function section(title: string, lines: readonly string[], { style }: Paper): readonly string[] {

@@ -166,6 +166,11 @@ test.each<[string, NonNullable<End['delivered']>, string]>([
     'What landed is in 2 patches:\n  /out/1.patch\n  /out/all.patch',
   ],
   [
+    'many patches',
+    { deliver: 'patch', commit: 'abcdef0123', patches: [...'123456'].map((n) => `/out/${n}.patch`) },
+    'What landed is in 6.patch, and as 5 patches of a task each beside it, in /out.\n',
+  ],
+  [
     'something else than was asked for',
     { deliver: 'branch', commit: 'abcdef0123', branch: 'b', instead: 'main has moved meanwhile.' },
     'main has moved meanwhile.\nWhat landed is on branch b (abcdef01).',
