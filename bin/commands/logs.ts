@@ -2,11 +2,11 @@
 // were or as they come.
 
 import { UsageError } from '@drover/core/failure';
+import { journalTail } from '@drover/core/journal/tail';
 import type { JsonObject } from '@drover/core/json';
 import { command, flag } from '../command.ts';
 import { codeOfFailure, codeOfStop, exitCode } from '../exit-code.ts';
 import { type Io, print } from '../io.ts';
-import { journalTail } from '../kept/journal-tail.ts';
 import { findKept, offeredIds } from '../kept/kept-id.ts';
 import type { KeptJournal } from '../kept/kept-journal.ts';
 import { readRun } from '../kept/kept-run.ts';
