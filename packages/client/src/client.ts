@@ -1,0 +1,187 @@
+// A client of `drover serve`: a typed method for each route, events as one unbroken stream, and sessions whose
+// tools run on this side. It needs fetch and streams and nothing else, so it runs in Node and in browsers.
+//
+//   const client = new DroverClient({ baseUrl: 'http://127.0.0.1:4400', token });
+//   const { runs } = await client.runs();
+//   for await (const event of client.runEvents(runs[0].id)) show(event);
+//
+// A refusal is thrown as DroverProblem; a server that can't be reached as whatever fetch throws.
+
+import type { Recorded } from '@drover/core/events';
+import type { JsonObject } from '@drover/core/json';
+import { type Asked, askJson, askStream, type Fetch, type Server } from './http.ts';
+import { type ClientTools, declared, RemoteCalls } from './remote-calls.ts';
+import { ClientSession } from './session.ts';
+import { follow, type Follow, type FollowOptions } from './stream.ts';
+import type {
+  ExecuteRequest,
+  Made,
+  NewRun,
+  NewSession,
+  PermissionAnswer,
+  RemoteResult,
+  ResultsTaken,
+  RunRow,
+  RunSnapshot,
+  SessionRow,
+  SessionSnapshot,
+  TaskDiff,
+} from './wire.ts';
+
+export type ClientOptions = {
+  readonly baseUrl: string; // where the server is, without /v1
+  readonly token: string;
+  readonly fetch?: Fetch;
+};
+
+/** A new session, or with `id` one that there is; its tools run here. */
+export type SessionWanted = Omit<NewSession, 'tools'> & { readonly id?: string; readonly tools?: ClientTools };
+
+export class DroverClient {
+  readonly #server: Server;
+  readonly #calls = new RemoteCalls();
+
+  constructor(options: ClientOptions) {
+    this.#server = serverOf(options);
+  }
+
+  // ── sessions ────────────────────────────────────────────────────────────────────────────────
+
+  /** A session whose tools this process runs, ready to execute. */
+  async session({ id, tools = {}, ...wanted }: SessionWanted = {}, signal?: AbortSignal): Promise<ClientSession> {
+    const made = id ?? (await this.createSession({ ...wanted, tools: declared(tools) }, signal)).id;
+    return new ClientSession({ client: this, id: made, tools, calls: this.#calls });
+  }
+
+  createSession(wanted: NewSession, signal?: AbortSignal): Promise<Made> {
+    return this.#post<Made>('/v1/sessions', wanted, signal);
+  }
+
+  sessions(signal?: AbortSignal): Promise<{ readonly sessions: readonly SessionRow[] }> {
+    return this.#get('/v1/sessions', signal);
+  }
+
+  snapshot(id: string, signal?: AbortSignal): Promise<SessionSnapshot> {
+    return this.#get(sessionPath(id), signal);
+  }
+
+  /** The events of one execution, to the end of its turn, or until it awaits a remote tool. */
+  async *execute(id: string, wanted: ExecuteRequest, signal?: AbortSignal): AsyncGenerator<Recorded> {
+    const { seq } = await this.snapshot(id, signal);
+    const first = await this.openExecution(id, wanted, signal);
+    for await (const event of this.follow(id, { after: seq, first, ...(signal && { signal }) })) {
+      yield event;
+      if (event.type === 'session_end') return;
+    }
+  }
+
+  /** Begins an execution. Its events are those of the session: leaving this stream leaves it running. */
+  openExecution(id: string, body: ExecuteRequest, signal?: AbortSignal): Promise<Response> {
+    return askStream(this.#server, { method: 'POST', path: `${sessionPath(id)}/execute`, body, signal }, {});
+  }
+
+  /** Every event of a session, from `after` on, until the signal fires. */
+  events(id: string, options: FollowOptions = {}): AsyncGenerator<Recorded> {
+    return this.follow(id, options);
+  }
+
+  follow(id: string, options: Omit<Follow, 'connect'>): AsyncGenerator<Recorded> {
+    return this.#follow(`${sessionPath(id)}/events`, options);
+  }
+
+  deliver(id: string, results: readonly RemoteResult[], signal?: AbortSignal): Promise<ResultsTaken> {
+    return this.#post<ResultsTaken>(`${sessionPath(id)}/tool-results`, { results }, signal);
+  }
+
+  async cancel(id: string, signal?: AbortSignal): Promise<void> {
+    await this.#post(`${sessionPath(id)}/cancel`, {}, signal);
+  }
+
+  async answer(id: string, requestId: string, answer: PermissionAnswer, signal?: AbortSignal): Promise<void> {
+    await this.#post(`${sessionPath(id)}/permissions/${encodeURIComponent(requestId)}`, answer, signal);
+  }
+
+  async deleteSession(id: string, signal?: AbortSignal): Promise<void> {
+    await this.#ask({ method: 'DELETE', path: sessionPath(id), signal });
+  }
+
+  // ── runs ────────────────────────────────────────────────────────────────────────────────────
+
+  startRun(wanted: NewRun, signal?: AbortSignal): Promise<Made> {
+    return this.#post<Made>('/v1/runs', wanted, signal);
+  }
+
+  runs(signal?: AbortSignal): Promise<{ readonly runs: readonly RunRow[] }> {
+    return this.#get('/v1/runs', signal);
+  }
+
+  run(id: string, signal?: AbortSignal): Promise<RunSnapshot> {
+    return this.#get(runPath(id), signal);
+  }
+
+  /** Every event of a run, from `after` on, until it has ended. */
+  runEvents(id: string, options: FollowOptions = {}): AsyncGenerator<Recorded> {
+    const isOver = async (signal: AbortSignal) => !(await this.run(id, signal)).live;
+    return this.#follow(`${runPath(id)}/events`, { ...options, isOver });
+  }
+
+  diff(id: string, task: string, signal?: AbortSignal): Promise<TaskDiff> {
+    return this.#get(`${runPath(id)}/tasks/${encodeURIComponent(task)}/diff`, signal);
+  }
+
+  async answerRun(id: string, requestId: string, answer: PermissionAnswer, signal?: AbortSignal): Promise<void> {
+    await this.#post(`${runPath(id)}/permissions/${encodeURIComponent(requestId)}`, answer, signal);
+  }
+
+  async cancelRun(id: string, signal?: AbortSignal): Promise<void> {
+    await this.#post(`${runPath(id)}/cancel`, {}, signal);
+  }
+
+  // ── the server ──────────────────────────────────────────────────────────────────────────────
+
+  health(signal?: AbortSignal): Promise<JsonObject> {
+    return this.#get('/healthz', signal);
+  }
+
+  openApi(signal?: AbortSignal): Promise<JsonObject> {
+    return this.#get('/v1/openapi.json', signal);
+  }
+
+  #follow(path: string, options: Omit<Follow, 'connect'>): AsyncGenerator<Recorded> {
+    const connect = (after: number, signal: AbortSignal) =>
+      askStream(this.#server, { method: 'GET', path, signal }, after > 0 ? { 'last-event-id': String(after) } : {});
+    return follow({ ...options, connect });
+  }
+
+  #get<Answer>(path: string, signal: AbortSignal | undefined): Promise<Answer> {
+    return this.#ask<Answer>({ method: 'GET', path, signal });
+  }
+
+  #post<Answer>(path: string, body: object, signal: AbortSignal | undefined): Promise<Answer> {
+    return this.#ask<Answer>({ method: 'POST', path, body, signal });
+  }
+
+  // Both ends are written against wire.ts, and the server checks what it sends.
+  async #ask<Answer>(asked: Asked): Promise<Answer> {
+    return (await askJson(this.#server, asked)) as Answer;
+  }
+}
+
+/** Has the one-time ticket of an address exchanged for the token. */
+export async function tokenFor(ticket: string, options: Omit<ClientOptions, 'token'>): Promise<string> {
+  const asked = { method: 'POST', path: '/v1/ticket', body: { ticket }, signal: undefined } as const;
+  const { token } = (await askJson(serverOf({ ...options, token: '' }), asked)) as { readonly token: string };
+  return token;
+}
+
+function serverOf({ baseUrl, token, fetch = globalThis.fetch }: ClientOptions): Server {
+  return { baseUrl: baseUrl.replace(/\/+$/, ''), token, fetch };
+}
+
+function sessionPath(id: string): string {
+  return `/v1/sessions/${encodeURIComponent(id)}`;
+}
+
+function runPath(id: string): string {
+  return `/v1/runs/${encodeURIComponent(id)}`;
+}

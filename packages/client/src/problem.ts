@@ -1,0 +1,64 @@
+// What the server refused, and why, as something to throw. Its fields are those of the problem document.
+
+import type { Problem } from './wire.ts';
+
+const DETAIL_CHARS_MAX = 2_000;
+
+export class DroverProblem extends Error {
+  override readonly name = 'DroverProblem';
+  readonly status: number;
+  readonly type: string;
+  readonly title: string;
+  readonly detail: string | undefined;
+  readonly errors: NonNullable<Problem['errors']>;
+  /** How long the server asked to wait before trying again. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(problem: Problem, retryAfterMs?: number) {
+    super(problem.detail === undefined ? problem.title : `${problem.title}: ${problem.detail}`);
+    this.status = problem.status;
+    this.type = problem.type;
+    this.title = problem.title;
+    this.detail = problem.detail;
+    this.errors = problem.errors ?? [];
+    this.retryAfterMs = retryAfterMs;
+  }
+
+  /** Nothing but another request can help: the server was there, and said no. */
+  get isFinal(): boolean {
+    return this.status < 500 && this.status !== 408 && this.status !== 425 && this.status !== 429;
+  }
+}
+
+/** Whatever stands in the way may answer in its own words, and those are told too. */
+export function problemOf(response: Response, body: string): DroverProblem {
+  const { status, statusText } = response;
+  const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
+  const waitMs = Number.isFinite(retryAfter) ? retryAfter * 1_000 : undefined;
+  const told = parsed(body);
+  if (told !== undefined) return new DroverProblem({ ...told, status }, waitMs);
+  const title = `the server answered ${status}${statusText === '' ? '' : ` ${statusText}`}`;
+  const detail = body.slice(0, DETAIL_CHARS_MAX);
+  return new DroverProblem({ type: 'about:blank', title, status, ...(detail !== '' && { detail }) }, waitMs);
+}
+
+function parsed(body: string): Problem | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    return isProblem(value) ? value : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function isProblem(value: unknown): value is Problem {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'type' in value &&
+    typeof value.type === 'string' &&
+    'title' in value &&
+    typeof value.title === 'string'
+  );
+}

@@ -1,0 +1,245 @@
+// A session with tools on this side: what the user says goes out, the calls that the server awaits are run
+// here, and their results go back, until the turn is over.
+//
+//   const session = await client.session({ tools: { now: { description, schema, run: () => Date() } } });
+//   const turn = await session.execute('What time is it?');
+//   for await (const event of turn) show(event);
+//   const { outcome, text } = await turn.result();
+//
+// Whoever only wants the result need not look at the events, and whoever stops looking gets it all the same.
+
+import type { PendingCall, Recorded } from '@drover/core/events';
+import type { Message, Usage } from '@drover/core/model/protocol';
+import type { DroverClient } from './client.ts';
+import { DroverProblem } from './problem.ts';
+import { type ClientTools, instead, type RemoteCalls } from './remote-calls.ts';
+import { sleep } from './stream.ts';
+import type { RemoteResult, SessionSnapshot } from './wire.ts';
+
+const DELIVERY_TRIES_MAX = 8;
+const DELIVERY_RETRY_MS = 500;
+
+export type TurnResult = {
+  readonly outcome: 'done' | 'incomplete' | 'error' | 'cancelled';
+  readonly reason?: string;
+  readonly messages: readonly Message[]; // the new ones only
+  readonly usage: Usage; // of this turn, as far as it was heard
+  readonly cost?: number;
+  /** What the model said last. */
+  readonly text: string;
+};
+
+export type ExecuteOptions = { readonly signal?: AbortSignal; readonly cancelPending?: boolean };
+
+export type SessionOptions = {
+  readonly client: DroverClient;
+  readonly id: string;
+  readonly tools: ClientTools;
+  readonly calls: RemoteCalls;
+};
+
+export class ClientSession {
+  readonly #options: SessionOptions;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+  }
+
+  get id(): string {
+    return this.#options.id;
+  }
+
+  snapshot(signal?: AbortSignal): Promise<SessionSnapshot> {
+    return this.#options.client.snapshot(this.id, signal);
+  }
+
+  /** Says something, and is back as soon as the server has taken it. */
+  async execute(content: string, { signal, cancelPending }: ExecuteOptions = {}): Promise<Turn> {
+    const { client, id } = this.#options;
+    const { seq } = await client.snapshot(id, signal);
+    const wanted = { content, ...(cancelPending !== undefined && { cancelPending }) };
+    const first = await client.openExecution(id, wanted, signal);
+    const events = client.follow(id, { after: seq, first, ...(signal && { signal }) });
+    return new Turn({ ...this.#options, events, pending: [], signal });
+  }
+
+  /** Goes on with a turn that is under way, or waits for this side's tools; undefined where there is none. */
+  async resume({ signal }: Pick<ExecuteOptions, 'signal'> = {}): Promise<Turn | undefined> {
+    const { client, id } = this.#options;
+    const { seq, status, pending } = await client.snapshot(id, signal);
+    if (status === 'idle') return undefined;
+    const events = client.follow(id, { after: seq, ...(signal && { signal }) });
+    return new Turn({ ...this.#options, events, pending, signal });
+  }
+}
+
+type TurnOptions = SessionOptions & {
+  readonly events: AsyncIterable<Recorded>;
+  readonly pending: readonly PendingCall[]; // known before the first event
+  readonly signal: AbortSignal | undefined;
+};
+
+/** One turn, read by whoever iterates it, or by `result` where nobody does. */
+export class Turn implements AsyncIterable<Recorded> {
+  readonly #source: AsyncGenerator<Recorded, TurnResult>;
+  readonly #ended = Promise.withResolvers<TurnResult>();
+  #isRead = false;
+  #isWanted = false;
+
+  constructor(options: TurnOptions) {
+    this.#source = takeTurn(options);
+    // Whoever asks for the result hears of a failure; whoever iterates hears of it there.
+    this.#ended.promise.catch(() => undefined);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Recorded> {
+    if (this.#isRead) throw new Error('a turn is read by one reader at a time');
+    this.#isRead = true;
+    try {
+      for (let event = await this.#next(); event !== undefined; event = await this.#next()) yield event;
+    } finally {
+      this.#isRead = false;
+      if (this.#isWanted) void this.#drain();
+    }
+  }
+
+  result(): Promise<TurnResult> {
+    this.#isWanted = true;
+    if (!this.#isRead) void this.#drain();
+    return this.#ended.promise;
+  }
+
+  async #drain(): Promise<void> {
+    this.#isRead = true;
+    try {
+      while ((await this.#next()) !== undefined);
+    } catch (error) {
+      this.#ended.reject(error); // it was, by #next
+    }
+  }
+
+  async #next(): Promise<Recorded | undefined> {
+    try {
+      const step = await this.#source.next();
+      if (step.done !== true) return step.value;
+      this.#ended.resolve(step.value);
+      return undefined;
+    } catch (error) {
+      this.#ended.reject(error);
+      throw error;
+    }
+  }
+}
+
+async function* takeTurn(options: TurnOptions): AsyncGenerator<Recorded, TurnResult> {
+  const { events, pending, signal } = options;
+  const over = new AbortController();
+  const both = signal === undefined ? over.signal : AbortSignal.any([signal, over.signal]);
+  const deliveries = new Deliveries({ ...options, signal: both });
+  deliveries.begin(pending);
+  const told: Extract<Recorded, { readonly type: 'session_end' }>[] = [];
+  try {
+    for await (const event of deliveries.watch(events)) {
+      if (event.type === 'awaiting_tool_execution') deliveries.begin(event.calls);
+      yield event;
+      if (event.type !== 'session_end') continue;
+      told.push(event);
+      if (event.outcome !== 'suspended') break;
+    }
+  } finally {
+    over.abort(); // what still runs here runs for nobody
+  }
+  return resultOf(told);
+}
+
+type DeliveryOptions = SessionOptions & { readonly signal: AbortSignal };
+
+/** Runs what is awaited and takes it to the server, side by side. */
+class Deliveries {
+  readonly #options: DeliveryOptions;
+  readonly #failed = Promise.withResolvers<never>();
+
+  constructor(options: DeliveryOptions) {
+    this.#options = options;
+    this.#failed.promise.catch(() => undefined); // it is raced by whoever watches
+  }
+
+  begin(pending: readonly PendingCall[]): void {
+    for (const call of pending)
+      this.#settle(call).catch((error: unknown) => {
+        if (!this.#options.signal.aborted) this.#failed.reject(error);
+      });
+  }
+
+  /** The same events, unless a result can't be delivered: then waiting for the end would be in vain. */
+  async *watch(events: AsyncIterable<Recorded>): AsyncGenerator<Recorded> {
+    const iterator = events[Symbol.asyncIterator]();
+    try {
+      while (true) {
+        const step = await Promise.race([iterator.next(), this.#failed.promise]);
+        if (step.done === true) return;
+        yield step.value;
+      }
+    } finally {
+      void iterator.return?.();
+    }
+  }
+
+  async #settle(call: PendingCall): Promise<void> {
+    const { tools, calls, signal } = this.#options;
+    const tool = Object.hasOwn(tools, call.name) ? tools[call.name] : undefined;
+    if (tool === undefined) return; // somebody else's
+    const result = await calls.result(call, tool, signal);
+    if (result === undefined || signal.aborted) return;
+    await this.#deliver(result);
+    calls.settle(call.callId);
+  }
+
+  async #deliver(result: RemoteResult): Promise<void> {
+    const { client, id, signal } = this.#options;
+    for (let tries = 1; ; tries++) {
+      try {
+        await client.deliver(id, [result], signal);
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (error instanceof DroverProblem && error.status === 413 && result.isError !== true)
+          return this.#deliver(instead(result, error));
+        // It has it: a try whose answer was lost, or another client. Or it waits for it no longer.
+        if (error instanceof DroverProblem && (error.status === 409 || error.status === 404)) return;
+        const isFinal = error instanceof DroverProblem && error.isFinal;
+        if (isFinal || tries === DELIVERY_TRIES_MAX) throw error;
+        await sleep(DELIVERY_RETRY_MS * 2 ** (tries - 1), signal);
+      }
+    }
+  }
+}
+
+function resultOf(told: readonly Extract<Recorded, { readonly type: 'session_end' }>[]): TurnResult {
+  const last = told.at(-1);
+  if (last === undefined || last.outcome === 'suspended') throw new Error('the events ended before the turn did');
+  const messages = told.flatMap((end) => end.messages);
+  const costs = told.flatMap(({ cost }) => cost ?? []);
+  return {
+    outcome: last.outcome,
+    ...(last.reason !== undefined && { reason: last.reason }),
+    messages,
+    usage: told.map(({ usage }) => usage).reduce(sum),
+    ...(costs.length > 0 && { cost: costs.reduce((a, b) => a + b) }),
+    text: textOf(messages.findLast(({ role }) => role === 'assistant')),
+  };
+}
+
+function sum(a: Usage, b: Usage): Usage {
+  return {
+    input: a.input + b.input,
+    output: a.output + b.output,
+    cacheRead: a.cacheRead + b.cacheRead,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+  };
+}
+
+function textOf(message: Message | undefined): string {
+  if (message?.role !== 'assistant') return '';
+  return message.content.flatMap((part) => (part.type === 'text' ? part.text : [])).join('');
+}

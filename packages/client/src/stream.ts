@@ -1,0 +1,218 @@
+// The events of a session or a run as one unbroken stream, whatever becomes of the connections under it.
+//
+// WHAT HOLDS
+//   Every event that is kept comes exactly once and in order: a lost connection is made again from behind
+//   the last one, and whatever the server tells twice is left out. Deltas and heartbeats are live only; what
+//   was missed of them is gone, and the `_end` that follows carries the whole. A position is never that of a
+//   delta: those are in no journal, so after a crash their numbers may be given to something else.
+//
+// WHEN IT COMES BACK
+//   At once after the server asked for it (`resync`); otherwise after the time that the server told, doubled
+//   with every try that brought nothing, and spread, so that a thousand clients don't come back as one. It
+//   ends with DroverProblem where the server says no for good, and with the last error where nothing was
+//   heard for longer than its patience. A connection that is silent for too long counts as lost: a server
+//   that is there says so every fifteen seconds.
+
+import type { EventType, Recorded } from '@drover/core/events';
+import { DroverProblem } from './problem.ts';
+import { SseParser, SseTooLarge } from './sse.ts';
+import type { Resync } from './wire.ts';
+
+const RETRY_MS = 1_000;
+const RETRY_MS_MAX = 30_000;
+const SILENCE_MS_MAX = 45_000;
+const PATIENCE_MS = 5 * 60_000;
+
+/** How it stands with the connection, for those who show it. */
+export type Connection =
+  | { readonly state: 'open' }
+  | { readonly state: 'lost'; readonly retryInMs: number; readonly reason: string };
+
+export type FollowOptions = {
+  /** Only what came after this event; 0 or absent: all of it. */
+  readonly after?: number;
+  readonly signal?: AbortSignal;
+  /** How long nothing may be heard of the server before it is given up. */
+  readonly patienceMs?: number;
+  readonly onConnection?: (connection: Connection) => void;
+};
+
+export type Follow = FollowOptions & {
+  readonly connect: (after: number, signal: AbortSignal) => Promise<Response>;
+  /** A stream that is open already, to begin with. */
+  readonly first?: Response;
+  /** Whether nothing more can come, asked where the server closes a stream that brought nothing. */
+  readonly isOver?: (signal: AbortSignal) => Promise<boolean>;
+};
+
+export async function* follow(options: Follow): AsyncGenerator<Recorded> {
+  const stream = new Following(options);
+  while (!stream.isOver) {
+    try {
+      yield* stream.read();
+    } catch (error) {
+      stream.fail(error);
+    }
+    if (!stream.isOver) await stream.pause();
+  }
+}
+
+class Following {
+  readonly #options: Follow;
+  #first: Response | undefined;
+  #after: number;
+  #retryMs = RETRY_MS;
+  #failures = 0; // tries in a row that brought nothing
+  #heardAt = Date.now();
+  #reason = '';
+  #lastType: EventType | undefined;
+  #waitMs: number | undefined; // as the server asked
+  #isOver = false;
+
+  constructor(options: Follow) {
+    this.#options = options;
+    this.#first = options.first;
+    this.#after = options.after ?? 0;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** One connection, to its end. */
+  async *read(): AsyncGenerator<Recorded> {
+    const { connect, onConnection, signal } = this.#options;
+    signal?.throwIfAborted();
+    this.#waitMs = undefined;
+    const leaving = new AbortController();
+    const both = signal === undefined ? leaving.signal : AbortSignal.any([signal, leaving.signal]);
+    const response = this.#first ?? (await connect(this.#after, both));
+    this.#first = undefined;
+    // What is said once more to everybody who comes means: there is nothing here for you any more.
+    if (response.status === 204 || response.body === null) {
+      this.#isOver = true;
+      return;
+    }
+    onConnection?.({ state: 'open' });
+    const parser = new SseParser();
+    const before = this.#after;
+    try {
+      for await (const bytes of chunksOf(response.body)) {
+        const heard = parser.push(bytes);
+        this.#retryMs = parser.retryMs ?? this.#retryMs;
+        this.#heardAt = Date.now();
+        for (const { type, data } of heard) {
+          if (type === 'resync') return this.#resync(parsed<Resync>(data));
+          const event = parsed<Recorded>(data);
+          if (!this.#isNew(event)) continue;
+          this.#failures = 0;
+          yield event;
+        }
+      }
+      await this.#end(this.#after > before, both);
+    } finally {
+      leaving.abort(); // whoever stops listening closes the connection
+    }
+  }
+
+  fail(error: unknown): void {
+    const { signal, patienceMs = PATIENCE_MS } = this.#options;
+    if (signal?.aborted === true) throw signal.reason;
+    if (error instanceof DroverProblem && error.isFinal) throw error;
+    // It would be too large again.
+    if (error instanceof SseTooLarge) throw error;
+    if (Date.now() - this.#heardAt > patienceMs) throw error;
+    this.#failures += 1;
+    this.#reason = error instanceof Error ? error.message : String(error);
+    if (error instanceof DroverProblem) this.#waitMs = error.retryAfterMs;
+  }
+
+  async pause(): Promise<void> {
+    const { signal, onConnection } = this.#options;
+    const grown = Math.min(this.#retryMs * 2 ** Math.max(0, this.#failures - 1), RETRY_MS_MAX);
+    const spread = grown * (0.5 + Math.random() / 2);
+    const retryInMs = Math.min(this.#waitMs ?? spread, Math.max(RETRY_MS_MAX, this.#retryMs));
+    onConnection?.({ state: 'lost', retryInMs, reason: this.#reason });
+    await sleep(retryInMs, signal);
+  }
+
+  /** The server closed the stream: after the end of a run for good, otherwise it restarts, or wants to be rid of us. */
+  async #end(hasBrought: boolean, signal: AbortSignal): Promise<void> {
+    const { isOver } = this.#options;
+    const isLast = this.#lastType === 'run_end' || (!hasBrought && (await isOver?.(signal)));
+    if (isLast === true) this.#isOver = true;
+    this.#failures += 1;
+    this.#reason = 'the server closed the connection';
+  }
+
+  /** We were too slow: what is kept comes again from where we are. */
+  #resync({ reason }: Resync): void {
+    this.#reason = reason;
+    this.#waitMs = this.#failures === 0 ? 0 : undefined;
+    this.#failures += 1;
+  }
+
+  #isNew(event: Recorded): boolean {
+    if (event.seq <= this.#after) return false;
+    if (isLiveOnly(event.type)) return true;
+    this.#after = event.seq;
+    this.#lastType = event.type;
+    return true;
+  }
+}
+
+/** Told to those who listen, and kept nowhere. */
+export function isLiveOnly(type: EventType): boolean {
+  return type === 'heartbeat' || type.endsWith('_delta');
+}
+
+export async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const stop = () => reject(signal?.reason as Error);
+  const timer = setTimeout(resolve, ms);
+  signal?.addEventListener('abort', stop, { once: true });
+  try {
+    await promise;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', stop);
+  }
+}
+
+async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
+  let hasEnded = false;
+  try {
+    while (true) {
+      const read = await inTime(reader.read());
+      if (read.done) break;
+      yield read.value;
+    }
+    hasEnded = true;
+  } finally {
+    // A stream that failed says so once more when it is cancelled, and that was heard already.
+    if (!hasEnded) reader.cancel().catch(() => undefined);
+  }
+}
+
+async function inTime<Value>(reading: Promise<Value>): Promise<Value> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error('nothing was heard of the server')), SILENCE_MS_MAX);
+  try {
+    return await Promise.race([reading, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The server's own words are taken as they are typed; what is no JSON is no drover. */
+function parsed<Told>(data: string): Told {
+  try {
+    const told: Told = JSON.parse(data);
+    return told;
+  } catch (cause) {
+    const title = 'the server sent an event that is not JSON';
+    throw new DroverProblem({ type: 'garbled', title, status: 400, detail: String(cause) });
+  }
+}

@@ -1,0 +1,176 @@
+// Events over connections that break: every one that is kept comes exactly once, in order.
+
+import type { Event, Recorded } from '@drover/core/events';
+import { DroverClient } from '@drover/client/client';
+import { DroverProblem } from '@drover/client/problem';
+import type { Connection } from '@drover/client/stream';
+import { expect, test } from 'vitest';
+import { Channel, frame, Stage } from './stage.ts';
+
+const EVENTS = 40;
+const warning = (message: string): Event => ({ type: 'warning', message });
+const delta = (text: string): Event => ({ type: 'text_delta', part: 0, delta: text });
+const END: Event = {
+  type: 'run_end',
+  outcome: 'done',
+  exitCode: 0,
+  tasks: [],
+  usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+};
+
+async function open(channel: Channel): Promise<{ readonly stage: Stage; readonly client: DroverClient }> {
+  const stage = await Stage.open({
+    'GET /v1/runs/:id': () => ({ body: { live: false } }),
+    'GET /v1/runs/:id/events': () => channel,
+    'GET /v1/sessions/:id/events': () => channel,
+  });
+  return { stage, client: new DroverClient({ baseUrl: `${stage.url}/`, token: 'secret' }) };
+}
+
+async function all(events: AsyncIterable<Recorded>): Promise<Recorded[]> {
+  return Array.fromAsync(events);
+}
+
+function filled(): Channel {
+  const channel = new Channel({ run: 'run_1' });
+  for (let at = 0; at < EVENTS; at++) channel.emit(warning(`naïve 日本 🐑 ${at}`));
+  channel.emit(END);
+  return channel;
+}
+
+test('a stream written byte by byte is read whole', async () => {
+  const channel = filled();
+  channel.pieceBytes = 1;
+  const { stage, client } = await open(channel);
+  await using _ = stage;
+  channel.endsAfterRun = false;
+  const read: Recorded[] = [];
+  for await (const event of client.runEvents('run_1')) {
+    read.push(event);
+    if (event.type === 'run_end') break;
+  }
+  expect(read).toEqual(channel.kept);
+});
+
+test('a connection cut anywhere goes on behind the last event, and none is lost or doubled', async () => {
+  const size = Buffer.byteLength(frame(filled().kept[5] as Recorded));
+  const channel = filled();
+  channel.endsAfterRun = false;
+  // In the middle of the first, in the middle of characters, at the end of one, before its blank line ends.
+  channel.cuts = [3, 40, 12 + size, 13 + size * 2, 12 + size * 3 - 1, 500, 501, 502, 503, 2_000];
+  const cuts = channel.cuts.length;
+  const { stage, client } = await open(channel);
+  await using _ = stage;
+  const read: Recorded[] = [];
+  for await (const event of client.runEvents('run_1')) {
+    read.push(event);
+    if (event.type === 'run_end') break;
+  }
+  expect(read).toEqual(channel.kept);
+  expect(channel.connections).toBe(cuts + 1);
+});
+
+test('a run is over when its stream ends behind run_end, also where it was gone on with in between', async () => {
+  const channel = new Channel({ run: 'run_1' });
+  channel.emit(warning('a'));
+  channel.emit(END);
+  channel.emit(warning('b'));
+  channel.emit(END);
+  const { stage, client } = await open(channel);
+  await using _ = stage;
+  expect((await all(client.runEvents('run_1'))).map(({ seq }) => seq)).toEqual([1, 2, 3, 4]);
+  expect((await all(client.runEvents('run_1', { after: 4 }))).length).toBe(0);
+});
+
+test('after a crash, what took the numbers of lost deltas is heard all the same', async () => {
+  const channel = new Channel({ session: 'ses_1' });
+  const { stage, client } = await open(channel);
+  await using _ = stage;
+  channel.emit(warning('a'));
+  const read: string[] = [];
+  for await (const event of client.events('ses_1')) {
+    read.push(event.type === 'warning' ? event.message : event.type);
+    if (read.length === 1) {
+      channel.emit(delta('one'));
+      channel.emit(delta('two'));
+    }
+    if (read.length === 3) {
+      channel.drop('destroy');
+      channel.forgetDeltas();
+      channel.emit(warning('b')); // seq 2, which was a delta's
+    }
+    if (read.length === 4) break;
+  }
+  expect(read).toEqual(['a', 'text_delta', 'text_delta', 'b']);
+});
+
+test('a reader that was too slow comes back at once and misses nothing', async () => {
+  const channel = new Channel({ session: 'ses_1' });
+  const { stage, client } = await open(channel);
+  await using _ = stage;
+  channel.emit(warning('a'));
+  const seen: Connection[] = [];
+  const read: string[] = [];
+  for await (const event of client.events('ses_1', { onConnection: (connection) => void seen.push(connection) })) {
+    read.push(event.type === 'warning' ? event.message : event.type);
+    if (read.length === 2) break;
+    channel.say(`event: resync\ndata: {"type":"resync","seq":1,"reason":"too slow"}\n\n`);
+    channel.drop('end');
+    channel.emit(warning('b'));
+  }
+  expect(read).toEqual(['a', 'b']);
+  expect(seen).toEqual([{ state: 'open' }, { state: 'lost', retryInMs: 0, reason: 'too slow' }, { state: 'open' }]);
+});
+
+test.each([401, 403, 404, 422])('%i is final', async (status) => {
+  const refusal = { type: 'no', title: 'it said no', status, detail: 'ask nicely' };
+  await using stage = await Stage.open({ 'GET /v1/sessions/:id/events': () => ({ status, body: refusal }) });
+  const client = new DroverClient({ baseUrl: stage.url, token: 'secret' });
+  const error = await all(client.events('ses_1')).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(DroverProblem);
+  expect(error).toMatchObject({ status, type: 'no', title: 'it said no', detail: 'ask nicely' });
+  expect(stage.asked).toEqual(['GET /v1/sessions/ses_1/events']);
+});
+
+test('503 is waited out, and a server that stays away for longer than the patience is given up', async () => {
+  const channel = new Channel({ session: 'ses_1' });
+  channel.emit(warning('a'));
+  let asked = 0;
+  await using stage = await Stage.open({
+    'GET /v1/sessions/:id/events': () => {
+      asked += 1;
+      if (asked === 1) return channel;
+      return asked > 2 ? 'hang up' : { status: 503, body: { type: 'busy', title: 'busy', status: 503 } };
+    },
+  });
+  const client = new DroverClient({ baseUrl: stage.url, token: 'secret' });
+  const read: Recorded[] = [];
+  const reading = async () => {
+    for await (const event of client.events('ses_1', { patienceMs: 50 })) {
+      read.push(event);
+      channel.drop('destroy');
+    }
+  };
+  await expect(reading()).rejects.toThrow('fetch failed');
+  expect(read).toEqual(channel.kept);
+  expect(asked).toBeGreaterThan(2);
+});
+
+test('whoever aborts hears so, and the connection is closed', async () => {
+  const channel = new Channel({ session: 'ses_1' });
+  channel.emit(warning('a'));
+  const { stage, client } = await open(channel);
+  await using _ = stage;
+  const stop = new AbortController();
+  const reading = async () => {
+    for await (const event of client.events('ses_1', { signal: stop.signal }))
+      stop.abort(new Error(`enough after ${event.seq}`));
+  };
+  await expect(reading()).rejects.toThrow('enough after 1');
+});
+
+test('something else than events is not taken for a stream without any', async () => {
+  await using stage = await Stage.open({ 'GET /v1/sessions/:id/events': () => ({ body: { hello: 1 } }) });
+  const client = new DroverClient({ baseUrl: stage.url, token: 'secret' });
+  await expect(all(client.events('ses_1'))).rejects.toThrow('instead of events');
+});
