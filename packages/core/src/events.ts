@@ -8,7 +8,7 @@
 import type { Failure } from './failure.ts';
 import type { Json } from './json.ts';
 import type { Cap } from './model/budget.ts';
-import type { AssistantMessage, BlockEvent, Message, Usage } from './model/protocol.ts';
+import type { AssistantMessage, BlockEvent, Message, ToolDefinition, Usage } from './model/protocol.ts';
 import type { RunSettings, TaskRow, Delivered } from './task/run.ts';
 import type { PlannedTask, SeedSummary } from './task/task.ts';
 
@@ -21,7 +21,11 @@ export type CallLabel = {
   readonly summary: string;
 };
 
-export type PendingCall = CallLabel & { readonly args: Json };
+/** A call that was handed out. Where no result has come by `deadline` (ISO time), it gets one that says so. */
+export type PendingCall = CallLabel & { readonly args: Json; readonly deadline: string };
+
+/** A tool that somebody else runs: what the model is told of it, and how long a call of it may take. */
+export type RemoteTool = ToolDefinition & { readonly timeoutMs?: number };
 
 export type Decision = {
   readonly allowed: boolean;
@@ -108,7 +112,13 @@ export type RunEvent =
 
 /** What happens to one agent: alone, as the coordinator, or as a worker. */
 export type SessionEvent =
-  | { readonly type: 'session_start'; readonly model: string; readonly cwd: string }
+  | {
+      readonly type: 'session_start';
+      readonly model: string;
+      readonly cwd: string;
+      readonly remoteTools?: readonly RemoteTool[]; // absent: none, or the same as before
+      readonly remoteTimeoutMs?: number; // for those that don't say it themselves
+    }
   | { readonly type: 'awaiting_tool_execution'; readonly calls: readonly PendingCall[] }
   | {
       readonly type: 'session_end';

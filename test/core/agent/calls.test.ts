@@ -118,7 +118,8 @@ test('a call that still waits its turn when the user cancels is not started', as
 test('cancelled while a remote call is handed out and a local one runs, the turn ends and waits for nobody', async () => {
   const controller = new AbortController();
   const local: Crowd = { ...nobody(), onBegin: () => controller.abort() };
-  const { execute: _, ...remote } = crowded('remote', nobody());
+  const { execute: _, ...declared } = crowded('remote', nobody());
+  const remote: Tool = { ...declared, remote: true };
   const { run, session, server } = await agentOn(
     { answers: [{ calls: [...times(1, 'remote', 0), ...times(1, 'local', 20)] }, { text: 'ok' }] },
     { tools: [remote, crowded('local', local)] },

@@ -17,7 +17,7 @@ const local = defineTool({
   run: async ({ n }) => `local ${n}`,
 });
 const { execute: _, ...declared } = local;
-const remote: Tool = { ...declared, name: 'remote' };
+const remote: Tool = { ...declared, name: 'remote', remote: true };
 
 test('a second turn goes on in the same conversation, and tells only its own messages', async () => {
   const { run, server } = await agentOn({ answers: [{ text: 'One.' }, { text: 'Two.' }] });

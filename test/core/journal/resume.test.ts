@@ -268,7 +268,8 @@ describe('killed at every record', () => {
 
 test('a session that waits for a remote tool waits on in the next process', async () => {
   const home = await temporaryFolder();
-  const { execute: _, ...declared } = ledger('');
+  const { execute: _, ...local } = ledger('');
+  const declared: Tool = { ...local, remote: true };
   const script: Script = { order: 'conversation', answers: [writes('x', 'y'), { text: 'ok' }] };
   const first = await begin(home, script, { tools: [declared] });
   const { result } = await first.run('go');

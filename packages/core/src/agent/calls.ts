@@ -3,7 +3,7 @@
 // Whatever goes wrong with a call (unknown, malformed, refused, failing, interrupted) becomes an error
 // result for the model, and the others are not affected: providers reject a conversation in which a
 // call has no result, and the model is the one who knows what to do instead. A call that was never
-// started has a `tool_execution_end` without a start.
+// started, or that was handed out to a remote tool, has a `tool_execution_end` without a start.
 //
 // A call's intent is on the disk before it is run, so after a crash it is known which calls may have had
 // an effect: those get a result that says so, unless the tool is safe to repeat.
@@ -46,6 +46,8 @@ export type Bench = {
   readonly emit: (event: Event) => void;
   /** What was emitted can't be lost any more: a call's intent is, before it is run. */
   readonly settled: (signal: AbortSignal) => Promise<void>;
+  /** How long a call that is handed out may wait for its result. */
+  readonly remoteTimeoutMs: number;
 };
 
 /** The calls of an answer while not all of them have a result. */
@@ -93,7 +95,19 @@ export async function settleCalls(bench: Bench, open: OpenCalls, signal: AbortSi
   const isFinal = results.some(
     (result) => result?.isError === false && toolNamed(bench.tools, result.name)?.final === true,
   );
-  return { results, pending: settling.pending, denials: settling.denials, unknownOnly, isFinal };
+  return { results, pending: handedOut(bench, settling.pending), denials: settling.denials, unknownOnly, isFinal };
+}
+
+/** In the order of the calls. The clock starts when the last local call has ended, since they are told of then. */
+function handedOut(bench: Bench, calls: readonly Outgoing[]): readonly PendingCall[] {
+  const now = Date.now();
+  return calls
+    .map(({ label, args, timeoutMs = bench.remoteTimeoutMs }) => ({
+      ...label,
+      args,
+      deadline: new Date(now + timeoutMs).toISOString(),
+    }))
+    .toSorted((a, b) => a.callIndex - b.callIndex);
 }
 
 export function resultOf(call: Pick<CallPart, 'id' | 'name'>, { output, isError, images }: ToolOutput): ToolResult {
@@ -151,8 +165,10 @@ type Settling = {
   readonly bench: Bench;
   readonly lanes: Lanes;
   readonly denials: Denial[];
-  readonly pending: PendingCall[];
+  readonly pending: Outgoing[];
 };
+
+type Outgoing = { readonly label: CallLabel; readonly args: Json; readonly timeoutMs: number | undefined };
 
 async function settle(
   settling: Settling,
@@ -181,8 +197,8 @@ async function settle(
     settling.denials.push({ name: tool.name, subject: tool.subject(parsed.input), why: denial });
     return refuse(refusal(denial));
   }
-  if (tool.execute === undefined) {
-    settling.pending.push({ ...label, args: call.args });
+  if (tool.remote === true) {
+    settling.pending.push({ label, args: parsed.input, timeoutMs: tool.timeoutMs });
     return undefined;
   }
   const demand = { alone: tool.alone, touches: tool.touches(parsed.input) };
@@ -230,15 +246,24 @@ async function execute(
 }
 
 function ended(bench: Bench, label: CallLabel, output: ToolOutput): ToolOutput {
-  bench.emit({
-    type: 'tool_execution_end',
-    output: output.output,
-    outputSummary: outputSummary(output.output),
-    isError: output.isError ?? false,
-    ...(output.details !== undefined && { details: output.details }),
-    ...label,
-  });
+  bench.emit(endOf(label, output));
   return output;
+}
+
+export function endOf(label: CallLabel, { output, isError = false, details }: ToolOutput): Event {
+  return {
+    type: 'tool_execution_end',
+    output,
+    outputSummary: outputSummary(output),
+    isError,
+    ...(details !== undefined && { details }),
+    ...label,
+  };
+}
+
+/** The label alone, of whatever carries one. */
+export function labelIn({ callId, toolUseId, callIndex, index, name, summary }: CallLabel): CallLabel {
+  return { callId, toolUseId, callIndex, index, name, summary };
 }
 
 // Some servers leave their own grammar in a name: a namespace in front, a channel mark behind.

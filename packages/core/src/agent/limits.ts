@@ -1,7 +1,9 @@
 // What ends a turn from outside: the user, the deadline, idleness. Each aborts one signal, and the
 // signal's reason says which it was.
 
+import type { EventType } from '../events.ts';
 import { DroverError, type Failure } from '../failure.ts';
+import type { Admission } from '../model/admission.ts';
 
 export type Limits = {
   readonly stepsMax: number;
@@ -13,6 +15,22 @@ export type Limits = {
 
 export const STEPS_MAX_DEFAULT = 200;
 export const TEXT_CALL_RETRIES_DEFAULT = 2;
+
+const WAITING_TOLD_MS = 100; // to the idle clock
+
+// Told while nothing comes of the work, so the idle clock runs on.
+const WAITING: ReadonlySet<EventType> = new Set([
+  'retry',
+  'heartbeat',
+  'warning',
+  'usage',
+  'permission_request',
+  'attempt_discarded',
+]);
+
+export function isProgress(type: EventType): boolean {
+  return !WAITING.has(type);
+}
 
 export type Watch = {
   readonly signal: AbortSignal;
@@ -49,4 +67,31 @@ export function watch(limits: Limits, outer: AbortSignal): Watch {
 /** Why a signal was aborted. */
 export function failureOf(signal: AbortSignal): Failure {
   return signal.reason instanceof DroverError ? signal.reason.failure : { kind: 'aborted', by: 'user' };
+}
+
+/** Waiting for leave is no idleness: others decide how long that takes. */
+export function unhurried({ admit }: Admission, progress: () => void): Admission {
+  return {
+    admit: async (wanted, signal) => {
+      const waiting = setInterval(progress, WAITING_TOLD_MS);
+      try {
+        return await admit(wanted, signal);
+      } finally {
+        clearInterval(waiting);
+      }
+    },
+  };
+}
+
+/** Waits, but not longer than anybody wants to. */
+export async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  const given = Promise.withResolvers<void>();
+  const giveUp = () => given.reject(new DroverError(failureOf(signal)));
+  if (signal.aborted) giveUp();
+  signal.addEventListener('abort', giveUp, { once: true });
+  try {
+    await Promise.race([work, given.promise]);
+  } finally {
+    signal.removeEventListener('abort', giveUp);
+  }
 }

@@ -19,7 +19,7 @@ import type { Event } from '../events.ts';
 import type { AssistantPart, CallPart } from '../model/protocol.ts';
 import { failedTurn, type TurnOutcome } from '../outcome.ts';
 import { takeAnswer } from './answer.ts';
-import { openCalls, resultOf, settleCalls, type OpenCalls } from './calls.ts';
+import { openCalls, resultOf, settleCalls, toolNamed, type OpenCalls } from './calls.ts';
 import { failureOf } from './limits.ts';
 import { addMessage, emit, type Agent, type Turn } from './turn.ts';
 
@@ -81,6 +81,15 @@ async function settleOpen(
   turn.unknownInARow = unknownOnly ? turn.unknownInARow + 1 : 0;
   if (turn.unknownInARow < UNKNOWN_IN_A_ROW_MAX) return 'ask';
   throw new DroverError({ kind: 'tool.unknown', limit: UNKNOWN_IN_A_ROW_MAX });
+}
+
+/** The model has said its last word, and only the ending is missing. */
+export function isAnswered({ conversation, bench }: Agent, turn: Turn): boolean {
+  const last = conversation.messages.at(-1);
+  if (turn.open !== undefined || turn.answers === 0) return false;
+  if (last?.role === 'assistant') return last.stop === 'stop';
+  if (last?.role !== 'tool') return false;
+  return last.results.some(({ name, isError }) => !isError && toolNamed(bench.tools, name)?.final === true);
 }
 
 function isCall(part: AssistantPart): part is CallPart {

@@ -2,26 +2,39 @@
 // and go on later, and tells everything that happens as events.
 
 import { Bus, type BusOptions, type Shown, type Store } from '../bus.ts';
-import { CHARS_PER_TOKEN_DEFAULT, codePoints, Conversation } from '../conversation/conversation.ts';
+import { CHARS_PER_TOKEN_DEFAULT, Conversation } from '../conversation/conversation.ts';
 import { Instructions } from '../conversation/instructions.ts';
 import { systemPrompt } from '../conversation/prompt.ts';
-import { utf8Bytes } from '../conversation/prompt-bound.ts';
 import type { Decision, Event, PendingCall } from '../events.ts';
-import { describe, DroverError, UsageError } from '../failure.ts';
+import { describe, UsageError } from '../failure.ts';
 import type { Past } from '../journal/history.ts';
 import type { Json } from '../json.ts';
-import { budgetOnly, type Admission } from '../model/admission.ts';
-import { Budget, type Cap } from '../model/budget.ts';
+import type { Admission } from '../model/admission.ts';
+import type { Cap } from '../model/budget.ts';
 import { costOf, type Price } from '../model/catalog.ts';
 import type { ImagePart, Message, Provider, TextPart, Usage } from '../model/protocol.ts';
 import type { RetryPolicy } from '../model/retry.ts';
 import { NO_USAGE, sumUsage } from '../model/usage.ts';
 import { failedTurn, type TurnOutcome } from '../outcome.ts';
 import type { Tool, ToolContext } from '../tools/tool.ts';
-import { abandonedCalls, toolNamed, type Denial, type Question, type Verdict } from './calls.ts';
-import { failureOf, watch, type Limits } from './limits.ts';
-import { runTurn } from './loop.ts';
-import { addMessage, emit, Turn, type Agent } from './turn.ts';
+import { makeAgent } from './agent.ts';
+import { abandonedCalls, endOf, labelIn, type Denial, type Question, type Verdict } from './calls.ts';
+import { unlessAborted, watch, type Limits } from './limits.ts';
+import { isAnswered, runTurn } from './loop.ts';
+import {
+  answeredCalls,
+  bounded,
+  checkTimeout,
+  checkTools,
+  declaredIn,
+  givenUp,
+  isDeclared,
+  matched,
+  overdue,
+  type Answered,
+  type RemoteResult,
+} from './remote-calls.ts';
+import { addMessage, emit, endingOf, Turn, type Agent } from './turn.ts';
 
 export type SessionOptions = {
   readonly id: string;
@@ -36,6 +49,8 @@ export type SessionOptions = {
   readonly admission?: Admission;
   readonly charsPerToken?: number;
   readonly tools: readonly Tool[];
+  /** How long a call that is handed out may wait for its result, where its tool doesn't say it. */
+  readonly remoteTimeoutMs?: number;
   readonly context: Omit<ToolContext, 'callId' | 'signal'>;
   /** A system prompt made elsewhere, to the byte. */
   readonly system?: string;
@@ -56,14 +71,18 @@ export type SessionOptions = {
 
 /** What an execution begins with: a message, the results a suspended session waits for, or the wish to go on. */
 export type Input =
-  | { readonly content: string | readonly (TextPart | ImagePart)[] }
+  | {
+      readonly content: string | readonly (TextPart | ImagePart)[];
+      /** Remote calls that are waited for are given up; without it, a message meanwhile is refused. */
+      readonly cancelPending?: boolean;
+    }
   | { readonly results: readonly RemoteResult[] }
   | { readonly resume: true };
 
 /** What a session needs of a bus. */
 export type Outlet = Pick<Bus, 'emit' | 'settled'>;
 
-export type RemoteResult = { readonly callId: string; readonly output: string; readonly isError?: boolean };
+export type SessionStatus = 'idle' | 'running' | 'awaiting_tool_execution';
 
 export type ExecutionResult = {
   readonly outcome: TurnOutcome;
@@ -77,18 +96,6 @@ export type ExecutionResult = {
 /** Iterate it, or await `result()`, or both. */
 export type Execution = AsyncIterable<Shown> & { readonly result: () => Promise<ExecutionResult> };
 
-const WAITING_TOLD_MS = 100; // to the idle clock
-
-// Told while nothing comes of the work, so the idle clock runs on.
-const WAITING: ReadonlySet<Event['type']> = new Set([
-  'retry',
-  'heartbeat',
-  'warning',
-  'usage',
-  'permission_request',
-  'attempt_discarded',
-]);
-
 export class Session {
   readonly id: string;
   readonly bus: Bus;
@@ -101,12 +108,16 @@ export class Session {
   #spent: Usage = NO_USAGE; // in this execution
   #total: Usage = NO_USAGE;
   #isRunning = false;
-  #isStarted = false;
+  #started: Promise<void> | undefined;
+  #last: Promise<void> = Promise.resolve(); // settled when all that was begun before is over
+  readonly #handedOut = new Set<string>(); // all calls that ever were, by id
   #isOpen = false; // a turn has begun and not ended
   #canResume = false;
   #progress: () => void = () => undefined;
 
   constructor(options: SessionOptions) {
+    checkTools(options.tools);
+    checkTimeout(options.remoteTimeoutMs);
     this.#options = options;
     this.id = options.id;
     const { past, pass, store } = options;
@@ -114,7 +125,14 @@ export class Session {
     this.#outlet = options.outlet ?? this.bus;
     this.conversation = new Conversation(systemPrompt(undefined), options.charsPerToken ?? CHARS_PER_TOKEN_DEFAULT);
     this.#instructions = new Instructions(options.context.cwd);
-    this.#agent = this.#makeAgent();
+    this.#agent = makeAgent(options, {
+      conversation: this.conversation,
+      instructions: this.#instructions,
+      emit: (event, place) => this.#outlet.emit(event, place),
+      settled: (signal) => this.#settled(signal),
+      spend: (usage) => this.#spend(usage),
+      progress: () => this.#progress(),
+    });
     this.conversation.replace(options.seed ?? []);
     if (past !== undefined) this.#restore(past);
   }
@@ -124,26 +142,89 @@ export class Session {
     return this.#turn.open?.pending ?? [];
   }
 
+  get status(): SessionStatus {
+    if (this.#isRunning) return 'running';
+    return this.pending.length > 0 ? 'awaiting_tool_execution' : 'idle';
+  }
+
+  /** Puts its beginning on the disk, before anything is asked of it. */
+  async begin(): Promise<void> {
+    await this.#start();
+    await this.#outlet.settled();
+  }
+
   /** Shows what happens while it happens. */
   execute(input: Input, signal: AbortSignal): Execution {
-    this.#check(input);
     const reader = this.bus.reader();
-    const result = this.run(input, signal).finally(() => reader.finish());
-    // Whoever awaits result() hears of a failure; whoever doesn't must not be crashed by it.
-    result.catch(() => undefined);
-    return { [Symbol.asyncIterator]: () => reader[Symbol.asyncIterator](), result: () => result };
+    try {
+      const result = this.#begin(input, signal).finally(() => reader.finish());
+      // Whoever awaits result() hears of a failure; whoever doesn't must not be crashed by it.
+      result.catch(() => undefined);
+      return { [Symbol.asyncIterator]: () => reader[Symbol.asyncIterator](), result: () => result };
+    } catch (error) {
+      reader.close();
+      throw error;
+    }
   }
 
   /** The same, for whoever sees the events where they go. */
   async run(input: Input, signal: AbortSignal): Promise<ExecutionResult> {
+    return this.#begin(input, signal);
+  }
+
+  /**
+   * Takes results of remote calls, in any order and a few at a time, and puts them on the disk. Resolves to
+   * the calls that are still waited for; where there are none, `resume` goes on. Throws RemoteCallProblem.
+   */
+  async deliver(results: readonly RemoteResult[]): Promise<readonly PendingCall[]> {
+    this.#matched(results);
+    if (this.#isRunning) throw this.#busy();
+    return this.#inOrder(() => this.#take(this.#matched(results)));
+  }
+
+  /** Calls past their deadline get a result that says so. Resolves to those that are still waited for. */
+  async expire(now: number): Promise<readonly PendingCall[]> {
+    if (this.#isRunning) return this.pending;
+    return this.#inOrder(() => this.#take(overdue(this.pending, now)));
+  }
+
+  /** Gives up the remote calls that are waited for, and with them the turn. */
+  async abandon(): Promise<ExecutionResult> {
+    if (this.#isRunning) throw this.#busy();
+    return this.#inOrder(async () => {
+      if (this.#turn.open === undefined) throw this.#notWaiting();
+      this.#spent = NO_USAGE;
+      this.#closeCalls();
+      const result = this.#tell({ status: 'cancelled' });
+      await this.#outlet.settled();
+      return result;
+    });
+  }
+
+  #begin(input: Input, signal: AbortSignal): Promise<ExecutionResult> {
     this.#check(input);
     this.#isRunning = true;
+    return this.#inOrder(() => this.#run(input, signal));
+  }
+
+  // What is told of an ending may be answered before it is on the disk; that comes first all the same.
+  #inOrder<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#last.then(work);
+    this.#last = result.then(
+      () => undefined,
+      () => undefined,
+    );
+    return result;
+  }
+
+  async #run(input: Input, signal: AbortSignal): Promise<ExecutionResult> {
     this.#spent = NO_USAGE;
     const watching = watch(this.#options.limits, signal);
     this.#progress = watching.progress;
     try {
       const outcome = await this.#takeTurn(input, watching.signal);
       const result = this.#tell(outcome);
+      this.#isRunning = false;
       await this.#outlet.settled();
       return result;
     } catch (error) {
@@ -156,17 +237,28 @@ export class Session {
   }
 
   #check(input: Input): void {
-    if (this.#isRunning) throw new UsageError(`session ${this.id} is busy: wait for its turn to end, or cancel it`);
-    if ('content' in input && this.pending.length > 0)
+    if (this.#isRunning) throw this.#busy();
+    if ('content' in input && input.cancelPending !== true && this.pending.length > 0)
       throw new UsageError(`session ${this.id} waits for the results of ${this.pending.length} remote calls`);
-    if ('results' in input && this.pending.length === 0)
-      throw new UsageError(`session ${this.id} waits for no results`);
+    if ('results' in input) {
+      this.#matched(input.results);
+      if (this.pending.length === 0) throw this.#notWaiting();
+    }
     if ('resume' in input && !this.#canResume)
       throw new UsageError(`session ${this.id} has nothing to resume: its last turn is done`);
   }
 
+  #busy(): UsageError {
+    return new UsageError(`session ${this.id} is busy: wait for its turn to end, or cancel it`);
+  }
+
+  #notWaiting(): UsageError {
+    return new UsageError(`session ${this.id} waits for no results`);
+  }
+
   async #takeTurn(input: Input, signal: AbortSignal): Promise<TurnOutcome> {
-    if (!this.#isStarted) await this.#start();
+    const answers = 'results' in input ? this.#matched(input.results) : [];
+    await this.#start();
     if ('content' in input) {
       this.#abandonTurn();
       this.#turn = new Turn(this.#turn.number + 1);
@@ -174,35 +266,30 @@ export class Session {
         typeof input.content === 'string' ? [{ type: 'text' as const, text: input.content }] : input.content;
       addMessage(this.#agent, this.#turn, { role: 'user', content });
     }
-    if ('results' in input) this.#deliver(input.results);
-    if (this.pending.length > 0) return { status: 'suspended' };
-    if ('resume' in input && this.#isAnswered) return { status: 'done' };
+    if ((await this.#take(answers)).length > 0) return { status: 'suspended' };
+    if ('resume' in input && isAnswered(this.#agent, this.#turn)) return { status: 'done' };
     this.#isOpen = true;
     return runTurn(this.#agent, this.#turn, signal);
   }
 
-  async #start(): Promise<void> {
-    this.#isStarted = true;
-    const { provider, model, context, past } = this.#options;
+  #start(): Promise<void> {
+    this.#started ??= this.#tellStart();
+    return this.#started;
+  }
+
+  async #tellStart(): Promise<void> {
+    const { provider, model, context, past, tools, remoteTimeoutMs } = this.#options;
     const label = `${provider.id}/${model}`;
-    // Told again where another model goes on, so that the journal says who did what.
-    if (past?.model !== label) this.#emit({ type: 'session_start', model: label, cwd: context.cwd });
+    const declared = declaredIn(tools, remoteTimeoutMs);
+    // Told again where another model goes on, or one with other tools, so that the journal says who did what.
+    if (past?.model !== label || !isDeclared(declared, past))
+      this.#emit({ type: 'session_start', model: label, cwd: context.cwd, ...declared });
     // Also where the prompt comes from elsewhere: what it holds is not to be told again.
     const instructions = await this.#instructions.forStart();
     this.conversation.system = this.#options.system ?? systemPrompt(instructions);
   }
 
-  /** The model has said its last word, and only the ending is missing. */
-  get #isAnswered(): boolean {
-    const last = this.conversation.messages.at(-1);
-    if (this.#turn.open !== undefined || this.#turn.answers === 0) return false;
-    if (last?.role === 'assistant') return last.stop === 'stop';
-    if (last?.role !== 'tool') return false;
-    const isFinal = (name: string) => toolNamed(this.#options.tools, name)?.final === true;
-    return last.results.some(({ name, isError }) => !isError && isFinal(name));
-  }
-
-  #restore({ messages, turn, steps, answers, ending, open, usage }: Past): void {
+  #restore({ messages, turn, steps, answers, ending, open, usage, handedOut }: Past): void {
     this.conversation.replace(messages);
     this.#turn = new Turn(turn);
     this.#turn.steps = steps;
@@ -211,34 +298,44 @@ export class Session {
     this.#total = usage;
     this.#isOpen = turn > 0 && ending === undefined;
     this.#canResume = turn > 0 && ending !== 'done';
+    for (const callId of handedOut) this.#handedOut.add(callId);
   }
 
-  /** A new message ends what a crash left open: its calls get results that say so, and the turn its ending. */
+  /** A new message ends what is open: calls get results that say so, and the turn its ending. */
   #abandonTurn(): void {
     if (!this.#isOpen) return;
-    const { open } = this.#turn;
-    this.#turn.open = undefined;
-    if (open !== undefined) addMessage(this.#agent, this.#turn, { role: 'tool', results: abandonedCalls(open) });
+    const wasWaiting = this.pending.length > 0;
+    this.#closeCalls();
     this.#turn.messages.length = 0;
-    const ending = endingOf(failedTurn({ kind: 'aborted', by: 'crash' }, true), []);
+    const crashed = failedTurn({ kind: 'aborted', by: 'crash' }, true);
+    const ending = endingOf(wasWaiting ? { status: 'cancelled' } : crashed, []);
     if (ending !== undefined) this.#emit(ending);
     this.#isOpen = false;
   }
 
-  #deliver(delivered: readonly RemoteResult[]): void {
+  #closeCalls(): void {
+    this.#answer(givenUp(this.pending));
+    const { open } = this.#turn;
+    this.#turn.open = undefined;
+    if (open !== undefined) addMessage(this.#agent, this.#turn, { role: 'tool', results: abandonedCalls(open) });
+  }
+
+  #matched(results: readonly RemoteResult[]): readonly Answered[] {
+    return matched(results, { session: this.id, pending: this.pending, known: this.#handedOut });
+  }
+
+  async #take(answers: readonly Answered[]): Promise<readonly PendingCall[]> {
+    if (answers.length === 0) return this.pending;
+    this.#answer(await bounded(answers, this.#options.context));
+    await this.#outlet.settled();
+    return this.pending;
+  }
+
+  #answer(answers: readonly Answered[]): void {
     const { open } = this.#turn;
     if (open === undefined) return;
-    const calls = delivered.map(({ callId }) => open.pending.find((pending) => pending.callId === callId));
-    delivered.forEach(({ callId }, at) => {
-      if (calls[at] === undefined) throw new UsageError(`session ${this.id} waits for no call ${callId}`);
-    });
-    const results = [...open.results];
-    delivered.forEach(({ output, isError = false }, at) => {
-      const call = calls[at];
-      if (call !== undefined) results[call.callIndex] = { id: call.toolUseId, name: call.name, output, isError };
-    });
-    const pending = open.pending.filter(({ callIndex }) => results[callIndex] === undefined);
-    this.#turn.open = { ...open, results, pending };
+    for (const { call, output } of answers) this.#emit(endOf(labelIn(call), output));
+    this.#turn.open = answeredCalls(open, answers);
   }
 
   #tell(outcome: TurnOutcome): ExecutionResult {
@@ -251,6 +348,7 @@ export class Session {
     if (ending !== undefined) this.#emit(ending);
     this.#isOpen = ending === undefined;
     this.#canResume = outcome.status !== 'done';
+    for (const { callId } of this.pending) this.#handedOut.add(callId);
     this.#emit({
       type: 'session_end',
       outcome: outcome.status,
@@ -273,47 +371,10 @@ export class Session {
     emit(this.#agent, this.#turn, event);
   }
 
-  #makeAgent(): Agent {
-    const { provider, model, tools, context, limits, retry, judge, question, worker } = this.#options;
-    const definitions = tools.map(({ name, description, schema }) => ({ name, description, schema }));
-    return {
-      conversation: this.conversation,
-      provider,
-      model,
-      contextTokens: this.#options.contextTokens,
-      outputTokensMax: this.#options.outputTokensMax,
-      definitions,
-      definitionChars: codePoints(JSON.stringify(definitions)),
-      definitionBytes: utf8Bytes(JSON.stringify(definitions)),
-      bench: { tools, worker, context, instructions: this.#instructions, judge, question },
-      limits,
-      retry,
-      admission: unhurried(
-        this.#options.admission ?? budgetOnly(new Budget(this.#options.cap, this.#options.price)),
-        () => this.#progress(),
-      ),
-      cacheKey: this.#options.cacheKey ?? this.id,
-      emit: (event, place) => {
-        if (!WAITING.has(event.type)) this.#progress();
-        this.#outlet.emit(event, place);
-      },
-      settled: (signal) => this.#settled(signal),
-      spend: (usage) => this.#spend(usage),
-    };
-  }
-
   /** Waits for the disk, but not longer than anybody wants to. */
   async #settled(signal: AbortSignal): Promise<void> {
     if (this.#options.store === undefined && this.#options.outlet === undefined) return;
-    const given = Promise.withResolvers<void>();
-    const giveUp = () => given.reject(new DroverError(failureOf(signal)));
-    if (signal.aborted) giveUp();
-    signal.addEventListener('abort', giveUp, { once: true });
-    try {
-      await Promise.race([this.#outlet.settled(), given.promise]);
-    } finally {
-      signal.removeEventListener('abort', giveUp);
-    }
+    await unlessAborted(this.#outlet.settled(), signal);
   }
 
   #spend(usage: Usage): void {
@@ -328,35 +389,5 @@ export class Session {
       ...(price && { cost: costOf(this.#total, price) }),
       ...(ratio !== undefined && { estimateRatio: Math.round(ratio * 1000) / 1000 }),
     });
-  }
-}
-
-/** Waiting for leave is no idleness: others decide how long that takes. */
-function unhurried({ admit }: Admission, progress: () => void): Admission {
-  return {
-    admit: async (wanted, signal) => {
-      const waiting = setInterval(progress, WAITING_TOLD_MS);
-      try {
-        return await admit(wanted, signal);
-      } finally {
-        clearInterval(waiting);
-      }
-    },
-  };
-}
-
-function endingOf(outcome: TurnOutcome, messages: readonly Message[]): Event | undefined {
-  switch (outcome.status) {
-    case 'done': {
-      const message = messages.findLast((each) => each.role === 'assistant');
-      return message && { type: 'done', message };
-    }
-    case 'incomplete':
-    case 'error':
-      return { type: outcome.status, failure: outcome.failure, reason: describe(outcome.failure) };
-    case 'cancelled':
-      return { type: 'cancelled' };
-    case 'suspended':
-      return undefined; // awaiting_tool_execution has told it
   }
 }

@@ -3,9 +3,11 @@
 import type { Bench, Denial, OpenCalls } from './calls.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Event, Place } from '../events.ts';
+import { describe } from '../failure.ts';
 import type { Admission } from '../model/admission.ts';
 import type { Message, Provider, ToolDefinition, Usage } from '../model/protocol.ts';
 import type { RetryPolicy } from '../model/retry.ts';
+import type { TurnOutcome } from '../outcome.ts';
 import type { Limits } from './limits.ts';
 
 export type Agent = {
@@ -62,4 +64,21 @@ export function addMessage(agent: Agent, turn: Turn, message: Message): void {
   agent.conversation.append(message);
   turn.messages.push(message);
   emit(agent, turn, { type: 'message_end', message });
+}
+
+/** How a turn is told to have ended; undefined while it waits. */
+export function endingOf(outcome: TurnOutcome, messages: readonly Message[]): Event | undefined {
+  switch (outcome.status) {
+    case 'done': {
+      const message = messages.findLast((each) => each.role === 'assistant');
+      return message && { type: 'done', message };
+    }
+    case 'incomplete':
+    case 'error':
+      return { type: outcome.status, failure: outcome.failure, reason: describe(outcome.failure) };
+    case 'cancelled':
+      return { type: 'cancelled' };
+    case 'suspended':
+      return undefined; // awaiting_tool_execution has told it
+  }
 }

@@ -4,15 +4,17 @@
 // What was shown and taken back, what was never finished and what was only noted on the way (`partial`)
 // is in none of it, so nothing half said is ever sent to a model.
 
-import { openCalls, resultOf, type OpenCalls } from '../agent/calls.ts';
+import { labelIn, openCalls, resultOf, type OpenCalls } from '../agent/calls.ts';
 import { compacted } from '../conversation/compaction.ts';
-import type { CallLabel, Recorded } from '../events.ts';
+import type { Recorded, RemoteTool } from '../events.ts';
 import type { JsonObject } from '../json.ts';
 import type { Message, Usage } from '../model/protocol.ts';
 
 // Deltas have numbers too, and aren't kept. After a crash nobody knows how many were told, so the next
 // number leaves more room than a second of them can take.
 const SEQ_JUMP = 1_000_000;
+// Behind these no delta is told before something else is in the journal.
+const QUIET: ReadonlySet<unknown> = new Set(['session_start', 'session_end']);
 
 export type Past = {
   readonly messages: readonly Message[];
@@ -26,6 +28,10 @@ export type Past = {
   readonly usage: Usage;
   readonly model: string;
   readonly cwd: string;
+  readonly remoteTools: readonly RemoteTool[];
+  readonly remoteTimeoutMs: number | undefined;
+  /** The ids of all calls that were ever handed out: a result for one that isn't open any more is a second one. */
+  readonly handedOut: readonly string[];
 };
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -43,6 +49,9 @@ export function pastOf(records: readonly JsonObject[], before: readonly Message[
     usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
     model: '',
     cwd: '',
+    remoteTools: [],
+    remoteTimeoutMs: undefined,
+    handedOut: [],
   };
   const messages: Message[] = [...before];
   // Our own records, each under its seal: they are what they were when they were written.
@@ -52,7 +61,7 @@ export function pastOf(records: readonly JsonObject[], before: readonly Message[
     fold(past, messages, record);
   }
   if (past.model === '') return undefined;
-  if (records.at(-1)?.['type'] !== 'session_end') past.lastSeq += SEQ_JUMP;
+  if (!QUIET.has(records.at(-1)?.['type'])) past.lastSeq += SEQ_JUMP;
   return { ...past, messages };
 }
 
@@ -61,6 +70,8 @@ function fold(past: Writable<Past>, messages: Message[], record: Recorded): void
     case 'session_start':
       past.model = record.model;
       past.cwd = record.cwd;
+      past.remoteTools = record.remoteTools ?? past.remoteTools;
+      past.remoteTimeoutMs = record.remoteTimeoutMs ?? past.remoteTimeoutMs;
       return;
     case 'message_end':
       if (record.kept !== false) foldMessage(past, messages, record.message, record.turn ?? 0);
@@ -72,9 +83,12 @@ function fold(past: Writable<Past>, messages: Message[], record: Recorded): void
       if (past.open === undefined) return;
       past.open.begun.delete(record.callIndex);
       past.open.results[record.callIndex] = resultOf({ id: record.toolUseId, name: record.name }, record);
+      const pending = past.open.pending.filter(({ callId }) => callId !== record.callId);
+      past.open = { ...past.open, pending };
       return;
     }
     case 'awaiting_tool_execution':
+      past.handedOut = [...past.handedOut, ...record.calls.map(({ callId }) => callId)];
       if (past.open !== undefined) past.open = { ...past.open, pending: record.calls };
       return;
     case 'compaction_end':
@@ -92,10 +106,6 @@ function fold(past: Writable<Past>, messages: Message[], record: Recorded): void
     case 'cancelled':
       past.ending = record.type;
   }
-}
-
-function labelIn({ callId, toolUseId, callIndex, index, name, summary }: CallLabel): CallLabel {
-  return { callId, toolUseId, callIndex, index, name, summary };
 }
 
 function foldMessage(past: Writable<Past>, messages: Message[], message: Message, turn: number): void {

@@ -59,7 +59,11 @@ export type Tool = {
   readonly repeatable: boolean;
   /** True where a call of it that worked is the last thing the agent has to do. */
   readonly final: boolean;
-  /** Absent for a remote tool: the call is handed out, and the session waits for its result. */
+  /** True where somebody else runs it: the call is handed out, and the session waits for its result. */
+  readonly remote?: true;
+  /** How long a remote call may wait for its result; as the session says unless told. */
+  readonly timeoutMs?: number;
+  /** Absent for a remote tool, and for no other. */
   readonly execute?: (input: Json, context: ToolContext) => Promise<ToolOutput> | AsyncIterable<ToolEvent>;
 };
 

@@ -1,0 +1,47 @@
+// An agent, put together from the options of its session.
+
+import { codePoints, type Conversation } from '../conversation/conversation.ts';
+import type { Instructions } from '../conversation/instructions.ts';
+import { utf8Bytes } from '../conversation/prompt-bound.ts';
+import { budgetOnly } from '../model/admission.ts';
+import { Budget } from '../model/budget.ts';
+import { isProgress, unhurried } from './limits.ts';
+import { REMOTE_TIMEOUT_MS_DEFAULT } from './remote-calls.ts';
+import type { SessionOptions } from './session.ts';
+import type { Agent } from './turn.ts';
+
+/** What an agent has of its session. */
+export type Ties = Pick<Agent, 'conversation' | 'emit' | 'settled' | 'spend'> & {
+  readonly conversation: Conversation;
+  readonly instructions: Instructions;
+  /** Something came of the work. */
+  readonly progress: () => void;
+};
+
+export function makeAgent(options: SessionOptions, ties: Ties): Agent {
+  const { provider, model, tools, context, limits, retry, judge, question, worker } = options;
+  const { conversation, instructions, emit, settled, spend, progress } = ties;
+  const definitions = tools.map(({ name, description, schema }) => ({ name, description, schema }));
+  const remoteTimeoutMs = options.remoteTimeoutMs ?? REMOTE_TIMEOUT_MS_DEFAULT;
+  return {
+    conversation,
+    provider,
+    model,
+    contextTokens: options.contextTokens,
+    outputTokensMax: options.outputTokensMax,
+    definitions,
+    definitionChars: codePoints(JSON.stringify(definitions)),
+    definitionBytes: utf8Bytes(JSON.stringify(definitions)),
+    bench: { tools, worker, context, instructions, judge, question, remoteTimeoutMs },
+    limits,
+    retry,
+    admission: unhurried(options.admission ?? budgetOnly(new Budget(options.cap, options.price)), progress),
+    cacheKey: options.cacheKey ?? options.id,
+    emit: (event, place) => {
+      if (isProgress(event.type)) progress();
+      emit(event, place);
+    },
+    settled,
+    spend,
+  };
+}
