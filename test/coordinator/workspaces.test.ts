@@ -279,3 +279,17 @@ test('a file with a strange name is a file like any other', async () => {
   await first.release();
   expect(contents((await take(slots, head, { task: 'second' })).path)).toEqual(clean);
 });
+
+test('a run that goes on takes back the slots of what is kept elsewhere, and leaves those that may go on', async () => {
+  const user = await userRepository();
+  const { head } = await user.open();
+  const gone = await user.slots();
+  for (const task of ['landed', 'open']) await take(gone, head, { task });
+  await gone.close();
+
+  const slots = await user.slots();
+  slots.reclaim((task) => task === 'landed');
+  const { path } = await take(slots, head, { task: 'next' });
+  expect(path.slice(slots.store.slotsFolder.length)).toBe('/1/tree');
+  expect((await slots.again({ task: 'open', attempt: 1 }))?.path).toBe(path.replace('/1/tree', '/2/tree'));
+});

@@ -1,7 +1,7 @@
 // A run that is killed with -9 goes on where it was: the same tree, nothing asked again that was answered.
 // A sample of the places to die at; the slow lane takes them all.
 
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { proves } from '../support/proves.ts';
 import { crashedRun } from '../support/run-crash.ts';
 
@@ -13,16 +13,19 @@ const WHOLE = {
   refused: 0,
 };
 
-test('undisturbed it lands three, and the gate stops one', async () => {
-  expect(await crashedRun(0, 'after', 0)).toMatchObject({ ...WHOLE, wasKilled: false });
-});
+// The last: all that the task was about is done and kept, and only that it has ended is not known.
+const PLACES = [
+  [20, 'after'],
+  [150, 'after'],
+  ['task_end', 'before'],
+] as const;
 
-for (const at of [20, 90, 150])
+for (const [at, when] of PLACES)
   proves(
     'run.kill-anywhere',
-    `killed at record ${at}, it comes to the same end`,
+    `killed ${when} record ${at}, it comes to the same end`,
     async () => {
-      expect(await crashedRun(at, 'after', 0)).toMatchObject({ ...WHOLE, wasKilled: true });
+      expect(await crashedRun(at, when, 0)).toMatchObject({ ...WHOLE, wasKilled: true });
     },
     90_000,
   );

@@ -1,4 +1,5 @@
-// drover in a process that kills itself: at the nth record of a journal, before it is on the disk or after.
+// drover in a process that kills itself: at the nth record of a journal, or the first of a type, before it is on
+// the disk or after.
 
 import { Journal } from '@drover/core/journal/journal';
 import type { JsonObject } from '@drover/core/json';
@@ -6,7 +7,7 @@ import { main } from '../../bin/drover.ts';
 import { PassThrough, Readable } from 'node:stream';
 
 const [at = '0', when = 'after', ...argv] = process.argv.slice(2);
-let left = Number(at);
+let left = Number(at); // NaN for a type
 
 const append = Reflect.get(Journal.prototype, 'append') as Journal['append'];
 const die = (): never => {
@@ -14,8 +15,8 @@ const die = (): never => {
   throw new Error('unreachable');
 };
 Journal.prototype.append = async function (this: Journal, records: readonly JsonObject[], durable: boolean) {
-  if (left <= 0) return append.call(this, records, durable);
-  const here = left <= records.length ? left : 0;
+  const ofType = records.findIndex(({ type }) => type === at) + 1;
+  const here = ofType > 0 ? ofType : left > 0 && left <= records.length ? left : 0;
   left -= records.length;
   if (here === 0) return append.call(this, records, durable);
   // What comes in one go can be torn apart by a crash: some of it is there, the rest is not.

@@ -6,7 +6,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runJournalPath } from '@drover/coordinator/run-journal';
-import type { Recorded } from '@drover/core/events';
+import type { EventType, Recorded } from '@drover/core/events';
 import { readContents } from '@drover/core/journal/format';
 import { calls, planned, RunDesk, submits, writes } from './run-desk.ts';
 
@@ -38,8 +38,8 @@ export type Crashed = {
   readonly wasKilled: boolean;
 };
 
-/** `at` 0: it is not killed. */
-export async function crashedRun(at: number, when: 'before' | 'after', workers: number): Promise<Crashed> {
+/** Killed at the nth record, or at the first of a type; 0: it is not killed. */
+export async function crashedRun(at: number | EventType, when: 'before' | 'after', workers: number): Promise<Crashed> {
   const desk = await RunDesk.with(SCRIPT);
   const argv = [
     'run',
@@ -144,7 +144,12 @@ function recordsIn({ home }: RunDesk, id: string): readonly Recorded[] {
   return existsSync(path) ? (readContents(readFileSync(path)).records as unknown as readonly Recorded[]) : [];
 }
 
-function drover(desk: RunDesk, at: number, when: string, argv: readonly string[]): Promise<number | string> {
+function drover(
+  desk: RunDesk,
+  at: number | EventType,
+  when: string,
+  argv: readonly string[],
+): Promise<number | string> {
   // Compiled once for all of them: starting is most of what such a process does.
   const cache = { NODE_COMPILE_CACHE: join(tmpdir(), 'drover-test-compiled') };
   const keys = { ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: desk.server.url };

@@ -188,6 +188,7 @@ async function end(
     files: [] as readonly string[],
     leftOut: [] as readonly string[],
   };
+  let isOver = false;
   try {
     // Also what a failed attempt left: somebody may want it.
     if (workspace !== undefined && task.mode === 'write' && status !== 'cancelled') {
@@ -204,7 +205,7 @@ async function end(
       if (failure !== undefined) status = 'failed';
     }
     // One that was interrupted stays as it is, to go on.
-    if (status !== 'cancelled') await workspace?.release();
+    isOver = status !== 'cancelled';
   } catch (error) {
     if (!(error instanceof DroverError)) throw error;
     status = signal.aborted ? 'cancelled' : 'failed';
@@ -231,6 +232,8 @@ async function end(
     { worker, task: task.id, attempt },
   );
   await bench.settled();
+  // Not before its end is on the disk: a run that goes on without knowing of it goes on in there.
+  if (isOver) await workspace?.release();
   return {
     status,
     again,

@@ -27,7 +27,7 @@ import { carryOut, type Conditions, type Known } from './carry-out.ts';
 import { asFailure, isGood, runEnd, type Ended, type RunEnd, type RunEnding } from './ending.ts';
 import { deliver } from './merge/deliver.ts';
 import { MergeTrain } from './merge/train.ts';
-import type { RunPast } from './past.ts';
+import type { RunPast, TaskPast } from './past.ts';
 import { plan, type Submitted } from './plan/planning.ts';
 import type { Repository } from './repository.ts';
 import { seedOf } from './plan/seed.ts';
@@ -107,6 +107,7 @@ class Run {
     const signal = AbortSignal.any([outer, this.#stop.signal]);
     const { repository, env, slots, settings, past, bus } = this.#options;
     const before = await fingerprint(repository, env);
+    slots.reclaim((task) => isCommitted(past?.tasks.get(task)));
     slots.prepare(Math.max(1, settings.workers));
     this.#tell({ type: 'run_start', resumed: past !== undefined, ...settings });
     const ending: Writable<Ended> = {};
@@ -361,3 +362,10 @@ type Given = {
   readonly system: string | undefined;
   readonly snapshot: Submitted['snapshot'] | undefined;
 };
+
+/** What came of it is on a branch of its own. */
+function isCommitted(task: TaskPast | undefined): boolean {
+  return task?.open === undefined && (task?.finished !== undefined || COMMITTED.has(task?.status));
+}
+
+const COMMITTED: ReadonlySet<TaskStatus | undefined> = new Set(['landed', 'done', 'conflict', 'gate_failed']);

@@ -123,6 +123,18 @@ export class Slots {
     return undefined;
   }
 
+  /** Takes back what a process of this run which is gone has held for tasks whose work is kept elsewhere. */
+  reclaim(isKept: (task: string) => boolean): void {
+    const isLeft = (owner: Owner | undefined): boolean => owner?.run === this.#options.run && isKept(owner.task);
+    for (const number of slotNumbers(this.store.slotsFolder)) {
+      const slot = this.#held.has(number) ? undefined : Slot.claim(this.#slotOptions, number, isLeft);
+      if (slot === undefined) continue;
+      slot.disown();
+      this.#held.set(number, slot);
+      this.#idle.push(slot);
+    }
+  }
+
   /** What `.drover/include` brings along, and what it names in vain. */
   inclusion(): Promise<Inclusion> {
     const { repository, env } = this.#options;
