@@ -158,6 +158,8 @@ export class Reader implements AsyncIterable<Shown> {
 
   finish(): void {
     this.#ended = true;
+    // Who never reads what is queued must not be kept alive by the bus.
+    this.#leave();
     this.#wake?.();
   }
 
@@ -165,7 +167,6 @@ export class Reader implements AsyncIterable<Shown> {
   close(): void {
     this.#queue = [];
     this.finish();
-    this.#leave();
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Shown> {
@@ -206,7 +207,6 @@ export class Reader implements AsyncIterable<Shown> {
     this.#lost = true;
     this.#queue = [];
     this.finish();
-    this.#leave();
   }
 }
 

@@ -34,6 +34,7 @@ import {
   type Answered,
   type RemoteResult,
 } from './remote-calls.ts';
+import { checkInput, isBusy, waitsForNone } from './refusal.ts';
 import { addMessage, emit, endingOf, Turn, type Agent } from './turn.ts';
 
 export type SessionOptions = {
@@ -147,6 +148,11 @@ export class Session {
     return this.pending.length > 0 ? 'awaiting_tool_execution' : 'idle';
   }
 
+  /** Settles when all that was begun so far is over. */
+  get idle(): Promise<void> {
+    return this.#last;
+  }
+
   /** Puts its beginning on the disk, before anything is asked of it. */
   async begin(): Promise<void> {
     await this.#start();
@@ -178,7 +184,7 @@ export class Session {
    */
   async deliver(results: readonly RemoteResult[]): Promise<readonly PendingCall[]> {
     this.#matched(results);
-    if (this.#isRunning) throw this.#busy();
+    if (this.#isRunning) throw isBusy(this.id);
     return this.#inOrder(() => this.#take(this.#matched(results)));
   }
 
@@ -190,9 +196,9 @@ export class Session {
 
   /** Gives up the remote calls that are waited for, and with them the turn. */
   async abandon(): Promise<ExecutionResult> {
-    if (this.#isRunning) throw this.#busy();
+    if (this.#isRunning) throw isBusy(this.id);
     return this.#inOrder(async () => {
-      if (this.#turn.open === undefined) throw this.#notWaiting();
+      if (this.#turn.open === undefined) throw waitsForNone(this.id);
       this.#spent = NO_USAGE;
       this.#closeCalls();
       const result = this.#tell({ status: 'cancelled' });
@@ -237,23 +243,10 @@ export class Session {
   }
 
   #check(input: Input): void {
-    if (this.#isRunning) throw this.#busy();
-    if ('content' in input && input.cancelPending !== true && this.pending.length > 0)
-      throw new UsageError(`session ${this.id} waits for the results of ${this.pending.length} remote calls`);
-    if ('results' in input) {
-      this.#matched(input.results);
-      if (this.pending.length === 0) throw this.#notWaiting();
-    }
-    if ('resume' in input && !this.#canResume)
-      throw new UsageError(`session ${this.id} has nothing to resume: its last turn is done`);
-  }
-
-  #busy(): UsageError {
-    return new UsageError(`session ${this.id} is busy: wait for its turn to end, or cancel it`);
-  }
-
-  #notWaiting(): UsageError {
-    return new UsageError(`session ${this.id} waits for no results`);
+    const { id, status, pending } = this;
+    if (status === 'running') throw isBusy(id);
+    if ('results' in input) this.#matched(input.results);
+    checkInput(input, { id, pending, canResume: this.#canResume });
   }
 
   async #takeTurn(input: Input, signal: AbortSignal): Promise<TurnOutcome> {
@@ -266,7 +259,9 @@ export class Session {
         typeof input.content === 'string' ? [{ type: 'text' as const, text: input.content }] : input.content;
       addMessage(this.#agent, this.#turn, { role: 'user', content });
     }
-    if ((await this.#take(answers)).length > 0) return { status: 'suspended' };
+    await this.#take(answers);
+    // Whoever goes on does not wait for what is overdue.
+    if ((await this.#take(overdue(this.pending, Date.now()))).length > 0) return { status: 'suspended' };
     if ('resume' in input && isAnswered(this.#agent, this.#turn)) return { status: 'done' };
     this.#isOpen = true;
     return runTurn(this.#agent, this.#turn, signal);

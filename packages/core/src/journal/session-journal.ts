@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import type { Store } from '../bus.ts';
 import { pastOf, type Past } from './history.ts';
+import type { Message } from '../model/protocol.ts';
 import { Journal } from './journal.ts';
 import { Recorder } from './recorder.ts';
 
@@ -27,8 +28,14 @@ export function journalPath(home: string, id: string): string {
   return join(sessionFolder(home, id), 'journal.jsonl');
 }
 
-export async function openSessionJournal(home: string, id: string, hooks: Hooks): Promise<SessionJournal> {
+/** `before`: what was said before the session began, which is in none of its records. */
+export async function openSessionJournal(
+  home: string,
+  id: string,
+  hooks: Hooks,
+  before: readonly Message[] = [],
+): Promise<SessionJournal> {
   const { journal, records } = await Journal.open({ path: journalPath(home, id), session: id, ...hooks });
   const store = new Recorder({ journal, diagnose: hooks.diagnose });
-  return { store, past: pastOf(records), close: () => journal.close() };
+  return { store, past: pastOf(records, before), close: () => journal.close() };
 }

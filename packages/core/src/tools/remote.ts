@@ -10,7 +10,7 @@ import { checkTimeout } from '../agent/remote-calls.ts';
 import type { RemoteTool } from '../events.ts';
 import { UsageError } from '../failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../json.ts';
-import { parseArguments } from './arguments.ts';
+import { type ParsedArguments, parseArguments } from './arguments.ts';
 import type { Tool } from './tool.ts';
 
 // What all providers take as a name.
@@ -37,13 +37,23 @@ export function remoteTool({ name, description, schema: given, timeoutMs }: Remo
     ...(timeoutMs !== undefined && { timeoutMs }),
     // Whoever runs it decides what it may do; rules by its name hold all the same.
     access: 'none',
-    parse: (args) => parseArguments(input, args),
+    parse: (args) => parsed(input, args),
     subject: (value) => JSON.stringify(value),
     touches: () => [],
     alone: false,
     repeatable: false,
     final: false,
   };
+}
+
+function parsed(input: ZodType, args: Json): ParsedArguments {
+  try {
+    return parseArguments(input, args);
+  } catch (error) {
+    // A schema may refer to itself, and then a model may nest as deep as it likes.
+    if (error instanceof RangeError) return { ok: false, problem: 'they are nested too deep' };
+    throw error;
+  }
 }
 
 /** A copy, so that nobody changes it afterwards. */
@@ -60,7 +70,7 @@ function checkedSchema(name: string, given: Json): JsonObject {
 
 function jsonOf(name: string, given: Json): string {
   try {
-    return JSON.stringify(given) ?? '';
+    return JSON.stringify(given) ?? 'null';
   } catch (error) {
     throw new UsageError(`the schema of ${name} is no JSON`, { cause: error });
   }
