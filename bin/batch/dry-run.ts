@@ -4,7 +4,7 @@ import { waits } from '@drover/coordinator/plan/graph';
 import { costOf, factsOf, type Price } from '@drover/core/model/catalog';
 import type { Cap } from '@drover/core/model/budget';
 import type { RunSettings } from '@drover/core/task/run';
-import { chooseModel } from '../execution/model-choice.ts';
+import { nameModel } from '../execution/model-choice.ts';
 import { priceOf } from '../execution/price.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Io, print } from '../io.ts';
@@ -18,18 +18,16 @@ const LISTED_MAX = 100;
 const OVERLAPS_SHOWN_MAX = 20;
 
 export async function dryRun(args: BatchArgs, batches: readonly Batch[], io: Io): Promise<number> {
-  await print(io.stdout, 'Nothing is done; this is what would be:\n');
-  for (const [at, batch] of batches.entries()) {
-    if (at > 0) await print(io.stdout, '\n');
-    await print(io.stdout, await foreseen(args, batch, io));
-  }
+  const texts: string[] = [];
+  for (const batch of batches) texts.push(await foreseen(args, batch, io));
+  await print(io.stdout, `Nothing is done; this is what would be:\n${texts.join('\n')}`);
   return exitCode.done;
 }
 
 async function foreseen(args: BatchArgs, batch: Batch, io: Io): Promise<string> {
   const { prepared, around, specFile } = batch;
   const run = await batchSettings(args, batch, io);
-  const model = chooseModel(args.model, around.settings, io.cwd);
+  const model = nameModel(args.model, around.settings);
   const price = priceOf(model, undefined, around.settings);
   const { contextTokens, outputTokensMax } = factsOf(model.name);
   const { tasks } = prepared;

@@ -10,7 +10,7 @@ import { UsageError } from '@drover/core/failure';
 import { newId } from '@drover/core/ids';
 import type { RunSettings } from '@drover/core/task/run';
 import type { PlannedTask } from '@drover/core/task/task';
-import { chooseModel } from '../execution/model-choice.ts';
+import { nameModel } from '../execution/model-choice.ts';
 import { priceOf } from '../execution/price.ts';
 import type { Io } from '../io.ts';
 import { type RunArgs, untyped } from '../run/run-options.ts';
@@ -78,13 +78,12 @@ export async function batchSettings(
   const { name, limits } = specFile.spec;
   const made = await newSettings(runArgs(args, specFile), { goal: name, tasks: prepared.tasks }, around, io);
   // A cap in dollars for each task needs a price as the whole budget does.
-  if (limits.perTask !== undefined)
-    priceOf(chooseModel(args.model, around.settings, io.cwd), limits.perTask, around.settings);
+  if (limits.perTask !== undefined) priceOf(nameModel(args.model, around.settings), limits.perTask, around.settings);
   const most = failuresMax(limits.stopWhenFailed, prepared.tasks.length);
   const { canary, 'canary-max-cost': cost } = args;
   if (canary === undefined && cost !== undefined)
     throw new UsageError('--canary-max-cost needs --canary N: how many tasks go ahead');
-  if (cost !== undefined) priceOf(chooseModel(args.model, around.settings, io.cwd), cost, around.settings);
+  if (cost !== undefined) priceOf(nameModel(args.model, around.settings), cost, around.settings);
   return {
     ...made,
     tasksMax: Math.max(made.tasksMax, prepared.tasks.length),

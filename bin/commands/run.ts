@@ -3,7 +3,7 @@
 import { newId } from '@drover/core/ids';
 import { command, nonEmpty, value } from '../command.ts';
 import { priceOf } from '../execution/price.ts';
-import { chooseModel } from '../execution/model-choice.ts';
+import { nameModel } from '../execution/model-choice.ts';
 import { dryRun } from '../run/dry-run.ts';
 import { goalOf } from '../run/goal.ts';
 import { readPlan } from '../run/plan-file.ts';
@@ -29,7 +29,7 @@ export const run = command({
     const wish = { goal, tasks: file?.tasks };
     const settings = await newSettings(args, wish, around, io);
     if (args['dry-run']) {
-      const price = priceOf(chooseModel(args.model, around.settings, io.cwd), args.budget, around.settings);
+      const price = priceOf(nameModel(args.model, around.settings), args.budget, around.settings);
       return dryRun({ settings, price, tasks: wish.tasks }, io);
     }
     return startRun(args, { ...around, id: newId('run'), run: settings, tasks: wish.tasks }, io);

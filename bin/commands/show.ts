@@ -42,6 +42,10 @@ export const show = command({
     ['drover show --merge shards --out all', 'The shards of a batch as one report'],
   ],
   async run({ word, second, json, merge, out, junit }, io) {
+    if (merge.length > 0 && word !== undefined)
+      throw new UsageError(
+        `--merge takes one folder each time: --merge ${merge.join(' --merge ')} --merge ${word} …, or the folder they are all in`,
+      );
     if (merge.length > 0) return showJoined({ merge, out, junit, json }, io);
     if (word === undefined) throw new UsageError('drover show needs <id>; see drover show --help');
     const home = stateFolder(io);

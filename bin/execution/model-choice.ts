@@ -41,11 +41,21 @@ export function secretsOf(model: ModelChoice): readonly string[] {
   return model.kind === 'served' ? [model.apiKey] : [];
 }
 
-export function chooseModel(wanted: string | undefined, settings: Settings, cwd: string): ModelChoice {
+/** What a model is known by. Whether it can be asked takes more. */
+export type ModelName = Pick<ModelChoice, 'label' | 'provider' | 'name'>;
+
+export function nameModel(wanted: string | undefined, settings: Settings): ModelName {
   const label = wanted ?? settings.model;
   if (label === undefined) throw new UsageError(noModel(settings));
   const { provider, name } = parseModel(label);
+  const names = [...knownProviders.map(({ id }) => id), ...settings.providers.keys(), ...rehearsals.keys()];
+  if (names.includes(provider)) return { label, provider, name };
+  const near = suggestion(provider, names);
+  throw new UsageError(`there is no provider '${provider}'; known are ${names.join(', ')}${near}`);
+}
 
+export function chooseModel(wanted: string | undefined, settings: Settings, cwd: string): ModelChoice {
+  const { label, provider, name } = nameModel(wanted, settings);
   const rehearsedApi = rehearsals.get(provider);
   if (rehearsedApi !== undefined) {
     return { kind: 'rehearsed', label, provider, api: rehearsedApi, name, script: resolve(cwd, name) };
@@ -55,11 +65,7 @@ export function chooseModel(wanted: string | undefined, settings: Settings, cwd:
     return { kind: 'served', label, provider, name, ...fromConfig(provider, configured, settings) };
 
   const known = knownProviders.find(({ id }) => id === provider);
-  if (known === undefined) {
-    const names = [...knownProviders.map(({ id }) => id), ...settings.providers.keys(), ...rehearsals.keys()];
-    const near = suggestion(provider, names);
-    throw new UsageError(`there is no provider '${provider}'; known are ${names.join(', ')}${near}`);
-  }
+  if (known === undefined) throw new Error(`nobody knows how to ask ${provider}`);
   const apiKey = keyIn(settings, known.keyEnv);
   if (apiKey === undefined) {
     throw new UsageError(`${provider} needs a key: set ${known.keyEnv} (drover demo works without one)`);

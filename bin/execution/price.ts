@@ -4,10 +4,10 @@ import { UsageError } from '@drover/core/failure';
 import { factsOf, type Price } from '@drover/core/model/catalog';
 import type { Budget } from '../quantities.ts';
 import type { Settings } from '../settings.ts';
-import type { ModelChoice } from './model-choice.ts';
+import type { ModelName } from './model-choice.ts';
 
 export function priceOf(
-  { label, name }: ModelChoice,
+  { label, name }: ModelName,
   budget: Budget | undefined,
   { prices }: Settings,
 ): Price | undefined {

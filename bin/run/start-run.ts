@@ -11,7 +11,7 @@ import type { PlannedTask } from '@drover/core/task/task';
 import { childEnvironment } from '@drover/core/tools/environment';
 import type { Of as CompanionOf } from '../batch/companion.ts';
 import { openDiagnostics } from '../diagnostics.ts';
-import { chooseModel } from '../execution/model-choice.ts';
+import { chooseModel, nameModel } from '../execution/model-choice.ts';
 import { priceOf } from '../execution/price.ts';
 import { type Io, print } from '../io.ts';
 import { loadSettings, type Settings } from '../settings.ts';
@@ -41,8 +41,9 @@ export async function newSettings(
   { settings, repository }: Surrounded,
   io: Io,
 ): Promise<RunSettings> {
-  const model = chooseModel(args.model, settings, io.cwd).label;
-  const made = settingsOf(args, { goal, model, repository, settings, cores: availableParallelism() });
+  // Who only wants to know what would be done needs no key for it.
+  const model = args['dry-run'] ? nameModel(args.model, settings) : chooseModel(args.model, settings, io.cwd);
+  const made = settingsOf(args, { goal, model: model.label, repository, settings, cores: availableParallelism() });
   if (made.deliver === 'merge') {
     const place = { repository, base: repository.head, env: childEnvironment(io.env) };
     const obstacle = await mergeObstacle(place, AbortSignal.timeout(MERGE_CHECK_MS_MAX));

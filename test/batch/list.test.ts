@@ -118,3 +118,12 @@ Tasks that change files which others change too (1):
 `);
   expect([batch.requests, existsSync(batch.out), existsSync(join(batch.desk.home, 'runs'))]).toEqual([0, false, false]);
 });
+
+test('--dry-run needs a model and no key for it; what is wrong is said before anything else', async () => {
+  const batch = await BatchDesk.with(tidying(), noisyFiles(1));
+  const keyless = { env: { ANTHROPIC_API_KEY: '' } };
+  expect((await batch.drover(['--dry-run'], keyless)).code).toBe(0);
+  expect((await batch.drover([], keyless)).stderr).toContain('anthropic needs a key');
+  const { code, stdout, stderr } = await batch.drover(['--dry-run', '--model', 'nobody/x']);
+  expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining("there is no provider 'nobody'")]);
+});

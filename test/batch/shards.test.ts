@@ -49,6 +49,10 @@ test('a shard that is missing is work that is not done; a failure in one is a fa
     2,
     expect.stringContaining('hold the same shard 1/2'),
   ]);
+  expect(await show('--merge', '../shards/shard-1', '../shards/shard-2')).toEqual([
+    2,
+    expect.stringContaining('--merge ../shards/shard-1 --merge ../shards/shard-2'),
+  ]);
   expect(await show('--merge', '../nowhere')).toEqual([2, expect.stringContaining('nowhere cannot be read')]);
   await rm(join(batch.desk.folder, 'shards', 'shard-2'), { recursive: true });
   expect(await show('--merge', '../shards')).toEqual([3, expect.stringContaining('shard 2/2 is missing')]);
