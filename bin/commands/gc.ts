@@ -13,6 +13,7 @@ import { type Io, print } from '../io.ts';
 import type { Paper } from '../kept/facts.ts';
 import { adviceLine } from '../kept/state.ts';
 import { findOld, landedOf, type OldThing, removeOld, type Staying, unfinishedRuns } from '../garbage/old-journals.ts';
+import { findOldResults, type OldResults, removeOldResults } from '../garbage/old-results.ts';
 import { type Listed, removalLines, things } from '../garbage/removal-list.ts';
 import { parseAge } from '../quantities.ts';
 import { stateFolder } from '../settings.ts';
@@ -25,7 +26,7 @@ export const gc = command({
     'older-than': value(
       'Options:',
       'AGE',
-      'Also runs and sessions that are over for so long: 30d, 8w (without it, all are kept)',
+      'Also runs and sessions that are over, and results not used, for so long: 30d, 8w',
       parseAge,
     ),
     yes: flag('Options:', 'Remove it without asking'),
@@ -55,7 +56,8 @@ export const gc = command({
 type Found = {
   readonly workspaces: readonly Garbage[];
   readonly old: readonly OldThing[];
-  readonly removable: readonly Listed[]; // both of them
+  readonly results: OldResults;
+  readonly removable: readonly Listed[]; // all of them
   readonly kept: readonly Staying[];
 };
 
@@ -65,7 +67,14 @@ async function look(home: string, olderThanMs: number | undefined, io: Io): Prom
   const needed = (run: string): string | undefined =>
     keptWork.some(({ what, why }) => `${what} ${why}`.includes(run)) ? 'some of its work is kept' : undefined;
   const { garbage: old, kept } = await findOld({ home, olderThanMs, needed });
-  return { workspaces, old, removable: [...workspaces, ...old], kept: [...keptWork, ...kept] };
+  const results = await findOldResults(home, olderThanMs);
+  return {
+    workspaces,
+    old,
+    results,
+    removable: [...workspaces, ...old, ...results.listed],
+    kept: [...keptWork, ...kept],
+  };
 }
 
 async function optionsFor(home: string, io: Io): Promise<GarbageOptions> {
@@ -104,7 +113,8 @@ async function isAgreedTo({ removable }: Found, io: Io, stop: Stop): Promise<boo
   }
 }
 
-async function removeFound({ workspaces, old }: Found, home: string, io: Io): Promise<readonly Staying[]> {
+async function removeFound({ workspaces, old, results }: Found, home: string, io: Io): Promise<readonly Staying[]> {
+  await removeOldResults(home, results);
   // The journals last: they say what has landed.
   const stayed = await removeGarbage(workspaces, await optionsFor(home, io));
   return [...stayed, ...(await removeOld(home, old))];

@@ -134,7 +134,8 @@ async function setAside(home: string, folder: string, stamp: string): Promise<st
   }
 }
 
-function spanOf(ms: number): string {
+/** In words. */
+export function spanOf(ms: number): string {
   const hours = Math.round(ms / HOUR_MS);
   return hours % 24 === 0 && hours > 0 ? `${hours / 24} days` : `${hours} hours`;
 }

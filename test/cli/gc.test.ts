@@ -1,8 +1,9 @@
 // drover gc: what no run needs is shown first, and removed only when somebody says so; work never is.
 
 import { existsSync, readdirSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readEntry, writeEntry } from '@drover/coordinator/batch/cache';
 import { runJournalPath } from '@drover/coordinator/run-journal';
 import { Lock } from '@drover/core/journal/lock';
 import { expect, test } from 'vitest';
@@ -168,6 +169,34 @@ test('what an earlier removal left behind goes the next time', async () => {
     'Can be removed: 1 thing, 2.0 kB\n  what is left of something removed: 1, 2.0 kB\n    .gone-1\n\nRemoved 1 thing, 2.0 kB.\n',
   );
   expect(readdirSync(shelf.home)).toEqual([]);
+});
+
+test('results of batches go only with --older-than, and only those that were of no use since', async () => {
+  const shelf = await Shelf.empty();
+  const [old, used] = ['a'.repeat(64), 'b'.repeat(64)];
+  const tree = new Map();
+  for (const key of [old, used]) await writeEntry(shelf.home, key, { v: 1, summary: '', changes: [] });
+  const longAgo = new Date('2020-01-01');
+  for (const key of [old, used])
+    await utimes(join(shelf.home, 'cache/batch', key.slice(0, 2), `${key}.json`), longAgo, longAgo);
+  expect(await readEntry(shelf.home, used, tree)).toBeDefined();
+
+  expect((await shelf.drover(['gc', '--yes'])).stdout).toBe('Nothing to remove.\n');
+  const { code, stdout } = await shelf.drover(['gc', '--older-than', '30d', '--yes']);
+  expect([code, plain(stdout)]).toEqual([
+    0,
+    `
+Can be removed: 1 thing, <size>
+  not used for at least 30 days: 1, <size>
+    1 kept result of batches
+
+Removed 1 thing, <size>.
+`,
+  ]);
+  expect([await readEntry(shelf.home, old, tree), await readEntry(shelf.home, used, tree)]).toEqual([
+    undefined,
+    { v: 1, summary: '', changes: [] },
+  ]);
 });
 
 test.each(['30', 'month', '1.5d', '-1d'])('an age of %s is refused', async (age) => {

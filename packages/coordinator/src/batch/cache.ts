@@ -9,9 +9,11 @@
 //   The change itself: each path with what must be there before and what is there after. It is used only
 //   where all that it changes is as it was. Whether the change still fits in with everything else is not for
 //   the cache to say: it goes through the merge train and its gates like any other.
+//
+// It grows until somebody has `drover gc --older-than` take away what was of no use for so long.
 
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import * as z from 'zod/mini';
 import { isCode } from '../workspace/removal.ts';
@@ -47,7 +49,28 @@ export async function readEntry(home: string, key: string, tree: Tree): Promise<
     throw error;
   });
   const entry = text === undefined ? undefined : parsed(text);
-  return entry?.changes.every(({ path, before }) => tree.get(path)?.blob === before) === true ? entry : undefined;
+  if (entry?.changes.every(({ path, before }) => tree.get(path)?.blob === before) !== true) return undefined;
+  // Its time says when it was last of use; where that can't be kept, it goes a little earlier.
+  await utimes(pathOf(home, key), new Date(), new Date()).catch(() => undefined);
+  return entry;
+}
+
+export type OldEntry = { readonly path: string; readonly bytes: number };
+
+/** Those that were of no use since then. */
+export async function entriesBefore(home: string, timeMs: number): Promise<readonly OldEntry[]> {
+  const names = await readdir(rootOf(home), { recursive: true }).catch(() => []);
+  const old: OldEntry[] = [];
+  for (const name of names.filter((each) => each.endsWith('.json'))) {
+    const path = join(rootOf(home), name);
+    const found = await stat(path).catch(() => undefined);
+    if (found !== undefined && found.mtimeMs < timeMs) old.push({ path, bytes: found.size });
+  }
+  return old;
+}
+
+export async function removeEntriesBefore(home: string, timeMs: number): Promise<void> {
+  for (const { path } of await entriesBefore(home, timeMs)) await rm(path, { force: true });
 }
 
 export async function writeEntry(home: string, key: string, entry: Entry): Promise<void> {
@@ -56,8 +79,12 @@ export async function writeEntry(home: string, key: string, entry: Entry): Promi
   await writeFileWhole(pathOf(home, key), text);
 }
 
+function rootOf(home: string): string {
+  return join(home, 'cache', 'batch');
+}
+
 function pathOf(home: string, key: string): string {
-  return join(home, 'cache', 'batch', key.slice(0, 2), `${key}.json`);
+  return join(rootOf(home), key.slice(0, 2), `${key}.json`);
 }
 
 // What can't be read is no result: the task is done again, and the entry replaced.

@@ -1,0 +1,22 @@
+// What batches keep of their tasks, and was of no use for long: how much could go, and its removal.
+
+import { entriesBefore, removeEntriesBefore } from '@drover/coordinator/batch/cache';
+import { spanOf } from './old-journals.ts';
+import type { Listed } from './removal-list.ts';
+
+export type OldResults = { readonly before: number; readonly listed: readonly Listed[] };
+
+/** Looks, and changes nothing. Without an age, all are kept. */
+export async function findOldResults(home: string, olderThanMs: number | undefined): Promise<OldResults> {
+  if (olderThanMs === undefined) return { before: 0, listed: [] };
+  const before = Date.now() - olderThanMs;
+  const old = await entriesBefore(home, before);
+  if (old.length === 0) return { before, listed: [] };
+  const what = `${old.length} kept result${old.length === 1 ? '' : 's'} of batches`;
+  const bytes = old.reduce((sum, each) => sum + each.bytes, 0);
+  return { before, listed: [{ what, why: `not used for at least ${spanOf(olderThanMs)}`, bytes }] };
+}
+
+export async function removeOldResults(home: string, { before, listed }: OldResults): Promise<void> {
+  if (listed.length > 0) await removeEntriesBefore(home, before);
+}
