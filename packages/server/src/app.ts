@@ -1,0 +1,202 @@
+// The server as a function from a request to its answer. A socket is not needed: see listen.ts for what only
+// a socket can bound.
+
+import { Hono } from 'hono';
+import { readBody } from './body.ts';
+import { refusedBecause } from './guard.ts';
+import type { Host } from './host.ts';
+import { openApiDocument } from './openapi.ts';
+import { bug, notFound, Refusal } from './problem.ts';
+import { type Asked, ownRoutes, type Reply, type Route, runRoutes, sessionRoutes } from './routes.ts';
+import { Runs } from './runs/runs.ts';
+import { Sessions } from './sessions/sessions.ts';
+import { EventStream } from './streams/event-stream.ts';
+import { Feeds } from './streams/feeds.ts';
+import type { Tickets } from './ticket.ts';
+
+export type Bounds = {
+  readonly bodyBytesMax: number;
+  readonly streamBytesMax: number; // that wait for a reader
+  readonly streamsMax: number;
+  readonly commentMs: number; // a reader hears something at least so often
+  readonly sessionIdleMs: number; // a session stays open so long when nobody works with it
+  readonly sessionsMax: number; // open at once
+  readonly runsMax: number; // at work at once
+};
+
+export const BOUNDS: Bounds = {
+  bodyBytesMax: 8 * 1024 * 1024,
+  streamBytesMax: 8 * 1024 * 1024,
+  streamsMax: 1_536,
+  commentMs: 15_000,
+  sessionIdleMs: 30_000,
+  sessionsMax: 64,
+  runsMax: 4,
+};
+
+export type PageFile = { readonly body: string | Uint8Array; readonly type: string };
+
+export type AppOptions = {
+  readonly token: string;
+  /** What a request may call this server: names with their port (see hostsAt). */
+  readonly hosts: () => readonly string[];
+  readonly tickets?: Tickets;
+  /** A file of the page, by its path. */
+  readonly page?: (path: string) => PageFile | undefined;
+  readonly bounds?: Partial<Bounds>;
+};
+
+export type App = {
+  readonly fetch: (request: Request) => Promise<Response>;
+  /** Takes up what the last server left. */
+  readonly start: () => Promise<void>;
+  /** Interrupts what runs, and ends all streams. */
+  readonly close: () => Promise<void>;
+};
+
+// What a page may do: its own files, its own server, nothing else, and in nobody's frame.
+const PAGE_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+export function createApp(host: Host, options: AppOptions): App {
+  const bounds = { ...BOUNDS, ...options.bounds };
+  const { diagnose, version } = host;
+  const feeds = new Feeds({ streamBytesMax: bounds.streamBytesMax, commentMs: bounds.commentMs, diagnose });
+  const sessions = new Sessions({ host, feeds, idleMs: bounds.sessionIdleMs, openMax: bounds.sessionsMax });
+  const runs = new Runs({ host, feeds, runsMax: bounds.runsMax });
+
+  let document: object | undefined;
+  const routes: readonly Route[] = [
+    ...sessionRoutes(sessions),
+    ...runRoutes(runs),
+    ...ownRoutes({
+      version,
+      token: options.token,
+      tickets: options.tickets,
+      document: () => (document ??= openApiDocument(routes, version)),
+    }),
+  ];
+  const served = serve(routes, { ...options, bounds, feeds, diagnose });
+  return {
+    fetch: async (request) => hardened(await served(request), request),
+    start: () => sessions.start(),
+    close: async () => {
+      await Promise.all([sessions.close(), runs.close()]);
+      feeds.end();
+    },
+  };
+}
+
+type Serving = Omit<AppOptions, 'bounds'> & {
+  readonly bounds: Bounds;
+  readonly feeds: Feeds;
+  readonly diagnose: Host['diagnose'];
+};
+
+function serve(routes: readonly Route[], serving: Serving): (request: Request) => Promise<Response> {
+  const { page, diagnose } = serving;
+  const app = new Hono();
+  for (const route of routes) {
+    app.on(route.method.toUpperCase(), route.path, async ({ req }) => {
+      const refusal = refusedBecause(req.raw, serving, route.needsToken);
+      if (refusal !== undefined) return refusal.response;
+      const param = (name: string): string => req.param(name) ?? '';
+      return answered(route, await replyTo(route, { request: req.raw, param }, serving), req.raw);
+    });
+  }
+  app.all('*', ({ req }) => {
+    const refusal = refusedBecause(req.raw, serving, isApi(req.raw));
+    if (refusal !== undefined) return refusal.response;
+    const isReading = req.method === 'GET' || req.method === 'HEAD';
+    const file = isReading && !isApi(req.raw) ? page?.(req.path) : undefined;
+    return file === undefined ? notFound('route').response : pageResponse(file);
+  });
+  app.onError((error) => {
+    diagnose('a request failed', { error: error.stack ?? String(error) });
+    return bug().response;
+  });
+  return async (request) => {
+    // Asking for the head of a stream would open one that nobody reads.
+    if (!['GET', 'POST', 'DELETE'].includes(request.method) && isApi(request))
+      return refusedBecause(request, serving, true)?.response ?? METHOD.response;
+    return app.fetch(request);
+  };
+}
+
+const METHOD = new Refusal(405, 'method.unfit', 'only GET, POST and DELETE are served here');
+
+/** All but the files of the page. */
+function isApi({ url }: Request): boolean {
+  return /^\/(v1|healthz)(\/|$)/.test(new URL(url).pathname);
+}
+
+type Incoming = { readonly request: Request; readonly param: Asked<unknown>['param'] };
+
+async function replyTo(route: Route, { request, param }: Incoming, { bounds, feeds }: Serving): Promise<Reply> {
+  const after = afterIn(request);
+  if (after instanceof Refusal) return after;
+  if (route.answer.kind === 'events' && feeds.size >= bounds.streamsMax)
+    return new Refusal(503, 'streams.too_many', `there are ${bounds.streamsMax} streams already`);
+  const { signal } = request;
+  if (route.body === undefined) return route.reply({ body: undefined, param, after, signal });
+  const read = await readBody(request, route.body, bounds.bodyBytesMax);
+  return read instanceof Refusal ? read : route.reply({ body: read.body, param, after, signal });
+}
+
+function afterIn({ headers }: Request): number | Refusal {
+  const given = headers.get('last-event-id') ?? '0';
+  if (/^\d{1,15}$/.test(given)) return Number(given);
+  return new Refusal(400, 'last_event_id.malformed', 'Last-Event-ID is the number of an event');
+}
+
+function answered({ answer }: Route, reply: Reply, request: Request): Response {
+  if (reply instanceof Refusal) return reply.response;
+  if (reply instanceof EventStream) return streamed(reply, request);
+  if (reply === undefined) return new Response(null, { status: 204 });
+  if (answer.kind !== 'json') throw new TypeError('this route answers no JSON');
+  answer.schema.parse(reply);
+  return Response.json(reply, { status: answer.status });
+}
+
+function streamed(stream: EventStream, { signal }: Request): Response {
+  // Whoever left before there was something to read never cancels it.
+  if (signal.aborted) stream.leave();
+  else signal.addEventListener('abort', () => stream.leave(), { once: true });
+  return new Response(stream.body, {
+    headers: {
+      'content-type': 'text/event-stream',
+      'x-accel-buffering': 'no',
+      // Sent as it comes: else the first chunks are waited for, to see whether they are all.
+      'transfer-encoding': 'chunked',
+    },
+  });
+}
+
+function pageResponse({ body, type }: PageFile): Response {
+  const bytes = typeof body === 'string' ? body : new Uint8Array(body);
+  return new Response(bytes, {
+    headers: {
+      'content-type': type,
+      'content-security-policy': PAGE_POLICY,
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+      'cache-control': 'no-cache',
+    },
+  });
+}
+
+/** What every answer says, whatever it is. */
+function hardened(response: Response, request: Request): Response {
+  response.headers.set('x-content-type-options', 'nosniff');
+  response.headers.set('referrer-policy', 'no-referrer');
+  if (isApi(request)) response.headers.set('cache-control', 'no-store');
+  return response;
+}

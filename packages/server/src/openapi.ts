@@ -1,0 +1,118 @@
+// The OpenAPI document, made from the routes and their schemas.
+
+import { z } from 'zod';
+import type { Answer, Route } from './routes.ts';
+import * as schemas from './schemas.ts';
+
+// What every route may answer, before it has looked at anything.
+const REFUSALS = [401, 403, 500, 503];
+const BODY_REFUSALS = [400, 413, 415, 422];
+
+const MEANINGS: Readonly<Record<number, string>> = {
+  400: 'The body is not JSON',
+  401: 'The token is missing or wrong',
+  403: 'Not meant for this server, or from a foreign page',
+  404: 'There is no such thing',
+  409: 'Something is in the way',
+  413: 'Too large',
+  415: 'The body is not application/json',
+  422: 'The body is not what this route takes; `errors` says where',
+  500: 'An error in the server itself',
+  503: 'Too much at once, or about to end',
+};
+
+export function openApiDocument(routes: readonly Route[], version: string): object {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes) {
+    const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [route.method]: operationOf(route) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'drover serve',
+      version,
+      description:
+        'Sessions with remote tools, and runs, over HTTP. Events come as server-sent events, with `seq` as id.',
+    },
+    paths,
+    components: {
+      schemas: { Problem: jsonSchema(schemas.problem) },
+      securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
+    },
+    security: [{ token: [] }],
+  };
+}
+
+function operationOf(route: Route): object {
+  const { name, about, path, body, answer, needsToken } = route;
+  return {
+    operationId: name,
+    summary: about,
+    ...(!needsToken && { security: [] }),
+    parameters: [...parametersIn(path), ...(answer.kind === 'events' && body === undefined ? [LAST_EVENT_ID] : [])],
+    ...(body !== undefined && {
+      requestBody: { required: true, content: { 'application/json': { schema: jsonSchema(body) } } },
+    }),
+    responses: { ...responsesOf(answer), ...refusalsOf(route) },
+  };
+}
+
+const LAST_EVENT_ID = {
+  name: 'Last-Event-ID',
+  in: 'header',
+  required: false,
+  description: 'The number of the last event that is known; without it, all are sent',
+  schema: { type: 'integer', minimum: 0 },
+};
+
+function parametersIn(path: string): readonly object[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }));
+}
+
+function responsesOf(answer: Answer): object {
+  switch (answer.kind) {
+    case 'json':
+      return {
+        [answer.status]: {
+          description: 'Done',
+          content: { 'application/json': { schema: jsonSchema(answer.schema) } },
+        },
+      };
+    case 'events':
+      return {
+        200: {
+          description: 'Server-sent events: `id` is the event’s seq, `event` its type, `data` the event as JSON',
+          content: { 'text/event-stream': { schema: { type: 'string' } } },
+        },
+        204: { description: 'Nothing more will come' },
+      };
+    case 'nothing':
+      return { 204: { description: 'Done' } };
+  }
+}
+
+function refusalsOf({ body, refusals }: Route): object {
+  const statuses = new Set([...REFUSALS, ...(body === undefined ? [] : BODY_REFUSALS), ...refusals]);
+  return Object.fromEntries(
+    [...statuses]
+      .toSorted((a, b) => a - b)
+      .map((status) => [
+        status,
+        {
+          description: MEANINGS[status] ?? '',
+          content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+        },
+      ]),
+  );
+}
+
+function jsonSchema(schema: z.ZodType): object {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', reused: 'inline' });
+  return rest;
+}

@@ -1,0 +1,27 @@
+// Folders that clients name: only what is inside of the folder that is served, wherever links lead.
+
+import { realpath, stat } from 'node:fs/promises';
+import { relative, resolve, sep } from 'node:path';
+import { type Refusal, unfit } from './problem.ts';
+
+/** The folder as it really is, or why it can't be worked in. */
+export async function folderInside(root: string, named: string | undefined): Promise<string | Refusal> {
+  const refuse = (message: string): Refusal => unfit([{ path: 'cwd', message }]);
+  if (named?.includes('\0') === true) return refuse('a path has no zero bytes');
+  try {
+    const [base, folder] = await Promise.all([realpath(root), realpath(resolve(root, named ?? '.'))]);
+    // The same words for what is outside and for what is not there: nobody need know which it is.
+    if (!isInside(base, folder) || !(await stat(folder)).isDirectory()) return refuse(NO_FOLDER);
+    return folder;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return refuse(NO_FOLDER);
+    throw error;
+  }
+}
+
+const NO_FOLDER = 'there is no such folder inside of the one that is served';
+
+export function isInside(base: string, folder: string): boolean {
+  const way = relative(base, folder);
+  return way === '' || (way !== '..' && !way.startsWith(`..${sep}`));
+}

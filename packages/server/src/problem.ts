@@ -1,0 +1,51 @@
+// A refusal: what a request is answered with that changed nothing. It is a value and is returned, not thrown:
+// that somebody asks for what can't be is nothing unexpected here.
+
+import type { Problem } from '@drover/client/wire';
+import { describe, type DroverError, type UsageError } from '@drover/core/failure';
+
+const RETRY_AFTER_SECONDS = 1;
+
+export class Refusal {
+  readonly problem: Problem;
+
+  constructor(status: number, type: string, title: string, more: Pick<Problem, 'detail' | 'errors'> = {}) {
+    this.problem = { type, title, status, ...more };
+  }
+
+  get response(): Response {
+    const { status } = this.problem;
+    return new Response(JSON.stringify(this.problem), {
+      status,
+      headers: {
+        'content-type': 'application/problem+json',
+        ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+        ...(status === 503 && { 'retry-after': `${RETRY_AFTER_SECONDS}` }),
+      },
+    });
+  }
+}
+
+export function notFound(what: 'session' | 'run' | 'task' | 'call' | 'question' | 'route'): Refusal {
+  return new Refusal(404, `${what}.unknown`, `there is no such ${what}`);
+}
+
+/** What was wrong with a request that was understood: where in its body, and why. */
+export function unfit(errors: NonNullable<Problem['errors']>): Refusal {
+  const detail = errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ');
+  return new Refusal(422, 'body.unfit', 'the body is not what this route takes', { detail, errors });
+}
+
+/** What the person who typed it would have been told. */
+export function unusable(error: UsageError): Refusal {
+  return new Refusal(422, 'unusable', 'this can’t be done as it was asked', { detail: error.message });
+}
+
+/** A journal that can't be written: somebody else has it, or it is damaged, or of a newer drover. */
+export function unavailable({ failure }: DroverError): Refusal {
+  return new Refusal(409, failure.kind, 'this can’t be written now', { detail: describe(failure) });
+}
+
+export function bug(): Refusal {
+  return new Refusal(500, 'internal', 'an error in the server itself; its diagnostics say more');
+}

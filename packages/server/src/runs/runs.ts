@@ -1,0 +1,179 @@
+// The runs of this server, and those that other processes started: all are read from their journals; only
+// those that are carried out here can be cancelled and answered.
+
+import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type * as wire from '@drover/client/wire';
+import { isRunLive, listRuns, stateOf } from '@drover/coordinator/kept/runs';
+import { runJournalPath } from '@drover/coordinator/run-journal';
+import { isStatus } from '@drover/coordinator/progress';
+import { rowsOf, type TaskProgress } from '@drover/coordinator/state';
+import { DroverError, UsageError } from '@drover/core/failure';
+import { titleOf } from '@drover/core/journal/sessions';
+import type { JsonObject } from '@drover/core/json';
+import type { Host, HostedRun } from '../host.ts';
+import { folderInside } from '../place.ts';
+import { notFound, Refusal, unavailable, unusable } from '../problem.ts';
+import { lastSeqIn, openQuestions, readKept, wasAsked } from '../sessions/snapshot.ts';
+import type { EventStream } from '../streams/event-stream.ts';
+import type { Feeds, Source } from '../streams/feeds.ts';
+
+const ID = /^run_[0-9a-f]{32}$/;
+const PATCH_CHARS_MAX = 2_000_000;
+const STOP_MS_MAX = 20_000;
+
+export type RunsOptions = { readonly host: Host; readonly feeds: Feeds; readonly runsMax: number };
+
+export class Runs {
+  readonly #options: RunsOptions;
+  readonly #atWork = new Map<string, HostedRun>();
+  #starting = 0;
+  #isClosed = false;
+
+  constructor(options: RunsOptions) {
+    this.#options = options;
+  }
+
+  async start(wanted: wire.NewRun): Promise<wire.Made | Refusal> {
+    const { host, feeds, runsMax } = this.#options;
+    if (this.#isClosed) return new Refusal(503, 'server.closing', 'the server is about to end');
+    if (this.#atWork.size + this.#starting >= runsMax)
+      return new Refusal(503, 'server.busy', `${runsMax} runs are at work already: try again when one has ended`);
+    this.#starting += 1;
+    try {
+      const cwd = await folderInside(host.root, wanted.cwd);
+      if (cwd instanceof Refusal) return cwd;
+      const run = await host.startRun({ ...wanted, cwd });
+      this.#atWork.set(run.id, run);
+      const unfollow = feeds.follow(this.#source(run.id), run.bus);
+      void run.ended.then(() => {
+        this.#atWork.delete(run.id);
+        unfollow();
+      });
+      return { id: run.id };
+    } catch (error) {
+      if (error instanceof UsageError) return unusable(error);
+      if (error instanceof DroverError) return unavailable(error);
+      throw error;
+    } finally {
+      this.#starting -= 1;
+    }
+  }
+
+  list(): readonly wire.RunRow[] {
+    return listRuns(this.#options.host.home).map((run) => {
+      const { id, title, model, cwd, state, startedAt, updatedAt, tasks, landed, cost } = run;
+      const live = state === 'open' && this.#isLive(id);
+      const row = { id, title, model, cwd, state, live, startedAt, updatedAt, tasks, landed };
+      return { ...row, ...(cost !== undefined && { cost }) };
+    });
+  }
+
+  async snapshot(id: string): Promise<wire.RunSnapshot | Refusal> {
+    if (!this.#isKept(id)) return notFound('run');
+    const live = this.#isLive(id);
+    const { records, problem } = await readKept(this.#path(id));
+    if (problem !== undefined && records.length === 0) return unavailable(problem);
+    return snapshotOf(id, records, { live, isDamaged: problem !== undefined });
+  }
+
+  /** Every kept event behind `after` and what happens, to the end of the run; undefined where all is known. */
+  async events(id: string, after: number): Promise<EventStream | Refusal | undefined> {
+    if (!this.#isKept(id)) return notFound('run');
+    if (after > 0 && !this.#isLive(id)) {
+      const { records } = await readKept(this.#path(id));
+      if (records.at(-1)?.['type'] === 'run_end' && lastSeqIn(records) <= after) return undefined;
+    }
+    return this.#options.feeds.replay(this.#source(id), after);
+  }
+
+  cancel(id: string): Refusal | undefined {
+    if (!this.#isKept(id)) return notFound('run');
+    const run = this.#atWork.get(id);
+    if (run === undefined) return this.#notHere(id);
+    run.cancel();
+    return undefined;
+  }
+
+  async answer(id: string, requestId: string, answer: wire.PermissionAnswer): Promise<Refusal | undefined> {
+    if (!this.#isKept(id)) return notFound('run');
+    const { allowed, always = false } = answer;
+    if (this.#atWork.get(id)?.answer(requestId, { allowed, always }) === true) return undefined;
+    const { records } = await readKept(this.#path(id));
+    if (!wasAsked(records, requestId)) return notFound('question');
+    if (!this.#atWork.has(id) && this.#isLive(id)) return this.#notHere(id);
+    return new Refusal(409, 'question.answered', 'the question is answered, or nobody waits for the answer any more');
+  }
+
+  async diff(id: string, task: string, signal: AbortSignal): Promise<wire.TaskDiff | Refusal> {
+    if (!this.#isKept(id)) return notFound('run');
+    const { records } = await readKept(this.#path(id));
+    const { tasks, settings } = stateOf(records);
+    const commit = tasks.get(task)?.commit;
+    if (settings === undefined || commit === undefined) return notFound('task');
+    const patch = await this.#options.host.patchOf({ repository: settings.repository, commit }, signal);
+    if (patch === undefined) return new Refusal(404, 'commit.gone', 'what this task changed is no longer there');
+    return { task, commit, patch: patch.slice(0, PATCH_CHARS_MAX) };
+  }
+
+  /** Runs are interrupted, and can be gone on with later. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const runs = [...this.#atWork.values()];
+    for (const run of runs) run.cancel();
+    const ended = Promise.all(runs.map((run) => run.ended));
+    await Promise.race([ended, sleep(STOP_MS_MAX, undefined, { ref: false })]);
+  }
+
+  #notHere(id: string): Refusal {
+    return this.#isLive(id)
+      ? new Refusal(409, 'run.elsewhere', 'another process is at work on this run: only there it can be told something')
+      : new Refusal(409, 'run.over', 'nobody is at work on this run');
+  }
+
+  #isLive(id: string): boolean {
+    return this.#atWork.has(id) || isRunLive(this.#options.host.home, id);
+  }
+
+  #isKept(id: string): boolean {
+    return ID.test(id) && existsSync(this.#path(id));
+  }
+
+  #source(id: string): Source {
+    return { path: this.#path(id), lastType: 'run_end' };
+  }
+
+  #path(id: string): string {
+    return runJournalPath(this.#options.host.home, id);
+  }
+}
+
+type Standing = { readonly live: boolean; readonly isDamaged: boolean };
+
+function snapshotOf(id: string, records: readonly JsonObject[], { live, isDamaged }: Standing): wire.RunSnapshot {
+  const state = stateOf(records);
+  const tasks = [...state.tasks.values()];
+  const [first, last] = [records.at(0)?.['at'], records.at(-1)?.['at']];
+  const { settings, end, cost } = state;
+  return {
+    id,
+    seq: lastSeqIn(records),
+    goal: settings?.goal ?? '',
+    title: titleOf(settings?.goal ?? ''),
+    model: settings?.model ?? '',
+    cwd: settings?.repository ?? '',
+    state: isDamaged ? 'damaged' : (end?.outcome ?? (settings === undefined ? 'empty' : 'open')),
+    live: live && end === undefined,
+    startedAt: typeof first === 'string' ? first : '',
+    updatedAt: typeof last === 'string' ? last : '',
+    tasks: tasks.length,
+    landed: tasks.filter((task) => task.state === 'landed' || task.state === 'done').length,
+    ...(cost !== undefined && { cost }),
+    rows: end?.tasks ?? rowsOf(state).filter(({ task }) => isSettled(state.tasks.get(task))),
+    questions: live && end === undefined ? openQuestions(records) : [],
+  };
+}
+
+function isSettled(task: TaskProgress | undefined): boolean {
+  return task !== undefined && isStatus(task.state);
+}

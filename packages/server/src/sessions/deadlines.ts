@@ -1,0 +1,37 @@
+// When the first call that a session waits for is over, for every session that waits.
+
+import type { PendingCall } from '@drover/core/events';
+
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
+export class Deadlines {
+  readonly #timers = new Map<string, NodeJS.Timeout>();
+  readonly #onDue: (id: string) => void;
+
+  constructor(onDue: (id: string) => void) {
+    this.#onDue = onDue;
+  }
+
+  /** Forgets what was waited for before; where there are no calls, nothing is. */
+  watch(id: string, pending: readonly PendingCall[]): void {
+    this.forget(id);
+    if (pending.length === 0) return;
+    const due = Math.min(...pending.map(({ deadline }) => Date.parse(deadline)));
+    // What is further away than a timer reaches is looked at again when it has rung.
+    const waitMs = Math.min(Math.max(0, due - Date.now()), TIMER_MS_MAX);
+    const timer = setTimeout(() => {
+      this.#timers.delete(id);
+      this.#onDue(id);
+    }, waitMs);
+    this.#timers.set(id, timer);
+  }
+
+  forget(id: string): void {
+    clearTimeout(this.#timers.get(id));
+    this.#timers.delete(id);
+  }
+
+  close(): void {
+    for (const id of this.#timers.keys()) this.forget(id);
+  }
+}

@@ -1,0 +1,92 @@
+// A session that is open in this process: whoever works with it does so one after the other, and it is known
+// whether somebody does.
+
+import type { Input, Session } from '@drover/core/agent/session';
+import { DroverError, type Failure } from '@drover/core/failure';
+import type { Answer } from '@drover/core/permission/questions';
+import type { HostedSession } from '../host.ts';
+
+type Execution = { readonly controller: AbortController; readonly done: Promise<boolean> };
+
+export type DeskOptions = {
+  readonly id: string;
+  readonly hosted: HostedSession;
+  readonly diagnose: (message: string, fields: object) => void;
+  readonly onClose: () => void;
+};
+
+export class Desk {
+  readonly #options: DeskOptions;
+  readonly #executions = new Set<Execution>();
+  #last: Promise<unknown> = Promise.resolve();
+  #users = 0;
+
+  constructor(options: DeskOptions) {
+    this.#options = options;
+  }
+
+  get id(): string {
+    return this.#options.id;
+  }
+
+  get session(): Session {
+    return this.#options.hosted.session;
+  }
+
+  /** What it does is not all on the disk yet. */
+  get isAtWork(): boolean {
+    return this.#executions.size > 0;
+  }
+
+  get isInUse(): boolean {
+    return this.#users > 0 || this.isAtWork;
+  }
+
+  /** One after the other, so that nobody decides by what somebody else is about to change. */
+  async use<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#users += 1;
+    const result = this.#last.then(work);
+    this.#last = result.catch(() => undefined);
+    try {
+      return await result;
+    } finally {
+      this.#users -= 1;
+    }
+  }
+
+  /** Begins a turn, or goes on with one. True at its end, false where it broke, and may have told none. */
+  execute(input: Input): Promise<boolean> {
+    const { diagnose } = this.#options;
+    const controller = new AbortController();
+    const done = this.session.run(input, controller.signal).then(
+      ({ outcome }) => {
+        diagnose('turn ended', { session: this.id, status: outcome.status });
+        return true;
+      },
+      (error: unknown) => {
+        diagnose('a turn broke', { session: this.id, error: String(error) });
+        return false;
+      },
+    );
+    const execution = { controller, done };
+    this.#executions.add(execution);
+    return done.finally(() => this.#executions.delete(execution));
+  }
+
+  /** Ends what is under way, and waits for that. */
+  async stop(by: Extract<Failure, { kind: 'aborted' }>['by']): Promise<void> {
+    const executions = [...this.#executions];
+    for (const { controller } of executions) controller.abort(new DroverError({ kind: 'aborted', by }));
+    await Promise.all(executions.map(({ done }) => done));
+  }
+
+  answer(requestId: string, answer: Answer): boolean {
+    return this.#options.hosted.questions.answer(requestId, answer);
+  }
+
+  async close(): Promise<void> {
+    await this.#options.hosted.close();
+    this.session.bus.close();
+    this.#options.onClose();
+  }
+}

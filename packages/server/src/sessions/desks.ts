@@ -1,0 +1,124 @@
+// The sessions that are open in this process. One is opened when it is needed, by whoever comes first, and
+// closed when nobody has needed it for a while: a session that is closed costs nothing, and another process
+// may take it.
+
+import { realpath } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DroverError, UsageError } from '@drover/core/failure';
+import { pastOf } from '@drover/core/journal/history';
+import { readJournal } from '@drover/core/journal/journal';
+import { journalPath } from '@drover/core/journal/session-journal';
+import type { Host, SessionWanted } from '../host.ts';
+import { isInside } from '../place.ts';
+import { Refusal, unavailable, unusable } from '../problem.ts';
+import type { Feeds } from '../streams/feeds.ts';
+import { Desk } from './desk.ts';
+
+const STOP_MS_MAX = 10_000;
+
+export type DesksOptions = {
+  readonly host: Host;
+  readonly feeds: Feeds;
+  readonly idleMs: number;
+  readonly openMax: number;
+};
+
+export class Desks {
+  readonly #options: DesksOptions;
+  readonly #opening = new Map<string, Promise<Desk>>(); // and those that are open
+  readonly #open = new Map<string, Desk>();
+  readonly #closing = new Map<string, Promise<void>>();
+  readonly #idle = new Map<string, NodeJS.Timeout>();
+  #isClosed = false;
+
+  constructor(options: DesksOptions) {
+    this.#options = options;
+  }
+
+  get(id: string): Desk | undefined {
+    return this.#open.get(id);
+  }
+
+  /** Has something done with a session, which is opened for it; why not, where it can't be. */
+  async use<Result>(wanted: SessionWanted, work: (desk: Desk) => Promise<Result | Refusal>): Promise<Result | Refusal> {
+    try {
+      const desk = await this.#desk(wanted);
+      if (desk instanceof Refusal) return desk;
+      return await desk.use(() => work(desk)).finally(() => this.rest(desk));
+    } catch (error) {
+      if (error instanceof UsageError) return unusable(error);
+      if (error instanceof DroverError) return unavailable(error);
+      throw error;
+    }
+  }
+
+  /** It is closed after a while, unless somebody needs it. */
+  rest(desk: Desk): void {
+    clearTimeout(this.#idle.get(desk.id));
+    if (this.#open.get(desk.id) !== desk || desk.isInUse) return;
+    const timer = setTimeout(() => desk.isInUse || void this.close(desk), this.#options.idleMs);
+    this.#idle.set(desk.id, timer);
+  }
+
+  /** Nobody may use it any more. */
+  close(desk: Desk): Promise<void> {
+    const { id } = desk;
+    if (this.#open.get(id) !== desk) return this.#closing.get(id) ?? Promise.resolve();
+    clearTimeout(this.#idle.get(id));
+    this.#idle.delete(id);
+    this.#open.delete(id);
+    this.#opening.delete(id);
+    const { diagnose } = this.#options.host;
+    const closing = desk
+      .close()
+      .catch((error: unknown) => diagnose('a session could not be closed', { session: id, error: String(error) }))
+      .finally(() => this.#closing.delete(id));
+    this.#closing.set(id, closing);
+    return closing;
+  }
+
+  /** Interrupts what runs, and closes all. */
+  async closeAll(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.allSettled(this.#opening.values());
+    const desks = [...this.#open.values()];
+    const stopped = Promise.all(desks.map((desk) => desk.stop('shutdown')));
+    await Promise.race([stopped, sleep(STOP_MS_MAX, undefined, { ref: false })]);
+    await Promise.all([...desks.map((desk) => this.close(desk)), ...this.#closing.values()]);
+  }
+
+  async #desk(wanted: SessionWanted): Promise<Desk | Refusal> {
+    const { id } = wanted;
+    await this.#closing.get(id);
+    if (this.#isClosed) return new Refusal(503, 'server.closing', 'the server is about to end');
+    const known = this.#opening.get(id);
+    if (known !== undefined) return known;
+    if (this.#opening.size >= this.#options.openMax)
+      return new Refusal(503, 'server.busy', 'too many sessions are open: try again when one of them has ended');
+    const opening = this.#openDesk(wanted);
+    this.#opening.set(id, opening);
+    opening.catch(() => this.#opening.delete(id));
+    return opening;
+  }
+
+  async #openDesk(wanted: SessionWanted): Promise<Desk> {
+    const { host, feeds } = this.#options;
+    const { id } = wanted;
+    const path = journalPath(host.home, id);
+    if (wanted.begin === undefined) await checkPlace(path, host.root);
+    const hosted = await host.openSession(wanted);
+    const unfollow = feeds.follow({ path }, hosted.session.bus);
+    const desk = new Desk({ id, hosted, diagnose: host.diagnose, onClose: unfollow });
+    this.#open.set(id, desk);
+    return desk;
+  }
+}
+
+/** A session that was begun by hand may work anywhere; through the server, only inside of what is served. */
+async function checkPlace(path: string, root: string): Promise<void> {
+  const { records } = await readJournal(path);
+  const cwd = pastOf(records)?.cwd;
+  if (cwd === undefined) throw new UsageError('the session has never begun');
+  if (!isInside(await realpath(root), cwd))
+    throw new UsageError(`the session works outside of the folder that is served`);
+}

@@ -1,0 +1,242 @@
+// The sessions of this server. They are on the disk; one is open only while somebody works with it, and a
+// while longer.
+//
+// WHAT GOES ON BY ITSELF
+//   A turn whose remote calls have all their results. A call whose deadline passes, whether its session is
+//   open or not, and whether this server handed it out or one before it that was killed. And a turn that
+//   was under way when the server was killed, once there is a server again: whoever asked for it waits.
+
+import { existsSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type * as wire from '@drover/client/wire';
+import { REMOTE_TIMEOUT_MS_DEFAULT, RemoteCallProblem } from '@drover/core/agent/remote-calls';
+import type { Input } from '@drover/core/agent/session';
+import { UsageError } from '@drover/core/failure';
+import { newId } from '@drover/core/ids';
+import { pastOf } from '@drover/core/journal/history';
+import { Lock } from '@drover/core/journal/lock';
+import { journalPath, sessionFolder } from '@drover/core/journal/session-journal';
+import { isLive, listSessions } from '@drover/core/journal/sessions';
+import type { Host } from '../host.ts';
+import { folderInside } from '../place.ts';
+import { notFound, Refusal, unavailable } from '../problem.ts';
+import type { EventStream } from '../streams/event-stream.ts';
+import type { Feeds } from '../streams/feeds.ts';
+import { Deadlines } from './deadlines.ts';
+import type { Desk } from './desk.ts';
+import { Desks, type DesksOptions } from './desks.ts';
+import { isQuiet, readKept, snapshotOf, wasAsked } from './snapshot.ts';
+
+const ID = /^ses_[0-9a-f]{32}$/;
+// In a session's folder: it was begun by a server, so a server goes on with it.
+const MARK = 'served';
+const BROKEN_MS = 100;
+const LOOKS_MAX = 200;
+const LOOK_MS = 5;
+
+export class Sessions {
+  readonly #host: Host;
+  readonly #feeds: Feeds;
+  readonly #desks: Desks;
+  readonly #deadlines = new Deadlines((id) => void this.#expire(id));
+
+  constructor(options: DesksOptions) {
+    this.#host = options.host;
+    this.#feeds = options.feeds;
+    this.#desks = new Desks(options);
+  }
+
+  /** Takes up what a server before this one left: turns that were under way, and deadlines. */
+  async start(): Promise<void> {
+    const { home } = this.#host;
+    for (const { id, state } of listSessions(home)) {
+      if ((state !== 'open' && state !== 'suspended') || isLive(home, id)) continue;
+      if (!existsSync(join(sessionFolder(home, id), MARK))) continue;
+      const pending = pastOf((await readKept(this.#path(id))).records)?.open?.pending ?? [];
+      if (pending.length > 0) this.#deadlines.watch(id, pending);
+      else await this.#goOn(id);
+    }
+  }
+
+  async create({ model, cwd, tools = [], remoteTimeoutMs }: wire.NewSession): Promise<wire.Made | Refusal> {
+    const { home, root } = this.#host;
+    const folder = await folderInside(root, cwd);
+    if (folder instanceof Refusal) return folder;
+    const id = newId('ses');
+    const begin = {
+      cwd: folder,
+      tools,
+      remoteTimeoutMs: remoteTimeoutMs ?? REMOTE_TIMEOUT_MS_DEFAULT,
+      ...(model !== undefined && { model }),
+    };
+    const made = await this.#desks.use({ id, begin }, async ({ session }) => {
+      await session.begin();
+      await writeFile(join(sessionFolder(home, id), MARK), '');
+      return { id };
+    });
+    // What could not be begun leaves nothing behind.
+    if (made instanceof Refusal) await rm(sessionFolder(home, id), { recursive: true, force: true });
+    return made;
+  }
+
+  /** Begins a turn. Its events come on the stream, to its end; leaving that leaves the turn running. */
+  execute(id: string, { content, cancelPending = false }: wire.ExecuteRequest): Promise<EventStream | Refusal> {
+    return this.#with(id, async (desk) => {
+      const { status } = desk.session;
+      if (status === 'running') return inTheWay('session.running', 'the session is at work on a turn already');
+      if (status === 'awaiting_tool_execution' && !cancelPending)
+        return inTheWay('session.awaiting', 'the session waits for the results of remote calls', CANCEL_PENDING);
+      const stream = this.#feeds.live({ path: this.#path(id) }, 'session_end');
+      this.#deadlines.forget(id);
+      void this.#execute(desk, { content, cancelPending }).then((isTold) => {
+        // What was told of it before is on its way.
+        if (!isTold) setTimeout(() => stream.finish(), BROKEN_MS);
+      });
+      return stream;
+    });
+  }
+
+  deliver(id: string, { results }: wire.ToolResults): Promise<wire.ResultsTaken | Refusal> {
+    return this.#with(id, async (desk) => {
+      try {
+        const pending = await desk.session.deliver(results);
+        this.#deadlines.watch(id, pending);
+        if (pending.length === 0) void this.#execute(desk, { resume: true });
+        return { status: desk.session.status, pending };
+      } catch (error) {
+        if (error instanceof RemoteCallProblem) return notTaken(error);
+        if (error instanceof UsageError) return inTheWay('session.running', error.message);
+        throw error;
+      }
+    });
+  }
+
+  /** Ends the turn that is under way, or waits; where there is none, nothing happens. */
+  cancel(id: string): Promise<{ readonly status: wire.SessionStatus } | Refusal> {
+    return this.#with(id, async (desk) => {
+      await desk.stop('user');
+      if (desk.session.status === 'awaiting_tool_execution') await desk.session.abandon();
+      this.#deadlines.forget(id);
+      return { status: desk.session.status };
+    });
+  }
+
+  async answer(id: string, requestId: string, answer: wire.PermissionAnswer): Promise<Refusal | undefined> {
+    if (!this.#isKept(id)) return notFound('session');
+    const { allowed, always = false } = answer;
+    if (this.#desks.get(id)?.answer(requestId, { allowed, always }) === true) return undefined;
+    const { records } = await readKept(this.#path(id));
+    if (!wasAsked(records, requestId)) return notFound('question');
+    return inTheWay('question.answered', 'the question is answered, or nobody waits for the answer any more');
+  }
+
+  async remove(id: string): Promise<Refusal | undefined> {
+    if (!this.#isKept(id)) return notFound('session');
+    const desk = this.#desks.get(id);
+    if (desk?.isInUse === true) return inTheWay('session.running', 'the session is at work: cancel it first');
+    if (desk !== undefined) await this.#desks.close(desk);
+    const lock = Lock.take(`${this.#path(id)}.lock`);
+    if (lock === undefined) return inTheWay('journal.busy', 'another process has this session');
+    try {
+      await rm(sessionFolder(this.#host.home, id), { recursive: true, force: true });
+    } finally {
+      lock.release();
+    }
+    this.#deadlines.forget(id);
+    this.#feeds.end(this.#path(id));
+    return undefined;
+  }
+
+  /** Every kept event behind `after`, and then what happens, for as long as somebody listens. */
+  events(id: string, after: number): EventStream | Refusal {
+    return this.#isKept(id) ? this.#feeds.replay({ path: this.#path(id) }, after) : notFound('session');
+  }
+
+  async snapshot(id: string): Promise<wire.SessionSnapshot | Refusal> {
+    if (!this.#isKept(id)) return notFound('session');
+    // The journal and what is at work are two things: looked at until they tell of the same moment.
+    for (let look = 1; ; look++) {
+      const before = this.#desks.get(id)?.isAtWork ?? false;
+      const { records, problem } = await readKept(this.#path(id));
+      if (problem !== undefined) return unavailable(problem);
+      const after = this.#desks.get(id)?.isAtWork ?? false;
+      const isStill = before === after && !(after && isQuiet(records));
+      const isAtWork = after || (!isQuiet(records) && this.#isAtWork(id));
+      if (isStill || look === LOOKS_MAX) return snapshotOf(id, records, isAtWork) ?? notFound('session');
+      await sleep(LOOK_MS);
+    }
+  }
+
+  list(): readonly wire.SessionRow[] {
+    return listSessions(this.#host.home).map(({ id, title, model, cwd, state, startedAt, updatedAt, cost }) => {
+      const live = state === 'open' && this.#isAtWork(id);
+      return { id, title, model, cwd, state, live, startedAt, updatedAt, ...(cost !== undefined && { cost }) };
+    });
+  }
+
+  /** What runs is interrupted; what waits goes on with the next server. */
+  async close(): Promise<void> {
+    this.#deadlines.close();
+    await this.#desks.closeAll();
+  }
+
+  async #with<Result>(id: string, work: (desk: Desk) => Promise<Result | Refusal>): Promise<Result | Refusal> {
+    return this.#isKept(id) ? this.#desks.use({ id }, work) : notFound('session');
+  }
+
+  async #execute(desk: Desk, input: Input): Promise<boolean> {
+    const isTold = await desk.execute(input);
+    this.#deadlines.watch(desk.id, desk.session.pending);
+    this.#desks.rest(desk);
+    return isTold;
+  }
+
+  async #goOn(id: string): Promise<void> {
+    const went = await this.#with(id, async (desk) => void this.#execute(desk, { resume: true }));
+    if (went instanceof Refusal) this.#host.diagnose('a session could not go on', { session: id, ...went.problem });
+  }
+
+  /** Calls whose time is over get a result that says so; when it was the last one, the turn goes on. */
+  async #expire(id: string): Promise<void> {
+    const expired = await this.#with(id, async (desk) => {
+      if (desk.session.status !== 'awaiting_tool_execution') return;
+      const pending = await desk.session.expire(Date.now());
+      this.#deadlines.watch(id, pending);
+      if (pending.length === 0) void this.#execute(desk, { resume: true });
+    });
+    if (expired instanceof Refusal)
+      this.#host.diagnose('calls could not be given up', { session: id, ...expired.problem });
+  }
+
+  /** Here, or in another process. */
+  #isAtWork(id: string): boolean {
+    return this.#desks.get(id)?.isAtWork ?? isLive(this.#host.home, id);
+  }
+
+  #isKept(id: string): boolean {
+    return ID.test(id) && existsSync(this.#path(id));
+  }
+
+  #path(id: string): string {
+    return journalPath(this.#host.home, id);
+  }
+}
+
+const CANCEL_PENDING = 'deliver them, or say cancelPending to give them up';
+
+function inTheWay(type: string, title: string, detail?: string): Refusal {
+  return new Refusal(409, type, title, detail === undefined ? {} : { detail });
+}
+
+function notTaken({ kind, message }: RemoteCallProblem): Refusal {
+  switch (kind) {
+    case 'unknown':
+      return notFound('call');
+    case 'answered':
+      return inTheWay('call.answered', message);
+    case 'too-large':
+      return new Refusal(413, 'result.too_large', message);
+  }
+}

@@ -1,0 +1,91 @@
+// A session as it stands in its journal.
+
+import { readFile } from 'node:fs/promises';
+import type { OpenQuestion, SessionSnapshot } from '@drover/client/wire';
+import type { Recorded } from '@drover/core/events';
+import { DroverError } from '@drover/core/failure';
+import { FORMAT_VERSION, readContents } from '@drover/core/journal/format';
+import { pastOf, type Past } from '@drover/core/journal/history';
+import { titleOf } from '@drover/core/journal/sessions';
+import { isJsonObject, type JsonObject } from '@drover/core/json';
+
+/** What is readable of a journal, and why it isn't all of it. */
+export type Kept = { readonly records: readonly JsonObject[]; readonly problem: DroverError | undefined };
+
+export async function readKept(path: string): Promise<Kept> {
+  const { records, version, damage } = readContents(await readFile(path));
+  if (version > FORMAT_VERSION)
+    return { records: [], problem: new DroverError({ kind: 'journal.newer', path, version }) };
+  const problem = damage && new DroverError({ kind: 'journal.damaged', path, ...damage });
+  return { records, problem };
+}
+
+/** `isAtWork`: somebody, here or elsewhere, is at its last turn. */
+export function snapshotOf(id: string, records: readonly JsonObject[], isAtWork: boolean): SessionSnapshot | undefined {
+  const past = pastOf(records);
+  if (past === undefined) return undefined;
+  const used = eventsOf(records).findLast((event) => event.type === 'usage');
+  const cost = used?.type === 'usage' ? used.cost : undefined;
+  const status = statusOf(past, isAtWork);
+  return {
+    id,
+    seq: lastSeqIn(records),
+    status,
+    ...(past.ending !== undefined && status === 'idle' && { ending: past.ending }),
+    model: past.model,
+    cwd: past.cwd,
+    title: titleOf(askedFirst(past)),
+    messages: past.messages,
+    tools: past.remoteTools.map(({ name, description, schema }) => ({
+      name,
+      description,
+      schema: isJsonObject(schema) ? schema : {},
+    })),
+    pending: past.open?.pending ?? [],
+    questions: status === 'running' ? openQuestions(records) : [],
+    usage: past.usage,
+    ...(cost !== undefined && { cost }),
+  };
+}
+
+function statusOf({ open }: Past, isAtWork: boolean): SessionSnapshot['status'] {
+  if ((open?.pending.length ?? 0) > 0) return 'awaiting_tool_execution';
+  return isAtWork ? 'running' : 'idle';
+}
+
+export function lastSeqIn(records: readonly JsonObject[]): number {
+  return eventsOf(records).reduce((last, { seq }) => Math.max(last, seq ?? 0), 0);
+}
+
+/** Its last turn, or what was asked of it before, is over: nothing more comes by itself. */
+export function isQuiet(records: readonly JsonObject[]): boolean {
+  const last = eventsOf(records).findLast(({ type }) => (type as string) !== 'partial');
+  return last === undefined || last.type === 'session_end' || last.type === 'session_start';
+}
+
+/** Questions that were asked, and not decided since. */
+export function openQuestions(records: readonly JsonObject[]): readonly OpenQuestion[] {
+  const open = new Map<string, OpenQuestion>();
+  for (const event of eventsOf(records)) {
+    if (event.type === 'permission_request') open.set(event.requestId, event);
+    if (event.type === 'permission_decision') open.delete(event.requestId);
+    // Whoever asked before a crash doesn't wait for the answer.
+    if (event.type === 'run_start' || event.type === 'session_end') open.clear();
+  }
+  return [...open.values()];
+}
+
+/** Whether it was ever asked. */
+export function wasAsked(records: readonly JsonObject[], requestId: string): boolean {
+  return eventsOf(records).some((event) => event.type === 'permission_request' && event.requestId === requestId);
+}
+
+function askedFirst({ messages }: Past): string {
+  const asked = messages.find(({ role }) => role === 'user');
+  return asked?.role === 'user' && asked.content[0]?.type === 'text' ? asked.content[0].text : '';
+}
+
+// Our own records, each under its seal: they are what they were when they were written.
+function eventsOf(records: readonly JsonObject[]): readonly Recorded[] {
+  return records as unknown as readonly Recorded[];
+}

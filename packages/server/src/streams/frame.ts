@@ -1,0 +1,45 @@
+// An event as it goes over the wire: one frame of a stream of server-sent events.
+
+import type { Resync } from '@drover/client/wire';
+import type { Shown } from '@drover/core/bus';
+import { deliveryOf, type EventType } from '@drover/core/events';
+import type { JsonObject } from '@drover/core/json';
+
+export type Frame = {
+  readonly seq: number;
+  readonly type: string;
+  readonly isLossy: boolean;
+  readonly bytes: Uint8Array;
+};
+
+const encoder = new TextEncoder();
+
+/** How long to wait before coming back, for a client that has no idea of its own. */
+export const GREETING = encoder.encode('retry: 1000\n\n');
+/** So that neither end, nor anything between, takes silence for an end. */
+export const COMMENT = encoder.encode(': still here\n\n');
+
+export function frameOf(event: Shown): Frame {
+  const { seq, type } = event;
+  return { seq, type, isLossy: deliveryOf(type) === 'lossy', bytes: encoded(seq, type, event) };
+}
+
+/** The same of a record; undefined for one that is no event: notes of what streams, and a journal's head. */
+export function frameOfRecord(record: JsonObject): Frame | undefined {
+  const { seq, type } = record;
+  if (typeof seq !== 'number' || typeof type !== 'string') return undefined;
+  // Undefined for types that this drover doesn't know.
+  const delivery = deliveryOf(type as EventType) as ReturnType<typeof deliveryOf> | undefined;
+  if (delivery === undefined) return undefined;
+  return { seq, type, isLossy: delivery === 'lossy', bytes: encoded(seq, type, record) };
+}
+
+/** The last thing a reader hears that is too slow. It has no id: where to come back from is the last event. */
+export function resyncFrame(resync: Resync): Uint8Array {
+  return encoder.encode(`event: resync\ndata: ${JSON.stringify(resync)}\n\n`);
+}
+
+// JSON has no line breaks of its own, so it is one line of data.
+function encoded(seq: number, type: string, event: object): Uint8Array {
+  return encoder.encode(`id: ${seq}\nevent: ${type}\ndata: ${JSON.stringify(event)}\n\n`);
+}

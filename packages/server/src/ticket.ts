@@ -1,0 +1,29 @@
+// Tickets: what the address that is printed at start carries instead of the token. One is good once, for a few
+// minutes, and stands behind the # of the address, which no browser sends to anybody.
+
+import { randomBytes } from 'node:crypto';
+import { isSame } from './guard.ts';
+
+const LIFE_MS = 5 * 60_000;
+const TICKETS_MAX = 16;
+
+export class Tickets {
+  readonly #tickets = new Map<string, number>(); // until when
+
+  issue(): string {
+    const ticket = randomBytes(16).toString('hex');
+    const [oldest] = this.#tickets.keys();
+    if (this.#tickets.size >= TICKETS_MAX && oldest !== undefined) this.#tickets.delete(oldest);
+    this.#tickets.set(ticket, performance.now() + LIFE_MS);
+    return ticket;
+  }
+
+  /** True once for each. */
+  redeem(given: string): boolean {
+    const known = [...this.#tickets].find(([ticket]) => isSame(ticket, given));
+    if (known === undefined) return false;
+    const [ticket, until] = known;
+    this.#tickets.delete(ticket);
+    return performance.now() <= until;
+  }
+}

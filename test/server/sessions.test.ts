@@ -1,0 +1,83 @@
+// Sessions over HTTP, through the app alone: begun, spoken to, listened to, and removed.
+
+import { existsSync } from 'node:fs';
+import { readJournal } from '@drover/core/journal/journal';
+import { journalPath, sessionFolder } from '@drover/core/journal/session-journal';
+import { expect, test } from 'vitest';
+import { eventsUntil, isKept, made, said, serveDesk } from '../support/serve-desk.ts';
+
+test('a session is begun, spoken to, and answers with the events of its turn', async () => {
+  const desk = await serveDesk({ answers: [{ text: 'Hello to you.' }] });
+  const response = await desk.ask('POST', '/v1/sessions', {});
+  expect(response.status).toBe(201);
+  const { id } = (await response.json()) as { id: string };
+  expect(id).toMatch(/^ses_[0-9a-f]{32}$/);
+
+  const events = await said(desk, id, 'Hello');
+
+  expect(events.filter(isKept).map(({ event }) => event)).toEqual([
+    'message_start',
+    'message_end',
+    'message_start',
+    'text_start',
+    'text_end',
+    'usage',
+    'message_end',
+    'done',
+    'session_end',
+  ]);
+  for (const { id: number, event, data } of events) expect([data.seq, data.type]).toEqual([number, event]);
+});
+
+test('all events that are kept are told again, in order, and what comes next after them', async () => {
+  const desk = await serveDesk({ answers: [{ text: 'One.' }, { text: 'Two.' }] });
+  const id = await made(desk);
+  const first = await said(desk, id, 'first');
+  const listening = await desk.ask('GET', `/v1/sessions/${id}/events`);
+  const heard = eventsUntil(listening, 'session_end').then(async (past) => [
+    ...past,
+    ...(await eventsUntil(
+      await desk.ask('GET', `/v1/sessions/${id}/events`, undefined, { 'last-event-id': String(past.at(-1)?.id) }),
+      'session_end',
+    )),
+  ]);
+  const second = await said(desk, id, 'second');
+
+  const { records } = await readJournal(journalPath(desk.home, id));
+  const kept = records.filter(({ type }) => type !== 'partial');
+  expect((await heard).filter(isKept).map(({ data }) => data)).toEqual(kept);
+  expect(kept.slice(1)).toEqual([...first, ...second].filter(isKept).map(({ data }) => data));
+});
+
+test('a snapshot says how a session stands, and from where to listen on', async () => {
+  const desk = await serveDesk({ answers: [{ text: 'Hello to you.' }] });
+  const id = await made(desk);
+  const before = (await (await desk.ask('GET', `/v1/sessions/${id}`)).json()) as object;
+  expect(before).toEqual({
+    id,
+    seq: 1,
+    status: 'idle',
+    model: 'test/scripted',
+    cwd: desk.root,
+    title: '',
+    messages: [],
+    tools: [],
+    pending: [],
+    questions: [],
+    usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+  });
+  const events = await said(desk, id, 'Hello\nthere');
+  const after = (await (await desk.ask('GET', `/v1/sessions/${id}`)).json()) as object;
+  expect(after).toMatchObject({ seq: events.at(-1)?.id, status: 'idle', ending: 'done', title: 'Hello' });
+});
+
+test('a session that is removed is gone, and so are its streams', async () => {
+  const desk = await serveDesk({ answers: [{ text: 'Hello.' }] });
+  const id = await made(desk);
+  await said(desk, id, 'Hello');
+  const stream = await desk.ask('GET', `/v1/sessions/${id}/events`);
+  expect((await desk.ask('DELETE', `/v1/sessions/${id}`)).status).toBe(204);
+  await eventsUntil(stream);
+  expect(existsSync(sessionFolder(desk.home, id))).toBe(false);
+  expect((await desk.ask('GET', `/v1/sessions/${id}`)).status).toBe(404);
+});
