@@ -1,53 +1,27 @@
 // One agent at work: settings and a model become a session, its events a view, its ending an exit code.
 
-import { join } from 'node:path';
 import { refusedCalls } from '@drover/core/agent/calls';
-import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
-import { type Input, Session } from '@drover/core/agent/session';
-import type { Store } from '@drover/core/bus';
-import type { Past } from '@drover/core/journal/history';
-import { sessionFolder } from '@drover/core/journal/session-journal';
-import { factsOf, type Price } from '@drover/core/model/catalog';
-import type { Provider } from '@drover/core/model/protocol';
-import { defaultRetry } from '@drover/core/model/retry';
+import type { Input } from '@drover/core/agent/session';
 import type { TurnOutcome } from '@drover/core/outcome';
-import type { Rule } from '@drover/core/permission/rules';
-import { EventRedaction } from '@drover/core/redaction/event-redaction';
-import { Redactor } from '@drover/core/redaction/redactor';
-import { secretValues } from '@drover/core/redaction/secret-values';
 import { builtinTools } from '@drover/core/tools/builtin';
 import { endAllChildren } from '@drover/core/tools/child';
-import { childEnvironment } from '@drover/core/tools/environment';
 import type { Diagnostics } from '../diagnostics.ts';
 import { codeOfEnding, codeOfStop, exitCode } from '../exit-code.ts';
 import type { Io } from '../io.ts';
-import type { Budget } from '../quantities.ts';
 import { shortIdIn } from '../kept/kept-id.ts';
 import type { Settings } from '../settings.ts';
 import { watchForStop } from '../stop.ts';
 import type { View } from '../views/view.ts';
 import { gatesPass } from './gate.ts';
-import { type ModelChoice, secretsOf } from './model-choice.ts';
 import { openJournal } from './open-journal.ts';
 import { openProvider } from './open-provider.ts';
-import { permissionFor } from './permission.ts';
+import { openSession, type SessionWork } from './open-session.ts';
+import { questionsTo } from './permission.ts';
 import { Person } from './person.ts';
 import { priceOf } from './price.ts';
 import { showAll } from './screen.ts';
 
-export type Work = {
-  readonly session: string; // its id; what it has been through is in its journal
-  readonly input: Input;
-  readonly cwd: string;
-  readonly model: ModelChoice;
-  readonly view: View;
-  readonly rules: readonly Rule[];
-  readonly yes: boolean;
-  readonly gates: readonly string[];
-  readonly turns: number | undefined;
-  readonly timeoutMs: number | undefined;
-  readonly budget: Budget | undefined;
-};
+export type Work = SessionWork & { readonly input: Input; readonly view: View };
 
 /** The world in which the work is done. */
 export type Surroundings = { readonly settings: Settings; readonly diagnostics: Diagnostics; readonly io: Io };
@@ -69,7 +43,17 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
   const journal = await openJournal({ home: settings.home, session: id }, surroundings);
   const { store, past } = opened.adopt(journal, ({ close }) => close());
 
-  const session = openSession(work, surroundings, { provider, price, person, store, past });
+  const session = openSession(work, surroundings, {
+    provider,
+    price,
+    asked: questionsTo(person),
+    store,
+    past,
+    tools: builtinTools,
+    remoteTimeoutMs: undefined,
+    // Steps that were taken before are no reason to take none now.
+    stepsBefore: 'resume' in work.input ? (past?.steps ?? 0) : 0,
+  });
   diagnostics.diagnose('session opened', { session: id, model: model.label });
   const execution = session.execute(work.input, stop.signal);
   if (past !== undefined) {
@@ -83,49 +67,4 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
   const code = codeOfEnding({ outcome: result.outcome, refused: refusedCalls(result).length > 0, stop: stop.cause() });
   if (code !== exitCode.done || (await gatesPass(work, io, stop.signal))) return { code, status };
   return { code: stop.signal.aborted ? codeOfStop(stop.cause()) : exitCode.gate, status };
-}
-
-type Opened = {
-  readonly provider: Provider;
-  readonly price: Price | undefined;
-  readonly person: Person | undefined;
-  readonly store: Store;
-  readonly past: Past | undefined;
-};
-
-function openSession(work: Work, { settings, io }: Surroundings, opened: Opened): Session {
-  const { provider, price, person, store, past } = opened;
-  const { session: id } = work;
-  const facts = factsOf(work.model.name);
-  // Steps that were taken before are no reason to take none now.
-  const stepsBefore = 'resume' in work.input ? (past?.steps ?? 0) : 0;
-  const stepsMax = stepsBefore + (work.turns ?? settings.turns ?? STEPS_MAX_DEFAULT);
-  const redaction = new EventRedaction(new Redactor([...secretValues(io.env), ...secretsOf(work.model)]));
-  return new Session({
-    id,
-    worker: 0,
-    provider,
-    model: work.model.name,
-    contextTokens: settings.contextTokens ?? facts.contextTokens,
-    outputTokensMax: facts.outputTokensMax,
-    ...(price !== undefined && { price }),
-    ...(work.budget !== undefined && { cap: work.budget }),
-    ...(settings.charsPerToken !== undefined && { charsPerToken: settings.charsPerToken }),
-    tools: builtinTools,
-    context: {
-      cwd: work.cwd,
-      env: childEnvironment(io.env),
-      outputFolder: join(sessionFolder(settings.home, id), 'outputs'),
-    },
-    limits: {
-      stepsMax,
-      textCallRetriesMax: settings.textCallRetries ?? TEXT_CALL_RETRIES_DEFAULT,
-      ...(work.timeoutMs !== undefined && { timeoutMs: work.timeoutMs }),
-    },
-    retry: defaultRetry,
-    ...permissionFor(work, person),
-    pass: (event, place) => redaction.pass(event, place),
-    store,
-    ...(past !== undefined && { past }),
-  });
 }

@@ -14,8 +14,21 @@ type Wishes = {
   readonly gates: readonly string[];
 };
 
-export function permissionFor(wishes: Wishes, person: Person | undefined): Pick<SessionOptions, 'judge' | 'question'> {
+/** Somebody who answers, and whose answers for good are remembered. */
+export type Asked = Pick<Questions, 'ask' | 'remembered'>;
+
+export function permissionFor(wishes: Wishes, asked: Asked): Pick<SessionOptions, 'judge' | 'question'> {
   const { cwd: root, rules, yes, gates } = wishes;
+  // Whoever starts an agent in a folder wants it to work there.
+  const policy: Policy = { root, rules, yes, gates, workspace: true, remembered: asked.remembered };
+  return {
+    judge: (tool, input) => judge(policy, tool, input),
+    question: (question, signal) => asked.ask(question, signal),
+  };
+}
+
+/** The person at the terminal; without one, whatever has to be asked is refused. */
+export function questionsTo(person: Person | undefined): Asked {
   const signals = new Map<string, AbortSignal>(); // requestId -> what withdraws the question
   const put = async (question: Question, to: Person): Promise<void> => {
     const signal = signals.get(question.requestId);
@@ -23,11 +36,9 @@ export function permissionFor(wishes: Wishes, person: Person | undefined): Pick<
     if (answer !== undefined) questions.answer(question.requestId, answer);
   };
   const questions = new Questions(person && ((question) => void put(question, person)));
-  // Whoever starts an agent in a folder wants it to work there.
-  const policy: Policy = { root, rules, yes, gates, workspace: true, remembered: questions.remembered };
   return {
-    judge: (tool, input) => judge(policy, tool, input),
-    question: async (question, signal) => {
+    remembered: questions.remembered,
+    ask: async (question, signal) => {
       signals.set(question.requestId, signal);
       try {
         return await questions.ask(question, signal);

@@ -29,7 +29,7 @@ import { childEnvironment } from '@drover/core/tools/environment';
 import type { Surroundings } from '../execution/execution.ts';
 import { type ModelChoice, secretsOf } from '../execution/model-choice.ts';
 import { type OpenedProvider, openProvider } from '../execution/open-provider.ts';
-import { permissionFor } from '../execution/permission.ts';
+import { type Asked, questionsTo } from '../execution/permission.ts';
 import { Person } from '../execution/person.ts';
 import { showAll } from '../execution/screen.ts';
 import { workerEntry } from '../execution/worker-entry.ts';
@@ -53,6 +53,10 @@ export type RunWork = {
   readonly mayBePartial: boolean;
   readonly result: string | undefined; // a file
   readonly companion?: Companion;
+  /** Who answers questions, where it is not the person at the terminal. */
+  readonly asked?: Asked;
+  /** For whoever hears more than the view. */
+  readonly onBus?: (bus: Bus) => void;
 };
 
 /** What a batch adds to the run that carries it out. */
@@ -86,8 +90,9 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const slots = opened.adopt(await Slots.open({ home: config.home, repository, run: id, env }), (each) => each.close());
   const redactor = new Redactor([...secretValues(io.env), ...secretsOf(model)]);
   const bus = openBus(id, redactor, { store, past });
+  work.onBus?.(bus);
   const workers = opened.adopt(await openWorkers(work, { ...surroundings, launcher }), (each) => each.close());
-  const asked = permissionFor({ cwd: repository.top, rules: [], yes: work.yes, gates: [] }, person).question;
+  const asked = work.asked ?? questionsTo(person);
   const approve = approval({ yes: work.yes, tasksMax: settings.tasksMax }, { person, io });
   const spec = specOf(work, surroundings, provider);
   diagnostics.diagnose('run opened', { run: id, model: model.label });
@@ -129,7 +134,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
         yes: work.yes,
         gates: settings.gates,
       },
-      question: (question, signal) => view.whileAsking(() => asked(question, signal)),
+      question: (question, signal) => view.whileAsking(() => asked.ask(question, signal)),
       retry: defaultRetry,
       folder: runFolder(config.home, id),
       redact: (text) => redactor.text(text),

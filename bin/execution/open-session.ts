@@ -1,0 +1,83 @@
+// A session as it is opened here: by the settings and the model, at its journal, with somebody to ask.
+
+import { join } from 'node:path';
+import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
+import { Session } from '@drover/core/agent/session';
+import type { SessionJournal } from '@drover/core/journal/session-journal';
+import { sessionFolder } from '@drover/core/journal/session-journal';
+import { factsOf, type Price } from '@drover/core/model/catalog';
+import type { Provider } from '@drover/core/model/protocol';
+import { defaultRetry } from '@drover/core/model/retry';
+import type { Rule } from '@drover/core/permission/rules';
+import { EventRedaction } from '@drover/core/redaction/event-redaction';
+import { Redactor } from '@drover/core/redaction/redactor';
+import { secretValues } from '@drover/core/redaction/secret-values';
+import { childEnvironment } from '@drover/core/tools/environment';
+import type { Tool } from '@drover/core/tools/tool';
+import type { Io } from '../io.ts';
+import type { Budget } from '../quantities.ts';
+import type { Settings } from '../settings.ts';
+import { type ModelChoice, secretsOf } from './model-choice.ts';
+import { type Asked, permissionFor } from './permission.ts';
+
+export type SessionWork = {
+  readonly session: string; // its id; what it has been through is in its journal
+  readonly cwd: string;
+  readonly model: ModelChoice;
+  readonly rules: readonly Rule[];
+  readonly yes: boolean;
+  readonly gates: readonly string[];
+  readonly turns: number | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly budget: Budget | undefined;
+};
+
+export type Opened = Pick<SessionJournal, 'store' | 'past'> & {
+  readonly provider: Provider;
+  readonly price: Price | undefined;
+  readonly asked: Asked;
+  readonly tools: readonly Tool[];
+  readonly remoteTimeoutMs: number | undefined;
+  /** Steps of its turn that don't count any more. */
+  readonly stepsBefore: number;
+};
+
+export function openSession(
+  work: SessionWork,
+  place: { readonly settings: Settings; readonly io: Io },
+  opened: Opened,
+) {
+  const { settings, io } = place;
+  const { provider, price, asked, store, past, tools, remoteTimeoutMs, stepsBefore } = opened;
+  const { session: id } = work;
+  const facts = factsOf(work.model.name);
+  const redaction = new EventRedaction(new Redactor([...secretValues(io.env), ...secretsOf(work.model)]));
+  return new Session({
+    id,
+    worker: 0,
+    provider,
+    model: work.model.name,
+    contextTokens: settings.contextTokens ?? facts.contextTokens,
+    outputTokensMax: facts.outputTokensMax,
+    ...(price !== undefined && { price }),
+    ...(work.budget !== undefined && { cap: work.budget }),
+    ...(settings.charsPerToken !== undefined && { charsPerToken: settings.charsPerToken }),
+    tools,
+    ...(remoteTimeoutMs !== undefined && { remoteTimeoutMs }),
+    context: {
+      cwd: work.cwd,
+      env: childEnvironment(io.env),
+      outputFolder: join(sessionFolder(settings.home, id), 'outputs'),
+    },
+    limits: {
+      stepsMax: stepsBefore + (work.turns ?? settings.turns ?? STEPS_MAX_DEFAULT),
+      textCallRetriesMax: settings.textCallRetries ?? TEXT_CALL_RETRIES_DEFAULT,
+      ...(work.timeoutMs !== undefined && { timeoutMs: work.timeoutMs }),
+    },
+    retry: defaultRetry,
+    ...permissionFor(work, asked),
+    pass: (event, moment) => redaction.pass(event, moment),
+    store,
+    ...(past !== undefined && { past }),
+  });
+}
