@@ -92,7 +92,7 @@ test.each<[string, unknown, string]>([
     { type: 'object', properties: { a: { type: 'string', pattern: '(' } } },
     "can't be checked",
   ],
-  ['a condition', { type: 'object', if: {}, then: {} }, 'if/then/else'],
+  ['a condition', { type: 'object', if: {}, else: {} }, 'if/then/else'],
   ['a reference to nowhere', { type: 'object', properties: { a: { $ref: '#/$defs/b' } } }, 'Reference not found'],
   ['a reference to elsewhere', { type: 'object', properties: { a: { $ref: 'https://x/y' } } }, 'External $ref'],
   ['a circle', cyclic, 'is no JSON'],
