@@ -14,7 +14,7 @@ import { textsOf, type Tree, treeOf } from '@drover/coordinator/batch/tree';
 import type { Git } from '@drover/coordinator/git';
 import { gitOf, type Repository } from '@drover/coordinator/repository';
 import { UsageError } from '@drover/core/failure';
-import { childEnvironment } from '@drover/core/tools/environment';
+import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Io } from '../io.ts';
 import { codeOf } from '../settings.ts';
 import { watchForStop } from '../stop.ts';

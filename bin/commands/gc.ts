@@ -5,7 +5,7 @@
 
 import { type Garbage, findGarbage, type GarbageOptions, removeGarbage } from '@drover/coordinator/workspace/garbage';
 import { keptIds } from '@drover/core/journal/listing';
-import { childEnvironment } from '@drover/core/tools/environment';
+import { childEnvironment } from '@drover/core/tools/process/environment';
 import { command, flag, value } from '../command.ts';
 import { Person } from '../execution/person.ts';
 import { codeOfStop, exitCode } from '../exit-code.ts';

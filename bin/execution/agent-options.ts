@@ -1,7 +1,7 @@
 // The options of every command that sets an agent to work, and the work that they make.
 
 import { stat } from 'node:fs/promises';
-import { relative, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { Input } from '@drover/core/agent/session';
 import { UsageError } from '@drover/core/failure';
 import type { Past } from '@drover/core/journal/history';
@@ -17,7 +17,7 @@ import { loadSettings, type Settings } from '../settings.ts';
 import { clean } from '../views/terminal-text.ts';
 import { openView, viewOptions } from '../views/view-choice.ts';
 import type { Executed } from './execution.ts';
-import { chooseModel, type ModelChoice } from './model-choice.ts';
+import { chooseModel, inFolder, type ModelChoice } from './model-choice.ts';
 
 const TURNS_MAX = 10_000;
 
@@ -98,9 +98,5 @@ type Place = { readonly io: Io; readonly cwd: string };
 /** What --model says; else the session's own; else what the config says. */
 function modelFor(wanted: string | undefined, { past }: Begun, settings: Settings, { io, cwd }: Place): ModelChoice {
   if (wanted === undefined && past !== undefined) return chooseModel(past.model, settings, past.cwd);
-  const model = chooseModel(wanted, settings, io.cwd);
-  if (model.kind !== 'rehearsed' || typeof model.script !== 'string' || io.cwd === cwd) return model;
-  // The journal keeps the folder of the session and the name of the model: together they lead to the script.
-  const name = relative(cwd, model.script);
-  return { ...model, name, label: `${model.provider}/${name}` };
+  return inFolder(chooseModel(wanted, settings, io.cwd), { from: io.cwd, to: cwd });
 }

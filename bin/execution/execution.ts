@@ -4,7 +4,7 @@ import { refusedCalls } from '@drover/core/agent/calls';
 import type { Input } from '@drover/core/agent/session';
 import type { TurnOutcome } from '@drover/core/outcome';
 import { builtinTools } from '@drover/core/tools/builtin';
-import { endAllChildren } from '@drover/core/tools/child';
+import { endAllChildren } from '@drover/core/tools/process/child';
 import type { Diagnostics } from '../diagnostics.ts';
 import { codeOfEnding, codeOfStop, exitCode } from '../exit-code.ts';
 import type { Io } from '../io.ts';

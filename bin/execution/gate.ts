@@ -1,8 +1,8 @@
 // Gates: commands that must pass once the agent is done.
 
 import { newId } from '@drover/core/ids';
-import { runChild } from '@drover/core/tools/child';
-import { childEnvironment } from '@drover/core/tools/environment';
+import { runChild } from '@drover/core/tools/process/child';
+import { childEnvironment } from '@drover/core/tools/process/environment';
 import { type Io, print } from '../io.ts';
 import { clean } from '../views/terminal-text.ts';
 

@@ -1,6 +1,6 @@
 // Which model is asked, where, and with which key: from --model or the config, and the environment.
 
-import { resolve } from 'node:path';
+import { relative, resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
 import { type Api, knownProviders, parseModel } from '@drover/core/model/catalog';
 import type { Script } from '@drover/rehearsal/script';
@@ -72,6 +72,16 @@ export function chooseModel(wanted: string | undefined, settings: Settings, cwd:
   }
   const baseUrl = textOf(settings.env, known.baseUrlEnv);
   return { kind: 'served', label, provider, name, api: known.api, apiKey, baseUrl };
+}
+
+/** The journal keeps the folder of the session and the name of the model: together they lead to the script. */
+export function inFolder(
+  model: ModelChoice,
+  { from, to }: { readonly from: string; readonly to: string },
+): ModelChoice {
+  if (model.kind !== 'rehearsed' || typeof model.script !== 'string' || from === to) return model;
+  const name = relative(to, model.script);
+  return { ...model, name, label: `${model.provider}/${name}` };
 }
 
 function fromConfig(

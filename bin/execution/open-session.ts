@@ -12,7 +12,7 @@ import type { Rule } from '@drover/core/permission/rules';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
 import { Redactor } from '@drover/core/redaction/redactor';
 import { secretValues } from '@drover/core/redaction/secret-values';
-import { childEnvironment } from '@drover/core/tools/environment';
+import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Tool } from '@drover/core/tools/tool';
 import type { Io } from '../io.ts';
 import type { Budget } from '../quantities.ts';

@@ -14,7 +14,7 @@ import { openRepository, type Repository } from '@drover/coordinator/repository'
 import { rowsOf } from '@drover/coordinator/state';
 import { type Failure, UsageError } from '@drover/core/failure';
 import type { RunSettings, TaskRow } from '@drover/core/task/run';
-import { childEnvironment } from '@drover/core/tools/environment';
+import { childEnvironment } from '@drover/core/tools/process/environment';
 import { chooseModel } from '../execution/model-choice.ts';
 import type { Io } from '../io.ts';
 import { shortIdIn } from '../kept/kept-id.ts';

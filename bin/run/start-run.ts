@@ -8,7 +8,7 @@ import { openRepository, type Repository } from '@drover/coordinator/repository'
 import { UsageError } from '@drover/core/failure';
 import type { RunSettings } from '@drover/core/task/run';
 import type { PlannedTask } from '@drover/core/task/task';
-import { childEnvironment } from '@drover/core/tools/environment';
+import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Of as CompanionOf } from '../batch/companion.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import { chooseModel, nameModel } from '../execution/model-choice.ts';

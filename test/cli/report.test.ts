@@ -167,7 +167,7 @@ test.each<[string, NonNullable<End['delivered']>, string]>([
   ],
   [
     'many patches',
-    { deliver: 'patch', commit: 'abcdef0123', patches: [...'123456'].map((n) => `/out/${n}.patch`) },
+    { deliver: 'patch', commit: 'abcdef0123', patches: [1, 2, 3, 4, 5, 6].map((n) => `/out/${n}.patch`) },
     'What landed is in 6.patch, and as 5 patches of a task each beside it, in /out.\n',
   ],
   [

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { gitAt, type Git } from '@drover/coordinator/git';
 import { type Checkout, gateKey, type GateResult } from '@drover/coordinator/merge/gate';
 import { type Arrival, type Expected, MergeTrain, type TrainEvent } from '@drover/coordinator/merge/train';
-import { childEnvironment } from '@drover/core/tools/environment';
+import { childEnvironment } from '@drover/core/tools/process/environment';
 import { never, temporaryFolder } from '../support/workspace.ts';
 
 export const RUN = 'run_1';

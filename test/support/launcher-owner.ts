@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { runChild } from '@drover/core/tools/child';
+import { runChild } from '@drover/core/tools/process/child';
 import { openLauncher } from '../../bin/run/open-launcher.ts';
 
 const { path, pid } = openLauncher({ PATH: process.env['PATH'] ?? '' });

@@ -52,7 +52,7 @@ import type { Rule } from './permission/rules.ts';
 import { EventRedaction } from './redaction/event-redaction.ts';
 import { Redactor } from './redaction/redactor.ts';
 import { secretValues } from './redaction/secret-values.ts';
-import { childEnvironment } from './tools/environment.ts';
+import { childEnvironment } from './tools/process/environment.ts';
 import type { Tool } from './tools/tool.ts';
 
 /** It names a folder. */

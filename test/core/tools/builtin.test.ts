@@ -2,7 +2,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { builtinTools } from '@drover/core/tools/builtin';
-import { childEnvironment } from '@drover/core/tools/environment';
+import { childEnvironment } from '@drover/core/tools/process/environment';
 import { submitResult } from '@drover/core/tools/submit-result';
 import { expect, test } from 'vitest';
 import { callIn } from '../../support/workspace.ts';

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { childEnvironment } from '@drover/core/tools/environment';
+import { childEnvironment } from '@drover/core/tools/process/environment';
 import { Launcher } from '@drover/core/tools/process/launcher';
 import { launchWith, startProcess } from '@drover/core/tools/process/start';
 import { endOrphans } from '@drover/core/tools/process/tree';

@@ -6,7 +6,7 @@
 import { DroverError } from '@drover/core/failure';
 import { isJsonObject, type Json } from '@drover/core/json';
 import { newId } from '@drover/core/ids';
-import { runChild } from '@drover/core/tools/child';
+import { runChild } from '@drover/core/tools/process/child';
 import type { Git } from '../git.ts';
 import type { ListedItem } from './select.ts';
 import type { Problem } from './spec.ts';

@@ -12,7 +12,7 @@ import { failureOf } from '@drover/core/agent/limits';
 import type { RunEvent } from '@drover/core/events';
 import { DroverError, ToolError } from '@drover/core/failure';
 import { newId } from '@drover/core/ids';
-import { type ChildEnd, runChild } from '@drover/core/tools/child';
+import { type ChildEnd, runChild } from '@drover/core/tools/process/child';
 import { Capture } from '@drover/core/tools/output/capture';
 
 const GATE_MS_MAX = 30 * 60_000;

@@ -7,7 +7,7 @@
 import { failureOf } from '@drover/core/agent/limits';
 import { DroverError, ToolError } from '@drover/core/failure';
 import { newId } from '@drover/core/ids';
-import { runChild } from '@drover/core/tools/child';
+import { runChild } from '@drover/core/tools/process/child';
 import { gitAt } from '../git.ts';
 
 const GIT_MS_MAX = 30 * 60_000;

@@ -7,7 +7,7 @@
 
 import * as z from 'zod/mini';
 import { ToolError } from '../failure.ts';
-import { runChild } from './child.ts';
+import { runChild } from './process/child.ts';
 import { Capture } from './output/capture.ts';
 import { readablePlace } from './files/paths.ts';
 import { defineTool, outputFile, type ToolContext } from './tool.ts';

@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import * as z from 'zod/mini';
 import { ToolError } from '../failure.ts';
-import { type ChildEnd, runChild } from './child.ts';
+import { type ChildEnd, runChild } from './process/child.ts';
 import { Deltas } from './output/deltas.ts';
 import { Capture } from './output/capture.ts';
 import { gitEnvironment } from './process/git-environment.ts';

@@ -19,8 +19,7 @@ const ERROR_BODY_MS_MAX = 5_000;
 /** Throws what fetch throws where the connection fails. */
 export async function fetchAnswer(start: string, init: RequestInit, account: Account): Promise<Response> {
   for (let url = start, hops = 0; ; hops++) {
-    const dispatcher = patientDispatcher();
-    const options: RequestInit = { ...init, redirect: 'manual', ...(dispatcher !== undefined && { dispatcher }) };
+    const options = { ...init, ...patience(), redirect: 'manual' as const };
     const response = await fetch(url, options);
     if (response.ok) return response;
     const target = redirectOf(response, url);
@@ -80,15 +79,15 @@ async function bodyStart(response: Response, signal: AbortSignal | undefined): P
 
 type Dispatch = (options: object, handler: object) => boolean;
 
-/** The global dispatcher without undici's own time limits. */
-function patientDispatcher(): RequestInit['dispatcher'] {
+/** The global dispatcher without undici's own time limits. fetch uses nothing of one but `dispatch`. */
+function patience(): object {
   const shared: unknown = Reflect.get(globalThis, Symbol.for('undici.globalDispatcher.1'));
-  if (typeof shared !== 'object' || shared === null || !('dispatch' in shared)) return undefined;
+  if (typeof shared !== 'object' || shared === null || !('dispatch' in shared)) return {};
   const dispatch = (shared.dispatch as Dispatch).bind(shared);
-  const patient = {
-    dispatch: (options: object, handler: object) =>
-      dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler),
+  return {
+    dispatcher: {
+      dispatch: (options: object, handler: object) =>
+        dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler),
+    },
   };
-  // fetch uses nothing of a dispatcher but `dispatch`.
-  return patient as unknown as RequestInit['dispatcher'];
 }

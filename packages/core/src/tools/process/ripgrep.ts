@@ -8,7 +8,7 @@ import { stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, matchesGlob } from 'node:path';
 import { ToolError } from '../../failure.ts';
 import { textOf } from '../output/bytes.ts';
-import { runChild } from '../child.ts';
+import { runChild } from './child.ts';
 import { Capture } from '../output/capture.ts';
 import { withNearNames } from '../files/content.ts';
 import type { Place } from '../files/paths.ts';

@@ -12,10 +12,10 @@
 
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ToolError } from '../failure.ts';
-import { LauncherLost, type ProcessEnd, type StartedProcess } from './process/launcher.ts';
-import { startProcess } from './process/start.ts';
-import { endOrphans, MARK, markedProcesses, markOf, ProcessTree, sendSignal } from './process/tree.ts';
+import { ToolError } from '../../failure.ts';
+import { LauncherLost, type ProcessEnd, type StartedProcess } from './launcher.ts';
+import { startProcess } from './start.ts';
+import { endOrphans, MARK, markedProcesses, markOf, ProcessTree, sendSignal } from './tree.ts';
 
 // Between TERM and KILL. Cancelling has to be quick.
 const TERM_GRACE_MS = 1_000;
