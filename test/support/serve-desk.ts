@@ -1,122 +1,17 @@
-// A server for tests: the real app, real sessions and journals; only the model is scripted. Its host is what
-// `drover serve` would be, without settings and keys.
+// A server for tests: the real app, on real sessions and journals; see serve-host.ts.
 
-import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { Recorded } from '@drover/core/events';
-import { Session, type SessionOptions } from '@drover/core/agent/session';
-import { UsageError } from '@drover/core/failure';
-import { openSessionJournal, sessionFolder } from '@drover/core/journal/session-journal';
-import { wireApis } from '@drover/core/model/catalog';
-import { Questions } from '@drover/core/permission/questions';
-import { builtinTools } from '@drover/core/tools/builtin';
-import { remoteTool } from '@drover/core/tools/remote';
 import type { Tool } from '@drover/core/tools/tool';
 import type { Script } from '@drover/rehearsal/script';
 import type { Rehearsal } from '@drover/rehearsal/server';
 import { type App, type AppOptions, createApp } from '@drover/server/app';
 import { hostsAt } from '@drover/server/guard';
-import type { Host, HostedSession } from '@drover/server/host';
 import { listen, type Listening, type SocketBounds } from '@drover/server/listen';
 import { onTestFinished } from 'vitest';
-import { patient, quickRetry, rehearsal, temporaryFolder } from './agent.ts';
-
-export const TOKEN = 'a-token-that-only-tests-know-0123456789';
-
-export type HostSettings = {
-  readonly home: string;
-  readonly root: string;
-  readonly modelUrl: string; // of the scripted server
-  readonly tools: readonly Tool[];
-  /** Tools by these names are asked about. */
-  readonly asks: readonly string[];
-  readonly diagnose: Host['diagnose'];
-};
-
-export function hostOf(settings: HostSettings): Host {
-  const { home, root, diagnose } = settings;
-  return {
-    home,
-    root,
-    version: '0.0.0-test',
-    openSession: ({ id, begin }) => openSession(settings, id, begin),
-    startRun: async () => {
-      throw new UsageError('no runs in this test');
-    },
-    patchOf: async ({ repository, commit }) => {
-      const { stdout } = await promisify(execFile)('git', ['-C', repository, 'show', commit]);
-      return stdout;
-    },
-    diagnose,
-  };
-}
-
-async function openSession(
-  settings: HostSettings,
-  id: string,
-  begin: Parameters<Host['openSession']>[0]['begin'],
-): Promise<HostedSession> {
-  const { home, modelUrl, diagnose } = settings;
-  const name = begin?.model ?? 'test/scripted';
-  if (!name.startsWith('test/')) throw new UsageError(`there is no model ${name}`);
-  const hooks = {
-    onTrouble: () => undefined,
-    onRecovery: () => undefined,
-    diagnose: (text: string) => diagnose(text, {}),
-  };
-  const journal = await openSessionJournal(home, id, hooks);
-  const questions = new Questions(() => undefined);
-  try {
-    const session = new Session({
-      ...(await modelAt(modelUrl)),
-      ...toolsOf(settings, begin?.tools ?? journal.past?.remoteTools ?? []),
-      id,
-      context: {
-        cwd: begin?.cwd ?? journal.past?.cwd ?? '',
-        env: { PATH: process.env['PATH'] ?? '' },
-        outputFolder: join(sessionFolder(home, id), 'outputs'),
-      },
-      remoteTimeoutMs: begin?.remoteTimeoutMs ?? journal.past?.remoteTimeoutMs ?? 600_000,
-      judge: async ({ name: tool }) => ({ effect: settings.asks.includes(tool) ? 'ask' : 'allow', why: 'a test' }),
-      question: (question, signal) => questions.ask(question, signal),
-      store: journal.store,
-      ...(journal.past && { past: journal.past }),
-    });
-    return { session, questions, close: () => journal.close() };
-  } catch (error) {
-    await journal.close();
-    throw error;
-  }
-}
-
-async function modelAt(
-  baseUrl: string,
-): Promise<
-  Pick<
-    SessionOptions,
-    'worker' | 'provider' | 'model' | 'contextTokens' | 'outputTokensMax' | 'limits' | 'retry' | 'pass'
-  >
-> {
-  return {
-    worker: 0,
-    provider: await wireApis.anthropic({ id: 'test', apiKey: 'k', baseUrl, timeouts: patient }),
-    model: 'scripted',
-    contextTokens: 200_000,
-    outputTokensMax: 8_192,
-    limits: { textCallRetriesMax: 2, stepsMax: 50 },
-    retry: quickRetry,
-    pass: (event) => [event],
-  };
-}
-
-function toolsOf(
-  { tools }: HostSettings,
-  remote: readonly Parameters<typeof remoteTool>[0][],
-): Pick<SessionOptions, 'tools'> {
-  return { tools: [...builtinTools, ...tools, ...remote.map(remoteTool)] };
-}
+import { rehearsal, temporaryFolder } from './agent.ts';
+import { hostOf, type HostSettings, TOKEN } from './serve-host.ts';
 
 export type ServeDesk = {
   readonly app: App;
@@ -134,10 +29,11 @@ export type DeskSettings = Partial<Omit<AppOptions, 'token' | 'hosts'>> & {
   readonly tools?: readonly Tool[];
   readonly asks?: readonly string[];
   readonly home?: string;
+  readonly startRun?: HostSettings['startRun'];
 };
 
 export async function serveDesk(script: Script, settings: DeskSettings = {}): Promise<ServeDesk> {
-  const { tools = [], asks = [], home = await temporaryFolder(), ...options } = settings;
+  const { tools = [], asks = [], home = await temporaryFolder(), startRun, ...options } = settings;
   const root = join(home, 'root');
   await mkdir(root, { recursive: true });
   const model = await rehearsal(script);
@@ -145,7 +41,15 @@ export async function serveDesk(script: Script, settings: DeskSettings = {}): Pr
   const diagnose = (message: string, fields: object): void => {
     diagnoses.push(`${message} ${JSON.stringify(fields)}`);
   };
-  const host = hostOf({ home, root, modelUrl: model.baseUrlFor('anthropic'), tools, asks, diagnose });
+  const host = hostOf({
+    home,
+    root,
+    modelUrl: model.baseUrlFor('anthropic'),
+    tools,
+    asks,
+    diagnose,
+    ...(startRun && { startRun }),
+  });
   let hosts = ['127.0.0.1:4700'];
   const app = createApp(host, { ...options, token: TOKEN, hosts: () => hosts });
   onTestFinished(() => app.close());

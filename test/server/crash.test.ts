@@ -1,0 +1,76 @@
+// A server that is killed, and started again: sessions go on, and whoever listens misses nothing.
+
+import type { Recorded } from '@drover/core/events';
+import { expect, test } from 'vitest';
+import { serveProcess } from '../support/serve-process.ts';
+
+const NO_ARGUMENTS = { type: 'object', properties: {} };
+
+test('a session whose remote call is out survives kill -9: its client delivers, it ends, and every event is told once', async () => {
+  const server = await serveProcess({
+    answers: [
+      { text: 'Three at once.', calls: [{ name: 'left' }, { name: 'elsewhere' }, { name: 'right' }] },
+      { text: 'All three are done.' },
+    ],
+  });
+  const isBack = Promise.withResolvers<void>();
+  let runs = 0;
+  const elsewhere = {
+    description: 'Runs at the client.',
+    schema: NO_ARGUMENTS,
+    run: async () => {
+      runs += 1;
+      await isBack.promise;
+      return 'elsewhere is done';
+    },
+  };
+  const session = await server.client.session({ tools: { elsewhere } });
+  const heard: Recorded[] = [];
+  const listening = (async () => {
+    for await (const event of server.client.events(session.id)) {
+      if (!event.type.endsWith('_delta')) heard.push(event);
+      if (event.type === 'session_end' && event.outcome === 'done') return;
+    }
+  })();
+
+  const turn = await session.execute('Do all three.');
+  for await (const event of server.client.events(session.id)) if (event.type === 'session_end') break;
+  await server.kill();
+  await server.start();
+  isBack.resolve();
+  const { outcome, messages, text } = await turn.result();
+  await listening;
+
+  expect({ outcome, text, runs }).toEqual({ outcome: 'done', text: 'All three are done.', runs: 1 });
+  expect(heard).toEqual(await server.kept(session.id));
+  expect((await server.ledger()).map((line) => line.split(' ')[1])).toEqual(['begins', 'begins', 'ends', 'ends']);
+  const results = messages.flatMap((message) => (message.role === 'tool' ? message.results : []));
+  expect(results.map(({ output }) => output)).toEqual(['left is done', 'elsewhere is done', 'right is done']);
+});
+
+test('a turn that was under way when the server was killed goes on, and no tool is run twice', async () => {
+  const server = await serveProcess({
+    answers: [
+      { text: 'First.', calls: [{ name: 'left' }] },
+      { text: 'It takes a while to say this.', tokensPerSecond: 2 },
+      { text: 'Said at once.' },
+    ],
+    order: 'requests',
+  });
+  const session = await server.client.session({});
+  const turn = await session.execute('Go.');
+  const heard: Recorded[] = [];
+  const reading = (async () => {
+    for await (const event of turn) heard.push(event);
+  })();
+  for await (const event of server.client.events(session.id))
+    if (event.type === 'text_delta' && event.step === 2) break;
+  await server.kill();
+  await server.start();
+  const { outcome, text } = await turn.result();
+  await reading;
+
+  expect({ outcome, text }).toEqual({ outcome: 'done', text: 'Said at once.' });
+  expect(await server.ledger()).toEqual(['left begins', 'left ends']);
+  expect(heard.filter(({ type }) => !type.endsWith('_delta'))).toEqual((await server.kept(session.id)).slice(1));
+});
