@@ -74,6 +74,12 @@ const commands: readonly Listed[] = [
     load: async () => (await import('./commands/replay.ts')).replay,
   },
   {
+    name: 'serve',
+    words: '',
+    about: 'Sessions and runs over HTTP, and a page that shows them',
+    load: async () => (await import('./commands/serve.ts')).serve,
+  },
+  {
     name: 'gc',
     words: '',
     about: 'Show what no run needs any more, and remove it if you agree; never the only copy of work',

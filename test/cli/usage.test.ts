@@ -11,7 +11,7 @@ test.each<[string, readonly string[], string]>([
   [
     'no command',
     [],
-    'say what to do: run, plan, batch, exec, resume, runs, show, logs, replay, gc, demo, rehearse, completion; drover --help lists the commands',
+    'say what to do: run, plan, batch, exec, resume, runs, show, logs, replay, serve, gc, demo, rehearse, completion; drover --help lists the commands',
   ],
   ['a misspelt command', ['exce', 'go'], "there is no command 'exce'; did you mean exec?"],
   ['an unknown command', ['fly', 'me'], "there is no command 'fly'; drover --help lists the commands"],
@@ -160,6 +160,8 @@ test('the help lists the commands there are', async () => {
                                 come
       drover replay <id>        Give a run or session again from its journal: no
                                 key, no network, nothing done twice
+      drover serve              Sessions and runs over HTTP, and a page that shows
+                                them
       drover gc                 Show what no run needs any more, and remove it if
                                 you agree; never the only copy of work
       drover demo               Watch a whole run on a sample project: no key, no
@@ -252,7 +254,7 @@ test('the completion script completes commands and flags', async () => {
   expect(script.stdout).toContain('complete -o bashdefault -o default -F _drover_yargs_completions drover');
   expect(commands).toEqual({
     code: 0,
-    stdout: 'run\nplan\nbatch\nexec\nresume\nruns\nshow\nlogs\nreplay\ngc\ndemo\nrehearse\ncompletion\n',
+    stdout: 'run\nplan\nbatch\nexec\nresume\nruns\nshow\nlogs\nreplay\nserve\ngc\ndemo\nrehearse\ncompletion\n',
     stderr: '',
   });
   expect(flags.stdout.split('\n')).toContain('--model');

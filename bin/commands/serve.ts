@@ -1,0 +1,63 @@
+// drover serve: sessions and runs over HTTP, and a page that shows them.
+
+import { UsageError } from '@drover/core/failure';
+import { command, flag, list, nonEmpty, value } from '../command.ts';
+import { openDiagnostics } from '../diagnostics.ts';
+import { agentOptions } from '../execution/agent-options.ts';
+import { parseCount } from '../quantities.ts';
+
+const PORT_DEFAULT = 7117;
+const PORT_MAX = 65_535;
+const NAME = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
+
+const { model, log, allow, ask, deny, yes, turns, budget } = agentOptions;
+
+export const serve = command({
+  options: {
+    port: value('Address:', 'N', `The port (${PORT_DEFAULT}); 0 takes any that is free`, (text) =>
+      parseCount(text, 0, PORT_MAX),
+    ),
+    address: value('Address:', 'IP', 'Listen there instead of on 127.0.0.1; others can reach it then', nonEmpty),
+    name: list('Address:', 'HOST', 'A further name under which it is reached', hostName),
+    cwd: value('Input:', 'DIR', 'The folder to serve: sessions and runs work in it', nonEmpty),
+    model,
+    json: flag('Output:', 'Say where it is as JSON, on one line'),
+    log,
+    allow,
+    ask,
+    deny,
+    yes,
+    turns,
+    budget,
+  },
+  examples: [
+    ['drover serve', 'Serve this folder, and print the address of the page'],
+    ['drover serve --port 0 --json', 'For programs, on a port that is free, told as JSON'],
+    [`drover serve --model anthropic/claude-sonnet-4-5 --allow 'shell(pnpm test*)'`, 'A model and a rule for all'],
+  ],
+  async run({ port = PORT_DEFAULT, address = '127.0.0.1', name, cwd, json, log: file, ...args }, io) {
+    const diagnostics = await openDiagnostics(io, file);
+    const { serve: work } = await import('../serve/serving.ts');
+    try {
+      return await work(
+        { cwd, address, port, names: name, json },
+        {
+          model: args.model,
+          rules: [...args.allow, ...args.ask, ...args.deny],
+          yes: args.yes,
+          turns: args.turns,
+          budget: args.budget,
+          diagnostics,
+          io,
+        },
+      );
+    } finally {
+      await diagnostics.close();
+    }
+  },
+});
+
+function hostName(text: string): string {
+  if (NAME.test(text)) return text.toLowerCase();
+  throw new UsageError(`'${text}' is no name of a host; leave out the scheme and the port`);
+}

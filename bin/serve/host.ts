@@ -1,0 +1,45 @@
+// What the server has done here: sessions and runs by the settings of this machine, and patches out of git.
+
+import { patchBetween } from '@drover/coordinator/batch/patches';
+import { openRepository } from '@drover/coordinator/repository';
+import { openStore } from '@drover/coordinator/workspace/store';
+import { DroverError, UsageError } from '@drover/core/failure';
+import type { Json } from '@drover/core/json';
+import { Redactor } from '@drover/core/redaction/redactor';
+import { secretValues } from '@drover/core/redaction/secret-values';
+import { childEnvironment } from '@drover/core/tools/process/environment';
+import type { Host, LandedCommit } from '@drover/server/host';
+import type { Io } from '../io.ts';
+import { stateFolder } from '../settings.ts';
+import { hostRun } from './run-host.ts';
+import { hostSession } from './session-host.ts';
+import type { ServeWishes } from './wishes.ts';
+
+export type Place = { readonly root: string; readonly version: string };
+
+export function hostFor(wishes: ServeWishes, { root, version }: Place): Host {
+  const { io, diagnostics } = wishes;
+  return {
+    home: stateFolder(io),
+    root,
+    version,
+    openSession: (wanted) => hostSession(wanted, wishes),
+    startRun: (wanted) => hostRun(wanted, wishes),
+    patchOf: (landed) => patchOf(landed, io),
+    diagnose: (message, fields) => diagnostics.diagnose(message, fields as Readonly<Record<string, Json>>),
+  };
+}
+
+async function patchOf({ repository: top, commit }: LandedCommit, io: Io): Promise<string | undefined> {
+  const env = childEnvironment(io.env);
+  try {
+    const repository = await openRepository(top, env);
+    const { git } = await openStore({ home: stateFolder(io), repository, env });
+    const patch = Buffer.from(await patchBetween(git, `${commit}^`, commit), 'latin1').toString('utf8');
+    return new Redactor([...secretValues(io.env)]).text(patch);
+  } catch (error) {
+    // The repository is gone, or the commit is.
+    if (error instanceof UsageError || error instanceof DroverError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,109 @@
+// The server at work: from its first word to its last.
+
+import { realpath, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { UsageError } from '@drover/core/failure';
+import { endAllChildren } from '@drover/core/tools/process/child';
+import { createApp } from '@drover/server/app';
+import { hostsAt, isLoopback } from '@drover/server/guard';
+import { listen, type Listening } from '@drover/server/listen';
+import { pageAsset } from '@drover/server/page/assets';
+import { Tickets } from '@drover/server/ticket';
+import { codeOfStop } from '../exit-code.ts';
+import { type Io, print } from '../io.ts';
+import { codeOf, loadSettings } from '../settings.ts';
+import { watchForStop } from '../stop.ts';
+import { styleFor } from '../views/style.ts';
+import { clean } from '../views/terminal-text.ts';
+import { hostFor } from './host.ts';
+import { keptToken } from './token-file.ts';
+import type { ServeWishes } from './wishes.ts';
+
+export type Where = {
+  readonly cwd: string | undefined; // the folder that is served
+  readonly address: string;
+  readonly port: number;
+  readonly names: readonly string[]; // further ones that lead here
+  readonly json: boolean;
+};
+
+/** Serves until it is told to stop. */
+export async function serve({ cwd, address, port, names, json }: Where, wishes: ServeWishes): Promise<number> {
+  const { io } = wishes;
+  const root = await folder(cwd, io);
+  const settings = await loadSettings(io, root);
+  for (const warning of settings.warnings) await print(io.stderr, `${clean(`drover: ${warning}`)}\n`);
+  const { version } = (await import('../../package.json', { with: { type: 'json' } })).default;
+  const { token, path } = await keptToken(settings.home);
+  const tickets = new Tickets();
+  let hosts: readonly string[] = [];
+  const app = createApp(hostFor(wishes, { root, version }), {
+    token,
+    hosts: () => hosts,
+    tickets,
+    page: pageAsset,
+  });
+  const stop = watchForStop(io, () => endAllChildren('SIGKILL'));
+  const listening = await listen(app, { address, port }).catch((error: unknown) => {
+    throw new UsageError(cannotListen(address, port, codeOf(error)), { cause: error });
+  });
+  hosts = [...hostsAt(address, listening.port), ...names.map((name) => `${name}:${listening.port}`)];
+  await print(
+    io.stdout,
+    json ? asJson(listening, path) : words({ listening, root, path, ticket: tickets.issue() }, io),
+  );
+  if (!isLoopback(address)) await print(io.stderr, openWords(address));
+  await aborted(stop.signal);
+  await listening.close();
+  stop.close();
+  return codeOfStop(stop.cause());
+}
+
+async function folder(cwd: string | undefined, io: Io): Promise<string> {
+  const path = cwd === undefined ? io.cwd : resolve(io.cwd, cwd);
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory() !== true) throw new UsageError(`--cwd: there is no folder ${path}`);
+  return realpath(path);
+}
+
+function cannotListen(address: string, port: number, code: string): string {
+  if (code === 'EADDRINUSE')
+    return `port ${port} is taken, perhaps by another drover serve; choose one with --port N, or any with --port 0`;
+  if (code === 'EACCES') return `port ${port} is not for everybody; choose one above 1023 with --port N`;
+  return `${address} is no address of this machine to listen at (${code})`;
+}
+
+type Served = {
+  readonly listening: Listening;
+  readonly root: string;
+  readonly path: string;
+  readonly ticket: string;
+};
+
+/** What opens the page by itself is for the eyes of the person at the terminal, and not for a log. */
+function words({ listening: { url }, root, path, ticket }: Served, io: Io): string {
+  const style = styleFor(io.stdout, io.env);
+  const isSeen = io.stdout.isTTY === true;
+  const page = isSeen ? `${url}/#ticket=${ticket}` : `${url}/`;
+  const rows = [
+    ['page', style('cyan', page), isSeen ? 'lets you in once, within five minutes' : ''],
+    ['token', path, 'for programs, and for the page later'],
+  ];
+  const lines = rows.map(([name = '', value = '', about = '']) =>
+    `  ${name.padEnd(5)}  ${value}  ${style('dim', about)}`.trimEnd(),
+  );
+  return `${style('bold', 'drover serves')} ${clean(root)}\n${lines.join('\n')}\n${style('dim', 'Ctrl-C ends it; what is at work then can be gone on with.')}\n`;
+}
+
+function asJson({ url, address, port }: Listening, tokenFile: string): string {
+  return `${JSON.stringify({ url, address, port, tokenFile })}\n`;
+}
+
+function openWords(address: string): string {
+  return `drover: whoever reaches ${address} and has the token can run commands here, and nothing on the way is encrypted; put it behind something that is\n`;
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise((done) => signal.addEventListener('abort', done, { once: true }));
+}

@@ -1,0 +1,64 @@
+// A session of the server, opened at its journal: drover's own tools, and those that its client runs.
+
+import { UsageError } from '@drover/core/failure';
+import { Questions } from '@drover/core/permission/questions';
+import { builtinTools } from '@drover/core/tools/builtin';
+import { remoteTool } from '@drover/core/tools/remote';
+import type { HostedSession, SessionWanted } from '@drover/server/host';
+import { chooseModel, inFolder } from '../execution/model-choice.ts';
+import { openJournal } from '../execution/open-journal.ts';
+import { openProvider } from '../execution/open-provider.ts';
+import { openSession } from '../execution/open-session.ts';
+import { priceOf } from '../execution/price.ts';
+import { loadSettings, stateFolder } from '../settings.ts';
+import type { ServeWishes } from './wishes.ts';
+
+export async function hostSession({ id, begin }: SessionWanted, wishes: ServeWishes): Promise<HostedSession> {
+  const { io, diagnostics, budget } = wishes;
+  await using opened = new AsyncDisposableStack();
+  const tools = [...builtinTools, ...(begin?.tools ?? []).map(remoteTool)];
+  if (begin !== undefined) await usableModel(begin.model, begin.cwd, wishes);
+  const journal = opened.adopt(await openJournal({ home: stateFolder(io), session: id }, { diagnostics, io }), (each) =>
+    each.close(),
+  );
+  const { past } = journal;
+  const cwd = begin?.cwd ?? past?.cwd;
+  if (cwd === undefined) throw new UsageError(`nothing is known of session ${id}`);
+  const settings = await loadSettings(io, cwd);
+  const model =
+    past === undefined ? await usableModel(begin?.model, cwd, wishes) : chooseModel(past.model, settings, cwd);
+  const { provider } = opened.adopt(await openProvider(model, settings), ({ close }) => close());
+  // One question after the other is told as an event; whoever reads it may answer.
+  const questions = opened.adopt(new Questions(() => undefined), (each) => each.close());
+  const session = openSession(
+    {
+      session: id,
+      cwd,
+      model,
+      rules: [...settings.rules, ...wishes.rules],
+      yes: wishes.yes,
+      gates: settings.gates,
+      turns: wishes.turns,
+      timeoutMs: undefined,
+      budget,
+    },
+    { settings, io },
+    {
+      provider,
+      price: priceOf(model, budget, settings),
+      asked: questions,
+      store: journal.store,
+      past,
+      tools: begin === undefined ? [...builtinTools, ...(past?.remoteTools ?? []).map(remoteTool)] : tools,
+      remoteTimeoutMs: begin?.remoteTimeoutMs ?? past?.remoteTimeoutMs,
+      stepsBefore: 0,
+    },
+  );
+  const kept = opened.move();
+  return { session, questions, close: () => kept.disposeAsync() };
+}
+
+async function usableModel(wanted: string | undefined, cwd: string, { io, model }: ServeWishes) {
+  const settings = await loadSettings(io, cwd);
+  return inFolder(chooseModel(wanted ?? model, settings, io.cwd), { from: io.cwd, to: cwd });
+}

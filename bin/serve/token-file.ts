@@ -1,0 +1,37 @@
+// The token of the server: made at its first start, kept in a file that only its owner can read.
+
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, open, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { UsageError } from '@drover/core/failure';
+import { codeOf } from '../settings.ts';
+
+const TOKEN_BYTES = 32;
+const TOKEN = /^[\w-]{32,}$/;
+const OWNER_ONLY = 0o600;
+
+export type KeptToken = { readonly token: string; readonly path: string };
+
+export async function keptToken(home: string): Promise<KeptToken> {
+  const path = join(home, 'server-token');
+  try {
+    await mkdir(home, { recursive: true });
+    await makeUnlessThere(path);
+    // Somebody may have copied it here with the rights of any other file.
+    if (((await stat(path)).mode & 0o777) !== OWNER_ONLY) await chmod(path, OWNER_ONLY);
+    const token = (await readFile(path, 'utf8')).trim();
+    if (TOKEN.test(token)) return { token, path };
+  } catch (error) {
+    throw new UsageError(`the server's token can't be kept in ${path} (${codeOf(error)})`, { cause: error });
+  }
+  throw new UsageError(`${path} holds no token; remove it, and a new one is made`);
+}
+
+async function makeUnlessThere(path: string): Promise<void> {
+  try {
+    await using file = await open(path, 'wx', OWNER_ONLY);
+    await file.writeFile(`${randomBytes(TOKEN_BYTES).toString('base64url')}\n`);
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+}

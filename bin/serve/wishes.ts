@@ -1,0 +1,16 @@
+// What was said when the server was started, for all sessions and runs it serves.
+
+import type { Rule } from '@drover/core/permission/rules';
+import type { Diagnostics } from '../diagnostics.ts';
+import type { Io } from '../io.ts';
+import type { Budget } from '../quantities.ts';
+
+export type ServeWishes = {
+  readonly model: string | undefined;
+  readonly rules: readonly Rule[];
+  readonly yes: boolean;
+  readonly turns: number | undefined;
+  readonly budget: Budget | undefined; // of each session, and of each run that says nothing else
+  readonly diagnostics: Diagnostics;
+  readonly io: Io;
+};

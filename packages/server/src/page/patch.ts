@@ -1,0 +1,104 @@
+// A patch as git writes it, taken apart into files and lines with their numbers.
+//
+// What does not look like a patch is shown as plain lines of a file without a name, so that nothing is lost.
+
+const LINES_MAX = 20_000;
+
+export type PatchLine = {
+  readonly kind: 'same' | 'added' | 'removed' | 'place' | 'note';
+  readonly text: string;
+  readonly before: number | undefined; // its number in the old file
+  readonly after: number | undefined;
+};
+
+export type PatchFile = {
+  readonly path: string;
+  readonly what: 'changed' | 'new' | 'deleted' | 'renamed' | 'binary';
+  readonly added: number;
+  readonly removed: number;
+  readonly lines: readonly PatchLine[];
+};
+
+export type Patch = { readonly files: readonly PatchFile[]; readonly leftOut: number /* lines */ };
+
+type Growing = { -readonly [Key in keyof PatchFile]: PatchFile[Key] } & { lines: PatchLine[] };
+
+export function parsePatch(text: string): Patch {
+  const all = text.split('\n');
+  if (all.at(-1) === '') all.pop();
+  const reading = new Reading();
+  for (const line of all.slice(0, LINES_MAX)) reading.line(line);
+  return { files: reading.files, leftOut: Math.max(0, all.length - LINES_MAX) };
+}
+
+class Reading {
+  readonly files: Growing[] = [];
+  #isInHunk = false;
+  #before = 0;
+  #after = 0;
+  #leftBefore = 0; // lines of the hunk that are still to come
+  #leftAfter = 0;
+
+  line(line: string): void {
+    // Inside a hunk everything counts as content, whatever it looks like.
+    if (this.#isInHunk && this.#leftBefore + this.#leftAfter > 0) return this.#content(line);
+    if (line.startsWith('\\ ')) return this.#add('note', line.slice(2));
+    if (line.startsWith('diff --git ')) return this.#begin(pathOf(line));
+    const place = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)$/.exec(line);
+    if (place !== null) return this.#place(place);
+    this.#isInHunk = false;
+    const file = this.files.at(-1);
+    if (file === undefined) return this.#plain(line);
+    if (line.startsWith('new file')) file.what = 'new';
+    else if (line.startsWith('deleted file')) file.what = 'deleted';
+    else if (line.startsWith('rename to ')) [file.what, file.path] = ['renamed', line.slice(10)];
+    else if (line.startsWith('Binary files') || line.startsWith('GIT binary patch')) file.what = 'binary';
+    else if (line.startsWith('+++ b/')) file.path = line.slice(6);
+  }
+
+  #begin(path: string): void {
+    this.#isInHunk = false;
+    this.files.push({ path, what: 'changed', added: 0, removed: 0, lines: [] });
+  }
+
+  #place([, before = '0', beforeCount = '1', after = '0', afterCount = '1', around = '']: readonly string[]): void {
+    this.#isInHunk = true;
+    this.#before = Number(before);
+    this.#after = Number(after);
+    this.#leftBefore = Number(beforeCount);
+    this.#leftAfter = Number(afterCount);
+    this.#add('place', `line ${after}${around === '' ? '' : ` ${around.trim()}`}`);
+  }
+
+  #content(line: string): void {
+    const [sign = ' '] = line;
+    const text = line.slice(1);
+    const file = this.files.at(-1);
+    if (sign === '\\') return this.#add('note', line.slice(2));
+    if (sign === '+') {
+      this.#leftAfter -= 1;
+      if (file !== undefined) file.added += 1;
+      return this.#add('added', text, undefined, this.#after++);
+    }
+    this.#leftBefore -= 1;
+    if (sign === '-') {
+      if (file !== undefined) file.removed += 1;
+      return this.#add('removed', text, this.#before++, undefined);
+    }
+    this.#leftAfter -= 1;
+    this.#add('same', text, this.#before++, this.#after++);
+  }
+
+  #plain(line: string): void {
+    if (this.files.length === 0) this.#begin('');
+    this.#add('note', line);
+  }
+
+  #add(kind: PatchLine['kind'], text: string, before?: number, after?: number): void {
+    this.files.at(-1)?.lines.push({ kind, text, before, after });
+  }
+}
+
+function pathOf(line: string): string {
+  return / b\/(.*)$/.exec(line)?.[1] ?? line.slice('diff --git '.length);
+}

@@ -1,0 +1,27 @@
+// What every screen is given: the client, and ways to tell the person something.
+
+import type { DroverClient } from '@drover/client/client';
+import type { Connection } from '@drover/client/stream';
+
+export type Screen = {
+  readonly element: HTMLElement;
+  readonly title: () => string;
+  readonly stop: () => void;
+};
+
+export type App = {
+  readonly client: DroverClient;
+  readonly onConnection: (connection: Connection) => void;
+  /** A refusal that ends what is shown. */
+  readonly onProblem: (error: unknown) => void;
+  /** Whether somebody is at work on it, as far as the list knows. */
+  readonly isLive: (id: string) => boolean;
+  /** The list may be out of date. */
+  readonly refresh: () => void;
+  readonly go: (route: string) => void;
+};
+
+export function words(error: unknown): string {
+  if (error instanceof TypeError) return 'The server can’t be reached.';
+  return error instanceof Error ? error.message : String(error);
+}

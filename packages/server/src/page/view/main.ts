@@ -1,0 +1,176 @@
+// The page: who may see it, what there is, and the screen that the address names.
+
+import { DroverClient } from '@drover/client/client';
+import { DroverProblem } from '@drover/client/problem';
+import type { Connection } from '@drover/client/stream';
+import { type App, type Screen, words } from './app.ts';
+import { button, h, mark, say, show, stateMark } from './dom.ts';
+import { newRunScreen, newSessionScreen } from './new-work.ts';
+import { runScreen } from './run-screen.ts';
+import { sessionScreen } from './session-screen.ts';
+import { type Kept, Sidebar } from './sidebar.ts';
+import { forgetToken, keptToken, signIn, takeTicket } from './sign-in.ts';
+
+const LIST_MS = 4_000;
+
+async function begin(): Promise<void> {
+  const token = (await takeTicket()) ?? keptToken();
+  if (token === undefined) askForToken('');
+  else new Page(token);
+}
+
+function askForToken(said: string): void {
+  const check = async (token: string) => {
+    await new DroverClient({ baseUrl: location.origin, token }).runs();
+    new Page(token);
+  };
+  document.body.replaceChildren(signIn(check, said));
+  document.getElementById('token')?.focus();
+}
+
+class Page {
+  readonly #app: App;
+  readonly #sidebar = new Sidebar();
+  readonly #main = h('main', { is: { id: 'main', tabindex: -1 } });
+  readonly #banner = h('div', { class: 'banner', is: { role: 'status', hidden: true } });
+  readonly #link = stateMark('idle');
+  readonly #linkWord = h('span', { class: 'quiet' }, 'connecting');
+  readonly #shell: HTMLElement;
+  readonly #stop = new AbortController();
+  #kept: readonly Kept[] = [];
+  #hasListed = false;
+  #screen: Screen | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #route = '';
+
+  constructor(token: string) {
+    const client = new DroverClient({ baseUrl: location.origin, token });
+    this.#app = {
+      client,
+      onConnection: (connection) => this.#connection(connection),
+      onProblem: (error) => this.#problem(error),
+      isLive: (id) => !this.#hasListed || (this.#kept.find((kept) => kept.id === id)?.live ?? true),
+      refresh: () => void this.#list(),
+      go: (route) => (location.hash = route),
+    };
+    this.#shell = this.#build();
+    document.body.replaceChildren(this.#shell);
+    const { signal } = this.#stop;
+    addEventListener('hashchange', () => this.#open(), { signal });
+    document.addEventListener('visibilitychange', () => document.hidden || void this.#list(), { signal });
+    this.#open();
+    void this.#list();
+  }
+
+  #build(): HTMLElement {
+    const brand = h('a', { class: 'brand', is: { href: '#/' } }, h('b', {}, 'drover'));
+    const out = button('Forget token', () => this.#leave(''), { class: 'plain' });
+    const top = h('header', { class: 'top' }, brand, h('span', { class: 'link' }, this.#link, this.#linkWord), out);
+    const skip = h('a', { class: 'skip', is: { href: '#main' } }, 'Skip to the content');
+    skip.addEventListener('click', (event) => {
+      event.preventDefault(); // the address says which screen it is
+      this.#main.focus();
+    });
+    const said = h('p', { class: 'unseen', is: { id: 'announcements', role: 'status', 'aria-live': 'polite' } });
+    return h('div', { class: 'shell' }, skip, top, this.#banner, this.#sidebar.element, this.#main, said);
+  }
+
+  #open(): void {
+    const route = location.hash === '' ? '#/' : location.hash;
+    if (route === this.#route) return;
+    this.#route = route;
+    this.#screen?.stop();
+    show(this.#banner, false);
+    this.#screen = this.#screenOf(route);
+    this.#main.replaceChildren(this.#screen.element);
+    mark(this.#shell, 'data-route', route === '#/' ? 'list' : 'screen');
+    this.#draw();
+  }
+
+  #screenOf(route: string): Screen {
+    const [, kind, id = ''] = route.split('/').map(decodeURIComponent);
+    if (kind === 'runs') return runScreen(this.#app, id);
+    if (kind === 'sessions') return sessionScreen(this.#app, id);
+    if (kind === 'new') return id === 'run' ? newRunScreen(this.#app) : newSessionScreen(this.#app);
+    return welcome();
+  }
+
+  /** What there is, now and again for as long as somebody looks. */
+  async #list(): Promise<void> {
+    clearTimeout(this.#timer);
+    try {
+      const { client } = this.#app;
+      const [{ runs }, { sessions }] = await Promise.all([client.runs(), client.sessions()]);
+      this.#kept = [
+        ...runs.map((row) => ({ ...row, kind: 'run' as const })),
+        ...sessions.map((row) => ({ ...row, kind: 'session' as const })),
+      ];
+      this.#hasListed = true;
+      this.#connection({ state: 'open' });
+    } catch (error) {
+      if (error instanceof DroverProblem && error.status === 401)
+        return this.#leave('The server does not take this token any more.');
+      this.#connection({ state: 'lost', retryInMs: LIST_MS, reason: words(error) });
+    }
+    this.#draw();
+    clearTimeout(this.#timer);
+    if (!document.hidden && !this.#stop.signal.aborted) this.#timer = setTimeout(() => void this.#list(), LIST_MS);
+  }
+
+  #draw(): void {
+    this.#sidebar.update(this.#kept, this.#route, Date.now());
+    const title = this.#screen?.title() ?? '';
+    document.title = title === '' ? 'drover' : `${title} – drover`;
+  }
+
+  #connection(connection: Connection): void {
+    const isOpen = connection.state === 'open';
+    mark(this.#link, 'data-state', isOpen ? 'landed' : 'failed');
+    say(this.#linkWord, isOpen ? 'connected' : 'not connected');
+    if (isOpen) {
+      if (this.#banner.dataset['kind'] === 'connection') show(this.#banner, false);
+      return;
+    }
+    // What a server closes and opens again at once is nothing to tell anybody.
+    if (connection.retryInMs < 100) return;
+    const again = Math.max(1, Math.ceil(connection.retryInMs / 1_000));
+    this.#tell('connection', `The connection is lost: ${connection.reason}. Trying again in ${again} s.`);
+  }
+
+  #problem(error: unknown): void {
+    if (error instanceof DroverProblem && error.status === 401)
+      return this.#leave('The server does not take this token any more.');
+    const isGone = error instanceof DroverProblem && error.status === 404;
+    this.#tell('problem', isGone ? 'This is not here, or not any more. Choose another on the left.' : words(error));
+  }
+
+  #tell(kind: 'connection' | 'problem', text: string): void {
+    this.#banner.dataset['kind'] = kind;
+    say(this.#banner, text);
+    show(this.#banner, true);
+  }
+
+  #leave(said: string): void {
+    forgetToken();
+    clearTimeout(this.#timer);
+    this.#stop.abort();
+    this.#screen?.stop();
+    askForToken(said);
+  }
+}
+
+function welcome(): Screen {
+  const element = h(
+    'div',
+    { class: 'screen welcome' },
+    h('h1', {}, 'Nothing chosen'),
+    h(
+      'p',
+      { class: 'quiet' },
+      'Choose a run or a session on the left to watch it, or start a new one. Runs that were started in a terminal are here too, live.',
+    ),
+  );
+  return { element, title: () => '', stop: () => undefined };
+}
+
+void begin();

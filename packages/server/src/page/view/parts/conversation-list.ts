@@ -1,0 +1,184 @@
+// What an agent said and did, as a list that is touched only where it changed. Text is set as text; what
+// stands between fences or back-ticks is set in the type of code, and that is all the reading it gets.
+
+import type { Conversation, Entry } from '../../conversation.ts';
+import { duration } from '../../words.ts';
+import { fill, h, mark, say, show } from '../dom.ts';
+
+const NEAR_END_PX = 60;
+
+type Row = {
+  readonly element: HTMLElement;
+  readonly update: (entry: Entry) => void;
+  version: number;
+};
+
+export class ConversationList {
+  readonly element: HTMLElement;
+  readonly #list = h('ol', { class: 'entries' });
+  readonly #leftOut = h('p', { class: 'quiet', is: { hidden: true } });
+  readonly #empty = h('p', { class: 'empty' });
+  readonly #scroller: () => HTMLElement;
+  #conversation: Conversation | undefined;
+  #version = -1;
+  #rows = new Map<number, Row>();
+
+  /** `scroller`: what scrolls when the list grows. */
+  constructor(label: string, scroller: () => HTMLElement) {
+    this.#scroller = scroller;
+    this.element = h(
+      'div',
+      { class: 'conversation', is: { role: 'log', 'aria-label': label, 'aria-live': 'off', tabindex: 0 } },
+      this.#leftOut,
+      this.#list,
+      this.#empty,
+    );
+  }
+
+  update(conversation: Conversation | undefined, empty: string): void {
+    const isOther = conversation !== this.#conversation;
+    if (!isOther && this.#version === (conversation?.version ?? -1)) return say(this.#empty, empty);
+    if (isOther) this.#rows = new Map();
+    this.#conversation = conversation;
+    this.#version = conversation?.version ?? -1;
+    const scroller = this.#scroller();
+    const isAtEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_END_PX;
+    const entries = conversation?.entries ?? [];
+    const rows = new Map<number, Row>();
+    for (const entry of entries) rows.set(entry.id, this.#row(entry));
+    this.#rows = rows;
+    fill(
+      this.#list,
+      [...rows.values()].map(({ element }) => element),
+    );
+    const leftOut = conversation?.leftOut ?? 0;
+    show(this.#leftOut, leftOut > 0);
+    say(this.#leftOut, `${leftOut} earlier entries are left out.`);
+    show(this.#empty, entries.length === 0);
+    say(this.#empty, empty);
+    if (isAtEnd || isOther) scroller.scrollTop = scroller.scrollHeight;
+  }
+
+  /** Brings a call into sight and opens it. */
+  reveal(callId: string): void {
+    const entry = this.#conversation?.entries.find((each) => each.callId === callId && callId !== '');
+    const row = entry && this.#rows.get(entry.id);
+    if (row === undefined) return;
+    const details = row.element.querySelector('details');
+    if (details !== null) details.open = true;
+    row.element.scrollIntoView({ block: 'nearest' });
+    row.element.classList.remove('found');
+    void row.element.offsetWidth; // so that it shows again where it was shown before
+    row.element.classList.add('found');
+  }
+
+  #row(entry: Entry): Row {
+    const known = this.#rows.get(entry.id);
+    const row = known ?? { ...newRow(entry), version: -1 };
+    if (row.version === entry.version) return row;
+    row.update(entry);
+    mark(row.element, 'data-state', entry.state);
+    row.version = entry.version;
+    return row;
+  }
+}
+
+function newRow(entry: Entry): Pick<Row, 'element' | 'update'> {
+  switch (entry.kind) {
+    case 'call':
+      return callRow();
+    case 'thinking':
+      return thinkingRow();
+    case 'heading': {
+      const title = h('h3', {});
+      return { element: h('li', { class: 'heading' }, title), update: (now) => say(title, now.title) };
+    }
+    case 'note': {
+      const text = h('p', {});
+      return { element: h('li', { class: 'note' }, text), update: (now) => say(text, now.text) };
+    }
+    case 'user':
+    case 'said':
+      return saidRow(entry.kind);
+  }
+}
+
+function saidRow(kind: 'user' | 'said'): Pick<Row, 'element' | 'update'> {
+  const body = h('div', { class: 'prose' });
+  const live = new GrowingText();
+  const who = h('span', { class: 'who' }, kind === 'user' ? 'Asked' : 'Said');
+  body.append(live.node);
+  return {
+    element: h('li', { class: kind }, who, body),
+    update: ({ text, state }) => {
+      if (state === 'open') live.set(text);
+      else body.replaceChildren(...prose(text));
+    },
+  };
+}
+
+function thinkingRow(): Pick<Row, 'element' | 'update'> {
+  const live = new GrowingText();
+  const details = h('details', {}, h('summary', {}, 'Thinking'), h('div', { class: 'prose' }));
+  details.lastElementChild?.append(live.node);
+  return { element: h('li', { class: 'thinking' }, details), update: ({ text }) => live.set(text) };
+}
+
+function callRow(): Pick<Row, 'element' | 'update'> {
+  const title = h('code', { class: 'call-title' });
+  const word = h('span', { class: 'call-state' });
+  const args = h('pre', { class: 'args' });
+  const output = h('pre', { class: 'output' });
+  const live = new GrowingText();
+  output.append(live.node);
+  const nothing = h('p', { class: 'quiet' }, 'No output yet.');
+  const details = h('details', {}, h('summary', {}, h('i', { class: 'mark' }), title, word), args, output, nothing);
+  return {
+    element: h('li', { class: 'call' }, details),
+    update: (entry) => {
+      say(title, entry.title);
+      say(word, wordOf(entry));
+      say(args, entry.args);
+      show(args, entry.args !== '' && entry.args !== '{}');
+      live.set(entry.text);
+      show(output, entry.text !== '');
+      show(nothing, entry.text === '');
+      mark(details.firstElementChild?.firstElementChild as HTMLElement, 'data-state', MARKS[entry.state]);
+    },
+  };
+}
+
+const MARKS = { open: 'running', held: 'asking', ok: 'done', bad: 'failed' } as const;
+
+function wordOf({ state, fromMs, toMs }: Entry): string {
+  if (state === 'open') return 'running';
+  if (state === 'held') return 'waits for its result';
+  const spent = toMs === undefined ? '' : duration(toMs - fromMs);
+  return state === 'bad' ? `failed · ${spent}` : spent;
+}
+
+/** A text that mostly grows at its end: what is there already is not laid out again. */
+class GrowingText {
+  readonly node = document.createTextNode('');
+
+  set(text: string): void {
+    const { data } = this.node;
+    if (text === data) return;
+    if (text.length > data.length && text.startsWith(data)) this.node.appendData(text.slice(data.length));
+    else this.node.data = text;
+  }
+}
+
+/** Paragraphs and code, told apart by fences and back-ticks alone. */
+export function prose(text: string): readonly Node[] {
+  return text.split(/^(```[^\n]*\n[\s\S]*?(?:^```[ \t]*$|$(?![\s\S])))/m).flatMap((part) => {
+    if (!part.startsWith('```')) return part === '' ? [] : inline(part.replace(/^\n+|\n+$/g, ''));
+    const code = part.replace(/^```[^\n]*\n/, '').replace(/\n?```[ \t]*$/, '');
+    return [h('pre', { class: 'code' }, code)];
+  });
+}
+
+function inline(text: string): readonly Node[] {
+  const parts = text.split(/(`[^`\n]+`)/);
+  return [h('p', {}, ...parts.map((part) => (/^`[^`\n]+`$/.test(part) ? h('code', {}, part.slice(1, -1)) : part)))];
+}

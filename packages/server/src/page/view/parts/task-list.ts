@@ -1,0 +1,109 @@
+// The tasks of a run, each as a row that can be chosen.
+
+import type { RunFold } from '../../run-fold.ts';
+import { isOver, type TaskState, type TaskView } from '../../task-board.ts';
+import { count, dollars, duration, tokensOf } from '../../words.ts';
+import { fill, h, mark, say, show, stateMark } from '../dom.ts';
+
+export const STATE_WORDS: Readonly<Record<TaskState, string>> = {
+  waiting: 'waiting',
+  starting: 'starting',
+  thinking: 'thinking',
+  running: 'running',
+  asking: 'asks you',
+  throttled: 'throttled',
+  retrying: 'tries again',
+  merging: 'merging',
+  gate: 'in the gate',
+  landed: 'landed',
+  done: 'done',
+  failed: 'failed',
+  skipped: 'skipped',
+  conflict: 'conflict',
+  gate_failed: 'gate failed',
+  cancelled: 'cancelled',
+};
+
+type Row = {
+  readonly element: HTMLElement;
+  readonly update: (task: TaskView, elapsedMs: number, isChosen: boolean) => void;
+};
+
+export class TaskList {
+  readonly element: HTMLElement;
+  readonly #list = h('ul', { class: 'tasks' });
+  readonly #empty = h('p', { class: 'empty' });
+  readonly #tally = h('span', { class: 'quiet numbers' });
+  readonly #rows = new Map<string, Row>();
+  readonly #onTask: (task: string) => void;
+
+  constructor(onTask: (task: string) => void) {
+    this.#onTask = onTask;
+    this.element = h(
+      'section',
+      { class: 'panel task-panel', is: { 'aria-labelledby': 'tasks-title' } },
+      h('header', {}, h('h2', { is: { id: 'tasks-title' } }, 'Tasks'), this.#tally),
+      h('div', { class: 'scroll' }, this.#list, this.#empty),
+    );
+  }
+
+  update(fold: RunFold, elapsedMs: number, chosen: string | undefined, isLive: boolean): void {
+    const tasks = [...fold.tasks.values()];
+    const rows = tasks.map((task) => {
+      const row = this.#rows.get(task.id) ?? newRow(task, this.#onTask);
+      this.#rows.set(task.id, row);
+      row.update(task, elapsedMs, task.id === chosen);
+      return row.element;
+    });
+    fill(this.#list, rows);
+    show(this.#empty, tasks.length === 0);
+    say(this.#empty, isLive ? 'The coordinator is making a plan. Its tasks appear here.' : 'This run has no tasks.');
+    const over = tasks.filter(({ state }) => isOver(state)).length;
+    say(this.#tally, tasks.length === 0 ? '' : `${over} of ${tasks.length}`);
+  }
+}
+
+function newRow({ id }: TaskView, onTask: (task: string) => void): Row {
+  const dot = stateMark('waiting');
+  const title = h('span', { class: 'task-title' });
+  const doing = h('span', { class: 'task-doing' });
+  const word = h('span', { class: 'task-state' });
+  const figures = h('span', { class: 'task-figures numbers' });
+  const press = h(
+    'button',
+    { class: 'task', on: { click: () => onTask(id) }, is: { type: 'button' } },
+    dot,
+    h('span', { class: 'task-words' }, title, doing),
+    h('span', { class: 'task-end' }, word, figures),
+  );
+  return {
+    element: h('li', {}, press),
+    update: (task, elapsedMs, isChosen) => {
+      mark(dot, 'data-state', task.state);
+      mark(press, 'aria-current', isChosen ? 'true' : false);
+      say(title, task.title);
+      say(doing, lineOf(task));
+      mark(word, 'data-state', task.state);
+      say(word, `${STATE_WORDS[task.state]}${task.isCached ? ' (known)' : ''}`);
+      say(figures, figuresOf(task, elapsedMs));
+    },
+  };
+}
+
+/** What is most worth knowing about it now. */
+function lineOf(task: TaskView): string {
+  if (task.doing !== '') return task.doing;
+  if (task.reason !== undefined) return task.reason;
+  if (task.state === 'waiting' && task.dependsOn.length > 0) return `after ${task.dependsOn.join(', ')}`;
+  if (isOver(task.state)) return task.summary ?? '';
+  return task.worker === undefined ? '' : `worker ${task.worker}`;
+}
+
+function figuresOf({ fromMs, toMs, usage, cost, attempts, waitMs }: TaskView, elapsedMs: number): string {
+  if (fromMs === undefined) return '';
+  const parts = [duration((toMs ?? elapsedMs) - fromMs), `${count(tokensOf(usage))} tok`];
+  if (cost !== undefined) parts.push(dollars(cost));
+  if (attempts > 1) parts.push(`${attempts} attempts`);
+  if (waitMs >= 1_000) parts.push(`waited ${duration(waitMs)}`);
+  return parts.join(' · ');
+}
