@@ -1,5 +1,6 @@
 // drover batch --dry-run: what it would do and could cost. No request is made, and nothing is written.
 
+import { cacheKey, findEntry } from '@drover/coordinator/batch/cache';
 import { waits } from '@drover/coordinator/plan/graph';
 import { costOf, factsOf, type Price } from '@drover/core/model/catalog';
 import type { Cap } from '@drover/core/model/budget';
@@ -32,6 +33,7 @@ async function foreseen(args: BatchArgs, batch: Batch, io: Io): Promise<string> 
   const { contextTokens, outputTokensMax } = factsOf(model.name);
   const { tasks } = prepared;
   const tokens = tasks.map(({ prompt }) => Math.ceil(prompt.length / CHARS_PER_TOKEN));
+  const known = args.fresh ? 0 : await knownCount(batch, run.model);
   const sum = tokens.reduce((total, each) => total + each, 0);
   const facts: readonly (readonly [string, string])[] = [
     ['batch', `${specFile.spec.name} (${specFile.file})`],
@@ -40,6 +42,7 @@ async function foreseen(args: BatchArgs, batch: Batch, io: Io): Promise<string> 
       'tasks',
       `${tasks.length}${args.shard === undefined ? '' : ` of ${prepared.total}, shard ${args.shard.index}/${args.shard.count}`}`,
     ],
+    ...(known === 0 ? [] : [['known', `${known} of them from earlier runs, at no cost`] as const]),
     ['workers', run.workers === 0 ? 'one, in this thread' : String(run.workers)],
     ['gates', run.gates.length === 0 ? 'none on the merged tree' : run.gates.join('; ')],
     ['model', run.model],
@@ -66,6 +69,13 @@ async function foreseen(args: BatchArgs, batch: Batch, io: Io): Promise<string> 
       ? '\nThere is nothing to do.\n'
       : `\nIn the order in which they would land:\n${listed.join('')}${more.join('')}`;
   return `${head}${plan}${overlaps(batch, columns)}`;
+}
+
+/** How many need not be done, because an earlier run has. */
+async function knownCount({ prepared: { tasks, tree }, around }: Batch, model: string): Promise<number> {
+  const { home } = around.settings;
+  const found = await Promise.all(tasks.map((task) => findEntry(home, cacheKey(task, model, tree), tree)));
+  return found.filter((entry) => entry !== undefined).length;
 }
 
 type Measure = {

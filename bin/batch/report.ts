@@ -57,13 +57,27 @@ function figures({ usage, cost, model }: BatchSummary, results: readonly Result[
 function failures(results: readonly Result[]): string {
   const bad = results.filter((result) => !isGood(result));
   if (bad.length === 0) return '';
-  const shown = bad.slice(0, FAILURES_SHOWN_MAX).map(({ task, title, status, reason = '', patch, files }) => {
-    const word = WORDS.find(([each]) => each === status)?.[1] ?? status;
-    const kept = patch === undefined ? '' : `\n\nIts work is kept in ${inline(patch)}.`;
-    return `<details><summary>${html(task)}: ${html(word)}</summary>\n\n${inline(title)} (${files.map(inline).slice(0, 5).join(', ')})${reason === '' ? '' : `\n\n${fenced(reason)}`}${kept}\n\n</details>`;
+  // What stopped many of them is said once.
+  const groups = [...Map.groupBy(bad, ({ task, status, reason }) => `${status} ${reason ?? task}`).values()];
+  const shown = groups.slice(0, FAILURES_SHOWN_MAX).map(failedTogether);
+  const left = groups.slice(FAILURES_SHOWN_MAX).reduce((count, group) => count + group.length, 0);
+  return [`### Not done (${bad.length})`, ...shown, ...(left > 0 ? [`… and ${left} more`] : [])].join('\n\n');
+}
+
+/** Tasks that failed for the same reason, or one. */
+function failedTogether(group: readonly Result[]): string {
+  const [first] = group;
+  if (first === undefined) return '';
+  const word = WORDS.find(([status]) => status === first.status)?.[1] ?? first.status;
+  const who = group.length === 1 ? first.task : `${group.length} tasks`;
+  const reason = first.reason === undefined ? [] : [fenced(first.reason)];
+  const rows = group.slice(0, LISTED_MAX).map(({ task, title, files, patch }) => {
+    const what = `${inline(task)}: ${inline(title)} (${files.map(inline).slice(0, 5).join(', ')})`;
+    return `- ${what}${patch === undefined ? '' : `; its work is kept in ${inline(patch)}`}`;
   });
-  const more = bad.length > FAILURES_SHOWN_MAX ? [`… and ${bad.length - FAILURES_SHOWN_MAX} more`] : [];
-  return [`### Not done (${bad.length})`, ...shown, ...more].join('\n\n');
+  const more = group.length > LISTED_MAX ? [`- … and ${group.length - LISTED_MAX} more`] : [];
+  const body = [...reason, [...rows, ...more].join('\n')].join('\n\n');
+  return `<details><summary>${html(who)}: ${html(word)}</summary>\n\n${body}\n\n</details>`;
 }
 
 function landed(results: readonly Result[]): string {

@@ -13,7 +13,7 @@ import { wrapped } from './word-wrap.ts';
 
 const LISTED_MAX = 20;
 const PATCHES_SHOWN_MAX = 5;
-const GATE_LINES_MAX = 12;
+const OUTPUT_LINES_MAX = 12;
 const NAME_COLUMNS_MAX = 24;
 const PROSE_COLUMNS_MAX = 100; // where nobody's screen is, prose still has a width
 const SHORT_ID_CHARS = 8;
@@ -80,7 +80,12 @@ function landedSection(end: End, paper: Paper): readonly string[] {
 
 function missedSection(state: RunState, end: End, paper: Paper): readonly string[] {
   const rows = end.tasks.filter((row) => !isGood(row));
-  const lines = rows.flatMap((row) => [...taskLines([row], paper, end.tasks), ...whyLines(state, row, paper)]);
+  // What stopped many of them is said once.
+  const groups = Map.groupBy(rows, ({ task, status, reason }) => `${status} ${reason ?? task}`);
+  const lines = [...groups.values()].flatMap((group) => [
+    ...taskLines(group, paper, end.tasks),
+    ...whyLines(state, group, paper),
+  ]);
   return section(`Not landed (${rows.length})`, lines, paper);
 }
 
@@ -110,20 +115,34 @@ function taskLines(rows: readonly TaskRow[], paper: Paper, alike = rows): readon
 
 const TITLE_COLUMNS_MIN = 10;
 
-function whyLines(state: RunState, row: TaskRow, paper: Paper): readonly string[] {
-  const { style } = paper;
-  const gate = row.status === 'gate_failed' ? state.failedGate(row.task) : undefined;
-  const output = gate === undefined ? [] : clean(gate.output).trimEnd().split('\n').slice(-GATE_LINES_MAX);
+/** Of tasks that have the same reason: it, the end of what a command printed, and where their work is. */
+function whyLines(state: RunState, rows: readonly TaskRow[], paper: Paper): readonly string[] {
+  const [row] = rows;
+  if (row === undefined) return [];
+  const [said = '', ...printed] = (row.reason ?? '').trimEnd().split('\n');
+  const gate = row.status === 'gate_failed' && printed.length === 0 ? state.failedGate(row.task) : undefined;
+  const output = gate === undefined ? printed : clean(gate.output).trimEnd().split('\n');
   const room = paper.columns - INDENT.length - 2;
   return [
     // What ended the run has been said above.
-    ...(row.reason === undefined || row.reason === state.end?.reason ? [] : prose(row.reason, paper, INDENT)),
+    ...(row.reason === state.end?.reason ? [] : prose(said, paper, INDENT)),
     ...(gate === undefined ? [] : [`${INDENT}${cell(`the end of ${gate.command}:`, paper.columns - INDENT.length)}`]),
-    ...output.map((line) => `${INDENT}${style('dim', `| ${cut(line.replaceAll('\t', '  '), room)}`)}`),
-    ...(row.branch === undefined
-      ? []
-      : [`${INDENT}${cell(`its work is kept on ${row.branch}`, paper.columns - INDENT.length)}`]),
+    ...output
+      .slice(-OUTPUT_LINES_MAX)
+      .map((line) => `${INDENT}${paper.style('dim', `| ${cut(clean(line).replaceAll('\t', '  '), room)}`)}`),
+    ...keptLines(rows, paper),
   ];
+}
+
+function keptLines(rows: readonly TaskRow[], { columns }: Paper): readonly string[] {
+  const branches = rows.flatMap(({ branch }) => (branch === undefined ? [] : [branch]));
+  const [first] = branches;
+  if (first === undefined) return [];
+  const words =
+    branches.length === 1
+      ? `its work is kept on ${first}`
+      : `their work is kept on ${branches.length} branches like ${first}`;
+  return [`${INDENT}${cell(words, columns - INDENT.length)}`];
 }
 
 const INDENT = '      ';
@@ -141,22 +160,25 @@ function notIncludedSection({ settings }: RunState, paper: Paper): readonly stri
 
 /** Who used how much, and how much of what they read came from the cache. */
 function costSection(state: RunState, end: End, paper: Paper): readonly string[] {
+  if (promptOf(end.usage) + end.usage.output === 0) return [];
   const { coordinator, tasks } = state;
   const workers = [...tasks.values()].filter(({ attempts }) => attempts > 0);
+  const isUsed = ({ usage }: { readonly usage: Usage }): boolean => promptOf(usage) + usage.output > 0;
   const agents = [
     { name: 'coordinator', usage: coordinator.usage, cost: coordinator.cost },
-    ...workers.map((task) => ({ name: nameOf(task), usage: task.usage, cost: task.cost })),
-  ].filter(({ usage }) => promptOf(usage) + usage.output > 0);
-  const total = { name: 'together', usage: end.usage, cost: end.cost };
-  const shown = [...agents.slice(0, LISTED_MAX), total];
-  const cells = shown.map(({ name, usage, cost }) => [
+    // Of a thousand, one by one, nobody would learn anything.
+    ...(workers.length > LISTED_MAX
+      ? []
+      : workers.map((task) => ({ name: nameOf(task), usage: task.usage, cost: task.cost }))),
+  ].filter(isUsed);
+  const rows = [...agents, { name: 'together', usage: end.usage, cost: end.cost }];
+  const cells = rows.map(({ name, usage, cost }) => [
     cell(name, NAME_COLUMNS_MAX),
     `${shortCount(promptOf(usage))} in`,
     `${cachedOf(usage)} cached`,
     `${shortCount(usage.output)} out`,
     cost === undefined ? '' : dollars(cost),
   ]);
-  if (promptOf(end.usage) + end.usage.output === 0) return [];
   const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...cells.map((row) => widthOfText(row[column] ?? ''))));
   const lines = cells.map((row) =>
     cut(
@@ -164,7 +186,6 @@ function costSection(state: RunState, end: End, paper: Paper): readonly string[]
       paper.columns,
     ),
   );
-  if (agents.length > LISTED_MAX) lines.splice(-1, 0, `  … and ${agents.length - LISTED_MAX} more`);
   return section('Tokens', lines, paper);
 }
 
@@ -209,6 +230,7 @@ function deliveredLines({ delivered }: End, paper: Paper): readonly string[] {
 
 // The last of them holds all the others.
 function patchWords(patches: readonly string[]): string {
+  if (patches.length === 0) return 'Nothing has landed, so there is no patch.';
   if (patches.length <= PATCHES_SHOWN_MAX)
     return `What landed is in ${patches.length === 1 ? 'a patch' : `${patches.length} patches`}:`;
   const all = patches.at(-1) ?? '';

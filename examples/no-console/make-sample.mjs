@@ -45,12 +45,14 @@ export const log = { info: line('info'), warn: line('warn'), error: line('error'
 write(
   'test/modules.test.js',
   `import assert from 'node:assert';
-import { globSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 
 test('every module does what it is called', async () => {
-  for (const path of globSync('src/*/*.js')) {
-    const [[name, run]] = Object.entries(await import(\`../\${path}\`));
+  const files = readdirSync('src', { recursive: true }).filter((path) => /[/\\\\].*[.]js$/.test(path));
+  assert.notEqual(files.length, 0);
+  for (const path of files) {
+    const [[name, run]] = Object.entries(await import(\`../src/\${path}\`));
     assert.deepEqual(run([{ id: 1 }]), [{ id: 1, [name]: true }]);
   }
 });

@@ -119,6 +119,17 @@ Tasks that change files which others change too (1):
   expect([batch.requests, existsSync(batch.out), existsSync(join(batch.desk.home, 'runs'))]).toEqual([0, false, false]);
 });
 
+test('--dry-run says what is known already, unless all shall be done anew', async () => {
+  const batch = await BatchDesk.with(tidying(), noisyFiles(3));
+  await batch.run();
+  await batch.desk.write({ 'src/file2.ts': 'console.log(22);\n' });
+  batch.commit();
+  const foreseen = async (...more: readonly string[]) =>
+    /tasks .*\n(?: {2}known.*\n)?/.exec((await batch.drover(['--dry-run', ...more])).stdout)?.[0];
+  expect(await foreseen()).toBe('tasks       3\n  known       2 of them from earlier runs, at no cost\n');
+  expect(await foreseen('--fresh')).toBe('tasks       3\n');
+});
+
 test('--dry-run needs a model and no key for it; what is wrong is said before anything else', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(1));
   const keyless = { env: { ANTHROPIC_API_KEY: '' } };

@@ -142,6 +142,38 @@ test('what ended the whole run is not said again for each task', () => {
   );
 });
 
+test('what stopped several tasks is said once, with the end of what was printed', () => {
+  const printed = Array.from({ length: 20 }, (_, at) => `line ${at}`).join('\n');
+  const reason = `the gate 'make' fails on 1a2b already, without this task:\n${printed}`;
+  const row = {
+    title: 'Do it',
+    status: 'gate_failed',
+    attempts: 1,
+    files: [],
+    usage: NO_USAGE,
+    cost: 0,
+    waits: 0,
+  } as const;
+  const tasks = ['a', 'b'].map((task) => ({ ...row, task, reason, branch: `drover/1/${task}` }));
+  const text = ended({
+    outcome: 'incomplete',
+    exitCode: 4,
+    tasks,
+    delivered: { deliver: 'patch', commit: 'c', patches: [] },
+  });
+  const last = Array.from({ length: 12 }, (_, at) => `      | line ${at + 8}\n`).join('');
+  expect(text).toContain(
+    `Not landed (2)\n  ✗ a  gate failed: Do it\n  ✗ b  gate failed: Do it\n      the gate 'make' fails on 1a2b already, without this task:\n${last}      their work is kept on 2 branches like drover/1/a\n\nNothing has landed, so there is no patch.\n`,
+  );
+});
+
+test('of many tasks only the sum of their tokens is told', () => {
+  const tokens = (tasks: number) =>
+    /\nTokens\n([^]*?)\n\n/.exec(reported(sampleRun({ tasks }).events))?.[1]?.split('\n') ?? [];
+  expect(tokens(20).length).toBeGreaterThan(15);
+  expect(tokens(40).map((line) => line.trim().split(' ')[0])).toEqual(['coordinator', 'together']);
+});
+
 test('what of the checkout was not included is listed', () => {
   const notIncluded = Array.from({ length: 23 }, (_, at) => `src/draft-${String(at).padStart(2, '0')}.ts`);
   const text = ended({}, { notIncluded });

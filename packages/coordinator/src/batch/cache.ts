@@ -42,17 +42,22 @@ export function cacheKey(task: BatchTask, model: string, tree: Tree): string {
   return createHash('sha256').update(JSON.stringify(all)).digest('hex');
 }
 
-/** Undefined where there is none, or none that can be used here. */
+/** What can be used here; its time says then when it was last of use. */
 export async function readEntry(home: string, key: string, tree: Tree): Promise<Entry | undefined> {
+  const entry = await findEntry(home, key, tree);
+  // Where that can't be kept, it goes a little earlier.
+  if (entry !== undefined) await utimes(pathOf(home, key), new Date(), new Date()).catch(() => undefined);
+  return entry;
+}
+
+/** Undefined where there is none, or none that can be used here. Leaves no trace. */
+export async function findEntry(home: string, key: string, tree: Tree): Promise<Entry | undefined> {
   const text = await readFile(pathOf(home, key), 'utf8').catch((error: unknown) => {
     if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
     throw error;
   });
   const entry = text === undefined ? undefined : parsed(text);
-  if (entry?.changes.every(({ path, before }) => tree.get(path)?.blob === before) !== true) return undefined;
-  // Its time says when it was last of use; where that can't be kept, it goes a little earlier.
-  await utimes(pathOf(home, key), new Date(), new Date()).catch(() => undefined);
-  return entry;
+  return entry?.changes.every(({ path, before }) => tree.get(path)?.blob === before) === true ? entry : undefined;
 }
 
 export type OldEntry = { readonly path: string; readonly bytes: number };
