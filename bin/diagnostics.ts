@@ -63,6 +63,11 @@ export async function redactorFor(io: Io): Promise<Redactor> {
   return new Made(secretValues(io.env));
 }
 
+/** Throws UsageError where the environment wishes for a level that there is not. */
+export function checkLevel(env: Io['env']): void {
+  levelIn(env);
+}
+
 function levelIn(env: Io['env']): (typeof LEVELS)[number] | undefined {
   const text = textOf(env, 'DROVER_LOG');
   const level = LEVELS.find((candidate) => candidate === text);

@@ -86,6 +86,12 @@ const commands: readonly Listed[] = [
     load: async () => (await import('./commands/gc.ts')).gc,
   },
   {
+    name: 'doctor',
+    words: '',
+    about: 'Say what works here, what is missing, and how to mend it',
+    load: async () => (await import('./commands/doctor.ts')).doctor,
+  },
+  {
     name: 'demo',
     words: '',
     about: 'Watch a whole run on a sample project: no key, no network',

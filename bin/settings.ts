@@ -40,17 +40,27 @@ export type Settings = {
   readonly warnings: readonly string[];
 };
 
-type ConfigFile = { readonly path: string; readonly config: Config; readonly sha256: string };
+export type ConfigFile = { readonly path: string; readonly config: Config; readonly sha256: string };
 
 export async function loadSettings(io: Io, cwd: string): Promise<Settings> {
   const { env } = io;
   checkAddresses(env);
-  const home = stateFolder(io);
-  const userPath = userConfigPath(env);
+  const { user: userPath, project: projectPath } = await configPaths(io, cwd);
   const user = await readConfigFile(userPath);
-  const projectPath = await projectConfigPath(cwd, home);
   const project = projectPath === undefined ? undefined : await readConfigFile(projectPath);
+  return settingsFrom({ userPath, user, project }, io, cwd);
+}
 
+/** The config files, as far as they are there. */
+export type ConfigFiles = {
+  readonly userPath: string;
+  readonly user: ConfigFile | undefined;
+  readonly project: ConfigFile | undefined;
+};
+
+export async function settingsFrom({ userPath, user, project }: ConfigFiles, io: Io, cwd: string): Promise<Settings> {
+  const { env } = io;
+  const home = stateFolder(io);
   const approved = project !== undefined && (await isApproved(home, project.sha256));
   const own = user?.config ?? {};
   const theirs = project?.config ?? {};
@@ -111,6 +121,14 @@ export function stateFolder({ env, cwd }: Pick<Io, 'env' | 'cwd'>): string {
   return resolve(cwd, textOf(env, 'DROVER_HOME') ?? join(homeOf(env), '.drover'));
 }
 
+/** Where the user's config is, or would be; and the project's, where there is one. */
+export async function configPaths(
+  io: Pick<Io, 'env' | 'cwd'>,
+  cwd: string,
+): Promise<{ readonly user: string; readonly project: string | undefined }> {
+  return { user: userConfigPath(io.env), project: await projectConfigPath(cwd, stateFolder(io)) };
+}
+
 function homeOf(env: Io['env']): string {
   const home = textOf(env, 'HOME');
   if (home === undefined) throw new UsageError('HOME is not set; set it, or set DROVER_HOME and XDG_CONFIG_HOME');
@@ -147,7 +165,8 @@ async function exists(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined)) !== undefined;
 }
 
-async function readConfigFile(path: string): Promise<ConfigFile | undefined> {
+/** Undefined where there is none; throws UsageError where it can't be read, or holds mistakes. */
+export async function readConfigFile(path: string): Promise<ConfigFile | undefined> {
   let bytes: Buffer;
   try {
     bytes = await readFile(path);
@@ -180,7 +199,7 @@ export function textOf(env: Io['env'], name: string): string | undefined {
   return text === undefined || text === '' ? undefined : text;
 }
 
-function checkAddresses(env: Io['env']): void {
+export function checkAddresses(env: Io['env']): void {
   for (const name of new Set(knownProviders.map(({ baseUrlEnv }) => baseUrlEnv))) {
     const address = textOf(env, name);
     if (address !== undefined && !isAddress(address)) {

@@ -96,7 +96,8 @@ function fromConfig(
   return { api, baseUrl, apiKey };
 }
 
-function keyIn({ env }: Settings, name: string): string | undefined {
+/** The key in this variable; throws UsageError where it can't be one. */
+export function keyIn({ env }: Settings, name: string): string | undefined {
   const key = textOf(env, name)?.trim();
   if (key === undefined || key === '') return undefined;
   // Anything else cannot be sent in a header.

@@ -74,7 +74,12 @@ function unquoted(path: string): string {
   return path.startsWith('"') ? path.slice(1, -1).replaceAll(/\\(["\\])/g, '$1') : path;
 }
 
-async function checkVersion(git: Git, cwd: string): Promise<void> {
+/** What git calls itself; throws UsageError where there is none, or one that is too old. */
+export async function checkGit(cwd: string, env: Readonly<Record<string, string>>): Promise<string> {
+  return checkVersion(gitIn(cwd, env), cwd);
+}
+
+async function checkVersion(git: Git, cwd: string): Promise<string> {
   const { out } = await git(['version']).catch((error: unknown) => {
     const cause = error instanceof DroverError ? error.cause : undefined;
     if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT' && existsSync(cwd)) {
@@ -84,7 +89,7 @@ async function checkVersion(git: Git, cwd: string): Promise<void> {
   });
   const [major = 0, minor = 0] = (/\d+\.\d+/.exec(out)?.[0] ?? '').split('.').map(Number);
   const [majorOldest, minorOldest] = GIT_OLDEST;
-  if (major > majorOldest || (major === majorOldest && minor >= minorOldest)) return;
+  if (major > majorOldest || (major === majorOldest && minor >= minorOldest)) return out.trim();
   throw new UsageError(`this is ${out.trim()}, and drover needs ${GIT_OLDEST.join('.')} or newer: update git`);
 }
 

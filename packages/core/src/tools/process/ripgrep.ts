@@ -33,7 +33,7 @@ export async function askRipgrep(
   context: ToolContext,
   onLine: (line: string) => boolean,
 ): Promise<void> {
-  const { rgPath } = await import('@vscode/ripgrep');
+  const file = await ripgrepFile();
   const enough = new AbortController();
   const lines = new LineSplitter((line) => {
     if (!enough.signal.aborted && !onLine(line.replace(/^\.\//, ''))) enough.abort();
@@ -45,7 +45,7 @@ export async function askRipgrep(
   });
   const end = await runChild(
     {
-      file: rgPath,
+      file,
       // Led by a dot, for a name may begin like an option.
       args: [...COMMON, ...question.args, '--', isAbsolute(shown) ? shown : `./${shown === '.' ? '' : shown}`],
       cwd: context.cwd,
@@ -65,6 +65,11 @@ export async function askRipgrep(
   // A file that may not be read makes it fail without a word, but what it found elsewhere counts.
   const { text } = await problem.finish();
   if (end.exitCode !== 0 && text !== '') throw new ToolError(text.trim().replace(/^rg: /, ''));
+}
+
+/** The program itself, which comes with drover. */
+export async function ripgrepFile(): Promise<string> {
+  return (await import('@vscode/ripgrep')).rgPath;
 }
 
 /** A pattern without a folder means files of that name anywhere. */

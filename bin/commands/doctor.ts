@@ -1,0 +1,47 @@
+// drover doctor: what works here, what is missing, and how to mend it.
+//
+// It is run when something is broken, so nothing it looks at may end it: a mistake in a config is a finding.
+
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { UsageError } from '@drover/core/failure';
+import { command, flag, nonEmpty, value } from '../command.ts';
+import { redactorFor } from '../diagnostics.ts';
+import { codeOf, type Finding, shown } from '../doctor/finding.ts';
+import { machineFindings } from '../doctor/machine.ts';
+import { lookAtPlace } from '../doctor/place.ts';
+import { answerFindings, providerFindings } from '../doctor/providers.ts';
+import { print } from '../io.ts';
+
+export const doctor = command({
+  options: {
+    online: flag('Options:', 'Ask each provider that has a key one short question; without it, none is asked anything'),
+    model: value('Options:', 'PROVIDER/NAME', 'The model to look at, or to ask', nonEmpty),
+    cwd: value('Options:', 'DIR', 'The folder to look at', nonEmpty),
+    json: flag('Options:', 'For programs: {ok, checks} as one JSON object'),
+  },
+  examples: [
+    ['drover doctor', 'Exit code 0: drover can work. 2: something must be mended first'],
+    ['drover doctor --online', 'Does the key work? Costs a few tokens. Exit code 9: a provider does not answer'],
+    [`drover doctor --json | jq '.checks[] | select(.state != "good")'`, 'What is not as it should be'],
+  ],
+  async run({ online, model, cwd: folder, json }, io) {
+    const cwd = folder === undefined ? io.cwd : resolve(io.cwd, folder);
+    const found = await stat(cwd).catch(() => undefined);
+    if (found?.isDirectory() !== true) throw new UsageError(`--cwd: there is no folder ${cwd}`);
+    const [machine, place] = await Promise.all([machineFindings(io, cwd), lookAtPlace(io, cwd)]);
+    const { settings } = place;
+    const providers = settings === undefined ? [] : providerFindings(settings, model, io.cwd);
+    const answers = settings !== undefined && online ? await answerFindings(settings, model, io.cwd) : [];
+    // A provider may say a key back to us.
+    const redactor = await redactorFor(io);
+    const findings = [...machine, ...place.findings, ...providers, ...answers].map((finding): Finding => ({
+      ...finding,
+      says: redactor.text(finding.says),
+    }));
+    const code = codeOf(findings);
+    const program = { ok: code === 0, checks: findings };
+    await print(io.stdout, json ? `${JSON.stringify(program)}\n` : shown(findings, io));
+    return code;
+  },
+});

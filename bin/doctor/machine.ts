@@ -1,0 +1,93 @@
+// What drover needs of the machine: Node, git, bash, ripgrep, and a way to find the processes it started.
+
+import { readFile } from 'node:fs/promises';
+import { checkGit, openRepository } from '@drover/coordinator/repository';
+import { ToolError, UsageError } from '@drover/core/failure';
+import { newId } from '@drover/core/ids';
+import { runChild } from '@drover/core/tools/process/child';
+import { childEnvironment } from '@drover/core/tools/process/environment';
+import { ripgrepFile } from '@drover/core/tools/process/ripgrep';
+import type { Io } from '../io.ts';
+import { codeOf } from '../settings.ts';
+import type { Finding } from './finding.ts';
+
+const PROGRAM_MS_MAX = 10_000;
+const CHANGED_NAMED_MAX = 3;
+
+export async function machineFindings(io: Io, cwd: string): Promise<readonly Finding[]> {
+  const found = await Promise.all([
+    gitFindings(io, cwd),
+    programFinding(io, {
+      check: 'bash',
+      file: async () => 'bash',
+      fix: 'install bash: agents run their commands with it',
+    }),
+    programFinding(io, {
+      check: 'ripgrep',
+      file: ripgrepFile,
+      fix: 'install drover again: agents search files with the ripgrep that comes with it',
+    }),
+    processFinding(),
+  ]);
+  // An older Node is told so before anything of this can run.
+  return [{ check: 'node', state: 'good', says: `${process.versions.node} (${io.node})` }, ...found.flat()];
+}
+
+async function gitFindings(io: Io, cwd: string): Promise<readonly Finding[]> {
+  try {
+    const says = await checkGit(cwd, childEnvironment(io.env));
+    return [{ check: 'git', state: 'good', says }, await repositoryFinding(io, cwd)];
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return [{ check: 'git', state: 'bad', says: error.message }];
+  }
+}
+
+type Program = { readonly check: string; readonly file: () => Promise<string>; readonly fix: string };
+
+/** Whether it starts, and which it is. */
+async function programFinding(io: Io, { check, file, fix }: Program): Promise<Finding> {
+  let output = '';
+  const keep = (chunk: Buffer): undefined => void (output += chunk.toString());
+  const child = { args: ['--version'], cwd: io.cwd, env: childEnvironment(io.env), callId: newId('call') };
+  const bounds = { timeoutMs: PROGRAM_MS_MAX, onStdout: keep, onStderr: () => undefined };
+  try {
+    const end = await runChild({ file: await file(), ...child, ...bounds }, new AbortController().signal);
+    const version = output.split('\n', 1)[0]?.trim() ?? '';
+    if (end.exitCode === 0) return { check, state: 'good', says: version };
+    return { check, state: 'bad', says: `it is there, but does not run (${end.exitCode ?? end.signal})`, fix };
+  } catch (error) {
+    if (!(error instanceof ToolError)) throw error;
+    return { check, state: 'bad', says: `it cannot be started: ${error.message}`, fix };
+  }
+}
+
+/** A run needs a repository; one agent doesn't. */
+async function repositoryFinding(io: Io, cwd: string): Promise<Finding> {
+  const check = 'repository';
+  try {
+    const { top, branch, notIncluded } = await openRepository(cwd, childEnvironment(io.env));
+    const where = `${top}, ${branch === undefined ? 'at no branch' : `on ${branch}`}`;
+    if (notIncluded.length === 0) return { check, state: 'good', says: where };
+    const named = notIncluded.slice(0, CHANGED_NAMED_MAX).join(', ');
+    const more = notIncluded.length > CHANGED_NAMED_MAX ? ` and ${notIncluded.length - CHANGED_NAMED_MAX} more` : '';
+    const fix = 'commit it if the workers shall see it: a run begins at the last commit';
+    return { check, state: 'note', says: `${where}; not committed: ${named}${more}`, fix };
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    const fix = 'drover run, plan and batch need a repository; drover exec and chat work in any folder';
+    return { check, state: 'note', says: error.message, fix };
+  }
+}
+
+/** What an agent's commands leave behind is found through /proc. */
+async function processFinding(): Promise<Finding> {
+  const check = 'processes';
+  try {
+    await Promise.all([readFile('/proc/self/stat'), readFile('/proc/self/environ')]);
+    return { check, state: 'good', says: 'whatever a command starts is found, and ended with it' };
+  } catch (error) {
+    const says = `/proc cannot be read (${codeOf(error)}), so a command that leaves its process group outlives its call`;
+    return { check, state: 'note', says };
+  }
+}

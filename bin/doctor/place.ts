@@ -1,0 +1,150 @@
+// Where drover works and keeps things: its folder, the disk, the config files, the environment, the terminal.
+
+import { access, constants, mkdtemp, rmdir, stat, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { UsageError } from '@drover/core/failure';
+import { checkLevel } from '../diagnostics.ts';
+import type { Io } from '../io.ts';
+import {
+  checkAddresses,
+  codeOf,
+  type ConfigFile,
+  type ConfigFiles,
+  configPaths,
+  readConfigFile,
+  type Settings,
+  settingsFrom,
+  stateFolder,
+} from '../settings.ts';
+import { isAscii } from '../views/style.ts';
+import type { Finding } from './finding.ts';
+
+const GIB = 1024 ** 3;
+const FREE_GIB_GOOD = 1;
+const FREE_GIB_MIN = 0.1;
+const COLUMNS_GOOD = 60;
+
+/** The settings as far as they can be read: a file with mistakes counts as none. */
+export type Place = { readonly findings: readonly Finding[]; readonly settings: Settings | undefined };
+
+export async function lookAtPlace(io: Io, cwd: string): Promise<Place> {
+  let paths: Awaited<ReturnType<typeof configPaths>>;
+  try {
+    paths = await configPaths(io, cwd);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    const homeless: Finding = { check: 'state', state: 'bad', says: error.message };
+    return { findings: [homeless, terminalFinding(io)], settings: undefined };
+  }
+  const [user, project] = await Promise.all([
+    fileFinding('your config', paths.user, 'drover init --user writes one'),
+    paths.project === undefined ? NO_PROJECT : fileFinding('project config', paths.project),
+  ]);
+  const files = { userPath: paths.user, user: user.file, project: project.file };
+  const { finding: environment, settings } = await readEnvironment(files, io, cwd);
+  const warnings = (settings?.warnings ?? []).map((says): Finding => ({
+    check: 'project config',
+    state: 'note',
+    says,
+  }));
+  const home = stateFolder(io);
+  const findings = [
+    await stateFinding(home),
+    await diskFinding(home),
+    user.finding,
+    ...(warnings.length === 0 ? [project.finding] : warnings),
+    environment,
+    terminalFinding(io),
+  ];
+  return { findings, settings };
+}
+
+type Read = { readonly finding: Finding; readonly file: ConfigFile | undefined };
+
+const NO_PROJECT: Read = {
+  finding: { check: 'project config', state: 'good', says: 'none; drover init writes one' },
+  file: undefined,
+};
+
+async function fileFinding(check: string, path: string, without = ''): Promise<Read> {
+  try {
+    const file = await readConfigFile(path);
+    if (file === undefined) return { finding: { check, state: 'good', says: `none at ${path}; ${without}` }, file };
+    const keys = Object.keys(file.config);
+    const says = `${path}${keys.length === 0 ? ', in which nothing is set' : ` sets ${keys.join(', ')}`}`;
+    return { finding: { check, state: 'good', says }, file };
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return {
+      finding: { check, state: 'bad', says: error.message, fix: `mend it, or move ${path} away` },
+      file: undefined,
+    };
+  }
+}
+
+async function stateFinding(home: string): Promise<Finding> {
+  const check = 'state';
+  const fix = 'make it writable, or set DROVER_HOME to a folder that is';
+  try {
+    const place = await nearestFolder(home);
+    if (place !== home) {
+      await access(`${place}/.`, constants.W_OK); // with the dot, a file in its place is refused
+      return { check, state: 'good', says: `${home}, which will be made` };
+    }
+    await rmdir(await mkdtemp(join(home, '.doctor-')));
+    return { check, state: 'good', says: home };
+  } catch (error) {
+    return { check, state: 'bad', says: `nothing can be kept in ${home} (${codeOf(error)})`, fix };
+  }
+}
+
+async function diskFinding(home: string): Promise<Finding> {
+  const check = 'disk';
+  try {
+    const { bavail, bsize } = await statfs(await nearestFolder(home));
+    const free = (bavail * bsize) / GIB;
+    const says = `${free.toFixed(1)} GiB free for journals and workspaces`;
+    if (free >= FREE_GIB_GOOD) return { check, state: 'good', says };
+    const fix = 'drover gc removes what no run needs; DROVER_HOME moves everything to another disk';
+    return { check, state: free >= FREE_GIB_MIN ? 'note' : 'bad', says, fix };
+  } catch (error) {
+    return { check, state: 'note', says: `it cannot be said how much is free (${codeOf(error)})` };
+  }
+}
+
+/** It, or the folder above it that is there. */
+async function nearestFolder(path: string): Promise<string> {
+  for (let folder = path; ; folder = dirname(folder)) {
+    const found = await stat(folder).catch(() => undefined);
+    if (found !== undefined || dirname(folder) === folder) return folder;
+  }
+}
+
+async function readEnvironment(
+  files: ConfigFiles,
+  io: Io,
+  cwd: string,
+): Promise<{ readonly finding: Finding; readonly settings: Settings | undefined }> {
+  const check = 'environment';
+  try {
+    checkAddresses(io.env);
+    checkLevel(io.env);
+    const settings = await settingsFrom(files, io, cwd);
+    return { finding: { check, state: 'good', says: 'what is set for drover can be read' }, settings };
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return { finding: { check, state: 'bad', says: error.message }, settings: undefined };
+  }
+}
+
+function terminalFinding({ stdin, stdout, env }: Io): Finding {
+  const check = 'terminal';
+  if (stdout.isTTY !== true || stdin.isTTY !== true)
+    return { check, state: 'note', says: 'this is none, so nobody is asked: what is not allowed is refused' };
+  const columns = stdout.columns ?? 0;
+  const says = `${columns} columns, ${env['TERM'] ?? 'of no known kind'}${isAscii(env) ? ', plain ASCII' : ''}`;
+  if (env['TERM'] === 'dumb')
+    return { check, state: 'note', says: `${says}: no dashboard and no chat`, fix: 'set TERM to what it really is' };
+  if (columns < COLUMNS_GOOD) return { check, state: 'note', says: `${says}: lines will be cut`, fix: 'widen it' };
+  return { check, state: 'good', says };
+}

@@ -1,0 +1,180 @@
+// Which providers can be asked, with which model; and, where that is wished for, whether they answer.
+//
+// Keys are looked at and never shown: a finding names the variable. Of an address only what is no secret
+// is shown.
+
+import { describe, DroverError, type Failure, UsageError } from '@drover/core/failure';
+import { knownProviders } from '@drover/core/model/catalog';
+import type { Provider } from '@drover/core/model/protocol';
+import { buildRequest } from '@drover/core/model/request';
+import { chooseModel, keyIn, type ModelChoice } from '../execution/model-choice.ts';
+import { openProvider } from '../execution/open-provider.ts';
+import { type Settings, textOf } from '../settings.ts';
+import { duration } from '../views/figures.ts';
+import type { Finding } from './finding.ts';
+
+const ASK_MS_MAX = 30_000;
+// The fewest that all of the APIs take.
+const OUTPUT_TOKENS = 16;
+
+// What is asked where nobody has named a model: the cheapest of each.
+const CHEAPEST: ReadonlyMap<string, string> = new Map([
+  ['anthropic', 'claude-haiku-4-5'],
+  ['openai', 'gpt-5-nano'],
+]);
+
+type Usable = { readonly id: string; readonly how: string };
+
+export function providerFindings(settings: Settings, model: string | undefined, cwd: string): readonly Finding[] {
+  const [usable, broken] = sorted(settings);
+  const none: Finding = {
+    check: 'providers',
+    state: 'bad',
+    says: 'there is a key for none',
+    fix: 'export ANTHROPIC_API_KEY=… or OPENAI_API_KEY=…, or name a server under "providers" in your config',
+  };
+  const found: Finding = {
+    check: 'providers',
+    state: 'good',
+    says: usable.map(({ id, how }) => `${id} (${how})`).join(', '),
+  };
+  const choice = modelFinding(settings, model, cwd);
+  // Whoever works with a scripted model needs no other.
+  const isReady = usable.length > 0 || choice.state === 'good';
+  return [...(usable.length > 0 ? [found] : isReady ? [] : [none]), ...broken, choice];
+}
+
+function sorted(settings: Settings): readonly [readonly Usable[], readonly Finding[]] {
+  const usable: Usable[] = [];
+  const broken: Finding[] = [];
+  const look = (id: string, keyEnv: string, address: string | undefined, isConfigured: boolean): void => {
+    const where = address === undefined ? '' : ` at ${shownAddress(address)}`;
+    try {
+      if (keyIn(settings, keyEnv) !== undefined) usable.push({ id, how: `${keyEnv} is set${where && `,${where}`}` });
+      else if (isConfigured) {
+        const says = `your config names ${keyEnv} for ${id}, and it is not set`;
+        broken.push({ check: 'providers', state: 'note', says, fix: `export ${keyEnv}=…` });
+      }
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      if (!broken.some(({ says }) => says === error.message))
+        broken.push({ check: 'providers', state: 'bad', says: error.message });
+    }
+  };
+  for (const { id, keyEnv, baseUrlEnv } of knownProviders) {
+    if (!settings.providers.has(id)) look(id, keyEnv, textOf(settings.env, baseUrlEnv), false);
+  }
+  for (const [id, { baseUrl, keyEnv }] of settings.providers) {
+    if (keyEnv === undefined) usable.push({ id, how: `without a key, at ${shownAddress(baseUrl)}` });
+    else look(id, keyEnv, baseUrl, true);
+  }
+  return [usable, broken];
+}
+
+/** Without what may be a password, or a token. */
+function shownAddress(address: string): string {
+  const { protocol, host, pathname } = new URL(address);
+  return `${protocol}//${host}${pathname.replace(/\/$/, '')}`;
+}
+
+function modelFinding(settings: Settings, wanted: string | undefined, cwd: string): Finding {
+  const check = 'model';
+  const label = wanted ?? settings.model;
+  if (label === undefined) {
+    const fix = 'say --model anthropic/claude-sonnet-4-5 each time, or set "model" in your config';
+    return { check, state: 'note', says: 'none is set', fix };
+  }
+  const whence = wanted === undefined ? 'from the config' : 'from --model';
+  try {
+    chooseModel(label, settings, cwd);
+    return { check, state: 'good', says: `${label}, ${whence}` };
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return { check, state: 'bad', says: `${label}, ${whence}: ${error.message}` };
+  }
+}
+
+/** Asks each provider that can be asked one short question, through all that stands between it and drover. */
+export async function answerFindings(
+  settings: Settings,
+  model: string | undefined,
+  cwd: string,
+): Promise<readonly Finding[]> {
+  const labels = model === undefined ? labelsIn(settings) : [model];
+  const asked = await Promise.all(labels.map((label) => answerFinding(label, settings, cwd)));
+  const unasked = [...settings.providers.keys()].filter(
+    (id) => model === undefined && !labels.some((label) => label.startsWith(`${id}/`)),
+  );
+  return [
+    ...asked.filter((finding) => finding !== undefined),
+    ...unasked.map((id): Finding => {
+      const fix = `name one of its models: drover doctor --online --model ${id}/NAME`;
+      return { check: id, state: 'note', says: 'it was not asked: nobody knows which models it has', fix };
+    }),
+  ];
+}
+
+function labelsIn(settings: Settings): readonly string[] {
+  const own = settings.model === undefined ? [] : [settings.model];
+  const others = [...CHEAPEST].filter(([id]) => !own.some((label) => label.startsWith(`${id}/`)));
+  return [...own, ...others.map(([id, name]) => `${id}/${name}`)];
+}
+
+async function answerFinding(label: string, settings: Settings, cwd: string): Promise<Finding | undefined> {
+  let model: ModelChoice;
+  try {
+    model = chooseModel(label, settings, cwd);
+  } catch (error) {
+    // Without a key there is nothing to try; what is wrong with a key is told elsewhere.
+    if (error instanceof UsageError) return undefined;
+    throw error;
+  }
+  const check = model.provider;
+  const startedAt = performance.now();
+  try {
+    const { provider, close } = await openProvider(model, settings);
+    try {
+      await hear(provider, model.name);
+    } finally {
+      await close();
+    }
+    const says = `${label} answers, after ${duration(performance.now() - startedAt)}`;
+    return { check, state: 'good', says, asked: true };
+  } catch (error) {
+    if (error instanceof UsageError) return { check, state: 'bad', says: error.message };
+    if (!(error instanceof DroverError)) throw error;
+    return { check, state: 'bad', ...explained(error.failure, model), asked: true };
+  }
+}
+
+async function hear(provider: Provider, model: string): Promise<void> {
+  const request = buildRequest({
+    provider,
+    model,
+    system: 'Answer with one word.',
+    tools: [],
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Say ok.' }] }],
+    outputTokensMax: OUTPUT_TOKENS,
+    cacheKey: 'doctor',
+  });
+  for await (const event of provider.stream(request, AbortSignal.timeout(ASK_MS_MAX))) {
+    if (event.type === 'finished') return;
+  }
+}
+
+function explained(failure: Failure, model: ModelChoice): Pick<Finding, 'says' | 'fix'> {
+  const where = model.kind === 'served' && model.baseUrl !== undefined ? shownAddress(model.baseUrl) : 'the provider';
+  const says = `${model.label}: ${describe(failure)}`;
+  switch (failure.kind) {
+    case 'provider.rejected': {
+      const { fix = 'look at the name of the model, and at what the provider says', ...bare } = failure;
+      return { says: `${model.label}: ${describe(bare)}`, fix };
+    }
+    case 'provider.unavailable':
+      return { says, fix: `see whether ${where} can be reached from here: address, proxy, firewall` };
+    case 'provider.throttled':
+      return { says, fix: 'wait a little: the key works, but there are too many requests' };
+    default:
+      return { says, fix: `see whether ${where} is a server of this kind` };
+  }
+}
