@@ -1,6 +1,7 @@
 // What a config file may hold, and how it is read.
 
 import type { Node } from 'yaml';
+import { UsageError } from '@drover/core/failure';
 import type { Api, Price } from '@drover/core/model/catalog';
 import { parseRule, type Rule } from '@drover/core/permission/rules';
 import { parseDuration } from './quantities.ts';
@@ -48,7 +49,7 @@ function readRoot(reader: DocumentReader): Config {
     turns: (node) => reader.wholeNumber(node, 1, 10_000),
     workers: (node) => reader.wholeNumber(node, 0, 64),
     gates: (node) => reader.list(node, (entry) => reader.text(entry)),
-    ignore: (node) => reader.list(node, (entry) => reader.text(entry)),
+    ignore: (node) => reader.list(node, (entry) => reader.parsed(entry, ignorePattern)),
     allow: (node) => reader.list(node, (entry) => reader.parsed(entry, (text) => parseRule(text, 'allow'))),
     ask: (node) => reader.list(node, (entry) => reader.parsed(entry, (text) => parseRule(text, 'ask'))),
     deny: (node) => reader.list(node, (entry) => reader.parsed(entry, (text) => parseRule(text, 'deny'))),
@@ -60,6 +61,14 @@ function readRoot(reader: DocumentReader): Config {
         progress: (entry) => reader.parsed(entry, parseDuration),
       }),
   });
+}
+
+/** As in .gitignore, but only what to leave out. */
+function ignorePattern(text: string): string {
+  if (text.trim() === '') throw new UsageError('an empty pattern ignores nothing');
+  if (text.startsWith('!')) throw new UsageError(`'${text}' begins with !; a pattern here only says what to leave out`);
+  if (text.split('[').length !== text.split(']').length) throw new UsageError(`'${text}' has an [ without its ]`);
+  return text;
 }
 
 const APIS: readonly Api[] = ['anthropic', 'openai', 'openai-chat'];

@@ -80,6 +80,12 @@ const commands: readonly Listed[] = [
     load: async () => (await import('./commands/serve.ts')).serve,
   },
   {
+    name: 'trust',
+    words: '',
+    about: 'Let the config of this project set what a project may not',
+    load: async () => (await import('./commands/trust.ts')).trust,
+  },
+  {
     name: 'gc',
     words: '',
     about: 'Show what no run needs any more, and remove it if you agree; never the only copy of work',

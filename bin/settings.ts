@@ -8,15 +8,15 @@
 //   steps, more denials) or tell what it would like (workers, gates, files to ignore). Where requests
 //   go, which keys are used, what is allowed and which commands run by themselves is the user's to say:
 //   such keys are named to the user and left out, until the very content of the file is approved
-//   (its SHA-256 is a key in approved.json in drover's own folder).
+//   (see approved-configs.ts).
 
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
-import { isJsonObject, type Json } from '@drover/core/json';
 import { knownProviders, type Price } from '@drover/core/model/catalog';
 import type { Rule } from '@drover/core/permission/rules';
+import { isApproved } from './approved-configs.ts';
 import { type Config, isAddress, parseConfig, type ProviderConfig, type Timeouts } from './config-file.ts';
 import type { Io } from './io.ts';
 
@@ -40,7 +40,12 @@ export type Settings = {
   readonly warnings: readonly string[];
 };
 
-export type ConfigFile = { readonly path: string; readonly config: Config; readonly sha256: string };
+export type ConfigFile = {
+  readonly path: string;
+  readonly text: string;
+  readonly config: Config;
+  readonly sha256: string;
+};
 
 export async function loadSettings(io: Io, cwd: string): Promise<Settings> {
   const { env } = io;
@@ -61,7 +66,7 @@ export type ConfigFiles = {
 export async function settingsFrom({ userPath, user, project }: ConfigFiles, io: Io, cwd: string): Promise<Settings> {
   const { env } = io;
   const home = stateFolder(io);
-  const approved = project !== undefined && (await isApproved(home, project.sha256));
+  const approved = project !== undefined && (await isApproved(home, project));
   const own = user?.config ?? {};
   const theirs = project?.config ?? {};
   const trusted = approved ? theirs : {};
@@ -101,7 +106,9 @@ function leftOut({ path, config }: ConfigFile, cwd: string, userPath: string): r
   return [
     ...(ignored.length === 0
       ? []
-      : [`${file} may not set ${ignored.join(', ')}, so it is ignored; if you want it, move it to ${userPath}`]),
+      : [
+          `${file} may not set ${ignored.join(', ')}, so it is ignored; if you want it, move it to ${userPath}, or approve the file as it is: drover trust`,
+        ]),
     ...gates.map((gate) => `${file} names a gate, which is not run unless you ask for it: --gate ${quoted(gate)}`),
   ];
 }
@@ -127,6 +134,14 @@ export async function configPaths(
   cwd: string,
 ): Promise<{ readonly user: string; readonly project: string | undefined }> {
   return { user: userConfigPath(io.env), project: await projectConfigPath(cwd, stateFolder(io)) };
+}
+
+/** The folder that --cwd names, or the one drover was started in. */
+export async function workFolder(wanted: string | undefined, io: Pick<Io, 'cwd'>): Promise<string> {
+  const folder = resolve(io.cwd, wanted ?? '.');
+  const found = await stat(folder).catch(() => undefined);
+  if (found?.isDirectory() === true) return folder;
+  throw new UsageError(`--cwd: there is no folder ${folder}`);
 }
 
 function homeOf(env: Io['env']): string {
@@ -177,18 +192,8 @@ export async function readConfigFile(path: string): Promise<ConfigFile | undefin
   }
   const text = decoded(bytes);
   if (text === undefined) throw new UsageError(`${path} is not UTF-8 text; save it as UTF-8`);
-  return { path, config: await parseConfig(text, path), sha256: createHash('sha256').update(bytes).digest('hex') };
-}
-
-async function isApproved(home: string, sha256: string): Promise<boolean> {
-  const text = await readFile(join(home, 'approved.json'), 'utf8').catch(() => '{}');
-  try {
-    const approved = JSON.parse(text) as Json;
-    return isJsonObject(approved) && Object.hasOwn(approved, sha256);
-  } catch (error) {
-    if (error instanceof SyntaxError) return false;
-    throw error;
-  }
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  return { path, text, config: await parseConfig(text, path), sha256 };
 }
 
 // ── the environment ───────────────────────────────────────────────────────────────────────────

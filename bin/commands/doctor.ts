@@ -2,9 +2,6 @@
 //
 // It is run when something is broken, so nothing it looks at may end it: a mistake in a config is a finding.
 
-import { stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { UsageError } from '@drover/core/failure';
 import { command, flag, nonEmpty, value } from '../command.ts';
 import { redactorFor } from '../diagnostics.ts';
 import { codeOf, type Finding, shown } from '../doctor/finding.ts';
@@ -12,6 +9,7 @@ import { machineFindings } from '../doctor/machine.ts';
 import { lookAtPlace } from '../doctor/place.ts';
 import { answerFindings, providerFindings } from '../doctor/providers.ts';
 import { print } from '../io.ts';
+import { workFolder } from '../settings.ts';
 
 export const doctor = command({
   options: {
@@ -26,9 +24,7 @@ export const doctor = command({
     [`drover doctor --json | jq '.checks[] | select(.state != "good")'`, 'What is not as it should be'],
   ],
   async run({ online, model, cwd: folder, json }, io) {
-    const cwd = folder === undefined ? io.cwd : resolve(io.cwd, folder);
-    const found = await stat(cwd).catch(() => undefined);
-    if (found?.isDirectory() !== true) throw new UsageError(`--cwd: there is no folder ${cwd}`);
+    const cwd = await workFolder(folder, io);
     const [machine, place] = await Promise.all([machineFindings(io, cwd), lookAtPlace(io, cwd)]);
     const { settings } = place;
     const providers = settings === undefined ? [] : providerFindings(settings, model, io.cwd);

@@ -67,6 +67,7 @@ export function openSession(
     context: {
       cwd: work.cwd,
       env: childEnvironment(io.env),
+      ignore: settings.ignore,
       outputFolder: join(sessionFolder(settings.home, id), 'outputs'),
     },
     limits: {

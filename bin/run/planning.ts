@@ -69,6 +69,7 @@ export async function makePlan(
           context: {
             cwd: repository.top,
             env: childEnvironment(io.env),
+            ignore: settings.ignore,
             outputFolder: join(settings.home, 'outputs', id),
           },
         },

@@ -123,6 +123,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
       bus,
       past,
       env,
+      ignore: config.ignore,
       runTask: workers.run,
       admission: (emit) =>
         new RunAdmission({

@@ -1,8 +1,6 @@
 // From what was typed to a run at work: a new one, or one that goes on.
 
 import { availableParallelism } from 'node:os';
-import { stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { mergeObstacle } from '@drover/coordinator/merge/own-checkout';
 import { openRepository, type Repository } from '@drover/coordinator/repository';
 import { UsageError } from '@drover/core/failure';
@@ -14,7 +12,7 @@ import { openDiagnostics } from '../diagnostics.ts';
 import { chooseModel, nameModel } from '../execution/model-choice.ts';
 import { priceOf } from '../execution/price.ts';
 import { type Io, print } from '../io.ts';
-import { loadSettings, type Settings } from '../settings.ts';
+import { loadSettings, type Settings, workFolder } from '../settings.ts';
 import { clean } from '../views/terminal-text.ts';
 import { openRunView } from '../views/view-choice.ts';
 import { type RunArgs, settingsOf } from './run-options.ts';
@@ -24,9 +22,7 @@ export type Surrounded = { readonly settings: Settings; readonly repository: Rep
 
 /** The config and the repository of the folder to work in. */
 export async function surroundingsOf(folder: string | undefined, io: Io): Promise<Surrounded> {
-  const cwd = folder === undefined ? io.cwd : resolve(io.cwd, folder);
-  const found = await stat(cwd).catch(() => undefined);
-  if (found?.isDirectory() !== true) throw new UsageError(`--cwd: there is no folder ${cwd}`);
+  const cwd = await workFolder(folder, io);
   const settings = await loadSettings(io, cwd);
   for (const warning of settings.warnings) await print(io.stderr, `${clean(`drover: ${warning}`)}\n`);
   return { settings, repository: await openRepository(cwd, childEnvironment(io.env)) };

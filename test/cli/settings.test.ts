@@ -145,7 +145,7 @@ test("a project's config may ask for less and wish for more; the rest is named a
     ignore: ['dist'],
     rules: [ASK, DENY],
     warnings: [
-      '.drover/config.yaml may not set model, providers, prices, charsPerToken, contextTokens, allow, timeouts, so it is ignored; if you want it, move it to <root>/.config/drover/config.yaml',
+      '.drover/config.yaml may not set model, providers, prices, charsPerToken, contextTokens, allow, timeouts, so it is ignored; if you want it, move it to <root>/.config/drover/config.yaml, or approve the file as it is: drover trust',
       ".drover/config.yaml names a gate, which is not run unless you ask for it: --gate 'pnpm test'",
     ],
   });
@@ -248,6 +248,12 @@ test.each<[string, string, string]>([
     'deny: [read, "shell(rm"]',
     '1:14: "shell(rm" is no rule: the ")" is missing that closes "(", expected at position 9; a right one is shell(pnpm test*), write(src/**), read or *',
   ],
+  [
+    'a pattern that brings files back',
+    'ignore: ["!dist"]',
+    "1:10: '!dist' begins with !; a pattern here only says what to leave out",
+  ],
+  ['a pattern that is none', 'ignore: ["a[b"]', "1:10: 'a[b' has an [ without its ]"],
   ['an alias', 'gates: &a [x]\nignore: *a', '2:9: this must be a list, not an alias'],
   ['broken YAML', 'model: "a', '1:10: Missing closing "quote'],
 ])('%s is told with file, line and column', async (_, user, sentence) => {

@@ -11,7 +11,7 @@ test.each<[string, readonly string[], string]>([
   [
     'no command',
     [],
-    'say what to do: run, plan, batch, exec, resume, runs, show, logs, replay, serve, gc, doctor, demo, rehearse, completion; drover --help lists the commands',
+    'say what to do: run, plan, batch, exec, resume, runs, show, logs, replay, serve, trust, gc, doctor, demo, rehearse, completion; drover --help lists the commands',
   ],
   ['a misspelt command', ['exce', 'go'], "there is no command 'exce'; did you mean exec?"],
   ['an unknown command', ['fly', 'me'], "there is no command 'fly'; drover --help lists the commands"],
@@ -162,6 +162,8 @@ test('the help lists the commands there are', async () => {
                                 key, no network, nothing done twice
       drover serve              Sessions and runs over HTTP, and a page that shows
                                 them
+      drover trust              Let the config of this project set what a project
+                                may not
       drover gc                 Show what no run needs any more, and remove it if
                                 you agree; never the only copy of work
       drover doctor             Say what works here, what is missing, and how to
@@ -256,7 +258,8 @@ test('the completion script completes commands and flags', async () => {
   expect(script.stdout).toContain('complete -o bashdefault -o default -F _drover_yargs_completions drover');
   expect(commands).toEqual({
     code: 0,
-    stdout: 'run\nplan\nbatch\nexec\nresume\nruns\nshow\nlogs\nreplay\nserve\ngc\ndoctor\ndemo\nrehearse\ncompletion\n',
+    stdout:
+      'run\nplan\nbatch\nexec\nresume\nruns\nshow\nlogs\nreplay\nserve\ntrust\ngc\ndoctor\ndemo\nrehearse\ncompletion\n',
     stderr: '',
   });
   expect(flags.stdout.split('\n')).toContain('--model');

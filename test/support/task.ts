@@ -44,6 +44,7 @@ export async function taskOn(
     begin: { content: prompt },
     workspace: folder,
     env: { PATH: process.env['PATH'] ?? '' },
+    ignore: [],
     outputFolder: join(folder, '.outputs'),
     limits: { stepsMax: 50, textCallRetriesMax: 2 },
     retry: quickRetry,

@@ -31,7 +31,7 @@ export type Bench = {
   readonly admission: RunAdmission;
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
   /** What every TaskSpec of the run holds. */
-  readonly common: Pick<TaskSpec, 'model' | 'env' | 'limits' | 'retry' | 'policy' | 'cacheKey'>;
+  readonly common: Pick<TaskSpec, 'model' | 'env' | 'ignore' | 'limits' | 'retry' | 'policy' | 'cacheKey'>;
   readonly outputFolder: (task: string, attempt: number) => string;
   /** The provider has been seen to cache what it is sent. */
   readonly caches: () => boolean;

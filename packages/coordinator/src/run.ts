@@ -52,6 +52,7 @@ export type RunOptions = {
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
   readonly retry: RetryPolicy;
   readonly env: Readonly<Record<string, string>>; // for child processes
+  readonly ignore: readonly string[]; // what searches leave out
   readonly folder: string; // the run's own: outputs, patches
   readonly redact: (text: string) => string;
   /** A plan that is carried out as it is, with no coordinator. */
@@ -175,7 +176,7 @@ class Run {
   }
 
   #coordinator() {
-    const { id, provider, model, repository, env, folder, retry } = this.#options;
+    const { id, provider, model, repository, env, ignore, folder, retry } = this.#options;
     const { name, contextTokens, outputTokensMax, charsPerToken, price } = model;
     return {
       id,
@@ -191,6 +192,7 @@ class Run {
       context: {
         cwd: repository.top,
         env,
+        ignore,
         outputFolder: join(folder, 'outputs', 'coordinator'),
       },
       admission: this.#admission.admissionFor({ worker: 0 }),
@@ -257,7 +259,7 @@ class Run {
   }
 
   #bench(): Bench {
-    const { id, slots, runTask, question, model, env, settings, retry, policy, bus, folder } = this.#options;
+    const { id, slots, runTask, question, model, env, ignore, settings, retry, policy, bus, folder } = this.#options;
     return {
       run: id,
       startedAt: this.#startedAt,
@@ -272,6 +274,7 @@ class Run {
       common: {
         model,
         env,
+        ignore,
         limits: settings.taskLimits,
         retry,
         policy,

@@ -65,7 +65,7 @@ function openSession(spec: TaskSpec, provider: Provider, link: TaskLink): Sessio
     ...(model.charsPerToken !== undefined && { charsPerToken: model.charsPerToken }),
     ...(model.price !== undefined && { price: model.price }),
     tools: runTools(noPlans),
-    context: { cwd: workspace, env: spec.env, outputFolder: spec.outputFolder },
+    context: { cwd: workspace, env: spec.env, ignore: spec.ignore, outputFolder: spec.outputFolder },
     system: spec.system,
     seed: spec.seed,
     cacheKey: spec.cacheKey,

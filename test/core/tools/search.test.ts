@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Json } from '@drover/core/json';
 import { glob } from '@drover/core/tools/glob';
 import { grep } from '@drover/core/tools/grep';
+import { runTool, type Tool } from '@drover/core/tools/tool';
 import { expect, test } from 'vitest';
 import { workspace } from '../../support/workspace.ts';
 
@@ -36,6 +37,18 @@ test.each<[string, object, string]>([
 ])('glob finds files %s', async (_, args, output) => {
   const { call } = await workspace(PROJECT);
   expect(await call(glob, args as Json)).toEqual({ output });
+});
+
+test('what the config ignores is left out beside what the project ignores', async () => {
+  const { context } = await workspace(PROJECT);
+  const found = async (tool: Tool, args: object) => {
+    const parsed = tool.parse(args as Json);
+    if (!parsed.ok) throw new Error(parsed.problem);
+    const there = { ...context(), ignore: ['deep', '*.yml'] };
+    return (await runTool(tool, parsed.input, there, () => undefined)).output;
+  };
+  expect(await found(glob, { pattern: '**' })).toBe('-x.ts\n.gitignore\na.ts\nsrc/b.ts');
+  expect(await found(grep, { pattern: 'needle' })).toBe('a.ts:2:needle one');
 });
 
 test.each<[string, object, string]>([

@@ -59,6 +59,7 @@ export type TaskSpec = {
   readonly past?: Past;
   readonly workspace: string;
   readonly env: Readonly<Record<string, string>>; // for child processes
+  readonly ignore: readonly string[]; // what searches leave out
   readonly outputFolder: string;
   readonly limits: Limits;
   readonly retry: RetryPolicy;

@@ -23,6 +23,7 @@ export type ToolContext = {
   readonly cwd: string; // the workspace: every path resolves inside it
   readonly callId: string;
   readonly env: Readonly<Record<string, string>>; // for child processes: allow-listed, no provider keys
+  readonly ignore?: readonly string[]; // patterns of files that searches leave out, as in .gitignore
   readonly outputFolder: string; // where the whole of a long output is kept; made when needed
   readonly signal: AbortSignal;
 };

@@ -40,6 +40,7 @@ export async function askRipgrep(
   });
   const problem = new Capture(outputFile(context));
   const { real, shown } = question.place;
+  const leftOut = (context.ignore ?? []).map((pattern) => `--glob=!${pattern}`);
   await stat(real).catch(async (error: unknown) => {
     throw await withNearNames(error, question.place);
   });
@@ -47,7 +48,13 @@ export async function askRipgrep(
     {
       file,
       // Led by a dot, for a name may begin like an option.
-      args: [...COMMON, ...question.args, '--', isAbsolute(shown) ? shown : `./${shown === '.' ? '' : shown}`],
+      args: [
+        ...COMMON,
+        ...leftOut,
+        ...question.args,
+        '--',
+        isAbsolute(shown) ? shown : `./${shown === '.' ? '' : shown}`,
+      ],
       cwd: context.cwd,
       env: context.env,
       callId: context.callId,
