@@ -137,7 +137,7 @@ test('what a project may not set, a key that is none, one that is missing, and a
   expect(code).toBe(2);
   expect(lines.filter((line) => /config|providers|model/.test(line.split(':')[0] ?? ''))).toEqual([
     'good your config: <cwd>/.config/drover/config.yaml sets model, providers',
-    'note project config: .drover/config.yaml may not set model, so it is ignored; if you want it, move it to <cwd>/.config/drover/config.yaml',
+    'note project config: .drover/config.yaml may not set model, so it is ignored; if you want it, move it to <cwd>/.config/drover/config.yaml, or approve the file as it is: drover trust',
     'bad providers: there is a key for none',
     'bad providers: ANTHROPIC_API_KEY holds characters no key has; set it again',
     'note providers: your config names FAR_KEY for far, and it is not set',
