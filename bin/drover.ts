@@ -98,6 +98,12 @@ const commands: readonly Listed[] = [
     load: async () => (await import('./commands/doctor.ts')).doctor,
   },
   {
+    name: 'init',
+    words: '',
+    about: 'Write a commented config and an example batch; never over what is there',
+    load: async () => (await import('./commands/init.ts')).init,
+  },
+  {
     name: 'demo',
     words: '',
     about: 'Watch a whole run on a sample project: no key, no network',

@@ -98,6 +98,9 @@ export async function settingsFrom({ userPath, user, project }: ConfigFiles, io:
 
 const MAY_BE_SET_BY_A_PROJECT: readonly (keyof Config)[] = ['workers', 'ignore', 'turns', 'ask', 'deny'];
 
+/** What it makes sense to write into a project's config: what it may set, and the gates that it proposes. */
+export const projectKeys: readonly (keyof Config)[] = [...MAY_BE_SET_BY_A_PROJECT, 'gates'];
+
 function leftOut({ path, config }: ConfigFile, cwd: string, userPath: string): readonly string[] {
   const file = relative(cwd, path) || path;
   const gates = config.gates ?? [];
@@ -157,18 +160,19 @@ function userConfigPath(env: Io['env']): string {
   return join(folder, 'drover', 'config.yaml');
 }
 
-/** The nearest one between here and the root of the repository; where there is no repository, only here. */
-async function projectConfigPath(cwd: string, home: string): Promise<string | undefined> {
+/** From here up to the top of the repository; where there is none, only here. */
+export async function projectFolders(cwd: string): Promise<readonly string[]> {
   const folders: string[] = [];
   for (let folder = cwd; ; folder = dirname(folder)) {
     folders.push(folder);
-    if (await exists(join(folder, '.git'))) break;
-    if (dirname(folder) === folder) {
-      folders.length = 1;
-      break;
-    }
+    if (await exists(join(folder, '.git'))) return folders;
+    if (dirname(folder) === folder) return folders.slice(0, 1);
   }
-  for (const folder of folders) {
+}
+
+/** The nearest one. */
+async function projectConfigPath(cwd: string, home: string): Promise<string | undefined> {
+  for (const folder of await projectFolders(cwd)) {
     const path = join(folder, '.drover', 'config.yaml');
     // In the user's home, .drover is drover's own folder and not a project's.
     if (dirname(path) !== home && (await exists(path))) return path;

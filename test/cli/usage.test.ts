@@ -11,7 +11,7 @@ test.each<[string, readonly string[], string]>([
   [
     'no command',
     [],
-    'say what to do: run, plan, batch, exec, resume, runs, show, logs, replay, serve, trust, gc, doctor, demo, rehearse, completion; drover --help lists the commands',
+    'say what to do: run, plan, batch, exec, resume, runs, show, logs, replay, serve, trust, gc, doctor, init, demo, rehearse, completion; drover --help lists the commands',
   ],
   ['a misspelt command', ['exce', 'go'], "there is no command 'exce'; did you mean exec?"],
   ['an unknown command', ['fly', 'me'], "there is no command 'fly'; drover --help lists the commands"],
@@ -168,6 +168,8 @@ test('the help lists the commands there are', async () => {
                                 you agree; never the only copy of work
       drover doctor             Say what works here, what is missing, and how to
                                 mend it
+      drover init               Write a commented config and an example batch; never
+                                over what is there
       drover demo               Watch a whole run on a sample project: no key, no
                                 network
       drover rehearse <script>  Serve a scripted model to this and other programs,
@@ -259,7 +261,7 @@ test('the completion script completes commands and flags', async () => {
   expect(commands).toEqual({
     code: 0,
     stdout:
-      'run\nplan\nbatch\nexec\nresume\nruns\nshow\nlogs\nreplay\nserve\ntrust\ngc\ndoctor\ndemo\nrehearse\ncompletion\n',
+      'run\nplan\nbatch\nexec\nresume\nruns\nshow\nlogs\nreplay\nserve\ntrust\ngc\ndoctor\ninit\ndemo\nrehearse\ncompletion\n',
     stderr: '',
   });
   expect(flags.stdout.split('\n')).toContain('--model');

@@ -1,0 +1,60 @@
+// What a project is made of, as far as its files tell: how it is tested, and where its sources are.
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const GATES_MAX = 3;
+const SCRIPTS = ['test', 'lint', 'types', 'typecheck'];
+// What npm init writes, which fails by design.
+const NO_TEST = /no test specified/;
+
+export type Project = { readonly gates: readonly string[]; readonly sources: string };
+
+export async function lookAtProject(folder: string): Promise<Project> {
+  const texts = new Map<string, string>();
+  for (const name of [...LOCKS.keys(), 'package.json', 'tsconfig.json', 'Makefile', ...KINDS.map(({ file }) => file)]) {
+    const text = await readFile(join(folder, name), 'utf8').catch(() => undefined);
+    if (text !== undefined) texts.set(name, text);
+  }
+  const kinds = KINDS.filter(({ file }) => texts.has(file));
+  const targets = [...(texts.get('Makefile') ?? '').matchAll(/^(test|check)\s*:(?!=)/gm)].map(([, name]) => name);
+  const gates = [
+    ...scriptsIn(texts),
+    ...kinds.map(({ gate }) => gate),
+    ...targets.slice(0, 1).map((name) => `make ${name}`),
+  ];
+  const script = texts.has('tsconfig.json') ? '**/*.ts' : '**/*.js';
+  const sources = texts.has('package.json') ? script : (kinds[0]?.sources ?? '**/*.md');
+  return { gates: gates.slice(0, GATES_MAX), sources };
+}
+
+const LOCKS: ReadonlyMap<string, string> = new Map([
+  ['pnpm-lock.yaml', 'pnpm'],
+  ['yarn.lock', 'yarn'],
+  ['bun.lock', 'bun'],
+]);
+
+const KINDS = [
+  { file: 'Cargo.toml', gate: 'cargo test', sources: '**/*.rs' },
+  { file: 'go.mod', gate: 'go test ./...', sources: '**/*.go' },
+  { file: 'pyproject.toml', gate: 'python -m pytest', sources: '**/*.py' },
+] as const;
+
+function scriptsIn(texts: ReadonlyMap<string, string>): readonly string[] {
+  const runner = [...LOCKS].find(([file]) => texts.has(file))?.[1] ?? 'npm';
+  const scripts = scriptsOf(texts.get('package.json') ?? '{}');
+  return SCRIPTS.filter((name) => scripts.has(name) && !NO_TEST.test(scripts.get(name) ?? '')).map((name) =>
+    name === 'test' && runner !== 'bun' ? `${runner} test` : `${runner} run ${name}`,
+  );
+}
+
+/** Of a package.json, which may be in a bad way: then there are none. */
+function scriptsOf(text: string): ReadonlyMap<string, string> {
+  try {
+    const { scripts } = JSON.parse(text) as { readonly scripts?: Readonly<Record<string, unknown>> };
+    return new Map(Object.entries(scripts ?? {}).map(([name, script]) => [name, String(script)]));
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof TypeError) return new Map();
+    throw error;
+  }
+}

@@ -1,0 +1,27 @@
+// Writes files that are not there yet; one that is there is left as it is.
+
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { UsageError } from '@drover/core/failure';
+import { codeOf } from '../settings.ts';
+
+export type Draft = { readonly path: string; readonly text: string; readonly about: string };
+export type Written = Draft & { readonly isNew: boolean };
+
+export async function writeAll(drafts: readonly Draft[]): Promise<readonly Written[]> {
+  const written: Written[] = [];
+  for (const draft of drafts) written.push({ ...draft, isNew: await writeNew(draft) });
+  return written;
+}
+
+async function writeNew({ path, text }: Draft): Promise<boolean> {
+  try {
+    await mkdir(dirname(path), { recursive: true });
+    // Exclusive: a link to nowhere counts as there, too.
+    await writeFile(path, text, { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw new UsageError(`${path} cannot be written (${codeOf(error)}); see to its folder`, { cause: error });
+  }
+}
