@@ -1,7 +1,25 @@
 // The bundle that is published: one CommonJS entry, which starts faster than ES modules, and a chunk for
 // each command and provider, so that only what is used is loaded.
 
-import { defineConfig } from 'rolldown';
+import { readFileSync } from 'node:fs';
+import { defineConfig, type Plugin, rolldown } from 'rolldown';
+import { STILL } from './packages/server/src/page/assets.ts';
+
+const PAGE = 'packages/server/src/page';
+
+/** The page of `drover serve`, next to the bundle: all that a browser runs as one module, the rest as it is. */
+const page: Plugin = {
+  name: 'page',
+  async generateBundle() {
+    const made = await rolldown({ input: `${PAGE}/view/main.ts`, platform: 'browser' });
+    const { output } = await made.generate({ format: 'esm', minify: true });
+    const [main, ...more] = output;
+    if (more.length > 0) throw new Error('the page is one module: a second would not be served');
+    this.emitFile({ type: 'asset', fileName: 'page/main.js', source: main.code });
+    for (const name of STILL)
+      this.emitFile({ type: 'asset', fileName: `page/${name}`, source: readFileSync(`${PAGE}/${name}`) });
+  },
+};
 
 export default defineConfig({
   input: {
@@ -13,6 +31,7 @@ export default defineConfig({
   platform: 'node',
   external: [/^@vscode\/ripgrep/, 'pino', '@napi-rs/nice'],
   plugins: [
+    page,
     {
       // It looks for the file that its threads begin with next to itself.
       name: 'piscina-worker',

@@ -54,16 +54,19 @@ export type App = {
   readonly close: () => Promise<void>;
 };
 
-// What a page may do: its own files, its own server, nothing else, and in nobody's frame.
+// What a page may do: its own files, its own server, nothing else, and in nobody's frame. No text becomes markup
+// or script there, whatever the page's own code would do with it.
 const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
   "connect-src 'self'",
-  "img-src 'self' data:",
+  "img-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
 ].join('; ');
 
 export function createApp(host: Host, options: AppOptions): App {

@@ -1,19 +1,20 @@
 // The files of the page, as the server hands them out. The page needs nothing from anywhere else.
 //
-// From source, types are taken off as each file is asked for, and what the page imports of the client is
-// served beside it. The build writes the same files next to the bundle, and there they are read as they are.
-// A path is looked up among the files there are, so no path leads anywhere else.
+// The build writes them next to the bundle, all modules as one, and there they are read as they are. From
+// source, what the page's first module imports is followed, wherever in packages/ it leads, and each module is
+// served under its path there, with its types taken off. A path is looked up among these, so no path leads
+// anywhere else.
 
-import { globSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { posix } from 'node:path';
 
-export type Asset = { readonly body: Buffer; readonly type: string };
+export type Asset = { readonly body: string; readonly type: string };
 
-/** Nothing but the page's own files and the server it came from; no script or style inside of it. */
-export const PAGE_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const isSource = import.meta.url.endsWith('.ts');
+const HERE = new URL(isSource ? './' : './page/', import.meta.url);
+const PACKAGES = new URL('../../../', HERE);
+const FIRST = 'server/src/page/view/main.ts';
 
 const TYPES: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
@@ -22,53 +23,67 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 };
 
-const isSource = import.meta.url.endsWith('.ts');
-const ROOT = new URL(isSource ? './' : './page/', import.meta.url);
-const CLIENT = new URL('../../../client/src/', ROOT);
+/** Those that are the same from source and from the bundle. */
+export const STILL: readonly string[] = [
+  'index.html',
+  'icon.svg',
+  ...['base', 'controls', 'shell', 'run', 'timeline', 'conversation', 'diff'].map((name) => `style/${name}.css`),
+];
 
 /** What is at a path of the server, or undefined where no file of the page is. */
 export function pageAsset(path: string): Asset | undefined {
-  const name = path === '/' ? 'index.html' : path.startsWith('/page/') ? path.slice('/page/'.length) : '';
-  const file = files().get(name);
-  return file === undefined ? undefined : read(name, file);
+  const name = path === '/' ? 'index.html' : (/^\/page\/(.+)$/.exec(path)?.[1] ?? '');
+  if (STILL.includes(name) || (!isSource && name === 'main.js'))
+    return assetOf(name, readFileSync(new URL(name, HERE), 'utf8'));
+  const body = isSource ? sourceAt(name) : undefined;
+  return body === undefined ? undefined : assetOf(name, body);
 }
 
-/** Every file by its path below /page/, for the build to write. */
-export function pageAssets(): ReadonlyMap<string, Asset> {
-  return new Map([...files()].map(([name, file]) => [name, read(name, file)]));
+function assetOf(name: string, body: string): Asset {
+  return { body, type: TYPES[name.slice(name.lastIndexOf('.') + 1)] ?? 'application/octet-stream' };
 }
 
-let known: ReadonlyMap<string, URL> | undefined;
+const IMPORT = /^(import\s+|(?:import|export)\s+[^'"`;=(]*\bfrom\s+)'([^']+)';/gm;
 
-function files(): ReadonlyMap<string, URL> {
-  known ??= new Map(isSource ? [...sourcesIn(ROOT, ''), ...sourcesIn(CLIENT, 'client/')] : builtIn(ROOT));
-  return known;
+let modules: ReadonlyMap<string, string> = new Map();
+
+function sourceAt(name: string): string | undefined {
+  if (name !== 'main.js') return modules.get(name);
+  modules = reached(FIRST); // as the files are when the page is opened
+  return `import '/page/${servedAs(FIRST)}';\n`;
 }
 
-function sourcesIn(folder: URL, prefix: string): readonly (readonly [string, URL])[] {
-  return globSync('**/*.{ts,css,html,svg}', { cwd: fileURLToPath(folder) })
-    .filter((path) => path !== 'assets.ts')
-    .map((path) => [`${prefix}${path.replaceAll('\\', '/').replace(/\.ts$/, '.js')}`, new URL(path, folder)]);
+/** All modules that this one needs, by the path they are served under. */
+function reached(first: string): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const waiting = [first];
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    if (found.has(servedAs(path))) continue;
+    const here = posix.dirname(path);
+    const code = withoutTypes(readFileSync(new URL(path, PACKAGES), 'utf8'));
+    const imported = (name: string): string => {
+      const target = name.startsWith('.') ? posix.join(here, name) : sourceOf(name);
+      waiting.push(target);
+      return `/page/${servedAs(target)}`;
+    };
+    const served = code.replace(IMPORT, (_, head: string, name: string) =>
+      // Of an import of types alone nothing is left but the braces.
+      /^import\s*\{[\s,]*\}\s*from\s*$/.test(head) ? '' : `${head}'${imported(name)}';`,
+    );
+    found.set(servedAs(path), served);
+  }
+  return found;
 }
 
-function builtIn(folder: URL): readonly (readonly [string, URL])[] {
-  return globSync('**/*.*', { cwd: fileURLToPath(folder) }).map((path) => [
-    path.replaceAll('\\', '/'),
-    new URL(path, folder),
-  ]);
+/** Where a package's own list of exports leads. */
+function sourceOf(name: string): string {
+  const [, folder, path] = /^@drover\/(\w+)\/(.+)$/.exec(name) ?? [];
+  if (folder === undefined) throw new Error(`the page can't import ${name}: it has to do without libraries`);
+  return `${folder}/src/${path}.ts`;
 }
 
-function read(name: string, file: URL): Asset {
-  const type = TYPES[name.slice(name.lastIndexOf('.') + 1)] ?? 'application/octet-stream';
-  const bytes = readFileSync(file);
-  return { body: file.pathname.endsWith('.ts') ? Buffer.from(runnable(bytes.toString('utf8'))) : bytes, type };
-}
-
-/** A module as a browser takes it: without types, and with addresses for what it imports. */
-function runnable(source: string): string {
-  return withoutTypes(source)
-    .replace(/(from|import) '(\.[^']*)\.ts'/g, "$1 '$2.js'")
-    .replace(/from '@drover\/client\/([\w-]+)'/g, "from '/page/client/$1.js'");
+function servedAs(path: string): string {
+  return path.replace(/\.ts$/, '.js');
 }
 
 // Node says of this function, once, that it may change. Whoever looks at a page can do nothing about it, and the

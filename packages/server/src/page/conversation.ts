@@ -5,6 +5,7 @@
 // back takes its entries with it. Everything is bounded: the oldest entries go, and of a long text the middle.
 
 import type { PendingCall, Recorded } from '@drover/core/events';
+import { describe } from '@drover/core/failure';
 import type { AssistantMessage, Message } from '@drover/core/model/protocol';
 
 const ENTRIES_MAX = 600;
@@ -131,7 +132,7 @@ export class Conversation {
         return this.#add('heading', clock, { title: `Attempt ${event.attempt ?? 1}` });
       case 'task_end':
         if (event.reason === undefined && event.failure === undefined) return;
-        return this.#note(event.reason ?? failureWords(event.failure), clock, 'bad');
+        return this.#note(event.reason ?? (event.failure ? describe(event.failure) : ''), clock, 'bad');
       case 'throttle_wait':
         return this.#note(`Waits ${seconds(event.waitMs)}: ${event.reason}`, clock, 'held');
       case 'retry':
@@ -291,10 +292,6 @@ export function clipped(text: string, charsMax: number): string {
   const head = Math.floor(charsMax / 3);
   const tail = charsMax - head;
   return `${text.slice(0, head)}\n… ${text.length - charsMax} characters are left out here …\n${text.slice(-tail)}`;
-}
-
-export function failureWords(failure: { readonly kind: string; readonly message?: string } | undefined): string {
-  return failure?.message ?? failure?.kind ?? '';
 }
 
 function shown(args: PendingCall['args']): string {

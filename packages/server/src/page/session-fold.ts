@@ -2,11 +2,10 @@
 
 import type { PendingCall, Recorded } from '@drover/core/events';
 import type { Usage } from '@drover/core/model/protocol';
+import { NO_USAGE, sumUsage } from '@drover/core/model/usage';
 import type { OpenQuestion, SessionStatus } from '@drover/client/wire';
 import { Conversation } from './conversation.ts';
-import { sum } from './task-board.ts';
 
-const NO_USAGE: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 const TITLE_CHARS_MAX = 120;
 
 export type Ending = 'done' | 'incomplete' | 'error' | 'cancelled';
@@ -143,7 +142,7 @@ export class SessionFold {
 
   #rest({ outcome, usage, cost }: Extract<Recorded, { readonly type: 'session_end' }>): void {
     this.#sum = {
-      usage: sum(this.#sum.usage, usage),
+      usage: sumUsage(this.#sum.usage, usage),
       cost: cost === undefined ? this.#sum.cost : (this.#sum.cost ?? 0) + cost,
     };
     this.#questions.clear();

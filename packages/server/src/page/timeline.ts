@@ -19,7 +19,7 @@ export type Bar = {
   readonly kind: BarKind;
   readonly label: string;
   readonly task: string;
-  readonly callId: string;
+  readonly callId: string; // of a call; else another word that is its own
   readonly row: number; // among calls side by side
   readonly rows: number; // so many are
   readonly fromMs: number;
@@ -36,6 +36,7 @@ export type Span = {
   readonly toMs: number | undefined;
 };
 
+type Begun = { readonly callId: string; readonly label: string; readonly task?: string | undefined };
 type Growing<Type> = { -readonly [Key in keyof Type]: Type[Key] };
 
 export class Lane {
@@ -47,7 +48,7 @@ export class Lane {
   #nextId = 1;
   #step: Growing<Bar> | undefined; // asked, and not answered
   #wait: Growing<Bar> | undefined;
-  readonly #calls = new Map<string, Growing<Bar>>();
+  readonly #open = new Map<string, Growing<Bar>>();
 
   constructor(worker: number) {
     this.worker = worker;
@@ -74,15 +75,29 @@ export class Lane {
       case 'retry':
         return this.#endWait(clock);
       case 'tool_execution_start':
-        return this.#begin(event.callId, event.summary, event, clock);
+        return this.#begin('call', { ...event, label: event.summary }, clock);
       case 'tool_execution_end':
-        return this.#end(event, clock);
+        if (!this.#open.has(event.callId)) this.#begin('call', { ...event, label: event.summary }, clock);
+        return this.#end(event.callId, !event.isError, clock);
       case 'awaiting_tool_execution':
-        for (const { callId, summary } of event.calls) {
-          this.#begin(callId, summary, event, clock);
-          this.hold(callId);
+        for (const call of event.calls) {
+          this.#begin('call', { ...call, task: event.task, label: call.summary }, clock);
+          this.hold(call.callId);
         }
         return;
+      case 'permission_request':
+        this.#begin('wait', { callId: event.requestId, label: `Asks: ${event.summary}`, task: event.task }, clock);
+        return this.hold(event.requestId);
+      case 'permission_decision':
+        return this.#end(event.requestId, true, clock);
+      case 'merge_start':
+        return this.#begin('merge', { label: `Merge ${event.task}`, task: event.task, callId: mergeKey(event) }, clock);
+      case 'merge_end':
+        return this.#end(mergeKey(event), event.outcome === 'landed', clock);
+      case 'gate_start':
+        return this.#begin('gate', { label: event.command, task: event.tasks.at(-1), callId: gateKey(event) }, clock);
+      case 'gate_end':
+        return this.#end(gateKey(event), event.passed, clock);
       case 'done':
       case 'incomplete':
       case 'error':
@@ -95,25 +110,7 @@ export class Lane {
 
   /** A call waits for others. */
   hold(callId: string): void {
-    this.#set(this.#calls.get(callId), { state: 'held' });
-  }
-
-  /** A bar by itself, as those of the merge train. */
-  add(kind: BarKind, fields: Pick<Bar, 'label' | 'task' | 'fromMs'> & Partial<Bar>): Growing<Bar> {
-    const bar: Growing<Bar> = {
-      id: this.#nextId++,
-      kind,
-      callId: '',
-      row: 0,
-      rows: 1,
-      firstMs: undefined,
-      toMs: undefined,
-      state: 'open',
-      ...fields,
-    };
-    this.bars.push(bar);
-    if (this.bars.length > BARS_MAX) this.#drop();
-    return bar;
+    this.#set(this.#open.get(callId), { state: 'held' });
   }
 
   /** Nothing is under way any more. */
@@ -125,8 +122,8 @@ export class Lane {
       this.#step = undefined;
     }
     this.#answered(clock, true);
-    for (const bar of this.#calls.values()) this.#set(bar, { toMs: clock, state: 'bad' });
-    this.#calls.clear();
+    for (const bar of this.#open.values()) this.#set(bar, { toMs: clock, state: 'bad' });
+    this.#open.clear();
   }
 
   /** All that is open has come to nothing, as after a crash. */
@@ -150,13 +147,13 @@ export class Lane {
 
   #ask({ task = '' }: Recorded, clock: number): void {
     if (this.#step !== undefined) return;
-    this.#step = this.add('step', { label: 'asks the model', task, fromMs: clock });
+    this.#step = this.#add('step', { label: 'Asks the model', task, fromMs: clock });
   }
 
   #hear({ task = '', step }: Recorded, clock: number): void {
     this.#endWait(clock);
-    this.#step ??= this.add('step', { label: '', task, fromMs: clock });
-    this.#set(this.#step, { firstMs: clock, label: step === undefined ? 'step' : `step ${step}` });
+    this.#step ??= this.#add('step', { label: '', task, fromMs: clock });
+    this.#set(this.#step, { firstMs: clock, label: step === undefined ? 'Step' : `Step ${step}` });
   }
 
   #answered(clock: number, isBad: boolean): void {
@@ -171,7 +168,7 @@ export class Lane {
     const askedMs = this.#step?.fromMs ?? clock;
     const isOver = clock - askedMs >= waitMs / 2;
     const fromMs = isOver ? Math.max(askedMs, clock - waitMs) : clock;
-    this.#wait = this.add('wait', { label: reason, task, fromMs, state: 'held' });
+    this.#wait = this.#add('wait', { label: `Throttled: ${reason}`, task, fromMs, state: 'held' });
     if (isOver) this.#endWait(clock);
   }
 
@@ -180,20 +177,37 @@ export class Lane {
     this.#wait = undefined;
   }
 
-  #begin(callId: string, label: string, { task = '' }: Recorded, clock: number): void {
-    const taken = new Set([...this.#calls.values()].map(({ row }) => row));
+  #begin(kind: BarKind, { callId, label, task = '' }: Begun, clock: number): void {
+    const taken = new Set([...this.#open.values()].map(({ row }) => row));
     let row = 0;
     while (row < ROWS_MAX - 1 && taken.has(row)) row += 1;
-    const bar = this.add('call', { label, task, callId, row, fromMs: clock });
-    this.#calls.set(callId, bar);
-    const rows = Math.max(...this.#calls.values().map((call) => Math.max(call.row + 1, call.rows)));
-    for (const call of this.#calls.values()) call.rows = rows;
+    this.#open.set(callId, this.#add(kind, { label, task, callId, row, fromMs: clock }));
+    const rows = Math.max(...this.#open.values().map((bar) => Math.max(bar.row + 1, bar.rows)));
+    for (const bar of this.#open.values()) bar.rows = rows;
   }
 
-  #end(event: Extract<Recorded, { readonly type: 'tool_execution_end' }>, clock: number): void {
-    if (!this.#calls.has(event.callId)) this.#begin(event.callId, event.summary, event, clock);
-    this.#set(this.#calls.get(event.callId), { toMs: clock, state: event.isError ? 'bad' : 'ok' });
-    this.#calls.delete(event.callId);
+  #end(callId: string, ok: boolean, clock: number): void {
+    const bar = this.#open.get(callId);
+    // What waited for others has done nothing else.
+    this.#set(bar, { toMs: clock, state: !ok ? 'bad' : bar?.state === 'held' ? 'held' : 'ok' });
+    this.#open.delete(callId);
+  }
+
+  #add(kind: BarKind, fields: Pick<Bar, 'label' | 'task' | 'fromMs'> & Partial<Bar>): Growing<Bar> {
+    const bar: Growing<Bar> = {
+      id: this.#nextId++,
+      kind,
+      callId: '',
+      row: 0,
+      rows: 1,
+      firstMs: undefined,
+      toMs: undefined,
+      state: 'open',
+      ...fields,
+    };
+    this.bars.push(bar);
+    if (this.bars.length > BARS_MAX) this.#drop();
+    return bar;
   }
 
   #set(bar: Growing<Bar> | undefined, fields: Partial<Bar>): void {
@@ -204,4 +218,12 @@ export class Lane {
     const gone = this.bars.splice(0, BARS_DROPPED);
     this.cutMs = Math.max(this.cutMs, ...gone.map(({ fromMs, toMs }) => toMs ?? fromMs));
   }
+}
+
+function mergeKey({ task }: Recorded): string {
+  return `merge ${task}`;
+}
+
+function gateKey({ tree, command }: { readonly tree: string; readonly command: string }): string {
+  return `gate ${tree} ${command}`;
 }

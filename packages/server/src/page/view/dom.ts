@@ -1,5 +1,10 @@
-// The few ways in which this page makes and changes elements. Text is only ever set as text, and attributes by
-// name from this program: nothing that a model, a tool or a file says is read as markup anywhere.
+// The few ways in which this page makes and changes elements, and the only place where it does.
+//
+// Nothing that a model, a tool or a file says is read as markup: text is only ever set as text, made visible
+// where it hides something, and an attribute has a name from this program and, where it leads somewhere, also
+// a value from it.
+
+import { visible } from '../visible.ts';
 
 export type Child = Node | string | undefined;
 
@@ -20,18 +25,23 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
   if (name !== undefined) element.className = name;
   for (const [key, value] of Object.entries(is)) mark(element, key, value);
   for (const [type, listener] of Object.entries(on)) element.addEventListener(type, listener as EventListener);
-  element.append(...children.filter((child) => child !== undefined));
+  for (const child of children) if (child !== undefined) element.append(asNode(child));
   return element;
+}
+
+function asNode(child: Node | string): Node {
+  return typeof child === 'string' ? document.createTextNode(visible(child)) : child;
 }
 
 /** Sets a text only where it is another one: what is the same costs nothing to lay out. */
 export function say(element: HTMLElement, text: string): void {
-  if (element.textContent !== text) element.textContent = text;
+  const seen = visible(text);
+  if (element.textContent !== seen) element.textContent = seen;
 }
 
 export function mark(element: HTMLElement, name: string, value: string | number | boolean): void {
   if (value === false) return element.removeAttribute(name);
-  const text = value === true ? '' : String(value);
+  const text = value === true ? '' : visible(String(value));
   if (element.getAttribute(name) !== text) element.setAttribute(name, text);
 }
 
@@ -47,12 +57,25 @@ export function fill(parent: HTMLElement, children: readonly HTMLElement[]): voi
   while (parent.children.length > children.length) parent.lastElementChild?.remove();
 }
 
+/** A text that mostly grows at its end: what is there already is not laid out again. */
+export class GrowingText {
+  readonly node = document.createTextNode('');
+
+  set(text: string): void {
+    const { data } = this.node;
+    const seen = visible(text);
+    if (seen === data) return;
+    if (seen.length > data.length && seen.startsWith(data)) this.node.appendData(seen.slice(data.length));
+    else this.node.data = seen;
+  }
+}
+
 export function button(label: string, press: () => void, props: Props = {}): HTMLButtonElement {
   const { on = {}, is = {}, ...rest } = props;
   return h('button', { ...rest, on: { ...on, click: press }, is: { type: 'button', ...is } }, label);
 }
 
-/** A state as a mark and a word: never by its colour alone. */
+/** A state as a coloured mark; a word always stands beside it. */
 export function stateMark(state: string): HTMLElement {
   return h('i', { class: 'mark', is: { 'data-state': state, 'aria-hidden': 'true' } });
 }
@@ -60,5 +83,5 @@ export function stateMark(state: string): HTMLElement {
 /** Tells those who listen instead of looking. */
 export function announce(text: string): void {
   const region = document.getElementById('announcements');
-  if (region !== null) region.textContent = text;
+  if (region !== null) say(region, text);
 }

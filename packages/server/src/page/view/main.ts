@@ -64,7 +64,7 @@ class Page {
 
   #build(): HTMLElement {
     const brand = h('a', { class: 'brand', is: { href: '#/' } }, h('b', {}, 'drover'));
-    const out = button('Forget token', () => this.#leave(''), { class: 'plain' });
+    const out = button('Sign out', () => this.#leave(''), { class: 'plain' });
     const top = h('header', { class: 'top' }, brand, h('span', { class: 'link' }, this.#link, this.#linkWord), out);
     const skip = h('a', { class: 'skip', is: { href: '#main' } }, 'Skip to the content');
     skip.addEventListener('click', (event) => {

@@ -10,25 +10,39 @@ type Field = {
   readonly label: string;
   readonly hint?: string;
   readonly kind?: 'text' | 'long' | 'number';
+  readonly width?: 'quarter' | 'half' | 'wide';
   readonly choices?: readonly string[];
   readonly isNeeded?: true;
 };
 
 const RUN: readonly Field[] = [
-  { name: 'goal', label: 'Goal', kind: 'long', isNeeded: true, hint: 'What should be true when it is done.' },
-  { name: 'gates', label: 'Gates', kind: 'long', hint: 'Commands that must pass on the merged result, one a line.' },
+  {
+    name: 'goal',
+    label: 'Goal',
+    kind: 'long',
+    width: 'wide',
+    isNeeded: true,
+    hint: 'What should be true when it is done.',
+  },
+  {
+    name: 'gates',
+    label: 'Gates',
+    kind: 'long',
+    width: 'wide',
+    hint: 'Commands that must pass on the merged result, one a line.',
+  },
   { name: 'workers', label: 'Workers', kind: 'number' },
   { name: 'budget', label: 'Budget', hint: '5usd or 200ktok' },
   { name: 'timeout', label: 'Time', hint: '30m' },
   { name: 'deliver', label: 'Deliver as', choices: ['branch', 'merge', 'patch'] },
-  { name: 'model', label: 'Model', hint: 'provider/name; empty for the server’s own' },
-  { name: 'cwd', label: 'Folder', hint: 'A repository inside the served folder; empty for that folder' },
+  { name: 'model', label: 'Model', width: 'half', hint: 'provider/name; empty for the server’s own' },
+  { name: 'cwd', label: 'Folder', width: 'half', hint: 'A repository inside the served folder; empty for that folder' },
 ];
 
 const SESSION: readonly Field[] = [
-  { name: 'content', label: 'First message', kind: 'long', isNeeded: true },
-  { name: 'model', label: 'Model', hint: 'provider/name; empty for the server’s own' },
-  { name: 'cwd', label: 'Folder', hint: 'Inside the served folder; empty for that folder' },
+  { name: 'content', label: 'First message', kind: 'long', width: 'wide', isNeeded: true },
+  { name: 'model', label: 'Model', width: 'half', hint: 'provider/name; empty for the server’s own' },
+  { name: 'cwd', label: 'Folder', width: 'half', hint: 'Inside the served folder; empty for that folder' },
 ];
 
 export function newRunScreen(app: App): Screen {
@@ -112,7 +126,7 @@ type FieldRow = {
   readonly complain: (message: string) => void;
 };
 
-function fieldRow({ name, label, hint, kind = 'text', choices, isNeeded }: Field): FieldRow {
+function fieldRow({ name, label, hint, kind = 'text', width = 'quarter', choices, isNeeded }: Field): FieldRow {
   const id = `field-${name}`;
   const is = { id, name, 'aria-describedby': `${id}-hint`, ...(isNeeded && { required: true }) };
   const input =
@@ -125,7 +139,7 @@ function fieldRow({ name, label, hint, kind = 'text', choices, isNeeded }: Field
   const complaint = h('small', { class: 'complaint' });
   return {
     name,
-    element: h('div', { class: `field ${kind}` }, h('label', { is: { for: id } }, label), input, help, complaint),
+    element: h('div', { class: `field ${width}` }, h('label', { is: { for: id } }, label), input, help, complaint),
     value: () => input.value.trim(),
     complain: (message) => {
       say(complaint, message);

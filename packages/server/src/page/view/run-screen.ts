@@ -5,6 +5,7 @@ import { type App, type Screen, words } from './app.ts';
 import { announce, h, say, show } from './dom.ts';
 import { Feed } from './feed.ts';
 import { Beat, Frame, wantsLessMotion } from './frame.ts';
+import { confirmed } from './parts/confirmed.ts';
 import { type Choice, Inspector, taskOf } from './parts/inspector.ts';
 import { QuestionCards } from './parts/question-cards.ts';
 import { RunHead, type Standing } from './parts/run-head.ts';
@@ -25,17 +26,17 @@ class RunScreen {
   readonly #app: App;
   readonly #id: string;
   readonly #fold = new RunFold();
-  readonly #head: RunHead;
+  readonly #head = new RunHead(() => void this.#cancel());
   readonly #questions: QuestionCards;
   readonly #timeline: TimelinePanel;
-  readonly #tasks: TaskList;
+  readonly #tasks = new TaskList((task) => this.#choose({ task }));
   readonly #inspector: Inspector;
   readonly #problem = h('p', { class: 'problem', is: { role: 'alert', hidden: true } });
   readonly #frame = new Frame((nowMs) => this.#draw(nowMs));
   readonly #figures = new Beat(FIGURES_MS);
   readonly #feed: Feed;
   readonly #stops = new AbortController();
-  readonly #sizes: ResizeObserver;
+  readonly #sizes = new ResizeObserver(() => this.#restyle());
   #choice: Choice = { worker: 0 };
   #isChosen = false; // by a person
   #hasEnded = false; // nothing more comes
@@ -43,18 +44,16 @@ class RunScreen {
   constructor(app: App, id: string) {
     this.#app = app;
     this.#id = id;
-    this.#head = new RunHead(() => void this.#cancel());
     this.#questions = new QuestionCards((request, answer) => app.client.answerRun(id, request, answer));
     this.#timeline = new TimelinePanel({
       onWorker: (worker) => this.#choose({ worker }),
-      onBar: (lane, bar) => this.#openBar(lane.worker, bar.task, bar.callId),
+      onBar: (worker, { task, callId }) => this.#openBar(worker, task, callId),
       onChange: () => this.#frame.ask(),
     });
-    this.#tasks = new TaskList((task) => this.#choose({ task }));
     this.#inspector = new Inspector(app.client, id);
-    const parts = [this.#problem, this.#questions.element, this.#timeline.element];
+    const parts = [this.#head.element, this.#problem, this.#questions.element, this.#timeline.element];
     const lower = h('div', { class: 'columns' }, this.#tasks.element, this.#inspector.element);
-    this.element = h('div', { class: 'screen run' }, this.#head.element, ...parts, lower);
+    this.element = h('div', { class: 'screen run' }, ...parts, lower);
     this.#feed = new Feed({
       events: (options) => app.client.runEvents(id, options),
       take: (event) => {
@@ -65,7 +64,6 @@ class RunScreen {
       onConnection: app.onConnection,
       onEnd: (error) => this.#end(error),
     });
-    this.#sizes = new ResizeObserver(() => this.#restyle());
     this.#sizes.observe(this.element);
     const { signal } = this.#stops;
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#restyle(), { signal });
@@ -74,7 +72,7 @@ class RunScreen {
   }
 
   get title(): string {
-    return this.#fold.settings?.goal ?? 'run';
+    return this.#fold.state.settings?.goal ?? 'run';
   }
 
   stop(): void {
@@ -85,27 +83,29 @@ class RunScreen {
   }
 
   #draw(nowMs: number): void {
+    const { state, lastMs } = this.#fold;
     const standing = this.#standing();
-    const wallMs = standing === 'live' ? this.#feed.now() : this.#fold.lastMs;
-    const elapsedMs = this.#fold.elapsedMs(wallMs);
+    const isLive = standing === 'live';
+    const wallMs = isLive ? Math.max(this.#feed.now(), lastMs) : lastMs;
+    const elapsedMs = state.elapsedMs(wallMs);
     if (!this.#isChosen) this.#choice = this.#mostWorthSeeing();
     if (this.#figures.due(nowMs)) {
-      this.#head.update(this.#fold, elapsedMs, standing);
-      this.#tasks.update(this.#fold, elapsedMs, taskOf(this.#fold, this.#choice) || undefined, standing === 'live');
-      const asked = standing === 'live' ? this.#fold.questions : [];
-      this.#questions.update(
-        asked,
-        ({ task, worker }) => this.#fold.tasks.get(task ?? '')?.title ?? `Worker ${worker ?? 0}`,
-      );
+      this.#head.update(this.#fold, wallMs, standing);
+      this.#tasks.update(state, elapsedMs, { chosen: taskOf(this.#fold, this.#choice), isLive });
+      this.#questions.update(isLive ? this.#fold.questions : [], ({ task, worker = 0 }) => {
+        return state.tasks.get(task ?? '')?.plan.title ?? (worker === 0 ? 'The coordinator' : `Worker ${worker}`);
+      });
     } else this.#frame.askIn(FIGURES_MS);
-    const worker = 'worker' in this.#choice ? this.#choice.worker : this.#fold.tasks.get(this.#choice.task)?.worker;
-    this.#timeline.update(this.#fold, elapsedMs, standing === 'live', worker);
+    const worker = 'worker' in this.#choice ? this.#choice.worker : state.tasks.get(this.#choice.task)?.worker;
+    this.#timeline.update(this.#fold, elapsedMs, { isLive, worker });
     this.#inspector.update(this.#fold, this.#choice, elapsedMs);
-    if (standing === 'live') this.#frame.askIn(wantsLessMotion() ? TICK_MS_CALM : TICK_MS);
+    if (isLive) this.#frame.askIn(wantsLessMotion() ? TICK_MS_CALM : TICK_MS);
   }
 
   #standing(): Standing {
-    if (this.#fold.end !== undefined) return 'ended';
+    const { end, settings } = this.#fold.state;
+    if (end !== undefined) return 'ended';
+    if (settings === undefined && !this.#hasEnded) return 'loading';
     return !this.#hasEnded && this.#app.isLive(this.#id) ? 'live' : 'stopped';
   }
 
@@ -127,7 +127,7 @@ class RunScreen {
     this.#choose(task === '' ? { worker: Math.max(0, worker) } : { task });
     this.#inspector.open('Conversation');
     this.#inspector.update(this.#fold, this.#choice, 0);
-    if (callId !== '') this.#inspector.reveal(callId);
+    this.#inspector.reveal(callId);
   }
 
   /** Whoever presses something sees what comes of it with the next frame. */
@@ -142,8 +142,9 @@ class RunScreen {
   }
 
   #over(): void {
-    const { end } = this.#fold;
+    const { end } = this.#fold.state;
     if (end !== undefined) announce(`The run has ended: ${end.outcome}`);
+    this.#head.isCancelling(false);
     this.#app.refresh();
     this.#figures.reset();
   }
@@ -155,11 +156,15 @@ class RunScreen {
   }
 
   async #cancel(): Promise<void> {
-    if (!confirm('Cancel this run? What has landed stays; what is under way is given up.')) return;
-    this.#head.isCancelling();
-    await this.#app.client.cancelRun(this.#id).catch((error: unknown) => {
+    const question = 'Cancel this run? What has landed stays, and the run can be gone on with later.';
+    if (!(await confirmed(question, { yes: 'Cancel it', no: 'Let it run' }))) return;
+    this.#head.isCancelling(true);
+    try {
+      await this.#app.client.cancelRun(this.#id);
+    } catch (error) {
+      this.#head.isCancelling(false);
       show(this.#problem, true);
       say(this.#problem, words(error));
-    });
+    }
   }
 }

@@ -78,7 +78,8 @@ class SessionScreen {
     say(this.#title, fold.title === '' ? 'New session' : fold.title);
     say(this.#about, [fold.cwd.split('/').at(-1), fold.model].filter(Boolean).join('  ·  '));
     const tokens = tokensOf(fold.usage);
-    say(this.#figures, tokens === 0 ? '' : `${count(tokens)} tokens · ${dollars(fold.cost)}`);
+    const cost = fold.cost === undefined ? '' : ` · ${dollars(fold.cost)}`;
+    say(this.#figures, tokens === 0 ? '' : `${count(tokens)} tokens${cost}`);
     const { state, word } = standingOf(fold);
     mark(this.#dot, 'data-state', state);
     say(this.#word, word);

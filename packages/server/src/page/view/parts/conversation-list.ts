@@ -1,9 +1,9 @@
-// What an agent said and did, as a list that is touched only where it changed. Text is set as text; what
-// stands between fences or back-ticks is set in the type of code, and that is all the reading it gets.
+// What an agent said and did, as a list that is touched only where it changed.
 
 import type { Conversation, Entry } from '../../conversation.ts';
 import { duration } from '../../words.ts';
-import { fill, h, mark, say, show } from '../dom.ts';
+import { fill, GrowingText, h, mark, say, show, stateMark } from '../dom.ts';
+import { prose } from './prose.ts';
 
 const NEAR_END_PX = 60;
 
@@ -125,6 +125,7 @@ function thinkingRow(): Pick<Row, 'element' | 'update'> {
 }
 
 function callRow(): Pick<Row, 'element' | 'update'> {
+  const state = stateMark('running');
   const title = h('code', { class: 'call-title' });
   const word = h('span', { class: 'call-state' });
   const args = h('pre', { class: 'args' });
@@ -132,7 +133,7 @@ function callRow(): Pick<Row, 'element' | 'update'> {
   const live = new GrowingText();
   output.append(live.node);
   const nothing = h('p', { class: 'quiet' }, 'No output yet.');
-  const details = h('details', {}, h('summary', {}, h('i', { class: 'mark' }), title, word), args, output, nothing);
+  const details = h('details', {}, h('summary', {}, state, title, word), args, output, nothing);
   return {
     element: h('li', { class: 'call' }, details),
     update: (entry) => {
@@ -143,7 +144,7 @@ function callRow(): Pick<Row, 'element' | 'update'> {
       live.set(entry.text);
       show(output, entry.text !== '');
       show(nothing, entry.text === '');
-      mark(details.firstElementChild?.firstElementChild as HTMLElement, 'data-state', MARKS[entry.state]);
+      mark(state, 'data-state', MARKS[entry.state]);
     },
   };
 }
@@ -155,30 +156,4 @@ function wordOf({ state, fromMs, toMs }: Entry): string {
   if (state === 'held') return 'waits for its result';
   const spent = toMs === undefined ? '' : duration(toMs - fromMs);
   return state === 'bad' ? `failed · ${spent}` : spent;
-}
-
-/** A text that mostly grows at its end: what is there already is not laid out again. */
-class GrowingText {
-  readonly node = document.createTextNode('');
-
-  set(text: string): void {
-    const { data } = this.node;
-    if (text === data) return;
-    if (text.length > data.length && text.startsWith(data)) this.node.appendData(text.slice(data.length));
-    else this.node.data = text;
-  }
-}
-
-/** Paragraphs and code, told apart by fences and back-ticks alone. */
-export function prose(text: string): readonly Node[] {
-  return text.split(/^(```[^\n]*\n[\s\S]*?(?:^```[ \t]*$|$(?![\s\S])))/m).flatMap((part) => {
-    if (!part.startsWith('```')) return part === '' ? [] : inline(part.replace(/^\n+|\n+$/g, ''));
-    const code = part.replace(/^```[^\n]*\n/, '').replace(/\n?```[ \t]*$/, '');
-    return [h('pre', { class: 'code' }, code)];
-  });
-}
-
-function inline(text: string): readonly Node[] {
-  const parts = text.split(/(`[^`\n]+`)/);
-  return [h('p', {}, ...parts.map((part) => (/^`[^`\n]+`$/.test(part) ? h('code', {}, part.slice(1, -1)) : part)))];
 }

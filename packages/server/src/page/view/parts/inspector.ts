@@ -1,16 +1,16 @@
 // What is chosen, looked at closely: the conversation of a worker or a task, what the task is, and what it changed.
 
 import type { DroverClient } from '@drover/client/client';
+import type { TaskProgress } from '@drover/coordinator/state';
 import { Conversation } from '../../conversation.ts';
 import type { RunFold } from '../../run-fold.ts';
-import type { TaskView } from '../../task-board.ts';
-import { count, dollars, duration } from '../../words.ts';
+import { words } from '../app.ts';
 import { button, fill, h, mark, say } from '../dom.ts';
 import { ConversationList } from './conversation-list.ts';
 import { patchList } from './patch-list.ts';
-import { STATE_WORDS } from './task-list.ts';
+import { factsOf, taskFacts } from './task-facts.ts';
 
-/** A worker is followed from task to task; a task stays. '' is the coordinator. */
+/** A worker is followed from task to task; a task stays. Worker 0 is the coordinator. */
 export type Choice = { readonly worker: number } | { readonly task: string };
 
 const TABS = ['Conversation', 'Task', 'Diff'] as const;
@@ -21,26 +21,26 @@ export class Inspector {
   readonly #client: DroverClient;
   readonly #run: string;
   readonly #title = h('h2', { is: { id: 'inspector-title' } });
-  readonly #tabs: readonly HTMLButtonElement[];
+  readonly #tabs = TABS.map((tab) =>
+    button(tab, () => this.open(tab), { is: { role: 'tab', id: `tab-${tab}`, 'aria-controls': 'inspector-body' } }),
+  );
   readonly #body = h('div', { class: 'scroll inspector-body', is: { role: 'tabpanel', id: 'inspector-body' } });
-  readonly #conversation: ConversationList;
+  readonly #conversation = new ConversationList('Conversation', () => this.#body);
   readonly #about = h('div', { class: 'about-task' });
-  readonly #diff = h('div', { class: 'diff' });
+  readonly #diff = h('div', { class: 'diff', is: { tabindex: 0, role: 'group', 'aria-label': 'What it changed' } });
   #tab: Tab = 'Conversation';
   #task = ''; // shown now
-  #diffOf = ''; // the commit whose diff is there
+  #aboutShown = '';
+  #diffShown = '';
   #readAgain: { readonly task: string; readonly conversation: Conversation } | undefined;
 
   constructor(client: DroverClient, run: string) {
     this.#client = client;
     this.#run = run;
-    this.#conversation = new ConversationList('Conversation', () => this.#body);
-    this.#tabs = TABS.map((tab) =>
-      button(tab, () => this.open(tab), { is: { role: 'tab', 'aria-controls': 'inspector-body' } }),
-    );
+    const keys = { keydown: (event: KeyboardEvent) => this.#key(event) };
     const tabs = h(
       'div',
-      { class: 'tabs', is: { role: 'tablist' }, on: { keydown: (event) => this.#key(event) } },
+      { class: 'tabs', is: { role: 'tablist', 'aria-label': 'What to see of it' }, on: keys },
       ...this.#tabs,
     );
     this.element = h(
@@ -58,9 +58,12 @@ export class Inspector {
       mark(each, 'aria-selected', TABS[at] === tab ? 'true' : 'false');
       mark(each, 'tabindex', TABS[at] === tab ? 0 : -1);
     });
+    mark(this.#body, 'aria-labelledby', `tab-${tab}`);
     fill(this.#body, [{ Conversation: this.#conversation.element, Task: this.#about, Diff: this.#diff }[tab]]);
+    if (tab !== 'Conversation') this.#body.scrollTop = 0;
   }
 
+  /** Brings a call of the conversation into sight. */
   reveal(callId: string): void {
     this.open('Conversation');
     this.#conversation.reveal(callId);
@@ -68,23 +71,22 @@ export class Inspector {
 
   update(fold: RunFold, choice: Choice, elapsedMs: number): void {
     const id = taskOf(fold, choice);
-    const task = fold.tasks.get(id);
+    const task = fold.state.tasks.get(id);
     this.#task = id;
     const who = 'worker' in choice && choice.worker > 0 ? `Worker ${choice.worker}` : undefined;
-    say(this.#title, task === undefined ? (who ?? 'Coordinator') : [who, task.title].filter(Boolean).join(' · '));
-    const [, about, diff] = this.#tabs;
-    for (const tab of [about, diff]) if (tab !== undefined) tab.disabled = task === undefined;
+    say(this.#title, task === undefined ? (who ?? 'Coordinator') : [who, task.plan.title].filter(Boolean).join(' · '));
+    this.#tabs.forEach((tab, at) => (tab.disabled = at > 0 && task === undefined));
     if (task === undefined && this.#tab !== 'Conversation') this.open('Conversation');
     if (this.#tab === 'Conversation') this.#converse(fold, id, who);
-    else if (task !== undefined && this.#tab === 'Task') fill(this.#about, aboutOf(task, elapsedMs));
+    else if (task !== undefined && this.#tab === 'Task') this.#tell(task, elapsedMs);
     else if (task !== undefined) this.#showDiff(task);
   }
 
   #converse(fold: RunFold, id: string, who: string | undefined): void {
     const kept = fold.conversationOf(id) ?? (this.#readAgain?.task === id ? this.#readAgain.conversation : undefined);
-    const task = fold.tasks.get(id);
-    const isLost = kept === undefined && task !== undefined && task.attempts > 0;
-    if (isLost) void this.#read(id, fold.seq);
+    const isLost = kept === undefined && (fold.state.tasks.get(id)?.attempts ?? 0) > 0;
+    if (isLost)
+      void this.#read(id, fold.seq).catch((error: unknown) => this.#conversation.update(undefined, words(error)));
     const idle = id === '' && who !== undefined ? `${who} has nothing to do yet.` : 'Nothing was said yet.';
     this.#conversation.update(kept, isLost ? 'Reading it again…' : idle);
   }
@@ -101,25 +103,34 @@ export class Inspector {
     }
   }
 
-  #showDiff({ id, commit, state }: TaskView): void {
+  #tell(task: TaskProgress, elapsedMs: number): void {
+    const facts = factsOf(task, elapsedMs);
+    const key = JSON.stringify([facts, task.reason, task.summary]);
+    if (this.#aboutShown === key) return;
+    this.#aboutShown = key;
+    fill(this.#about, taskFacts(task, facts));
+  }
+
+  #showDiff({ id, commit, state }: TaskProgress): void {
+    const key = `${id} ${commit ?? state}`;
+    if (this.#diffShown === key) return;
+    this.#diffShown = key;
     if (commit === undefined) {
-      this.#diffOf = '';
-      const waits =
+      const why =
         state === 'done' ? 'This task changed nothing.' : 'There is nothing to show before its work is committed.';
-      return fill(this.#diff, [h('p', { class: 'empty' }, waits)]);
+      return fill(this.#diff, [h('p', { class: 'empty' }, why)]);
     }
-    if (this.#diffOf === `${id} ${commit}`) return;
-    this.#diffOf = `${id} ${commit}`;
     fill(this.#diff, [h('p', { class: 'empty' }, 'Loading…')]);
+    const isStill = () => this.#diffShown === key;
     this.#client.diff(this.#run, id).then(
-      ({ patch }) => this.#task === id && fill(this.#diff, [patchList(patch)]),
-      (error: Error) => this.#task === id && fill(this.#diff, [this.#problem(error)]),
+      ({ patch }) => isStill() && fill(this.#diff, [patchList(patch)]),
+      (error: unknown) => isStill() && fill(this.#diff, [this.#problem(words(error))]),
     );
   }
 
-  #problem(error: Error): HTMLElement {
-    const again = button('Try again', () => (this.#diffOf = ''));
-    return h('div', { class: 'empty', is: { role: 'alert' } }, h('p', {}, error.message), again);
+  #problem(text: string): HTMLElement {
+    const again = button('Try again', () => (this.#diffShown = ''));
+    return h('div', { class: 'empty', is: { role: 'alert' } }, h('p', {}, text), again);
   }
 
   #key(event: KeyboardEvent): void {
@@ -132,40 +143,8 @@ export class Inspector {
   }
 }
 
-/** The task whose conversation belongs to a choice. */
+/** The task whose conversation belongs to a choice; '' is the coordinator's. */
 export function taskOf(fold: RunFold, choice: Choice): string {
   if ('task' in choice) return choice.task;
   return fold.lanes.find(({ worker }) => worker === choice.worker)?.span?.task ?? '';
-}
-
-function aboutOf(task: TaskView, elapsedMs: number): readonly HTMLElement[] {
-  const { usage, cost, fromMs, toMs, files } = task;
-  const rows: readonly (readonly [string, string])[] = [
-    ['State', STATE_WORDS[task.state]],
-    ['Task', task.id],
-    ['Waits for', task.dependsOn.join(', ')],
-    ['Worker', task.worker === undefined ? '' : String(task.worker)],
-    ['Attempts', String(task.attempts)],
-    ['Time', fromMs === undefined ? '' : duration((toMs ?? elapsedMs) - fromMs)],
-    [
-      'Tokens',
-      `${count(usage.input + usage.cacheWrite)} in · ${count(usage.cacheRead)} from the cache · ${count(usage.output)} out`,
-    ],
-    ['Cost', dollars(cost)],
-    ['Throttled', duration(task.waitMs)],
-    ['Commit', task.commit ?? ''],
-  ];
-  const shown = rows.filter(([, value]) => value !== '');
-  const facts = h(
-    'dl',
-    { class: 'facts' },
-    ...shown.flatMap(([name, value]) => [h('dt', {}, name), h('dd', { class: 'numbers' }, value)]),
-  );
-  const reason = task.reason === undefined ? [] : [h('p', { class: 'problem' }, task.reason)];
-  const summary = task.summary === undefined ? [] : [h('p', { class: 'prose' }, task.summary)];
-  const changed =
-    files.length === 0
-      ? []
-      : [h('h3', {}, 'Files'), h('ul', { class: 'files' }, ...files.map((file) => h('li', {}, h('code', {}, file))))];
-  return [...reason, ...summary, facts, ...changed];
 }

@@ -1,45 +1,48 @@
-// Questions whether a call may run, as cards with three answers. Each is answered once; what the server says to
-// it stands below.
+// Questions whether a call may run: the one that waits longest as a card with three answers, and how many wait
+// behind it. Each is answered once; what the server has against an answer stands below it. Whoever is doing
+// nothing else is led to a new question, not onto an answer.
 
 import type { OpenQuestion, PermissionAnswer } from '@drover/client/wire';
+import { words } from '../app.ts';
 import { announce, button, fill, h, say, show } from '../dom.ts';
 
 export type Answering = (requestId: string, answer: PermissionAnswer) => Promise<void>;
 
-type Card = { readonly element: HTMLElement };
+const ANSWERS = [
+  ['Allow once', 'primary', { allowed: true }],
+  ['Always allow', '', { allowed: true, always: true }],
+  ['Don’t allow', 'danger', { allowed: false }],
+] as const;
 
 export class QuestionCards {
   readonly element = h('section', { class: 'questions', is: { 'aria-label': 'Questions for you', hidden: true } });
   readonly #answer: Answering;
-  #cards = new Map<string, Card>();
+  readonly #more = h('small', { class: 'quiet' });
+  #shown = ''; // the question on the card
 
   constructor(answer: Answering) {
     this.#answer = answer;
   }
 
   update(questions: readonly OpenQuestion[], whose: (question: OpenQuestion) => string): void {
-    const cards = new Map<string, Card>();
-    for (const question of questions) {
-      const { requestId } = question;
-      cards.set(requestId, this.#cards.get(requestId) ?? this.#card(question, whose(question)));
-    }
-    if (cards.size > this.#cards.size) announce(`A question: may it run ${questions.at(-1)?.subject ?? ''}?`);
-    this.#cards = cards;
-    fill(
-      this.element,
-      [...cards.values()].map(({ element }) => element),
-    );
-    show(this.element, cards.size > 0);
+    const [first] = questions;
+    const behind = questions.length - 1;
+    say(this.#more, behind === 1 ? 'one more waits' : `${behind} more wait`);
+    show(this.#more, behind > 0);
+    if ((first?.requestId ?? '') === this.#shown) return;
+    const { activeElement } = document;
+    const isIdle = activeElement === null || activeElement === document.body || this.element.contains(activeElement);
+    this.#shown = first?.requestId ?? '';
+    const card = first && this.#card(first, whose(first));
+    fill(this.element, card === undefined ? [] : [card]);
+    show(this.element, card !== undefined);
+    if (first !== undefined) announce(`A question: may it run ${first.subject}?`);
+    if (isIdle) (card ?? document.getElementById('main'))?.focus({ preventScroll: true });
   }
 
-  #card({ requestId, name, subject, why }: OpenQuestion, whose: string): Card {
+  #card({ requestId, name, subject, why }: OpenQuestion, whose: string): HTMLElement {
     const problem = h('p', { class: 'problem', is: { role: 'alert', hidden: true } });
-    const answers = [
-      ['Allow once', 'primary', { allowed: true }],
-      ['Always allow', '', { allowed: true, always: true }],
-      ['No', 'danger', { allowed: false }],
-    ] as const;
-    const buttons = answers.map(([label, look, answer]) =>
+    const buttons = ANSWERS.map(([label, look, answer]) =>
       button(label, () => void give(answer), { class: look, is: { 'aria-label': `${label}: ${subject}` } }),
     );
     const give = async (answer: PermissionAnswer) => {
@@ -50,17 +53,22 @@ export class QuestionCards {
       } catch (error) {
         for (const each of buttons) each.disabled = false;
         show(problem, true);
-        say(problem, error instanceof Error ? error.message : String(error));
+        say(problem, words(error));
       }
     };
-    const head = h(
-      'p',
-      { class: 'question-head' },
-      h('b', {}, whose),
-      ' asks to run ',
-      h('span', { class: 'badge' }, name),
+    const who = h('p', { class: 'question-head' }, h('b', {}, whose), ' asks to run ', h('code', {}, name), this.#more);
+    return h(
+      'article',
+      { class: 'question', is: { tabindex: -1, 'aria-label': `${whose} asks to run ${name}: ${subject}` } },
+      h(
+        'div',
+        { class: 'question-body' },
+        who,
+        h('pre', { class: 'subject' }, subject),
+        h('p', { class: 'quiet' }, why),
+      ),
+      h('div', { class: 'answers' }, ...buttons),
+      problem,
     );
-    const body = h('div', {}, head, h('pre', { class: 'subject' }, subject), h('p', { class: 'quiet' }, why));
-    return { element: h('article', { class: 'question' }, body, h('div', { class: 'answers' }, ...buttons), problem) };
   }
 }

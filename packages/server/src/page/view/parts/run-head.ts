@@ -1,132 +1,168 @@
-// The head of a run: the goal, how it stands, and its figures.
+// The head of a run: the goal, how it stands, its figures, and what became of it.
 
+import { isStatus } from '@drover/coordinator/progress';
+import type { RunEnd, RunState } from '@drover/coordinator/state';
 import type { RunFold } from '../../run-fold.ts';
-import { isOver } from '../../task-board.ts';
 import { cacheShare, clockTime, count, dollars, duration, tokensOf } from '../../words.ts';
 import { button, h, mark, say, show, stateMark } from '../dom.ts';
+import { prose } from './prose.ts';
 
-export type Standing = 'live' | 'stopped' | 'ended';
+/** `stopped`: it has no end, and nobody is at work on it. */
+export type Standing = 'loading' | 'live' | 'stopped' | 'ended';
+
+const NAMES = ['Elapsed', 'Tasks', 'Tokens', 'From cache', 'Cost', 'Throttled'] as const;
 
 export class RunHead {
   readonly element: HTMLElement;
   readonly #title = h('h1', {});
   readonly #about = h('p', { class: 'about' });
-  readonly #dot = stateMark('running');
+  readonly #dot = stateMark('idle');
   readonly #word = h('span', {});
   readonly #cancel: HTMLButtonElement;
-  readonly #ending = h('p', { class: 'ending', is: { hidden: true } });
-  readonly #figures = new Figures(['Elapsed', 'Tasks', 'Tokens', 'From cache', 'Cost', 'Throttled']);
-  readonly #meter = h('div', { class: 'meter', is: { role: 'img', hidden: true } }, h('i', {}), h('b', {}));
+  readonly #ending = h('section', { class: 'ending', is: { 'aria-label': 'What became of it', hidden: true } });
+  readonly #figures = new Map(NAMES.map((name) => [name, new Figure(name)]));
+  #endShown: RunEnd | undefined;
 
   constructor(onCancel: () => void) {
-    this.#cancel = button('Cancel run', onCancel, { class: 'danger' });
+    this.#cancel = button('Cancel run', onCancel, { class: 'danger', is: { hidden: true } });
     const pill = h('p', { class: 'pill', is: { role: 'status' } }, this.#dot, this.#word);
     this.element = h(
       'header',
       { class: 'head' },
       h('div', { class: 'head-line' }, this.#title, h('div', { class: 'head-side' }, pill, this.#cancel)),
       this.#about,
+      h('dl', { class: 'figures' }, ...[...this.#figures.values()].map(({ element }) => element)),
       this.#ending,
-      this.#figures.element,
-      this.#meter,
     );
   }
 
-  update(fold: RunFold, elapsedMs: number, standing: Standing): void {
-    const { settings, end } = fold;
-    say(this.#title, settings?.goal ?? 'Loading…');
+  update(fold: RunFold, nowMs: number, standing: Standing): void {
+    const { settings, end, id } = fold.state;
+    say(this.#title, settings?.goal ?? (standing === 'loading' ? 'Loading…' : 'A run without a beginning'));
     say(this.#about, settings === undefined ? '' : aboutOf(settings));
-    const state = end?.outcome ?? (standing === 'live' ? 'running' : 'stopped');
-    mark(this.#dot, 'data-state', MARKS[state]);
-    say(this.#word, WORDS[state]);
+    const state = end?.outcome ?? standing;
+    mark(this.#dot, 'data-state', STANDINGS[state][0]);
+    say(this.#word, STANDINGS[state][1]);
     show(this.#cancel, standing === 'live');
-    say(this.#ending, endingOf(fold));
-    show(this.#ending, this.#ending.textContent !== '');
-    this.#count(fold, elapsedMs);
+    if (standing === 'stopped') this.#stopped(id);
+    else if (end !== this.#endShown) this.#ended(end);
+    this.#count(fold, nowMs, standing);
   }
 
-  isCancelling(): void {
-    this.#cancel.disabled = true;
-    say(this.#cancel, 'Cancelling…');
+  isCancelling(isAsked: boolean): void {
+    this.#cancel.disabled = isAsked;
+    say(this.#cancel, isAsked ? 'Cancelling…' : 'Cancel run');
   }
 
-  #count(fold: RunFold, elapsedMs: number): void {
-    const tasks = [...fold.tasks.values()];
-    const bad = tasks.filter(({ state }) => ['failed', 'conflict', 'gate_failed'].includes(state)).length;
-    const over = tasks.filter(({ state }) => isOver(state)).length;
-    const share = cacheShare(fold.usage);
-    const { cap, spent, reserved } = fold.budget;
-    this.#figures.set('Elapsed', clockTime(elapsedMs), '');
-    this.#figures.set('Tasks', `${over} / ${tasks.length}`, bad > 0 ? `${bad} failed` : '');
-    this.#figures.set('Tokens', count(tokensOf(fold.usage)), `${count(fold.usage.output)} out`);
-    this.#figures.set('From cache', share === undefined ? '–' : `${share} %`, '');
-    this.#figures.set('Cost', dollars(fold.cost), cap === undefined ? '' : `of ${capWords(cap)}`);
-    this.#figures.set('Throttled', duration(fold.waitMs), '');
-    show(this.#meter, cap !== undefined);
-    if (cap === undefined) return;
-    const whole = 'usd' in cap ? cap.usd : cap.tokens;
-    const [used, held] = this.#meter.children as unknown as readonly [HTMLElement, HTMLElement];
-    used.style.width = `${Math.min(100, (100 * spent) / whole)}%`;
-    held.style.width = `${Math.min(100, (100 * reserved) / whole)}%`;
-    mark(this.#meter, 'aria-label', `${Math.round((100 * spent) / whole)} per cent of the budget are spent`);
+  #ended(end: RunEnd | undefined): void {
+    this.#endShown = end;
+    const { reason, answer, delivered } = end ?? {};
+    const next = delivered?.next;
+    this.#ending.replaceChildren(
+      ...(reason === undefined ? [] : [h('p', { class: 'problem' }, reason)]),
+      ...(answer === undefined ? [] : [h('div', { class: 'prose' }, ...prose(answer))]),
+      ...(next === undefined ? [] : [h('p', { class: 'next' }, 'Next ', h('code', {}, next))]),
+    );
+    show(this.#ending, this.#ending.childElementCount > 0);
+  }
+
+  #stopped(id: string): void {
+    if (!this.#ending.hidden) return;
+    this.#ending.replaceChildren(h('p', { class: 'next' }, 'Go on with it ', h('code', {}, `drover resume ${id}`)));
+    show(this.#ending, true);
+  }
+
+  #count({ state, waitMs }: RunFold, nowMs: number, standing: Standing): void {
+    const { usage, cost, cap, spent, reserved } = state;
+    const leftMs = standing === 'live' ? state.etaMs(nowMs) : undefined;
+    const { all, over, bad, parts } = tally(state);
+    const share = cacheShare(usage);
+    const whole = cap === undefined ? 0 : 'usd' in cap ? cap.usd : cap.tokens;
+    const more =
+      cap === undefined
+        ? ''
+        : `of ${'usd' in cap ? dollars(cap.usd) : `${count(cap.tokens).replace('.0', '')} tokens`}`;
+    this.#set('Elapsed', clockTime(state.elapsedMs(nowMs)), leftMs === undefined ? '' : `${duration(leftMs)} left`);
+    this.#set('Tasks', `${over}/${all}`, bad > 0 ? `${bad} not in` : '', parts);
+    this.#set('Tokens', count(tokensOf(usage)), `${count(usage.output)} out`);
+    this.#set('From cache', share === undefined ? '–' : `${share} %`, '', share === undefined ? [] : [['good', share]]);
+    this.#set('Cost', dollars(cost), more, cap === undefined ? [] : spentParts(spent, reserved, whole));
+    this.#set('Throttled', duration(waitMs), '');
+  }
+
+  #set(name: (typeof NAMES)[number], value: string, more: string, parts: readonly Part[] = []): void {
+    this.#figures.get(name)?.set(value, more, parts);
   }
 }
 
-/** Figures with their names. */
-export class Figures {
+/** A part of a whole, in per cent, in a colour. */
+type Part = readonly ['good' | 'bad' | 'busy' | 'held', number];
+
+/** A number with its name, and below it how much of a whole it is. */
+class Figure {
   readonly element: HTMLElement;
-  readonly #cells = new Map<string, readonly [HTMLElement, HTMLElement]>();
+  readonly #value = h('span', { class: 'numbers' });
+  readonly #more = h('small', { class: 'numbers' });
+  readonly #share = h('span', { class: 'share', is: { 'aria-hidden': 'true' } });
 
-  constructor(names: readonly string[]) {
-    this.element = h('dl', { class: 'figures' });
-    for (const name of names) {
-      const value = h('span', { class: 'numbers' });
-      const more = h('small', { class: 'numbers' });
-      this.#cells.set(name, [value, more]);
-      this.element.append(h('div', {}, h('dt', {}, name), h('dd', {}, value, more)));
-    }
+  constructor(name: string) {
+    this.element = h('div', {}, h('dt', {}, name), h('dd', {}, this.#value, this.#more, this.#share));
   }
 
-  set(name: string, value: string, more: string): void {
-    const [big, small] = this.#cells.get(name) ?? [];
-    if (big !== undefined) say(big, value);
-    if (small !== undefined) say(small, more);
+  set(value: string, more: string, parts: readonly Part[]): void {
+    say(this.#value, value);
+    say(this.#more, more);
+    while (this.#share.childElementCount < parts.length) this.#share.append(h('i', {}));
+    parts.forEach(([kind, percent], at) => {
+      const part = this.#share.children[at] as HTMLElement;
+      mark(part, 'data-kind', kind);
+      const width = `${Math.min(100, percent).toFixed(1)}%`;
+      if (part.style.width !== width) part.style.width = width;
+    });
+    show(this.#share, parts.length > 0);
   }
 }
 
-const WORDS = {
-  running: 'Running',
-  stopped: 'Stopped in the middle',
-  done: 'Done',
-  incomplete: 'Incomplete',
-  error: 'Failed',
-  cancelled: 'Cancelled',
+const STANDINGS = {
+  loading: ['idle', 'Loading'],
+  live: ['running', 'Running'],
+  stopped: ['throttled', 'Stopped in the middle'],
+  ended: ['idle', 'Ended'],
+  done: ['landed', 'Done'],
+  incomplete: ['conflict', 'Incomplete'],
+  error: ['failed', 'Failed'],
+  cancelled: ['cancelled', 'Cancelled'],
 } as const;
 
-const MARKS = {
-  running: 'running',
-  stopped: 'throttled',
-  done: 'landed',
-  incomplete: 'throttled',
-  error: 'failed',
-  cancelled: 'cancelled',
-} as const;
+function tally({ tasks }: RunState): {
+  readonly all: number;
+  readonly over: number;
+  readonly bad: number;
+  readonly parts: readonly Part[];
+} {
+  const states = [...tasks.values()].map(({ state }) => state);
+  const all = states.length;
+  const good = states.filter((state) => state === 'landed' || state === 'done').length;
+  const over = states.filter(isStatus).length;
+  const busy = states.filter((state) => !isStatus(state) && state !== 'waiting').length;
+  const parts: readonly Part[] = [
+    ['good', (100 * good) / Math.max(1, all)],
+    ['bad', (100 * (over - good)) / Math.max(1, all)],
+    ['busy', (100 * busy) / Math.max(1, all)],
+  ];
+  return { all, over, bad: over - good, parts };
+}
 
-function aboutOf({ model, repository, branch, workers, gates }: NonNullable<RunFold['settings']>): string {
+function spentParts(spent: number, reserved: number, whole: number): readonly Part[] {
+  return [
+    ['good', (100 * spent) / whole],
+    ['held', (100 * reserved) / whole],
+  ];
+}
+
+function aboutOf({ model, repository, branch, workers, gates }: NonNullable<RunState['settings']>): string {
   const folder = repository.split('/').at(-1) ?? repository;
   const parts = [`${folder}${branch === undefined ? '' : ` on ${branch}`}`, model, `${workers} workers`];
   if (gates.length > 0) parts.push(`gate: ${gates.join(', ')}`);
   return parts.join('  ·  ');
-}
-
-function endingOf({ end }: RunFold): string {
-  if (end === undefined) return '';
-  const { delivered, answer, reason } = end;
-  return [reason, answer, delivered?.next === undefined ? undefined : `Next: ${delivered.next}`]
-    .filter((part) => part !== undefined && part !== '')
-    .join('\n');
-}
-
-function capWords(cap: NonNullable<RunFold['budget']['cap']>): string {
-  return 'usd' in cap ? dollars(cap.usd) : `${count(cap.tokens)} tok`;
 }

@@ -1,7 +1,7 @@
 // The tasks of a run, each as a row that can be chosen.
 
-import type { RunFold } from '../../run-fold.ts';
-import { isOver, type TaskState, type TaskView } from '../../task-board.ts';
+import { isStatus } from '@drover/coordinator/progress';
+import type { RunState, TaskProgress, TaskState } from '@drover/coordinator/state';
 import { count, dollars, duration, tokensOf } from '../../words.ts';
 import { fill, h, mark, say, show, stateMark } from '../dom.ts';
 
@@ -26,8 +26,11 @@ export const STATE_WORDS: Readonly<Record<TaskState, string>> = {
 
 type Row = {
   readonly element: HTMLElement;
-  readonly update: (task: TaskView, elapsedMs: number, isChosen: boolean) => void;
+  readonly update: (task: TaskProgress, elapsedMs: number, isChosen: boolean) => void;
 };
+
+/** `chosen`: the task that is looked at, or ''. */
+export type Seen = { readonly chosen: string; readonly isLive: boolean };
 
 export class TaskList {
   readonly element: HTMLElement;
@@ -47,8 +50,8 @@ export class TaskList {
     );
   }
 
-  update(fold: RunFold, elapsedMs: number, chosen: string | undefined, isLive: boolean): void {
-    const tasks = [...fold.tasks.values()];
+  update({ tasks: all }: RunState, elapsedMs: number, { chosen, isLive }: Seen): void {
+    const tasks = [...all.values()];
     const rows = tasks.map((task) => {
       const row = this.#rows.get(task.id) ?? newRow(task, this.#onTask);
       this.#rows.set(task.id, row);
@@ -58,12 +61,12 @@ export class TaskList {
     fill(this.#list, rows);
     show(this.#empty, tasks.length === 0);
     say(this.#empty, isLive ? 'The coordinator is making a plan. Its tasks appear here.' : 'This run has no tasks.');
-    const over = tasks.filter(({ state }) => isOver(state)).length;
+    const over = tasks.filter(({ state }) => isStatus(state)).length;
     say(this.#tally, tasks.length === 0 ? '' : `${over} of ${tasks.length}`);
   }
 }
 
-function newRow({ id }: TaskView, onTask: (task: string) => void): Row {
+function newRow({ id }: TaskProgress, onTask: (task: string) => void): Row {
   const dot = stateMark('waiting');
   const title = h('span', { class: 'task-title' });
   const doing = h('span', { class: 'task-doing' });
@@ -81,27 +84,32 @@ function newRow({ id }: TaskView, onTask: (task: string) => void): Row {
     update: (task, elapsedMs, isChosen) => {
       mark(dot, 'data-state', task.state);
       mark(press, 'aria-current', isChosen ? 'true' : false);
-      say(title, task.title);
+      say(title, task.plan.title);
       say(doing, lineOf(task));
       mark(word, 'data-state', task.state);
-      say(word, `${STATE_WORDS[task.state]}${task.isCached ? ' (known)' : ''}`);
+      say(word, `${STATE_WORDS[task.state]}${isKnown(task) ? ' already' : ''}`);
       say(figures, figuresOf(task, elapsedMs));
     },
   };
 }
 
+/** Nobody worked on it: what comes of it is known from an earlier run. */
+function isKnown({ attempts, state }: TaskProgress): boolean {
+  return attempts === 0 && (state === 'landed' || state === 'done');
+}
+
 /** What is most worth knowing about it now. */
-function lineOf(task: TaskView): string {
+function lineOf(task: TaskProgress): string {
   if (task.doing !== '') return task.doing;
   if (task.reason !== undefined) return task.reason;
-  if (task.state === 'waiting' && task.dependsOn.length > 0) return `after ${task.dependsOn.join(', ')}`;
-  if (isOver(task.state)) return task.summary ?? '';
+  if (task.state === 'waiting' && task.plan.dependsOn.length > 0) return `after ${task.plan.dependsOn.join(', ')}`;
+  if (isStatus(task.state)) return task.summary ?? '';
   return task.worker === undefined ? '' : `worker ${task.worker}`;
 }
 
-function figuresOf({ fromMs, toMs, usage, cost, attempts, waitMs }: TaskView, elapsedMs: number): string {
-  if (fromMs === undefined) return '';
-  const parts = [duration((toMs ?? elapsedMs) - fromMs), `${count(tokensOf(usage))} tok`];
+function figuresOf({ startedMs, endedMs, usage, cost, attempts, waitMs }: TaskProgress, elapsedMs: number): string {
+  if (startedMs === undefined) return '';
+  const parts = [duration((endedMs ?? elapsedMs) - startedMs), `${count(tokensOf(usage))} tok`];
   if (cost !== undefined) parts.push(dollars(cost));
   if (attempts > 1) parts.push(`${attempts} attempts`);
   if (waitMs >= 1_000) parts.push(`waited ${duration(waitMs)}`);

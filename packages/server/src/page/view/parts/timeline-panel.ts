@@ -3,9 +3,9 @@
 // The canvas shows; what can be reached is made of elements: each lane has a name that chooses its worker and a
 // track that takes the arrow keys, with one option in it that says which bar they have come to.
 
+import { isStatus } from '@drover/coordinator/progress';
 import type { RunFold } from '../../run-fold.ts';
 import type { Bar, Lane } from '../../timeline.ts';
-import { isOver } from '../../task-board.ts';
 import { duration } from '../../words.ts';
 import { button, fill, h, mark, say, show, stateMark } from '../dom.ts';
 import {
@@ -31,9 +31,12 @@ const ZOOMS = [
 
 export type PanelOptions = {
   readonly onWorker: (worker: number) => void;
-  readonly onBar: (lane: Lane, bar: Bar) => void;
+  readonly onBar: (worker: number, bar: Bar) => void;
   readonly onChange: () => void;
 };
+
+/** `worker`: whose conversation is looked at. */
+export type Seen = { readonly isLive: boolean; readonly worker: number | undefined };
 
 type Row = {
   readonly element: HTMLElement;
@@ -64,7 +67,9 @@ export class TimelinePanel {
 
   constructor(options: PanelOptions) {
     this.#options = options;
-    this.#zooms = ZOOMS.map(([label, ms]) => button(label, () => this.#zoom(ms), { is: { 'aria-pressed': 'false' } }));
+    this.#zooms = ZOOMS.map(([label, ms]) =>
+      button(label, () => this.#zoom(ms), { is: { 'aria-pressed': ms === undefined ? 'true' : 'false' } }),
+    );
     this.#stage = h('div', { class: 'stage' }, this.#canvas, this.#rows, this.#tip);
     this.element = h(
       'section',
@@ -87,7 +92,7 @@ export class TimelinePanel {
     this.#widthPx = 0;
   }
 
-  update(fold: RunFold, elapsedMs: number, isLive: boolean, worker: number | undefined): void {
+  update(fold: RunFold, elapsedMs: number, { isLive, worker }: Seen): void {
     this.#fold = fold;
     this.#lanes = fold.train.bars.length > 0 ? [...fold.lanes, fold.train] : fold.lanes;
     fill(
@@ -107,7 +112,7 @@ export class TimelinePanel {
       palette: this.#palette,
       chosen: this.#chosen,
       toneOf: (task) => toneOf(fold, task),
-      titleOf: (task) => fold.tasks.get(task)?.title ?? task,
+      titleOf: (task) => fold.state.tasks.get(task)?.plan.title ?? task,
     });
   }
 
@@ -137,11 +142,11 @@ export class TimelinePanel {
   #row(lane: Lane, worker: number | undefined): HTMLElement {
     const row = this.#known.get(lane.worker) ?? this.#newRow(lane);
     this.#known.set(lane.worker, row);
-    const task = lane.span?.toMs === undefined ? this.#fold?.tasks.get(lane.span?.task ?? '') : undefined;
-    const state = lane.worker === 0 ? stateOfCoordinator(lane) : lane.worker < 0 ? 'merging' : (task?.state ?? 'idle');
+    const task = lane.span?.toMs === undefined ? this.#fold?.state.tasks.get(lane.span?.task ?? '') : undefined;
+    const state = lane.worker > 0 ? (task?.state ?? 'idle') : stateOf(lane);
     mark(row.mark, 'data-state', state);
     mark(row.name, 'aria-pressed', worker === lane.worker ? 'true' : 'false');
-    say(row.doing, lane.worker > 0 ? (task?.title ?? 'idle') : '');
+    say(row.doing, lane.worker > 0 ? (task?.plan.title ?? 'idle') : '');
     return row.element;
   }
 
@@ -255,7 +260,7 @@ export class TimelinePanel {
 
   #choose(lane: Lane, bar: Bar): void {
     this.#point(lane, bar);
-    this.#options.onBar(lane, bar);
+    this.#options.onBar(lane.worker, bar);
   }
 
   #point(lane: Lane, bar: Bar): void {
@@ -271,8 +276,13 @@ export class TimelinePanel {
 
   #told({ kind, state, fromMs, toMs, task }: Bar): string {
     const spent = duration((toMs ?? this.#window.toMs) - fromMs);
-    const words = { open: 'under way', held: kind === 'wait' ? 'throttled' : 'waits', ok: '', bad: 'failed' }[state];
-    const whose = this.#fold?.tasks.get(task)?.title ?? task;
+    const words = {
+      open: 'under way',
+      held: kind === 'wait' || toMs !== undefined ? '' : 'waits for others',
+      ok: '',
+      bad: 'failed',
+    }[state];
+    const whose = this.#fold?.state.tasks.get(task)?.plan.title ?? task;
     return [spent, words, whose].filter((word) => word !== '').join(' · ');
   }
 }
@@ -285,26 +295,29 @@ function nameOf({ worker }: Lane): string {
   return worker < 0 ? 'Merge train' : worker === 0 ? 'Coordinator' : `Worker ${worker}`;
 }
 
-function stateOfCoordinator(lane: Lane): string {
+/** Of those who have no task: by what they do last. */
+function stateOf(lane: Lane): string {
   const last = lane.bars.at(-1);
   if (last === undefined || last.toMs !== undefined) return 'idle';
-  return last.kind === 'call' ? 'running' : 'thinking';
+  return { step: 'thinking', call: 'running', wait: 'throttled', merge: 'merging', gate: 'gate' }[last.kind];
 }
 
 function toneOf(fold: RunFold, task: string): Tone {
-  const state = fold.tasks.get(task)?.state;
+  const state = fold.state.tasks.get(task)?.state;
   if (state === 'landed' || state === 'done') return 'good';
   if (state === 'asking' || state === 'throttled') return 'held';
-  if (state === undefined || !isOver(state) || state === 'skipped' || state === 'cancelled') return 'plain';
+  if (state === undefined || !isStatus(state) || state === 'skipped' || state === 'cancelled') return 'plain';
   return 'bad';
 }
 
 function legend(): HTMLElement {
   const kinds = [
-    ['asked', 'waits for the model'],
+    ['asked', 'asks the model'],
     ['step', 'answer'],
     ['call', 'tool'],
-    ['wait', 'throttled'],
+    ['wait', 'has to wait'],
+    ['merge', 'merge'],
+    ['gate', 'gate'],
     ['bad', 'failed'],
   ];
   const items = kinds.map(([kind = '', word]) => h('li', {}, h('i', { is: { 'data-kind': kind } }), word));

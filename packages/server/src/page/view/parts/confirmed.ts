@@ -1,0 +1,24 @@
+// A question that the page itself asks before it does something that can't be undone.
+
+import { button, h } from '../dom.ts';
+
+/** True where the person says so; Escape is no. What is behind goes on meanwhile. */
+export function confirmed(
+  question: string,
+  { yes, no }: { readonly yes: string; readonly no: string },
+): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const close = (answer: boolean) => {
+    resolve(answer);
+    dialog.close();
+  };
+  const buttons = [button(no, () => close(false)), button(yes, () => close(true), { class: 'danger' })];
+  const dialog = h('dialog', { class: 'confirm' }, h('p', {}, question), h('div', { class: 'answers' }, ...buttons));
+  dialog.addEventListener('close', () => {
+    resolve(false);
+    dialog.remove();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  return promise;
+}

@@ -1,0 +1,22 @@
+// What a model says, as paragraphs and code: told apart by fences and back-ticks, and that is all the reading
+// it gets. A link is its text, and markup is what it looks like in a file.
+
+import { h } from '../dom.ts';
+
+const FENCED = /^(```[^\n]*\n[\s\S]*?(?:^```[ \t]*$|$(?![\s\S])))/m;
+
+export function prose(text: string): readonly Node[] {
+  return text.split(FENCED).flatMap((part): readonly Node[] => {
+    if (part.startsWith('```')) return [h('pre', { class: 'code' }, insideOf(part))];
+    const words = part.replace(/^\n+|\n+$/g, '');
+    return words === '' ? [] : [h('p', {}, ...inline(words))];
+  });
+}
+
+function insideOf(fenced: string): string {
+  return fenced.replace(/^```[^\n]*\n/, '').replace(/\n?```[ \t]*$/, '');
+}
+
+function inline(text: string): readonly (Node | string)[] {
+  return text.split(/(`[^`\n]+`)/).map((part) => (/^`[^`]+`$/.test(part) ? h('code', {}, part.slice(1, -1)) : part));
+}

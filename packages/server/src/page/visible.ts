@@ -1,0 +1,18 @@
+// Text from a model, a tool or a file, so that one sees all of it: whoever is asked whether a command may run
+// must not be shown another one. What gives colours on a terminal is taken out; other control characters, and
+// those that make text run backwards, are shown as what they are.
+
+const COLOUR = /\p{Cc}\[[\d;:]*m/gu;
+const UNSEEN = /(?![\n\t])\p{Cc}|\p{Bidi_Control}/gu;
+const HAS_UNSEEN = new RegExp(UNSEEN, 'u');
+
+export function visible(text: string): string {
+  if (!HAS_UNSEEN.test(text)) return text;
+  return text.replaceAll('\r\n', '\n').replace(COLOUR, '').replace(UNSEEN, pictureOf);
+}
+
+function pictureOf(char: string): string {
+  const code = char.codePointAt(0) ?? 0;
+  if (code < 0x20) return String.fromCodePoint(0x2400 + code);
+  return code === 0x7f ? '␡' : `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
+}
