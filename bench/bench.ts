@@ -11,6 +11,7 @@ import { startRehearsal, type Rehearsal } from '@drover/rehearsal/server';
 import type { Script } from '@drover/rehearsal/script';
 import { journalLines } from './journal.ts';
 import { runLines } from './run.ts';
+import { serverLines } from './server.ts';
 import { workspaceLines } from './workspaces.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -46,6 +47,7 @@ async function main(): Promise<void> {
   for (const line of await journalLines()) process.stdout.write(`${line}\n`);
   for (const line of await workspaceLines()) process.stdout.write(`${line}\n`);
   for (const line of await runLines()) process.stdout.write(`${line}\n`);
+  for (const line of await serverLines()) process.stdout.write(`${line}\n`);
 }
 
 function steps(count: number): Script {

@@ -49,6 +49,18 @@ test('all events that are kept are told again, in order, and what comes next aft
   expect(kept.slice(1)).toEqual([...first, ...second].filter(isKept).map(({ data }) => data));
 });
 
+test('who listens before something is said hears it piece by piece, however late it is read', async () => {
+  const desk = await serveDesk({ answers: [{ text: 'Hello to you.' }] });
+  const id = await made(desk);
+  const listening = await desk.ask('GET', `/v1/sessions/${id}/events`);
+  const told = await said(desk, id, 'Hello');
+
+  const heard = await eventsUntil(listening, 'session_end');
+
+  expect(told.some(({ event }) => event === 'text_delta')).toBe(true);
+  expect(heard.slice(1)).toEqual(told);
+});
+
 test('a snapshot says how a session stands, and from where to listen on', async () => {
   const desk = await serveDesk({ answers: [{ text: 'Hello to you.' }] });
   const id = await made(desk);

@@ -13,7 +13,7 @@ const PIECE_BYTES = 256 * 1024;
 const LINE_BYTES_MAX = 256 * 1024 * 1024;
 const LF = 0x0a;
 
-export type Tail = { readonly path: string; readonly from: number };
+export type Tail = { readonly path: string; readonly from: number; readonly to?: number /* its end, unless told */ };
 
 /** The next whole records, and where they end; none where there are no more, and no end where one is damaged. */
 export type Piece = { readonly records: readonly JsonObject[]; readonly end: number | undefined };
@@ -42,10 +42,10 @@ export async function* journalTail({ path, from }: Tail, signal: AbortSignal): A
 }
 
 /** As many whole lines as fit in a piece, or one where it is longer. */
-export async function readPiece({ path, from }: Tail): Promise<Piece> {
+export async function readPiece({ path, from, to = Number.POSITIVE_INFINITY }: Tail): Promise<Piece> {
   await using file = await open(path, 'r');
   for (let size = PIECE_BYTES; size <= LINE_BYTES_MAX; size *= 4) {
-    const bytes = await bytesAt(file, from, size);
+    const bytes = await bytesAt(file, from, Math.min(size, to - from));
     const end = bytes.lastIndexOf(LF) + 1;
     if (end > 0) return pieceOf(bytes.subarray(0, end), from);
     if (bytes.length < size) break; // nothing more, or a line that is still being written
@@ -53,10 +53,9 @@ export async function readPiece({ path, from }: Tail): Promise<Piece> {
   return { records: [], end: from };
 }
 
-/** Where the last whole line of it ends. */
-export async function endOfJournal(path: string): Promise<number> {
+/** Where the last whole line among its first so many bytes ends. */
+export async function endOfLines(path: string, size: number): Promise<number> {
   await using file = await open(path, 'r');
-  const { size } = await file.stat();
   for (let to = size; to > 0;) {
     const from = Math.max(0, to - PIECE_BYTES);
     const at = (await bytesAt(file, from, to - from)).lastIndexOf(LF);

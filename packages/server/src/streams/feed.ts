@@ -2,15 +2,16 @@
 // journal, and from the file while nobody does, or somebody else.
 //
 // WHAT HOLDS
-//   A stream that begins behind event n gets every kept event after n once: it is among those who are told
-//   before the journal is read, and what it hears twice it leaves out. What is told has been written before,
-//   so the journal misses nothing that the bus has told. The same holds when the source changes: whatever
-//   the file has is told before what the bus tells next.
+//   A stream that begins behind event n gets every kept event after n once. Where the journal ends at that
+//   moment is where its past ends, whenever it is read; what comes behind is told to it as it happens, deltas
+//   included. What is told has been written before, so the past misses nothing that was told, and what is
+//   in both is left out once. The same holds when the source changes: whatever the file has is told before
+//   what the bus tells next.
 //   An event is written out once, however many hear it; who is slow is slow alone (see event-stream.ts).
 
 import { statSync } from 'node:fs';
 import { ReaderLost, type Bus, type Reader } from '@drover/core/bus';
-import { endOfJournal, readPiece } from '@drover/core/journal/tail';
+import { endOfLines, readPiece } from '@drover/core/journal/tail';
 import { EventStream, type StreamOptions } from './event-stream.ts';
 import { frameOf, frameOfRecord, type Frame } from './frame.ts';
 
@@ -59,7 +60,8 @@ export class Feed {
 
   /** Everything behind the event `after`, kept first, then as it happens. */
   replay(after: number): EventStream {
-    const stream: EventStream = this.#stream({ after, past: this.#past(after, () => stream.finish()) });
+    const upTo = this.#size();
+    const stream: EventStream = this.#stream({ after, past: this.#past(after, upTo, () => stream.finish()) });
     this.#replaying.add(stream);
     return stream;
   }
@@ -80,12 +82,12 @@ export class Feed {
   }
 
   #stream(how: Pick<StreamOptions, 'after' | 'past' | 'until'>): EventStream {
-    const { path, streamBytesMax: bytesMax, commentMs, lastType } = this.#options;
+    const { streamBytesMax: bytesMax, commentMs, lastType } = this.#options;
     const until = how.until ?? lastType;
     const onEnd = (): void => this.#remove(stream);
     const stream = new EventStream({ ...how, ...(until !== undefined && { until }), bytesMax, onEnd });
     this.#streams.add(stream);
-    this.#offset ??= endOfJournal(path).catch((error: unknown) => this.#giveUp(error));
+    this.#offset ??= this.#end();
     if (this.#bus === undefined) this.#look();
     else if (this.#reader === undefined) this.#listen(this.#bus);
     this.#commenting ??= setInterval(() => {
@@ -107,13 +109,12 @@ export class Feed {
     if (this.#bus === undefined) this.#options.onIdle();
   }
 
-  async *#past(after: number, finish: () => void): AsyncGenerator<readonly Frame[]> {
+  async *#past(after: number, upTo: number, finish: () => void): AsyncGenerator<readonly Frame[]> {
     const { path, lastType } = this.#options;
-    await this.#offset; // what is written behind it is told to those who listen already
     let last: string | undefined;
     try {
-      for (let from = 0; ;) {
-        const { records, end } = await readPiece({ path, from });
+      for (let from = 0; from < upTo;) {
+        const { records, end } = await readPiece({ path, from, to: upTo });
         const frames = records.flatMap((record) => frameOfRecord(record) ?? []);
         last = frames.at(-1)?.type ?? last;
         yield frames.filter(({ seq }) => seq > after);
@@ -125,6 +126,17 @@ export class Feed {
     }
     // It has ended, and nobody goes on with it.
     if (last !== undefined && last === lastType && this.#bus === undefined) finish();
+  }
+
+  /** How much there is at this moment. */
+  #size(): number {
+    return statSync(this.#options.path, { throwIfNoEntry: false })?.size ?? 0;
+  }
+
+  /** Where what is to be told begins. */
+  async #end(): Promise<number> {
+    const size = this.#size();
+    return endOfLines(this.#options.path, size).catch((error: unknown) => this.#giveUp(error));
   }
 
   #listen(bus: Pick<Bus, 'reader'>): void {
@@ -167,7 +179,7 @@ export class Feed {
   async #tellFile(offset: number): Promise<number> {
     const { path } = this.#options;
     let from = offset;
-    while (statSync(path).size > from) {
+    while (this.#size() > from) {
       const { records, end } = await readPiece({ path, from });
       for (const record of records) {
         const frame = frameOfRecord(record);
