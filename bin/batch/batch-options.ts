@@ -23,8 +23,6 @@ export const batchOptions = {
   fresh: flag('Batch:', 'Do also what is known from an earlier run'),
   schema: flag('Batch:', 'Print the JSON Schema of a spec, for editors'),
   out: value('Batch:', 'DIR', 'Where results, patches and reports go (.drover/out)', nonEmpty),
-  junit: value('Batch:', 'FILE', 'Write the JUnit report there as well', nonEmpty),
-  summary: value('Batch:', 'FILE', 'Append the report there as well', nonEmpty),
 };
 
 export type BatchArgs = Values<typeof batchOptions>;

@@ -12,7 +12,13 @@ const FAILURES_SHOWN_MAX = 50;
 const REASON_LINES_MAX = 40;
 const CELL_CHARS_MAX = 120;
 
-export function reportOf(summary: BatchSummary, results: readonly Result[]): string {
+/** Of a batch, or of a run that leaves a report. */
+export type ReportHead = Pick<
+  BatchSummary,
+  'batch' | 'shard' | 'outcome' | 'exitCode' | 'reason' | 'usage' | 'cost' | 'model' | 'run' | 'combined'
+>;
+
+export function reportOf(summary: ReportHead, results: readonly Result[]): string {
   const sections = [
     headline(summary, results),
     figures(summary, results),
@@ -23,7 +29,7 @@ export function reportOf(summary: BatchSummary, results: readonly Result[]): str
   return `${sections.filter((section) => section !== '').join('\n\n')}\n`;
 }
 
-function headline({ batch, outcome, exitCode, reason, shard }: BatchSummary, results: readonly Result[]): string {
+function headline({ batch, outcome, exitCode, reason, shard }: ReportHead, results: readonly Result[]): string {
   const good = results.filter(isGood).length;
   const part = shard === undefined ? '' : ` (shard ${shard.index}/${shard.count})`;
   const amount = results.length === 0 ? 'there was nothing to do' : `${good} of ${results.length} tasks are done`;
@@ -42,7 +48,7 @@ const WORDS: readonly (readonly [ResultStatus, string])[] = [
   ['cancelled', 'cancelled'],
 ];
 
-function figures({ usage, cost, model }: BatchSummary, results: readonly Result[]): string {
+function figures({ usage, cost, model }: ReportHead, results: readonly Result[]): string {
   const counts = countsOf(results);
   const rows = [
     ...WORDS.filter(([status]) => counts[status] > 0).map(([status, word]) => [word, String(counts[status])]),
@@ -98,7 +104,7 @@ function landed(results: readonly Result[]): string {
   return `### Done (${good.length})\n\n<details><summary>the list</summary>\n\n${table}\n\n</details>`;
 }
 
-function next({ outcome, run, combined }: BatchSummary, results: readonly Result[]): string {
+function next({ outcome, run, combined }: ReportHead, results: readonly Result[]): string {
   const commands = [
     ...(combined !== undefined && results.some(({ status }) => status === 'landed') ? [`git apply ${combined}`] : []),
     ...(outcome === 'done' || run === undefined ? [] : [`drover resume ${run}`]),

@@ -15,7 +15,7 @@ import { oneLine } from '../views/terminal-text.ts';
 const TITLE_COLUMNS = 40;
 
 const { view: _, ...shared } = agentOptions;
-const { view, result, workers, 'allow-partial': allowPartial } = runOptions;
+const { view, result, junit, summary, workers, 'allow-partial': allowPartial } = runOptions;
 
 // What the help says of these is different here: a run goes on counting, a session begins to count anew.
 const resumeOptions = {
@@ -26,6 +26,8 @@ const resumeOptions = {
   gate: { ...shared.gate, about: 'A command that must pass, for a session; a run keeps its own (repeatable)' },
   view,
   result,
+  junit,
+  summary,
   workers: { ...workers, group: 'Limits:', about: 'Work on so many tasks of a run at a time' },
   'allow-partial': allowPartial,
 };
@@ -56,10 +58,17 @@ export const resume = command({
 });
 
 async function resumeSession(args: Values<typeof resumeOptions>, kept: KeptSession, io: Io): Promise<number> {
-  const { view: wanted, result: file, workers: many, 'allow-partial': isPartly, ...others } = args;
-  const given = { '--view dashboard': wanted === 'dashboard', '--result': file !== undefined };
-  const forRuns = Object.entries({ ...given, '--workers': many !== undefined, '--allow-partial': isPartly });
-  const stray = forRuns.find(([, isGiven]) => isGiven)?.[0];
+  const { view: wanted, result: file, junit: xml, summary: report, workers: many, ...rest } = args;
+  const { 'allow-partial': isPartly, ...others } = rest;
+  const forRuns = {
+    '--view dashboard': wanted === 'dashboard',
+    '--result': file !== undefined,
+    '--junit': xml !== undefined,
+    '--summary': report !== undefined,
+    '--workers': many !== undefined,
+    '--allow-partial': isPartly,
+  };
+  const stray = Object.entries(forRuns).find(([, isGiven]) => isGiven)?.[0];
   if (wanted === 'dashboard' || stray !== undefined)
     throw new UsageError(`${stray} is for runs, and this is a session`);
   checkUsable(kept);

@@ -28,6 +28,8 @@ export const runOptions = {
   ...shared,
   ...runViewOptions,
   result: value('Output:', 'FILE', 'Write what became of the run to a file, as JSON', nonEmpty),
+  junit: value('Output:', 'FILE', 'Write a JUnit report of the tasks to a file', nonEmpty),
+  summary: value('Output:', 'FILE', 'Append a report for people to a file, as Markdown', nonEmpty),
   plan: value('Plan:', 'FILE', 'Carry out this plan, without asking for one', nonEmpty),
   rounds: value('Plan:', 'N', `At most so many plans (${ROUNDS_DEFAULT})`, (text) => parseCount(text, 1, ROUNDS_MAX)),
   tasks: value('Plan:', 'N', `At most so many tasks a plan (${TASKS_DEFAULT})`, (text) =>

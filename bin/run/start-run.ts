@@ -1,6 +1,8 @@
 // From what was typed to a run at work: a new one, or one that goes on.
 
+import { access, constants } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
+import { dirname, resolve } from 'node:path';
 import { mergeObstacle } from '@drover/coordinator/merge/own-checkout';
 import { openRepository, type Repository } from '@drover/coordinator/repository';
 import { UsageError } from '@drover/core/failure';
@@ -12,7 +14,7 @@ import { openDiagnostics } from '../diagnostics.ts';
 import { chooseModel, nameModel } from '../execution/model-choice.ts';
 import { priceOf } from '../execution/price.ts';
 import { type Io, print } from '../io.ts';
-import { loadSettings, type Settings, workFolder } from '../settings.ts';
+import { codeOf, loadSettings, type Settings, workFolder } from '../settings.ts';
 import { clean } from '../views/terminal-text.ts';
 import { openRunView } from '../views/view-choice.ts';
 import { type RunArgs, settingsOf } from './run-options.ts';
@@ -63,11 +65,12 @@ export async function startRun(
 ): Promise<number> {
   const model = chooseModel(args.model ?? run.model, settings, args.model === undefined ? repository.top : io.cwd);
   const price = priceOf(model, run.cap, settings);
+  await checkFiles(args, io);
   const view = await openRunView(args, io);
   const diagnostics = await openDiagnostics(io, args.log);
   const [{ carryRun }, companion] = await Promise.all([
     import('./running.ts'),
-    companionFor({ run: id, home: settings.home, settings: run, shows: shownBy(args) }, io),
+    companionFor({ run: id, home: settings.home, settings: run, shows: shownBy(args) }, args, io),
   ]);
   try {
     const { exitCode } = await carryRun(
@@ -93,13 +96,36 @@ export async function startRun(
   }
 }
 
-/** Of a run that carries out a batch, be it begun now or gone on with. */
-async function companionFor(of: Omit<CompanionOf, 'batch'>, io: Io): Promise<Companion | undefined> {
+/** A file that can't be written is said before anything is spent. */
+async function checkFiles({ result, junit, summary }: RunArgs, io: Io): Promise<void> {
+  for (const [flag, file] of Object.entries({ result, junit, summary })) {
+    if (file === undefined) continue;
+    const folder = dirname(resolve(io.cwd, file));
+    await access(folder, constants.W_OK).catch((error: unknown) => {
+      throw new UsageError(`--${flag}: nothing can be written to ${folder} (${codeOf(error)})`, { cause: error });
+    });
+  }
+}
+
+/** Of a run that carries out a batch, be it begun now or gone on with; and of one that is to leave reports. */
+async function companionFor(
+  of: Omit<CompanionOf, 'batch'>,
+  { junit, summary }: RunArgs,
+  io: Io,
+): Promise<Companion | undefined> {
+  const reports = {
+    ...(junit !== undefined && { junit: resolve(io.cwd, junit) }),
+    ...(summary !== undefined && { summary: resolve(io.cwd, summary) }),
+  };
   const { keptBatch } = await import('../batch/kept-batch.ts');
   const batch = await keptBatch(of.home, of.run);
-  if (batch === undefined) return undefined;
-  const { companionOf } = await import('../batch/companion.ts');
-  return companionOf({ ...of, batch }, io);
+  if (batch !== undefined) {
+    const { companionOf } = await import('../batch/companion.ts');
+    return companionOf({ ...of, batch: { ...batch, ...reports } }, io);
+  }
+  if (Object.keys(reports).length === 0) return undefined;
+  const { reporting } = await import('./reports.ts');
+  return reporting(reports, of);
 }
 
 function shownBy({ json, view }: RunArgs): CompanionOf['shows'] {

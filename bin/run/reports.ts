@@ -1,0 +1,40 @@
+// The reports that a run leaves where it is asked to: JUnit for CI systems, Markdown for people.
+
+import { appendFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { type Result, resultOf } from '@drover/coordinator/batch/results';
+import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
+import type { Known } from '@drover/coordinator/carry-out';
+import type { RunSettings } from '@drover/core/task/run';
+import { reportOf } from '../batch/report.ts';
+import { junitOf } from '../views/junit.ts';
+import { oneLine } from '../views/terminal-text.ts';
+import type { Companion } from './running.ts';
+
+const NAME_COLUMNS = 80;
+
+export type Reports = { readonly junit?: string; readonly summary?: string }; // paths
+
+export function reporting(
+  { junit, summary }: Reports,
+  of: { readonly run: string; readonly settings: RunSettings },
+): Companion {
+  const { run, settings } = of;
+  const name = oneLine(settings.goal, NAME_COLUMNS);
+  return {
+    known: async () => new Map<string, Known>(),
+    ended: async (end, { redactor, startedAt }) => {
+      const about = { run, repository: basename(settings.repository), selected: new Map() };
+      const made = end.tasks.map((row) => resultOf(row, about));
+      const results = redactor.value(made as never) as readonly Result[];
+      const head = { ...end, batch: name, model: settings.model, run };
+      const { reason } = end;
+      if (junit !== undefined) await writeFileWhole(junit, junitOf(results, { name, at: startedAt }));
+      if (summary !== undefined)
+        await appendFile(
+          summary,
+          `${reportOf({ ...head, ...(reason !== undefined && { reason: redactor.text(reason) }) }, results)}\n`,
+        );
+    },
+  };
+}
