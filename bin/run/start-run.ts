@@ -11,7 +11,7 @@ import type { PlannedTask } from '@drover/core/task/task';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Of as CompanionOf } from '../batch/companion.ts';
 import { openDiagnostics } from '../diagnostics.ts';
-import { chooseModel, nameModel } from '../execution/model-choice.ts';
+import { chooseModel, inFolder, nameModel } from '../execution/model-choice.ts';
 import { priceOf } from '../execution/price.ts';
 import { type Io, print } from '../io.ts';
 import { codeOf, loadSettings, type Settings, workFolder } from '../settings.ts';
@@ -40,7 +40,9 @@ export async function newSettings(
   io: Io,
 ): Promise<RunSettings> {
   // Who only wants to know what would be done needs no key for it.
-  const model = args['dry-run'] ? nameModel(args.model, settings) : chooseModel(args.model, settings, io.cwd);
+  const model = args['dry-run']
+    ? nameModel(args.model, settings)
+    : inFolder(chooseModel(args.model, settings, io.cwd), { from: io.cwd, to: repository.top });
   const made = settingsOf(args, { goal, model: model.label, repository, settings, cores: availableParallelism() });
   if (made.deliver === 'merge') {
     const place = { repository, base: repository.head, env: childEnvironment(io.env) };

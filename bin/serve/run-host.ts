@@ -30,7 +30,7 @@ export async function hostRun(wanted: RunWanted, wishes: ServeWishes): Promise<H
     { settings, repository },
     io,
   );
-  const model = chooseModel(wanted.model ?? wishes.model, settings, io.cwd);
+  const model = chooseModel(run.model, settings, repository.top);
   const id = newId('run');
   const questions = new Questions(() => undefined);
   const begun = Promise.withResolvers<Bus>();

@@ -9,9 +9,11 @@ import { hostsAt, isLoopback } from '@drover/server/guard';
 import { listen, type Listening } from '@drover/server/listen';
 import { pageAsset } from '@drover/server/page/assets';
 import { Tickets } from '@drover/server/ticket';
+import { chooseModel } from '../execution/model-choice.ts';
+import { openProvider } from '../execution/open-provider.ts';
 import { codeOfStop } from '../exit-code.ts';
 import { type Io, print } from '../io.ts';
-import { codeOf, loadSettings } from '../settings.ts';
+import { codeOf, loadSettings, type Settings } from '../settings.ts';
 import { watchForStop } from '../stop.ts';
 import { styleFor } from '../views/style.ts';
 import { clean } from '../views/terminal-text.ts';
@@ -32,6 +34,7 @@ export async function serve({ cwd, address, port, names, json }: Where, wishes: 
   const { io } = wishes;
   const root = await folder(cwd, io);
   const settings = await loadSettings(io, root);
+  if (wishes.model !== undefined) await checkModel(wishes.model, settings, io);
   for (const warning of settings.warnings) await print(io.stderr, `${clean(`drover: ${warning}`)}\n`);
   const { version } = (await import('../../package.json', { with: { type: 'json' } })).default;
   const { token, path } = await keptToken(settings.home);
@@ -40,6 +43,7 @@ export async function serve({ cwd, address, port, names, json }: Where, wishes: 
   const app = createApp(hostFor(wishes, { root, version }), {
     token,
     hosts: () => hosts,
+    origins: () => names.map((name) => `https://${name}`),
     tickets,
     page: pageAsset,
   });
@@ -47,7 +51,7 @@ export async function serve({ cwd, address, port, names, json }: Where, wishes: 
   const listening = await listen(app, { address, port }).catch((error: unknown) => {
     throw new UsageError(cannotListen(address, port, codeOf(error)), { cause: error });
   });
-  hosts = [...hostsAt(address, listening.port), ...names.map((name) => `${name}:${listening.port}`)];
+  hosts = [...hostsAt(address, listening.port), ...names.flatMap((name) => [name, `${name}:${listening.port}`])];
   await print(
     io.stdout,
     json ? asJson(listening, path) : words({ listening, root, path, ticket: tickets.issue() }, io),
@@ -57,6 +61,12 @@ export async function serve({ cwd, address, port, names, json }: Where, wishes: 
   await listening.close();
   stop.close();
   return codeOfStop(stop.cause());
+}
+
+/** What was typed is wrong now, and not when the first client comes. */
+async function checkModel(model: string, settings: Settings, io: Io): Promise<void> {
+  const { close } = await openProvider(chooseModel(model, settings, io.cwd), settings);
+  await close();
 }
 
 async function folder(cwd: string | undefined, io: Io): Promise<string> {

@@ -30,7 +30,7 @@ export class FakeIo {
   readonly io: Io;
   readonly #out: Sink;
   readonly #err: Sink;
-  #listener: ((cause: StopCause) => void) | undefined;
+  readonly #listeners = new Set<(cause: StopCause) => void>();
 
   constructor({ env, stdin, cwd, columns, typed }: Given & { readonly cwd: string }) {
     this.#out = new Sink(columns);
@@ -46,14 +46,14 @@ export class FakeIo {
       cwd,
       node: process.execPath,
       onStop: ({ stop }) => {
-        this.#listener = stop;
-        return () => (this.#listener = undefined);
+        this.#listeners.add(stop);
+        return () => void this.#listeners.delete(stop);
       },
     };
   }
 
   stop(cause: StopCause): void {
-    this.#listener?.(cause);
+    for (const stop of this.#listeners) stop(cause);
   }
 
   get stdout(): string {

@@ -40,6 +40,8 @@ export type AppOptions = {
   readonly token: string;
   /** What a request may call this server: names with their port (see hostsAt). */
   readonly hosts: () => readonly string[];
+  /** Pages that may ask besides its own. */
+  readonly origins?: () => readonly string[];
   readonly tickets?: Tickets;
   /** A file of the page, by its path. */
   readonly page?: (path: string) => PageFile | undefined;

@@ -6,23 +6,27 @@
 // which somebody leaves it out somewhere.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { networkInterfaces } from 'node:os';
 import { Refusal } from './problem.ts';
 
 export type Guard = {
   readonly token: string;
   /** What a request may call this server: names with their port. */
   readonly hosts: () => readonly string[];
+  /** Pages that may ask besides those of this server under its own names: of whatever stands in front of it. */
+  readonly origins?: () => readonly string[];
 };
 
 /** Why a request is refused, or undefined where it may go on. */
-export function refusedBecause(request: Request, { token, hosts }: Guard, needsToken: boolean): Refusal | undefined {
+export function refusedBecause(request: Request, guard: Guard, needsToken: boolean): Refusal | undefined {
+  const { token, hosts, origins = () => [] } = guard;
   const known = hosts().map((host) => host.toLowerCase());
   const { headers } = request;
   const host = headers.get('host')?.toLowerCase();
   if (host === undefined || !known.includes(host))
     return new Refusal(403, 'host.foreign', 'the request is not meant for this server');
   const origin = headers.get('origin');
-  if (origin !== null && !known.some((name) => origin === `http://${name}` || origin === `https://${name}`))
+  if (origin !== null && ![...known.map((name) => `http://${name}`), ...origins()].includes(origin))
     return new Refusal(403, 'origin.foreign', 'the request comes from a page that is not of this server');
   if (!needsToken) return undefined;
   // A browser says so itself, also where it sends no origin.
@@ -52,11 +56,22 @@ function digest(text: string): Buffer {
 
 /** The names of a server that listens at this address: a name in the file of hosts that leads here is none. */
 export function hostsAt(address: string, port: number): readonly string[] {
-  const local = ['127.0.0.1', 'localhost', '[::1]'];
-  const own = address.includes(':') ? `[${address}]` : address;
-  const names = isLoopback(address) ? local : [own, ...local];
+  const names = ['127.0.0.1', 'localhost', '[::1]', ...(isLoopback(address) ? [] : ownNames(address))];
   // Browsers leave out the port that goes without saying.
   return names.flatMap((name) => (port === 80 ? [name, `${name}:80`] : [`${name}:${port}`]));
+}
+
+// A number leads to nowhere else, whoever has a name lead here.
+function ownNames(address: string): readonly string[] {
+  const addresses = isEvery(address)
+    ? Object.values(networkInterfaces()).flatMap((each) => (each ?? []).map((own) => own.address))
+    : [address];
+  return addresses.map((each) => (each.includes(':') ? `[${each}]` : each));
+}
+
+/** All addresses of this machine. */
+export function isEvery(address: string): boolean {
+  return address === '0.0.0.0' || address === '::';
 }
 
 export function isLoopback(address: string): boolean {

@@ -6,6 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
 import type { App } from './app.ts';
+import { isEvery } from './guard.ts';
 import { Refusal } from './problem.ts';
 
 export type SocketBounds = {
@@ -52,7 +53,8 @@ export async function listen(
   });
   const { port: taken } = server.address() as AddressInfo;
   await app.start();
-  const name = address.includes(':') ? `[${address}]` : address;
+  const reached = isEvery(address) ? '127.0.0.1' : address;
+  const name = reached.includes(':') ? `[${reached}]` : reached;
   return { address, port: taken, url: `http://${name}:${taken}`, close: () => close(server, app) };
 }
 

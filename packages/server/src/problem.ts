@@ -20,6 +20,7 @@ export class Refusal {
       headers: {
         'content-type': 'application/problem+json',
         ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+        ...(status === 405 && { allow: 'GET, POST, DELETE' }),
         ...(status === 503 && { 'retry-after': `${RETRY_AFTER_SECONDS}` }),
       },
     });

@@ -1,0 +1,288 @@
+// drover serve as a user has it: a process that says where it is, serves sessions and runs, and is stopped.
+
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { DroverClient } from '@drover/client/client';
+import type { Recorded } from '@drover/core/events';
+import { expect, onTestFinished, test } from 'vitest';
+import { drover, FakeIo, temporaryFolder } from './fake-io.ts';
+import { Program, processesWith } from './program.ts';
+import { main } from '../../bin/drover.ts';
+
+const SCRIPT = `
+agents:
+  one: {assigned: 'Your task is one:', order: conversation, answers: &work
+    [{calls: [{name: write, args: {path: one.txt, content: "one"}}]}, {text: Done.}]}
+  two: {assigned: 'Your task is two:', order: conversation, answers:
+    [{calls: [{name: shell, args: {command: 'true; sleep 3071'}}]}, {text: Done.}]}
+answers:
+  - {when: {text: one file}, calls: [{name: submit_plan, args: {tasks: [{id: one, title: One, prompt: Write}]}}]}
+  - {when: {text: for ever}, calls: [{name: submit_plan, args: {tasks: [{id: two, title: Two, prompt: Wait}]}}]}
+  - {when: {text: Ask me}, calls: [{name: shell, args: {command: touch asked.txt}}]}
+  - {when: {text: Take long}, calls: [{name: shell, args: {command: 'true; sleep 3072'}}]}
+  - {when: {text: Far away}, calls: [{name: far_away}]}
+  - {when: {text: it is far}, text: So far.}
+otherwise: {text: Nothing more.}
+`;
+
+type Where = { readonly url: string; readonly address: string; readonly port: number; readonly tokenFile: string };
+
+/** A folder with a script and a repository called project. */
+async function desk(): Promise<string> {
+  const cwd = await temporaryFolder();
+  await writeFile(join(cwd, 'script.yaml'), SCRIPT);
+  await mkdir(join(cwd, 'project'));
+  const git = (...args: string[]) =>
+    promisify(execFile)('git', ['-c', 'user.name=T', '-c', 'user.email=t@example.com', ...args], {
+      cwd: join(cwd, 'project'),
+    });
+  await git('init', '-q', '-b', 'main');
+  await git('commit', '-q', '--allow-empty', '-m', 'first');
+  return cwd;
+}
+
+const PATIENT = { timeout: 20_000, interval: 10 };
+const SERVE = ['serve', '--port', '0', '--json', '--cwd', 'project', '--model', 'rehearsal/script.yaml'];
+
+/** A server in a process of its own. */
+async function served(cwd: string, args: readonly string[] = []) {
+  const program = new Program([...SERVE, ...args], cwd);
+  await program.printed('\n');
+  return { program, ...(await reached(program.stdout)) };
+}
+
+/** The same program in this process, which is quicker. */
+async function servedHere(cwd: string, args: readonly string[] = []) {
+  const fake = new FakeIo({ cwd });
+  const ending = main([...SERVE, ...args], fake.io);
+  onTestFinished(async () => {
+    fake.stop('SIGTERM');
+    await ending;
+  });
+  await expect.poll(() => fake.stdout, PATIENT).toContain('\n');
+  return reached(fake.stdout);
+}
+
+async function reached(said: string) {
+  const where = JSON.parse(said) as Where;
+  const token = (await readFile(where.tokenFile, 'utf8')).trim();
+  return { where, token, client: new DroverClient({ baseUrl: where.url, token }) };
+}
+
+/** The first event for which this holds. */
+async function first(events: AsyncIterable<Recorded>, isIt: (event: Recorded) => boolean): Promise<Recorded> {
+  for await (const event of events) if (isIt(event)) return event;
+  throw new Error('the events ended');
+}
+
+test('it says where it is, and keeps a token that only its owner can read', async () => {
+  const cwd = await desk();
+  const { program, where, token, client } = await served(cwd);
+  expect(where).toEqual({
+    url: `http://127.0.0.1:${where.port}`,
+    address: '127.0.0.1',
+    port: expect.any(Number) as number,
+    tokenFile: join(cwd, '.drover', 'server-token'),
+  });
+  expect([(await stat(where.tokenFile)).mode & 0o777, token]).toEqual([
+    0o600,
+    expect.stringMatching(/^[\w-]{43}$/) as string,
+  ]);
+  expect(await client.health()).toMatchObject({ status: 'ok' });
+  const page = await fetch(`${where.url}/`);
+  expect([page.status, page.headers.get('content-type')]).toEqual([
+    200,
+    expect.stringContaining('text/html') as string,
+  ]);
+  program.child.kill('SIGTERM');
+  const { code, stdout, stderr } = await program.ended();
+  expect([code, stdout.split('\n').length, stderr]).toEqual([143, 2, '']);
+
+  expect(`${stdout}${stderr}`).not.toContain(token);
+  expect((await servedHere(cwd)).token).toBe(token);
+});
+
+test('a session over loopback: told, asked, answered, its remote tool run, and removed', async () => {
+  const { client } = await servedHere(await desk());
+  const session = await client.session({
+    tools: { far_away: { description: 'Far.', schema: { type: 'object', properties: {} }, run: () => 'it is far' } },
+  });
+  const asking = await session.execute('Ask me');
+  const heard: string[] = [];
+  for await (const event of asking) {
+    heard.push(event.type);
+    if (event.type !== 'permission_request') continue;
+    expect((await session.snapshot()).questions).toMatchObject([
+      { requestId: event.requestId, subject: event.subject },
+    ]);
+    await client.answer(session.id, event.requestId, { allowed: false });
+  }
+  expect(heard).toContain('permission_decision');
+  expect(await asking.result()).toMatchObject({ outcome: 'done', text: 'Nothing more.' });
+
+  expect(await (await session.execute('Far away')).result()).toMatchObject({ outcome: 'done', text: 'So far.' });
+  expect((await client.sessions()).sessions).toMatchObject([{ id: session.id, title: 'Ask me', state: 'done' }]);
+  await client.deleteSession(session.id);
+  expect((await client.sessions()).sessions).toEqual([]);
+});
+
+test('a run over loopback: begun, heard to its end, shown, listed, and its diff given', async () => {
+  const cwd = await desk();
+  const { client } = await servedHere(cwd);
+  const { id } = await client.startRun({ goal: 'one file', workers: 1 });
+  const events = await Array.fromAsync(client.runEvents(id));
+  expect(events.at(-1)).toMatchObject({ type: 'run_end', outcome: 'done', exitCode: 0 });
+  const snapshot = await client.run(id);
+  expect(snapshot).toMatchObject({
+    seq: events.at(-1)?.seq,
+    goal: 'one file',
+    state: 'done',
+    live: false,
+    rows: [{ task: 'one', status: 'landed', files: ['one.txt'] }],
+  });
+  expect((await client.runs()).runs).toMatchObject([{ id, tasks: 1, landed: 1 }]);
+  expect((await client.diff(id, 'one')).patch).toContain('+one');
+  await expect(client.cancelRun(id)).rejects.toMatchObject({ status: 409, type: 'run.over' });
+  await expect(client.run('run_00000000000000000000000000000000')).rejects.toMatchObject({ status: 404 });
+  await expect(client.startRun({ goal: 'x', cwd: '..' })).rejects.toMatchObject({ status: 422 });
+  await expect(client.startRun({ goal: 'x', budget: 'much' })).rejects.toMatchObject({ status: 422 });
+});
+
+test('a run that is cancelled ends, leaves no process, and can be gone on with', async () => {
+  const cwd = await desk();
+  const { client } = await servedHere(cwd, ['--yes']);
+  const { id } = await client.startRun({ goal: 'for ever', workers: 1 });
+  await first(client.runEvents(id), ({ type }) => type === 'tool_execution_start');
+  await first(client.runEvents(id), (event) => event.type === 'tool_execution_start' && event.name === 'shell');
+  await client.cancelRun(id);
+  const end = (await Array.fromAsync(client.runEvents(id))).at(-1);
+  expect(end).toMatchObject({ type: 'run_end', outcome: 'cancelled', exitCode: 130 });
+  expect(processesWith('sleep 3071')).toEqual([]);
+});
+
+/** A session and a run whose commands would run for an hour. */
+async function busy(cwd: string) {
+  const server = await served(cwd, ['--yes']);
+  const { client } = server;
+  const session = await client.session({});
+  await session.execute('Take long');
+  const { id: run } = await client.startRun({ goal: 'for ever', workers: 1 });
+  const isCommand = (event: Recorded) => event.type === 'tool_execution_start' && event.name === 'shell';
+  await Promise.all([first(client.events(session.id), isCommand), first(client.runEvents(run), isCommand)]);
+  return { ...server, session: session.id, run };
+}
+
+test.each([
+  ['once', 1, 'incomplete'],
+  ['twice', 2, undefined],
+])(
+  'Ctrl-C %s: all that is at work ends with it, nothing is left behind, and all can be gone on with',
+  async (_, times, ending) => {
+    const cwd = await desk();
+    const { program, session, run } = await busy(cwd);
+    for (let n = 0; n < times; n++) program.child.kill('SIGINT');
+    expect((await program.ended()).code).toBe(130);
+    expect([...processesWith('sleep 3071'), ...processesWith('sleep 3072')]).toEqual([]);
+
+    const { client } = await servedHere(cwd);
+    const kept = (await client.sessions()).sessions.find(({ id }) => id === session);
+    if (ending !== undefined) expect(kept).toMatchObject({ state: ending });
+    const resumed = await drover(['resume', run, '--json', '--deny', 'shell'], { cwd });
+    expect(JSON.parse(resumed.stdout.trim().split('\n').at(-1) ?? '')).toMatchObject({ type: 'run_end', run });
+    const again = await client.session({ id: session });
+    if (ending === undefined) await (await again.resume())?.result();
+    expect(await (await again.execute('Go on.')).result()).toMatchObject({ outcome: 'done', text: 'Nothing more.' });
+  },
+);
+
+test('on a terminal the address opens the page once; elsewhere it does not', async () => {
+  const cwd = await desk();
+  const shown = async (columns?: number): Promise<string> => {
+    const fake = new FakeIo({ cwd, ...(columns !== undefined && { columns }), env: { NO_COLOR: '1' } });
+    const ending = main(
+      SERVE.filter((word) => word !== '--json'),
+      fake.io,
+    );
+    await expect.poll(() => fake.stdout, PATIENT).toContain('Ctrl-C');
+    fake.stop('SIGINT');
+    expect(await ending).toBe(130);
+    return fake.stdout
+      .replaceAll(cwd, '<cwd>')
+      .replace(/:\d+\//, ':<port>/')
+      .replace(/=[0-9a-f]{32}/, '=<ticket>');
+  };
+  expect(await shown()).toMatchInlineSnapshot(`
+    "drover serves <cwd>/project
+      page   http://127.0.0.1:<port>/
+      token  <cwd>/.drover/server-token  for programs, and for the page later
+    Ctrl-C ends it; what is at work then can be gone on with.
+    "
+  `);
+  expect(await shown(80)).toMatchInlineSnapshot(`
+    "drover serves <cwd>/project
+      page   http://127.0.0.1:<port>/#ticket=<ticket>  lets you in once, within five minutes
+      token  <cwd>/.drover/server-token  for programs, and for the page later
+    Ctrl-C ends it; what is at work then can be gone on with.
+    "
+  `);
+});
+
+test('another address is served only where it is asked for, and that is said', async () => {
+  const cwd = await desk();
+  const fake = new FakeIo({ cwd });
+  const ending = main([...SERVE, '--address', '0.0.0.0'], fake.io);
+  await expect.poll(() => fake.stdout, PATIENT).toContain('url');
+  fake.stop('SIGTERM');
+  expect([await ending, fake.stderr]).toEqual([
+    143,
+    'drover: whoever reaches 0.0.0.0 and has the token can run commands here, and nothing on the way is encrypted; put it behind something that is\n',
+  ]);
+  expect(JSON.parse(fake.stdout)).toMatchObject({
+    address: '0.0.0.0',
+    url: expect.stringContaining('127.0.0.1') as string,
+  });
+});
+
+test('a port that is taken is said, with what to do', async () => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void taken.close());
+  await once(taken, 'listening');
+  const { port } = taken.address() as AddressInfo;
+  expect(await drover(['serve', '--port', String(port)])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `drover: port ${port} is taken, perhaps by another drover serve; choose one with --port N, or any with --port 0\n`,
+  });
+});
+
+test.each([
+  [['--port', '65536'], "--port: '65536' is not a whole number from 0 to 65535"],
+  [['--address', '192.0.2.1'], '192.0.2.1 is no address of this machine to listen at (EADDRNOTAVAIL)'],
+  [['--cwd', 'nowhere'], '--cwd: there is no folder <cwd>/nowhere'],
+  [['--name', 'http://here'], "--name: 'http://here' is no name of a host; leave out the scheme and the port"],
+  [['--model', 'nobody/any'], "there is no provider 'nobody'"],
+  [['--model', 'rehearsal/nowhere.yaml'], 'nowhere.yaml'],
+])('%o is refused before anything is served', async (args, words) => {
+  const { code, stdout, stderr } = await drover(['serve', ...args]);
+  expect([code, stdout]).toEqual([2, '']);
+  expect(stderr).toContain(words);
+});
+
+test('a token file that holds none is not used, and one that others could read is closed to them', async () => {
+  const cwd = await desk();
+  await mkdir(join(cwd, '.drover'));
+  const file = join(cwd, '.drover', 'server-token');
+  await writeFile(file, 'short\n');
+  expect(await drover(SERVE, { cwd })).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'drover: <cwd>/.drover/server-token holds no token; remove it, and a new one is made\n',
+  });
+  await writeFile(file, `${'a'.repeat(43)}\n`, { mode: 0o644 });
+  const { token } = await servedHere(cwd);
+  expect([token, (await stat(file)).mode & 0o777]).toEqual(['a'.repeat(43), 0o600]);
+});
