@@ -15,7 +15,7 @@ export class Sights implements RunView {
     this.#view = view;
   }
 
-  show(event: Shown): Promise<void> {
+  show(event: Shown): Promise<void> | undefined {
     if (!event.type.endsWith('_delta')) this.#seen.push(event);
     return this.#view.show(event);
   }

@@ -1,6 +1,7 @@
 // Shows events as they come, and stops while a question stands on the screen.
 
 import { ReaderLost, type Shown } from '@drover/core/bus';
+import { inGroups } from '@drover/core/one-by-one';
 import { type Io, print } from '../io.ts';
 import type { View } from '../views/view.ts';
 import type { Person } from './person.ts';
@@ -9,10 +10,13 @@ export type Screen = { readonly view: View; readonly person: Person | undefined;
 
 export async function showAll(events: AsyncIterable<Shown>, { view, person, io }: Screen): Promise<void> {
   try {
-    for await (const event of events) {
-      if (person !== undefined) await person.untilUnasked();
-      await view.show(event);
-      person?.sees(event);
+    for await (const group of inGroups(events)) {
+      for (const event of group) {
+        if (person !== undefined) await person.untilUnasked();
+        const room = view.show(event);
+        if (room !== undefined) await room;
+        person?.sees(event);
+      }
     }
   } catch (error) {
     if (!(error instanceof ReaderLost)) throw error;

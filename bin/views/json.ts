@@ -12,14 +12,18 @@ export function jsonView(output: Output, env: Io['env']): View {
   const isRunner = (env['GITHUB_ACTIONS'] ?? '') !== '';
   let pending = '';
   let soon: NodeJS.Immediate | undefined;
-  let writing = Promise.resolve(); // until there is room again
+  let writing: Promise<void> | undefined; // until there is room again
   const flush = (): Promise<void> => {
     clearImmediate(soon);
     soon = undefined;
     const text = pending;
     pending = '';
-    writing = writing.then(() => print(output, text));
-    return writing;
+    const written = (writing ?? Promise.resolve()).then(() => print(output, text));
+    writing = written;
+    void written.then(() => {
+      if (writing === written) writing = undefined;
+    });
+    return written;
   };
   return {
     show(event) {

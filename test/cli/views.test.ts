@@ -366,7 +366,7 @@ test('json: a reader that does not read is waited for', async () => {
   const view = jsonView(stream, {});
   await view.show(event as Recorded);
   await new Promise((resolve) => setTimeout(resolve, 20));
-  const showing = view.show(event as Recorded).then(() => (isDone = true));
+  const showing = Promise.resolve(view.show(event as Recorded)).then(() => (isDone = true));
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(isDone).toBe(false);
   stream.resume();

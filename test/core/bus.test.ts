@@ -37,6 +37,41 @@ test('events are stamped once, with numbers that rise by one, and two readers ge
   });
 });
 
+test('deltas of several blocks and agents, one among the other, each say whose they are', async () => {
+  const bus = open();
+  const reader = bus.reader();
+  const usual = {
+    worker: 1,
+    task: 'a',
+    attempt: 1,
+    turn: 1,
+    step: 1,
+    type: 'text_delta',
+    part: 0,
+    delta: 'x',
+  } as const;
+  const other = { worker: 2, task: 'b', attempt: 2, turn: 2, step: 2, type: 'thinking_delta', part: 1 } as const;
+  // Each differs in one thing from the one before it.
+  const told = Object.entries(other).flatMap(([key, value]) => [usual, usual, { ...usual, [key]: value }]);
+  for (const { worker, task, attempt, turn, step, ...event } of told)
+    bus.emit(event, { worker, task, attempt, turn, step });
+  bus.close();
+  const got = await all(reader);
+  expect(got.map(({ v: _v, seq: _seq, at: _at, session: _session, ...rest }) => rest)).toEqual(told);
+});
+
+test('what happens later has a later time', async () => {
+  const bus = open();
+  const reader = bus.reader();
+  bus.emit(delta('a'), {});
+  const begun = Date.now();
+  while (Date.now() === begun) await new Promise((resolve) => setImmediate(resolve));
+  bus.emit(delta('b'), {});
+  bus.close();
+  const [first, second] = (await all(reader)).map(({ at }) => Date.parse(at));
+  expect((second ?? 0) - (first ?? 0)).toBeGreaterThan(0);
+});
+
 proves(
   'bus.nobody-waits',
   'ten thousand events with a reader that never reads: nobody waits, and the other gets every reliable one',

@@ -1,6 +1,6 @@
 // Groups taken apart: in order, none lost, and whoever leaves early closes what they came from.
 
-import { oneByOne } from '@drover/core/one-by-one';
+import { inGroups, oneByOne } from '@drover/core/one-by-one';
 import { expect, test } from 'vitest';
 
 async function* groupsOf(...groups: readonly (readonly number[])[]): AsyncGenerator<readonly number[]> {
@@ -44,4 +44,33 @@ test('leaving early closes the source, and nothing comes afterwards', async () =
   for await (const item of items) if (item === 1) break;
   expect(isClosed).toBe(true);
   expect(await items.next()).toEqual({ value: undefined, done: true });
+});
+
+test('whoever wants groups gets them as they came, and the rest of one that was begun', async () => {
+  expect(await Array.fromAsync(inGroups(oneByOne(groupsOf([1, 2], [3]))))).toEqual([[1, 2], [3]]);
+  const items = oneByOne(groupsOf([1, 2, 3], [4]));
+  await items.next();
+  expect(await Array.fromAsync(inGroups(items))).toEqual([[2, 3], [4]]);
+});
+
+test('what never came in groups is a group each', async () => {
+  async function* single(): AsyncGenerator<number> {
+    yield 1;
+    yield 2;
+  }
+  expect(await Array.fromAsync(inGroups(single()))).toEqual([[1], [2]]);
+});
+
+test('leaving in the middle of a group closes the source', async () => {
+  let isClosed = false;
+  async function* source(): AsyncGenerator<readonly number[]> {
+    try {
+      yield [1, 2];
+      yield [3];
+    } finally {
+      isClosed = true;
+    }
+  }
+  for await (const group of inGroups(oneByOne(source()))) if (group.length > 1) break;
+  expect(isClosed).toBe(true);
 });

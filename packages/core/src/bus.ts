@@ -17,6 +17,8 @@ const QUEUE_BYTES_MAX = 48 * 1024 * 1024;
 const LAGGING_BYTES = 1024 * 1024;
 const ENVELOPE_BYTES = 200;
 
+type Streamed = Extract<Recorded, { readonly type: 'text_delta' | 'thinking_delta' }>;
+
 export type Shown = Recorded & { readonly gap?: true };
 
 export class ReaderLost extends Error {
@@ -45,6 +47,8 @@ export class Bus {
   #seq: number;
   #lastMs = 0;
   #lastTime = '';
+  #isTimeFresh = false;
+  #lastStreamed: Streamed | undefined;
   #unstored: Recorded[] = [];
   #storedSeq = 0;
   #storing: Promise<void> | undefined; // a batch at a time; it stays where it failed
@@ -57,7 +61,7 @@ export class Bus {
   emit(event: Event, place: Place): void {
     for (const shown of this.#options.pass(event, place)) {
       this.#seq += 1;
-      this.#keep({ v: 1, seq: this.#seq, at: this.#now(), ...this.#options.owner, ...place, ...shown });
+      this.#keep(this.#stamped(shown, place));
     }
   }
 
@@ -80,8 +84,24 @@ export class Bus {
     this.#readers.clear();
   }
 
-  // Many events share a millisecond, and writing out a date is what costs most of stamping one.
+  #stamped(event: Event, place: Place): Recorded {
+    const { owner } = this.#options;
+    if (event.type !== 'text_delta' && event.type !== 'thinking_delta')
+      return { v: 1, seq: this.#seq, at: this.#now(), ...owner, ...place, ...event };
+    const last = this.#lastStreamed;
+    // Most events by far go on where the last one ended. To copy that one costs a fifth of putting three together.
+    this.#lastStreamed =
+      last !== undefined && last.part === event.part && last.type === event.type && isSamePlace(last, place)
+        ? { ...last, seq: this.#seq, at: this.#now(), delta: event.delta }
+        : { v: 1, seq: this.#seq, at: this.#now(), ...owner, ...place, ...event };
+    return this.#lastStreamed;
+  }
+
+  // What happens in one go happens at one time. To ask for it, and to write it out, is what costs most of stamping.
   #now(): string {
+    if (this.#isTimeFresh) return this.#lastTime;
+    this.#isTimeFresh = true;
+    queueMicrotask(() => (this.#isTimeFresh = false));
     const ms = Date.now();
     if (ms !== this.#lastMs) {
       this.#lastMs = ms;
@@ -208,6 +228,12 @@ export class Reader implements AsyncIterable<Shown> {
     this.#queue = [];
     this.finish();
   }
+}
+
+function isSamePlace(a: Place, b: Place): boolean {
+  return (
+    a.step === b.step && a.turn === b.turn && a.worker === b.worker && a.task === b.task && a.attempt === b.attempt
+  );
 }
 
 function sameBlock(a: Recorded, b: Recorded): boolean {

@@ -9,6 +9,7 @@ import { describe, DroverError, type Failure } from '../failure.ts';
 import type { Admission, Admitted, Seen } from '../model/admission.ts';
 import type { AnswerNotes, AssistantMessage, ModelEvent, ModelRequest, Provider, Usage } from '../model/protocol.ts';
 import { retryDelayMs, type RetryPolicy } from '../model/retry.ts';
+import { inGroups } from '../one-by-one.ts';
 import { failureOf } from './limits.ts';
 
 export type Asking = {
@@ -63,14 +64,17 @@ async function tryOnce(asking: Asking, admitted: Admitted, signal: AbortSignal):
   };
   const shown = { started: false, characters: 0, usage: NOTHING_USED };
   try {
-    for await (const event of asking.provider.stream(asking.request(admitted.outputTokensMax), signal)) {
-      if (event.type === 'finished') {
-        if (!shown.started) asking.emit({ type: 'message_start', role: 'assistant' });
-        settle(event.message.usage, { headers: event.notes.headers });
-        return { answer: event };
+    // Nothing is waited for between what came together.
+    for await (const group of inGroups(asking.provider.stream(asking.request(admitted.outputTokensMax), signal))) {
+      for (const event of group) {
+        if (event.type === 'finished') {
+          if (!shown.started) asking.emit({ type: 'message_start', role: 'assistant' });
+          settle(event.message.usage, { headers: event.notes.headers });
+          return { answer: event };
+        }
+        if (event.type === 'started') admitted.began?.(event.headers ?? {});
+        show(event, shown, asking.emit);
       }
-      if (event.type === 'started') admitted.began?.(event.headers ?? {});
-      show(event, shown, asking.emit);
     }
     throw new Error('a provider ended its stream without `finished`');
   } catch (error) {
