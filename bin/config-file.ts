@@ -26,6 +26,7 @@ export type Config = {
   readonly turns?: number;
   readonly workers?: number;
   readonly gates?: readonly string[];
+  readonly setup?: readonly string[];
   readonly ignore?: readonly string[];
   readonly allow?: readonly Rule[];
   readonly ask?: readonly Rule[];
@@ -49,6 +50,7 @@ function readRoot(reader: DocumentReader): Config {
     turns: (node) => reader.wholeNumber(node, 1, 10_000),
     workers: (node) => reader.wholeNumber(node, 0, 64),
     gates: (node) => reader.list(node, (entry) => reader.text(entry)),
+    setup: (node) => reader.list(node, (entry) => reader.text(entry)),
     ignore: (node) => reader.list(node, (entry) => reader.parsed(entry, ignorePattern)),
     allow: (node) => reader.list(node, (entry) => reader.parsed(entry, (text) => parseRule(text, 'allow'))),
     ask: (node) => reader.list(node, (entry) => reader.parsed(entry, (text) => parseRule(text, 'ask'))),

@@ -113,6 +113,7 @@ export function codeOfFailure(failure: Failure): number {
     case 'worker.lost':
     case 'git.failed':
     case 'gate.failed':
+    case 'setup.failed':
       return exitCode.incomplete;
     case 'checkout.changed':
     case 'permission.denied':

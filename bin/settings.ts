@@ -33,6 +33,7 @@ export type Settings = {
   readonly turns: number | undefined;
   readonly workers: number | undefined;
   readonly gates: readonly string[];
+  readonly setup: readonly string[];
   readonly ignore: readonly string[];
   readonly rules: readonly Rule[];
   readonly timeouts: Timeouts;
@@ -82,6 +83,7 @@ export async function settingsFrom({ userPath, user, project }: ConfigFiles, io:
     turns: lower(own.turns, theirs.turns),
     workers: own.workers ?? theirs.workers,
     gates: [...(own.gates ?? []), ...(trusted.gates ?? [])],
+    setup: [...(own.setup ?? []), ...(trusted.setup ?? [])],
     ignore: [...(own.ignore ?? []), ...(theirs.ignore ?? [])],
     rules: [
       ...(own.allow ?? []),

@@ -88,6 +88,7 @@ export const batchSchema: JsonObject = {
       group: GROUP,
       task: TASK,
       gates: about(TEXTS, 'Commands that must pass on the merged tree.'),
+      setup: about(TEXTS, 'Commands that prepare each workspace before anybody works or tests in it.'),
       limits: LIMITS,
       vars: { type: 'object', description: 'Values for {{ vars.NAME }}.', additionalProperties: TEXT },
       workers: { type: 'integer', minimum: 0, maximum: 64, description: 'How many tasks at a time.' },

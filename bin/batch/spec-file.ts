@@ -71,6 +71,7 @@ type Root = {
   group: Grouping;
   task: TaskTemplate;
   gates: readonly string[];
+  setup: readonly string[];
   limits: BatchLimits;
   vars: Readonly<Record<string, string>>;
   workers: number;
@@ -101,18 +102,20 @@ class SpecReader {
       group: (node) => this.#group(node),
       task: (node) => this.#task(node),
       gates: (node) => this.#texts(node),
+      setup: (node) => this.#texts(node),
       limits: (node) => this.#limits(node),
       vars: (node) => this.#vars(node),
       workers: (node) => reader.wholeNumber(node, 0, WORKERS_MAX),
       deliver: (node) => reader.oneOf(node, DELIVERIES),
     });
-    const { version, name = nameFrom(this.#file), select, group, task, gates = [], limits = {}, vars = {} } = read;
+    const { version, name = nameFrom(this.#file), select, group, task, limits = {}, vars = {} } = read;
     for (const [key, value] of Object.entries({ version, select, task }))
       if (value === undefined) this.#missing(root, key);
     this.#checkTemplates(vars);
     return {
       name,
-      gates,
+      gates: read.gates ?? [],
+      setup: read.setup ?? [],
       limits,
       vars,
       select: select ?? NOTHING.select,
@@ -313,6 +316,7 @@ class SpecReader {
 const NOTHING: BatchSpec = {
   name: '',
   gates: [],
+  setup: [],
   limits: {},
   vars: {},
   select: { exclude: [] },

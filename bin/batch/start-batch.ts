@@ -103,6 +103,7 @@ function runArgs(args: BatchArgs, { spec }: SpecFile): RunArgs {
     workers: args.workers ?? spec.workers,
     deliver: args.deliver ?? spec.deliver,
     gate: [...spec.gates, ...args.gate],
+    setup: [...spec.setup, ...args.setup],
     budget: args.budget ?? limits.budget,
     timeout: args.timeout ?? limits.timeoutMs,
     'task-timeout': args['task-timeout'] ?? limits.perTaskTimeoutMs,

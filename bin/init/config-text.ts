@@ -52,6 +52,10 @@ const entries = (gates: readonly string[]): Readonly<Record<keyof Config, Entry>
       'Commands that must pass on the merged result. Default: none. In a project they are only proposed: drover names them, and runs those that you repeat with --gate.',
     lines: [`gates: [${(gates.length === 0 ? ['make test'] : gates).map(quoted).join(', ')}]`],
   },
+  setup: {
+    about: 'Commands that prepare each workspace before anybody works or tests in it. Default: none.',
+    lines: ["setup: ['pnpm install --offline']"],
+  },
   ignore: {
     about: 'What the searches of agents leave out, in patterns as in .gitignore. Default: none.',
     lines: ["ignore: [dist, '*.min.js']"],

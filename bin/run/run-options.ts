@@ -5,7 +5,7 @@ import { UsageError } from '@drover/core/failure';
 import type { Delivery, RunSettings } from '@drover/core/task/run';
 import type { Seeding } from '@drover/core/task/task';
 import type { Repository } from '@drover/coordinator/repository';
-import { choice, flag, nonEmpty, value, type Values } from '../command.ts';
+import { choice, flag, list, nonEmpty, value, type Values } from '../command.ts';
 import { agentOptions } from '../execution/agent-options.ts';
 import { parseCount, parseDuration } from '../quantities.ts';
 import type { Settings } from '../settings.ts';
@@ -39,6 +39,7 @@ export const runOptions = {
   workers: value('Workers:', 'N', 'Work on so many tasks at a time; 0 works in this thread', (text) =>
     parseCount(text, 0, WORKERS_MAX),
   ),
+  setup: list('Workers:', 'CMD', 'Prepare each workspace with it, such as "pnpm install"', nonEmpty),
   seed: choice('Workers:', 'What a worker begins with: the whole conversation, a brief, or its task', SEEDINGS),
   'task-timeout': value('Workers:', 'TIME', 'End a task after so long', parseDuration),
   'idle-timeout': value('Workers:', 'TIME', 'End a task in which nothing happens for so long', parseDuration),
@@ -68,6 +69,7 @@ export function settingsOf(args: RunArgs, place: Place): RunSettings {
   const { goal, model, repository, settings, cores } = place;
   const workers = args.workers ?? settings.workers ?? Math.min(WORKERS_DEFAULT_MAX, Math.max(2, 2 * cores));
   const { timeout, budget: cap } = args;
+  const setup = [...settings.setup, ...args.setup];
   const [taskTimeout, idleTimeout] = [args['task-timeout'], args['idle-timeout']];
   if (goal.trim() === '') throw new UsageError('the goal is empty; say what shall be achieved');
   return {
@@ -80,6 +82,7 @@ export function settingsOf(args: RunArgs, place: Place): RunSettings {
     workers,
     seeding: args.seed ?? 'full',
     gates: [...settings.gates, ...args.gate],
+    ...(setup.length > 0 && { setup }),
     deliver: args.deliver ?? (isContinuousIntegration(settings.env) ? 'patch' : 'branch'),
     ...(cap !== undefined && { cap }),
     ...(timeout !== undefined && { timeoutMs: timeout }),

@@ -2,7 +2,7 @@
 // ending an exit code.
 
 import { writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { RunAdmission } from '@drover/coordinator/admission/admission';
 import { NOTHING_SPENT } from '@drover/coordinator/admission/purse';
 import { laneKey, Throttle } from '@drover/coordinator/admission/throttle';
@@ -87,7 +87,10 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const { store, past } = opened.adopt(await openRun({ home: config.home, run: id }, surroundings), (each) =>
     each.close(),
   );
-  const slots = opened.adopt(await Slots.open({ home: config.home, repository, run: id, env }), (each) => each.close());
+  const setup = { commands: settings.setup ?? [], outputFolder: join(runFolder(config.home, id), 'outputs', 'setup') };
+  const slots = opened.adopt(await Slots.open({ home: config.home, repository, run: id, env, setup }), (each) =>
+    each.close(),
+  );
   const redactor = new Redactor([...secretValues(io.env), ...secretsOf(model)]);
   const bus = openBus(id, redactor, { store, past });
   work.onBus?.(bus);

@@ -73,6 +73,7 @@ const SPEC: BatchSpec = {
   group: { by: 'file', max: 50 },
   task: { prompt: 'Tidy {{ files }} in {{ dir }}.', gates: ['lint {{ files }}'] },
   gates: [],
+  setup: [],
   limits: {},
   vars: { who: 'me' },
 };

@@ -18,6 +18,7 @@ const ALL_KEYS = [
   'workers',
   'turns',
   'gates',
+  'setup',
   'ignore',
   'allow',
   'ask',

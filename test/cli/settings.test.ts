@@ -66,6 +66,7 @@ const NOTHING_SET = {
   turns: undefined,
   workers: undefined,
   gates: [],
+  setup: [],
   ignore: [],
   rules: [],
   textCallRetries: undefined,
@@ -89,6 +90,7 @@ contextTokens: 32000
 turns: 50
 workers: 4
 gates: [pnpm test]
+setup: [make]
 ignore: [dist]
 allow: ["shell(pnpm *)"]
 ask: ["write(docs/*)"]
@@ -116,6 +118,7 @@ const EVERYTHING_SET = {
   turns: 50,
   workers: 4,
   gates: ['pnpm test'],
+  setup: ['make'],
   ignore: ['dist'],
   rules: [ALLOW, ASK, DENY],
   timeouts: { headers: 30_000, firstByte: 60_000, silence: 90_000, progress: 3_600_000 },
@@ -145,7 +148,7 @@ test("a project's config may ask for less and wish for more; the rest is named a
     ignore: ['dist'],
     rules: [ASK, DENY],
     warnings: [
-      '.drover/config.yaml may not set model, providers, prices, charsPerToken, contextTokens, allow, timeouts, so it is ignored; if you want it, move it to <root>/.config/drover/config.yaml, or approve the file as it is: drover trust',
+      '.drover/config.yaml may not set model, providers, prices, charsPerToken, contextTokens, setup, allow, timeouts, so it is ignored; if you want it, move it to <root>/.config/drover/config.yaml, or approve the file as it is: drover trust',
       ".drover/config.yaml names a gate, which is not run unless you ask for it: --gate 'pnpm test'",
     ],
   });
@@ -209,7 +212,7 @@ test.each<[string, string, string]>([
   [
     'an unknown key far from any',
     'turns: 3\ncolour: red',
-    "2:1: unknown key 'colour'; known are model, providers, prices, charsPerToken, contextTokens, turns, workers, gates, ignore, allow, ask, deny, timeouts",
+    "2:1: unknown key 'colour'; known are model, providers, prices, charsPerToken, contextTokens, turns, workers, gates, setup, ignore, allow, ask, deny, timeouts",
   ],
   [
     'an unknown key inside',

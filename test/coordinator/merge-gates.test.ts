@@ -190,7 +190,7 @@ describe('one gate', () => {
     expect(reason.endsWith('\n99999\n100000\nexit code 1')).toBe(true);
     const [red] = gateEnds(events);
     expect(red?.output.length).toBeLessThan(40_000);
-    const file = new RegExp(`${folder}/output/gate-call_\\w+\\.txt`).exec(red?.output ?? '')?.[0] ?? '';
+    const file = new RegExp(`${folder}/output/call_\\w+\\.txt`).exec(red?.output ?? '')?.[0] ?? '';
     expect(await readFile(file, 'utf8')).toHaveLength(588_895);
   });
 

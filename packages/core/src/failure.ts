@@ -47,6 +47,8 @@ export type Failure =
   | { readonly kind: 'limit.reached'; readonly limit: LimitName; readonly message: string }
   /** It says it is done, and a command that had to pass does not. */
   | { readonly kind: 'gate.failed'; readonly command: string; readonly output: string }
+  /** What was to prepare a workspace did not, so nobody could work there. */
+  | { readonly kind: 'setup.failed'; readonly command: string; readonly output: string }
   /** An agent stopped for want of calls that were not allowed. */
   | { readonly kind: 'permission.denied'; readonly calls: readonly string[] }
   /** The thread that worked on a task is gone: crashed, out of memory, or deaf. */
@@ -118,6 +120,8 @@ export function describe(failure: Failure): string {
       return failure.message;
     case 'gate.failed':
       return `the gate '${failure.command}' fails:\n${failure.output}`;
+    case 'setup.failed':
+      return `the workspace could not be prepared by '${failure.command}':\n${failure.output}`;
     case 'permission.denied':
       return `not allowed: ${failure.calls.join('; ')}`;
     case 'worker.lost':

@@ -13,6 +13,7 @@ export type BatchSpec = {
   readonly group: Grouping;
   readonly task: TaskTemplate;
   readonly gates: readonly string[]; // on the merged tree
+  readonly setup: readonly string[]; // prepares each workspace
   readonly limits: BatchLimits;
   readonly vars: Readonly<Record<string, string>>;
   readonly workers?: number;

@@ -54,6 +54,7 @@ export function isPassing(failure: Failure | undefined): boolean {
     case 'permission.denied':
     case 'worker.lost':
     case 'git.failed':
+    case 'setup.failed':
     case 'aborted':
     case 'internal':
     case 'journal.busy':

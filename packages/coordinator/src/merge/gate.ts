@@ -7,16 +7,8 @@
 //
 // A gate that is stopped by the signal has no end: it came to nothing, and nothing is remembered of it.
 
-import { join } from 'node:path';
-import { failureOf } from '@drover/core/agent/limits';
 import type { RunEvent } from '@drover/core/events';
-import { DroverError, ToolError } from '@drover/core/failure';
-import { newId } from '@drover/core/ids';
-import { type ChildEnd, runChild } from '@drover/core/tools/process/child';
-import { Capture } from '@drover/core/tools/output/capture';
-
-const GATE_MS_MAX = 30 * 60_000;
-const REASON_CHARS_MAX = 4_000;
+import { runCommand, tailOf } from '../shell-command.ts';
 
 export type GateEvent = Extract<RunEvent, { readonly type: 'gate_start' | 'gate_end' }>;
 
@@ -98,9 +90,9 @@ export class Gates {
     const { tree, tasks } = combined;
     const place = { cwd, env, outputFolder };
     emit({ type: 'gate_start', command, tree, tasks });
-    const first = await runGate(command, place, signal);
+    const first = await runCommand(command, place, signal);
     // What hung once for half an hour is believed.
-    const second = first.passed || first.isTimeout ? undefined : await runGate(command, place, signal);
+    const second = first.passed || first.isTimeout ? undefined : await runCommand(command, place, signal);
     const passed = (second ?? first).passed;
     const flaky = second?.passed === true;
     const output = flaky ? `red at first, then green; when it was red:\n${first.output}` : (second ?? first).output;
@@ -123,36 +115,5 @@ export async function firstRed(count: number, isGreen: (tasks: number) => Promis
 }
 
 function red(command: string, { output }: GateResult): Verdict {
-  // Test runners put the verdict last.
-  const tail = output.length <= REASON_CHARS_MAX ? output : `[…] ${output.slice(-REASON_CHARS_MAX).toWellFormed()}`;
-  return { passed: false, command, reason: tail };
-}
-
-type Trial = GateResult & { readonly isTimeout: boolean; readonly durationMs: number };
-type GatePlace = Pick<GatesOptions, 'env' | 'outputFolder'> & { readonly cwd: string };
-
-async function runGate(command: string, { cwd, env, outputFolder }: GatePlace, signal: AbortSignal): Promise<Trial> {
-  const callId = newId('call');
-  const capture = new Capture(join(outputFolder, `gate-${callId}.txt`));
-  const keep = (chunk: Buffer) => capture.write(chunk);
-  // One pipe for both, since between two the order of lines is lost.
-  const child = { file: 'bash', args: ['-c', `exec 2>&1; ${command}`], cwd, env, callId, timeoutMs: GATE_MS_MAX };
-  const end = await runChild({ ...child, onStdout: keep, onStderr: keep }, signal).catch((error: unknown) => {
-    if (error instanceof ToolError) return error.message;
-    throw error;
-  });
-  const { text } = await capture.finish();
-  if (signal.aborted) throw new DroverError(failureOf(signal));
-  // No bash is like any other gate that can't pass, and the head without any task will show the same.
-  if (typeof end === 'string') return { passed: false, isTimeout: false, durationMs: 0, output: end };
-  const output = [text.trimEnd(), endWords(end)].filter((part) => part !== '').join('\n');
-  const isTimeout = end.endedBy === 'timeout';
-  return { passed: end.exitCode === 0 && !isTimeout, isTimeout, durationMs: end.durationMs, output };
-}
-
-function endWords({ endedBy, exitCode, signal }: ChildEnd): string {
-  if (endedBy === 'timeout') return `ended because it took longer than ${GATE_MS_MAX / 60_000} minutes`;
-  if (exitCode === 0) return '';
-  if (exitCode === 127) return 'a command was not found (exit code 127)';
-  return exitCode === undefined ? `ended by ${signal ?? 'a signal'}` : `exit code ${exitCode}`;
+  return { passed: false, command, reason: tailOf(output) };
 }

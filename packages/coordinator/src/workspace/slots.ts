@@ -13,7 +13,15 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Repository } from '../repository.ts';
 import { type CommitOrder, type Committed, commitTree } from './commit.ts';
-import { asIgnored, findIncluded, type IncludeLine, type Inclusion, place, readInclude } from './include.ts';
+import {
+  asIgnored,
+  findIncluded,
+  type IncludeLine,
+  type Inclusion,
+  place as placeIncluded,
+  readInclude,
+} from './include.ts';
+import { setUp } from './setup.ts';
 import { type Owner, Slot, slotNumbers, type SlotOptions } from './slot.ts';
 import { openStore, type Store, textOf } from './store.ts';
 import { writeWorkerGit } from './worker-git.ts';
@@ -37,6 +45,8 @@ export type SlotsOptions = {
   readonly repository: Repository;
   readonly run: string;
   readonly env: Readonly<Record<string, string>>;
+  /** Commands that prepare a workspace, and where what they print is kept. */
+  readonly setup?: { readonly commands: readonly string[]; readonly outputFolder: string };
 };
 
 export type Wish = {
@@ -182,17 +192,19 @@ export class Slots {
     throw new DroverError({ kind: 'git.failed', args: ['worktree'], message });
   }
 
-  async #furnish(slot: Slot, { worker, task, attempt, base }: Wish): Promise<Workspace> {
-    const { repository, run } = this.#options;
+  async #furnish(slot: Slot, { worker, task, attempt, base, signal }: Wish): Promise<Workspace> {
+    const { repository, run, env, setup } = this.#options;
     const { included } = await this.inclusion();
     this.#userExcludes ??= this.#readUserExcludes();
     const exclude = `${asIgnored(included)}${await this.#userExcludes}`;
     writeFileSync(slot.exclude, exclude);
-    await place(included, repository.top, slot.tree);
+    await placeIncluded(included, repository.top, slot.tree);
     const { tree, index } = slot;
     const branch = `drover/${run}/${task}`;
     writeWorkerGit({ tree, index, storeGit: this.store.gitDir, repository, base, branch, exclude });
-    const owner = { run, task, attempt, worker, base, included: included.map(({ path }) => path) };
+    const place = { cwd: tree, env, outputFolder: setup?.outputFolder ?? '', git: slot.git(index) };
+    const made = await setUp(setup?.commands ?? [], place, signal);
+    const owner = { run, task, attempt, worker, base, included: [...included.map(({ path }) => path), ...made] };
     slot.handOver(owner);
     return this.#workspace(slot, owner);
   }

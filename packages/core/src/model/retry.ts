@@ -51,6 +51,7 @@ export function retryDelayMs(
     case 'journal.newer':
     case 'limit.reached':
     case 'gate.failed':
+    case 'setup.failed':
     case 'permission.denied':
     case 'worker.lost':
     case 'git.failed':

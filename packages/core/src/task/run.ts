@@ -19,6 +19,7 @@ export type RunSettings = {
   readonly workers: number; // 0: in this thread
   readonly seeding: Seeding;
   readonly gates: readonly string[];
+  readonly setup?: readonly string[]; // prepares each workspace
   readonly deliver: Delivery;
   readonly cap?: Cap;
   readonly taskCap?: Cap; // for each task
