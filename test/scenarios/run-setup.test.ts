@@ -21,8 +21,13 @@ const SCRIPT = planned({
 test('worker and gate find what it made, and only what the worker made lands', async () => {
   const desk = await RunDesk.with(SCRIPT, FILES);
   const { end, code, events } = await desk.run([
-    ...['run', 'go', '--yes', '--setup', PREPARE],
-    ...['--gate', 'test -f ignored/tool && test -f made/more'],
+    'run',
+    'go',
+    '--yes',
+    '--setup',
+    PREPARE,
+    '--gate',
+    'test -f ignored/tool && test -f made/more',
   ]);
   expect([code, statuses(end)]).toEqual([0, { one: 'landed', two: 'landed' }]);
   const read = events.find((event) => event.type === 'tool_execution_end' && event.name === 'read');
