@@ -1,13 +1,15 @@
 // Lives of a session that is killed again and again, until it is done; and what came of it.
 
 import { spawn } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { readContents } from '@drover/core/journal/format';
 import { journalPath } from '@drover/core/journal/session-journal';
 import type { Answer, Script } from '@drover/rehearsal/script';
-import { rehearsal, temporaryFolder } from './agent.ts';
+import { startRehearsal, type Rehearsal } from '@drover/rehearsal/server';
+import { build } from 'rolldown';
+import { afterAll } from 'vitest';
 
 export const POINTS = [
   'before-write',
@@ -49,10 +51,22 @@ export async function liveThroughCrashes(
   kills: readonly Kill[],
   loses: Loses = 'process',
 ): Promise<Toll> {
-  const home = await temporaryFolder();
+  const home = await mkdtemp(join(tmpdir(), 'drover-crash-'));
+  const server = await startRehearsal(modelThatChecks(steps));
+  // At once, and not when the test is over: hundreds of seeds are one test.
+  try {
+    return await livesOn(server, home, { steps, kills, loses });
+  } finally {
+    await server.close();
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+type Life = { readonly steps: number; readonly kills: readonly Kill[]; readonly loses: Loses };
+
+async function livesOn(server: Rehearsal, home: string, { steps, kills, loses }: Life): Promise<Toll> {
   const ledger = join(home, 'ledger');
   await writeFile(ledger, '');
-  const server = await rehearsal(modelThatChecks(steps));
   const told: string[] = [];
   const odd: string[] = [];
   let processes = 0;
@@ -80,10 +94,31 @@ export async function liveThroughCrashes(
   };
 }
 
-function oneProcess(args: readonly string[], kill: Kill | undefined): Promise<{ stdout: string; stderr: string }> {
+// In one file, and compiled once for all of them: starting is most of what such a process does.
+let program: Promise<string> | undefined;
+
+afterAll(async () => {
+  if (program !== undefined) await rm(dirname(await program), { recursive: true, force: true });
+});
+
+async function bundled(): Promise<string> {
+  const file = join(await mkdtemp(join(tmpdir(), 'drover-crash-child-')), 'crash-child.mjs');
+  await build({
+    input: join(import.meta.dirname, 'crash-child.ts'),
+    platform: 'node',
+    logLevel: 'silent',
+    output: { file, format: 'esm', codeSplitting: false },
+  });
+  return file;
+}
+
+async function oneProcess(
+  args: readonly string[],
+  kill: Kill | undefined,
+): Promise<{ readonly stdout: string; readonly stderr: string }> {
   const point = kill !== undefined && 'point' in kill ? [kill.point, `${kill.count}`] : [];
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'crash-child.ts'), ...args, ...point], {
-    // Compiled once for all of them: starting is most of what such a process does.
+  program ??= bundled();
+  const child = spawn(process.execPath, [await program, ...args, ...point], {
     env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'drover-test-compiled') },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
