@@ -36,6 +36,14 @@ export const guarantees = {
   'cache.shared': 'Workers begin with the coordinator’s own bytes, so the provider’s cache is shared by all of them.',
   'worker.lost-alone':
     'A worker that crashes, hangs or runs out of memory costs its own attempt, and leaves no process.',
+  'server.strangers-out':
+    'Without its token, from a foreign page, or under a foreign name, the server does nothing and tells nothing.',
+  'server.bounded':
+    'A thousand idle clients, one that reads nothing and one that sends without end delay nobody, and memory stays bounded.',
+  'server.every-event-once':
+    'Who comes back with the number of the last event gets every later one once, also from a server that was killed.',
+  'server.refused-changes-nothing': 'A request that is refused says why, and has changed nothing.',
+  'remote.survives': 'A session that waits for a tool elsewhere waits through kill -9, and goes on with its result.',
 } as const;
 
 export type Guarantee = keyof typeof guarantees;

@@ -122,6 +122,22 @@ test('a reader that was too slow comes back at once and misses nothing', async (
   expect(seen).toEqual([{ state: 'open' }, { state: 'lost', retryInMs: 0, reason: 'too slow' }, { state: 'open' }]);
 });
 
+test('behind the end of an execution the next stream is opened at once', async () => {
+  const channel = new Channel({ session: 'ses_1' });
+  const { stage, client } = await open(channel);
+  await using _ = stage;
+  const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+  channel.emit({ type: 'session_end', outcome: 'suspended', messages: [], usage });
+  const seen: Connection[] = [];
+  for await (const event of client.events('ses_1', { onConnection: (connection) => void seen.push(connection) })) {
+    if (event.type === 'warning') break;
+    channel.drop('end');
+    channel.emit(warning('b'));
+  }
+  const reason = 'the server closed the connection';
+  expect(seen).toEqual([{ state: 'open' }, { state: 'lost', retryInMs: 0, reason }, { state: 'open' }]);
+});
+
 test.each([401, 403, 404, 422])('%i is final', async (status) => {
   const refusal = { type: 'no', title: 'it said no', status, detail: 'ask nicely' };
   await using stage = await Stage.open({ 'GET /v1/sessions/:id/events': () => ({ status, body: refusal }) });

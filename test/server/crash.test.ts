@@ -1,12 +1,16 @@
 // A server that is killed, and started again: sessions go on, and whoever listens misses nothing.
 
 import type { Recorded } from '@drover/core/events';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
+import { proves } from '../support/proves.ts';
 import { serveProcess } from '../support/serve-process.ts';
 
 const NO_ARGUMENTS = { type: 'object', properties: {} };
 
-test('a session whose remote call is out survives kill -9: its client delivers, it ends, and every event is told once', async () => {
+const IT_SURVIVES =
+  'a session whose remote call is out survives kill -9: its client delivers, it ends, and every event is told once';
+
+proves('remote.survives', IT_SURVIVES, async () => {
   const server = await serveProcess({
     answers: [
       { text: 'Three at once.', calls: [{ name: 'left' }, { name: 'elsewhere' }, { name: 'right' }] },
@@ -48,7 +52,9 @@ test('a session whose remote call is out survives kill -9: its client delivers, 
   expect(results.map(({ output }) => output)).toEqual(['left is done', 'elsewhere is done', 'right is done']);
 });
 
-test('a turn that was under way when the server was killed goes on, and no tool is run twice', async () => {
+const GOES_ON = 'a turn that was under way when the server was killed goes on, and no tool is run twice';
+
+proves('server.every-event-once', GOES_ON, async () => {
   const server = await serveProcess({
     answers: [
       { text: 'First.', calls: [{ name: 'left' }] },

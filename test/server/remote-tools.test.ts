@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import type { SessionSnapshot } from '@drover/client/wire';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { expect, test } from 'vitest';
+import { proves } from '../support/proves.ts';
 import { eventsUntil, made, said, type ServeDesk, serveDesk } from '../support/serve-desk.ts';
 import { TOKEN } from '../support/serve-host.ts';
 
@@ -132,7 +133,7 @@ const raw = ({ desk, id }: Waiting, type: string, body: string | Uint8Array<Arra
     }),
   );
 
-test.each<Case>([
+const cases: readonly Case[] = [
   ['JSON that is none', 400, 'body.malformed', (session) => raw(session, 'application/json', '{"results": [')],
   [
     'bytes that are no text',
@@ -197,19 +198,26 @@ test.each<Case>([
     'question.unknown',
     ({ desk, id }) => desk.ask('POST', `/v1/sessions/${id}/permissions/ask_0`, { allowed: true }),
   ],
-])('%s is refused with %i and a problem document, and changes nothing', async (_, status, type, act) => {
-  const session = await waiting();
-  const path = journalPath(session.desk.home, session.id);
-  const before = await readFile(path);
+];
 
-  const response = await act(session);
+for (const [name, status, type, act] of cases)
+  proves(
+    'server.refused-changes-nothing',
+    `${name} is refused with ${status} and a problem document, and changes nothing`,
+    async () => {
+      const session = await waiting();
+      const path = journalPath(session.desk.home, session.id);
+      const before = await readFile(path);
 
-  expect(response.status).toBe(status);
-  expect(response.headers.get('content-type')).toBe('application/problem+json');
-  expect(await response.json()).toMatchObject({ type, status, title: expect.any(String) as string });
-  expect(await readFile(path)).toEqual(before);
-  expect(await snapshot(session)).toMatchObject({ status: 'awaiting_tool_execution', pending: [{}, {}] });
-});
+      const response = await act(session);
+
+      expect(response.status).toBe(status);
+      expect(response.headers.get('content-type')).toBe('application/problem+json');
+      expect(await response.json()).toMatchObject({ type, status, title: expect.any(String) as string });
+      expect(await readFile(path)).toEqual(before);
+      expect(await snapshot(session)).toMatchObject({ status: 'awaiting_tool_execution', pending: [{}, {}] });
+    },
+  );
 
 test('what is wrong with a body is said with its place', async () => {
   const session = await waiting();

@@ -29,11 +29,21 @@ const slow = (name: string) =>
     },
   });
 
+/** Its results are small for the model, and large for whoever listens. */
+const loud = defineTool({
+  name: 'loud',
+  description: 'Loud.',
+  input: z.object({}),
+  access: 'none',
+  subject: () => '',
+  run: async () => ({ output: 'ok', details: 'x'.repeat(190_000) }),
+});
+
 const host = hostOf({
   home,
   root,
   modelUrl,
-  tools: [slow('left'), slow('right')],
+  tools: [slow('left'), slow('right'), loud],
   asks: [],
   diagnose: () => undefined,
 });

@@ -17,6 +17,7 @@ export type ServeProcess = {
   readonly home: string;
   readonly url: string;
   readonly client: DroverClient;
+  readonly pid: () => number;
   readonly kill: () => Promise<void>;
   readonly start: () => Promise<void>;
   /** What its slow tools have written down. */
@@ -53,6 +54,7 @@ export async function serveProcess(script: Script): Promise<ServeProcess> {
     home,
     url,
     client: new DroverClient({ baseUrl: url, token: TOKEN }),
+    pid: () => child?.pid ?? 0,
     kill,
     start,
     ledger: async () => (await readFile(ledger, 'utf8')).trim().split('\n'),

@@ -7,7 +7,7 @@
 //   delta: those are in no journal, so after a crash their numbers may be given to something else.
 //
 // WHEN IT COMES BACK
-//   At once after the server asked for it (`resync`); otherwise after the time that the server told, doubled
+//   At once after the server asked for it (`resync`), or has told the end of an execution; otherwise after the time that the server told, doubled
 //   with every try that brought nothing, and spread, so that a thousand clients don't come back as one. It
 //   ends with DroverProblem where the server says no for good, and with the last error where nothing was
 //   heard for longer than its patience. A connection that is silent for too long counts as lost: a server
@@ -141,6 +141,8 @@ class Following {
     const { isOver } = this.#options;
     const isLast = this.#lastType === 'run_end' || (!hasBrought && (await isOver?.(signal)));
     if (isLast === true) this.#isOver = true;
+    // The stream of one execution ends with it; what comes next comes on another, and nobody waits for it in vain.
+    this.#waitMs = hasBrought && this.#lastType === 'session_end' ? 0 : undefined;
     this.#failures += 1;
     this.#reason = 'the server closed the connection';
   }

@@ -1,0 +1,107 @@
+// Readers that come and go: whoever comes back with the number of the last event misses nothing and hears nothing
+// twice, however often, and whatever happens meanwhile.
+
+import { DroverClient } from '@drover/client/client';
+import type { Recorded } from '@drover/core/events';
+import { readJournal } from '@drover/core/journal/journal';
+import { journalPath } from '@drover/core/journal/session-journal';
+import { createSimpleTool } from '@drover/core/tools/tool';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { comingAndGoing } from '../support/coming-and-going.ts';
+import { proves } from '../support/proves.ts';
+import { eventsOf, eventsUntil, isKept, made, said, serveDesk } from '../support/serve-desk.ts';
+import { TOKEN } from '../support/serve-host.ts';
+
+proves('server.every-event-once', 'coming back every 50 ms while events come, nothing is lost or doubled', async () => {
+  const { heard, kept, connections } = await comingAndGoing(2_000);
+  expect(heard).toEqual(kept);
+  expect(connections).toBeGreaterThan(10);
+});
+
+const loud = createSimpleTool(
+  { name: 'loud', description: 'Loud.', input: z.object({}), access: 'none', subject: () => '' },
+  async () => ({ output: 'ok', details: 'x'.repeat(190_000) }),
+);
+
+test('a client that is too slow is dropped at the bound, comes back by itself, and has heard it all', async () => {
+  const steps = Array.from({ length: 8 }, () => ({ calls: Array.from({ length: 20 }, () => ({ name: 'loud' })) }));
+  const desk = await serveDesk(
+    { answers: [...steps, { text: 'Done.' }] },
+    { tools: [loud], bounds: { streamBytesMax: 5 * 1024 * 1024 } },
+  );
+  const { url } = await desk.listen();
+  const client = new DroverClient({ baseUrl: url, token: TOKEN });
+  const id = await made(desk);
+  const lost: string[] = [];
+  const events = client.events(id, {
+    onConnection: (connection) => void (connection.state === 'lost' && lost.push(connection.reason)),
+  });
+  const heard: Recorded[] = [];
+  const first = await events.next();
+  if (first.done !== true) heard.push(first.value);
+  // It looks away while all of it happens.
+  await said(desk, id, 'Be loud.');
+  for await (const event of events) {
+    if (!event.type.endsWith('_delta')) heard.push(event);
+    if (event.type === 'session_end') break;
+  }
+  const { records } = await readJournal(journalPath(desk.home, id));
+  expect(heard).toEqual(records.filter(({ type }) => type !== 'partial'));
+  expect(lost).toEqual(['this reader is too slow: come back with the number of the last event']);
+});
+
+test('the number of the last event holds for the next server, and for one that reads what another writes', async () => {
+  const desk = await serveDesk({ answers: [{ text: 'One.' }, { text: 'Two.' }] });
+  const id = await made(desk);
+  const before = (await said(desk, id, 'first')).filter(isKept);
+  await desk.app.close();
+  const next = await serveDesk({ answers: [{ text: 'Two.' }] }, { home: desk.home });
+  const other = await serveDesk({}, { home: desk.home });
+  const from = { 'last-event-id': String(before[2]?.id) };
+  const [here, elsewhere] = await Promise.all(
+    [next, other].map((each) => each.ask('GET', `/v1/sessions/${id}/events`, undefined, from)),
+  );
+  const again = (await said(next, id, 'second')).filter(isKept);
+  for (const response of [here, elsewhere]) {
+    const heard: unknown[] = [];
+    const ends = (told: readonly { readonly event: string }[]) =>
+      told.filter(({ event }) => event === 'session_end').length;
+    const all = [...before.slice(3), ...again];
+    for await (const told of response === undefined ? [] : eventsOf(response)) {
+      if (isKept(told)) heard.push(told);
+      if (ends(heard as typeof again) === 2) break;
+    }
+    expect(heard).toEqual(all);
+  }
+});
+
+test.each(['x', '-1', '1.5', '9'.repeat(16), '0x1'])('%s is no number of an event', async (given) => {
+  const desk = await serveDesk({});
+  const id = await made(desk);
+  const answer = await desk.ask('GET', `/v1/sessions/${id}/events`, undefined, { 'last-event-id': given });
+  expect([answer.status, await answer.json()]).toMatchObject([400, { type: 'last_event_id.malformed' }]);
+});
+
+test('a number that is not reached yet is waited for', async () => {
+  const desk = await serveDesk({ answers: [{ text: 'One.' }] });
+  const id = await made(desk);
+  const listening = await desk.ask('GET', `/v1/sessions/${id}/events`, undefined, { 'last-event-id': '8' });
+  const told = await said(desk, id, 'first');
+  const heard = await eventsUntil(listening, 'session_end');
+  expect(heard).toEqual(told.filter((each) => (each.id ?? 0) > 8));
+});
+
+test('a stream on which nothing happens says so now and then', async () => {
+  const desk = await serveDesk({}, { bounds: { commentMs: 20 } });
+  const id = await made(desk);
+  const { body } = await desk.ask('GET', `/v1/sessions/${id}/events`);
+  let text = '';
+  for await (const chunk of body ?? []) {
+    text += new TextDecoder().decode(chunk);
+    if (text.split(': still here\n\n').length > 2) break;
+  }
+  expect(text).toMatch(
+    /^retry: 1000\n\nid: 1\nevent: session_start\ndata: [^\n]+\n\n: still here\n\n: still here\n\n$/,
+  );
+});
