@@ -36,7 +36,12 @@ export class RunDesk {
   static async with(script: Script, files: Readonly<Record<string, string>> = { 'a.txt': 'one\n' }): Promise<RunDesk> {
     const server = await startRehearsal(script);
     onTestFinished(() => server.close());
-    const desk = new RunDesk(await temporaryFolder(), server);
+    return RunDesk.in(await temporaryFolder(), server, files);
+  }
+
+  /** In a folder and with a model that somebody else takes away again. */
+  static async in(folder: string, server: Rehearsal, files: Readonly<Record<string, string>>): Promise<RunDesk> {
+    const desk = new RunDesk(folder, server);
     await mkdir(desk.repository);
     desk.git('init', '-q', '-b', 'main');
     await desk.write(files);

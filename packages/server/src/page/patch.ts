@@ -51,9 +51,9 @@ class Reading {
     if (file === undefined) return this.#plain(line);
     if (line.startsWith('new file')) file.what = 'new';
     else if (line.startsWith('deleted file')) file.what = 'deleted';
-    else if (line.startsWith('rename to ')) [file.what, file.path] = ['renamed', line.slice(10)];
+    else if (line.startsWith('rename to ')) [file.what, file.path] = ['renamed', nameIn(line.slice(10))];
     else if (line.startsWith('Binary files') || line.startsWith('GIT binary patch')) file.what = 'binary';
-    else if (line.startsWith('+++ b/')) file.path = line.slice(6);
+    else if (/^\+\+\+ "?b\//.test(line)) file.path = nameIn(line.slice(4).replace(/\t$/, ''));
   }
 
   #begin(path: string): void {
@@ -99,6 +99,40 @@ class Reading {
   }
 }
 
-function pathOf(line: string): string {
-  return / b\/(.*)$/.exec(line)?.[1] ?? line.slice('diff --git '.length);
+/** Of `a/name b/name`, the name. Where the two differ, a line behind it says it again. */
+function pathOf(header: string): string {
+  const names = header.slice('diff --git '.length);
+  const quoted = /"((?:[^"\\]|\\.)*)"$/.exec(names)?.[0];
+  if (quoted !== undefined) return nameIn(quoted);
+  const half = (names.length - 1) / 2;
+  const [before, after] = [names.slice(2, half), names.slice(half + 3)];
+  return before === after ? after : (/ b\/(.*)$/.exec(names)?.[1] ?? names);
 }
+
+/** A name as git writes it: in quotes, with the bytes of what is not plain in octal, or as it is. */
+function nameIn(text: string): string {
+  const inner = /^"(.*)"$/.exec(text)?.[1];
+  const name = inner === undefined ? text : unescaped(inner);
+  return name.replace(/^b\//, '');
+}
+
+function unescaped(text: string): string {
+  const bytes = text.match(/\\[0-7]{3}|\\.|[^\\]+/g)?.flatMap((piece) => {
+    if (!piece.startsWith('\\')) return [...encoder.encode(piece)];
+    if (/^\\\d/.test(piece)) return [Number.parseInt(piece.slice(1), 8)];
+    return [...encoder.encode(ESCAPES[piece] ?? piece.slice(1))];
+  });
+  return decoder.decode(Uint8Array.from(bytes ?? []));
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+const ESCAPES: Readonly<Record<string, string>> = {
+  '\\n': '\n',
+  '\\t': '\t',
+  '\\r': '\r',
+  '\\a': '\u0007',
+  '\\b': '\b',
+  '\\f': '\f',
+  '\\v': '\v',
+};

@@ -3,6 +3,7 @@
 import { DroverClient } from '@drover/client/client';
 import { DroverProblem } from '@drover/client/problem';
 import type { Connection } from '@drover/client/stream';
+import { visible } from '../visible.ts';
 import { type App, type Screen, words } from './app.ts';
 import { button, h, mark, say, show, stateMark } from './dom.ts';
 import { newRunScreen, newSessionScreen } from './new-work.ts';
@@ -37,8 +38,7 @@ class Page {
   readonly #linkWord = h('span', { class: 'quiet' }, 'connecting');
   readonly #shell: HTMLElement;
   readonly #stop = new AbortController();
-  #kept: readonly Kept[] = [];
-  #hasListed = false;
+  #kept: readonly Kept[] | undefined; // unknown until they were listed
   #screen: Screen | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #route = '';
@@ -49,7 +49,7 @@ class Page {
       client,
       onConnection: (connection) => this.#connection(connection),
       onProblem: (error) => this.#problem(error),
-      isLive: (id) => !this.#hasListed || (this.#kept.find((kept) => kept.id === id)?.live ?? true),
+      isLive: (id) => this.#kept?.find((kept) => kept.id === id)?.live ?? true,
       refresh: () => void this.#list(),
       go: (route) => (location.hash = route),
     };
@@ -78,12 +78,15 @@ class Page {
   #open(): void {
     const route = location.hash === '' ? '#/' : location.hash;
     if (route === this.#route) return;
+    const isFirst = this.#route === '';
     this.#route = route;
     this.#screen?.stop();
     show(this.#banner, false);
     this.#screen = this.#screenOf(route);
     this.#main.replaceChildren(this.#screen.element);
     mark(this.#shell, 'data-route', route === '#/' ? 'list' : 'screen');
+    // Whoever uses keys goes on from what they have opened.
+    if (!isFirst) this.#main.focus();
     this.#draw();
   }
 
@@ -105,7 +108,6 @@ class Page {
         ...runs.map((row) => ({ ...row, kind: 'run' as const })),
         ...sessions.map((row) => ({ ...row, kind: 'session' as const })),
       ];
-      this.#hasListed = true;
       this.#connection({ state: 'open' });
     } catch (error) {
       if (error instanceof DroverProblem && error.status === 401)
@@ -120,7 +122,7 @@ class Page {
   #draw(): void {
     this.#sidebar.update(this.#kept, this.#route, Date.now());
     const title = this.#screen?.title() ?? '';
-    document.title = title === '' ? 'drover' : `${title} – drover`;
+    document.title = title === '' ? 'drover' : `${visible(title)} – drover`;
   }
 
   #connection(connection: Connection): void {

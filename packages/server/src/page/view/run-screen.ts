@@ -1,5 +1,6 @@
 // A run, live or long over: its head, its questions, the timeline, the tasks, and whatever is chosen of them.
 
+import type { RunEnd } from '@drover/coordinator/state';
 import { RunFold } from '../run-fold.ts';
 import { type App, type Screen, words } from './app.ts';
 import { announce, h, say, show } from './dom.ts';
@@ -14,7 +15,15 @@ import { TimelinePanel } from './parts/timeline-panel.ts';
 
 const FIGURES_MS = 200;
 const TICK_MS = 100;
+const NEWS_MS = 10_000; // what is older is no news
 const TICK_MS_CALM = 1_000;
+
+const NO_TASKS: Readonly<Record<Standing, string>> = {
+  loading: '',
+  live: 'The coordinator is making a plan. Its tasks appear here.',
+  stopped: 'It was stopped before there was a plan.',
+  ended: 'This run has no tasks.',
+};
 
 export function runScreen(app: App, id: string): Screen {
   const screen = new RunScreen(app, id);
@@ -58,7 +67,7 @@ class RunScreen {
       events: (options) => app.client.runEvents(id, options),
       take: (event) => {
         this.#fold.take(event);
-        if (event.type === 'run_end') this.#over();
+        if (event.type === 'run_end') this.#over(event);
         this.#frame.ask();
       },
       onConnection: app.onConnection,
@@ -91,7 +100,7 @@ class RunScreen {
     if (!this.#isChosen) this.#choice = this.#mostWorthSeeing();
     if (this.#figures.due(nowMs)) {
       this.#head.update(this.#fold, wallMs, standing);
-      this.#tasks.update(state, elapsedMs, { chosen: taskOf(this.#fold, this.#choice), isLive });
+      this.#tasks.update(state, elapsedMs, { chosen: taskOf(this.#fold, this.#choice), empty: NO_TASKS[standing] });
       this.#questions.update(isLive ? this.#fold.questions : [], ({ task, worker = 0 }) => {
         return state.tasks.get(task ?? '')?.plan.title ?? (worker === 0 ? 'The coordinator' : `Worker ${worker}`);
       });
@@ -141,9 +150,8 @@ class RunScreen {
     this.#now();
   }
 
-  #over(): void {
-    const { end } = this.#fold.state;
-    if (end !== undefined) announce(`The run has ended: ${end.outcome}`);
+  #over({ at, outcome }: RunEnd): void {
+    if (this.#feed.now() - Date.parse(at) < NEWS_MS) announce(`The run has ended: ${outcome}`);
     this.#head.isCancelling(false);
     this.#app.refresh();
     this.#figures.reset();

@@ -16,7 +16,7 @@ export class Sidebar {
   readonly #rest = h('ul', { class: 'kept' });
   readonly #liveTitle = h('h2', {}, 'At work');
   readonly #restTitle = h('h2', {}, 'Earlier');
-  readonly #empty = h('div', { class: 'empty' });
+  readonly #empty = h('div', { class: 'empty', is: { hidden: true } });
   readonly #rows = new Map<string, Row>();
 
   constructor() {
@@ -37,7 +37,9 @@ export class Sidebar {
     );
   }
 
-  update(all: readonly Kept[], here: string, nowMs: number): void {
+  /** `known` is undefined while nobody knows yet. */
+  update(known: readonly Kept[] | undefined, here: string, nowMs: number): void {
+    const all = known ?? [];
     const sorted = all.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt)).slice(0, ROWS_MAX);
     const rowOf = (kept: Kept) => {
       const key = `#/${kept.kind}s/${kept.id}`;
@@ -52,7 +54,7 @@ export class Sidebar {
     fill(this.#rest, rest);
     show(this.#liveTitle, live.length > 0);
     show(this.#restTitle, rest.length > 0);
-    show(this.#empty, all.length === 0);
+    show(this.#empty, known?.length === 0);
   }
 }
 

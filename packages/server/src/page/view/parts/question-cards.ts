@@ -30,14 +30,16 @@ export class QuestionCards {
     say(this.#more, behind === 1 ? 'one more waits' : `${behind} more wait`);
     show(this.#more, behind > 0);
     if ((first?.requestId ?? '') === this.#shown) return;
+    const main = document.getElementById('main');
     const { activeElement } = document;
-    const isIdle = activeElement === null || activeElement === document.body || this.element.contains(activeElement);
+    const isIdle = [null, document.body, main].includes(activeElement as HTMLElement | null);
+    const wasHere = this.element.contains(activeElement);
     this.#shown = first?.requestId ?? '';
     const card = first && this.#card(first, whose(first));
     fill(this.element, card === undefined ? [] : [card]);
     show(this.element, card !== undefined);
     if (first !== undefined) announce(`A question: may it run ${first.subject}?`);
-    if (isIdle) (card ?? document.getElementById('main'))?.focus({ preventScroll: true });
+    if (isIdle || wasHere) (card ?? main)?.focus({ preventScroll: true });
   }
 
   #card({ requestId, name, subject, why }: OpenQuestion, whose: string): HTMLElement {

@@ -45,7 +45,7 @@ export class RunHead {
     say(this.#word, STANDINGS[state][1]);
     show(this.#cancel, standing === 'live');
     if (standing === 'stopped') this.#stopped(id);
-    else if (end !== this.#endShown) this.#ended(end);
+    else if (end !== this.#endShown) this.#ended(end, id);
     this.#count(fold, nowMs, standing);
   }
 
@@ -54,21 +54,21 @@ export class RunHead {
     say(this.#cancel, isAsked ? 'Cancelling…' : 'Cancel run');
   }
 
-  #ended(end: RunEnd | undefined): void {
+  #ended(end: RunEnd | undefined, id: string): void {
     this.#endShown = end;
-    const { reason, answer, delivered } = end ?? {};
-    const next = delivered?.next;
+    const { reason, answer, delivered, outcome } = end ?? {};
     this.#ending.replaceChildren(
       ...(reason === undefined ? [] : [h('p', { class: 'problem' }, reason)]),
       ...(answer === undefined ? [] : [h('div', { class: 'prose' }, ...prose(answer))]),
-      ...(next === undefined ? [] : [h('p', { class: 'next' }, 'Next ', h('code', {}, next))]),
+      ...(delivered?.next === undefined ? [] : [next('Next', delivered.next)]),
+      ...(outcome === 'cancelled' ? [next('Go on with it', `drover resume ${id}`)] : []),
     );
     show(this.#ending, this.#ending.childElementCount > 0);
   }
 
   #stopped(id: string): void {
     if (!this.#ending.hidden) return;
-    this.#ending.replaceChildren(h('p', { class: 'next' }, 'Go on with it ', h('code', {}, `drover resume ${id}`)));
+    this.#ending.replaceChildren(next('Go on with it', `drover resume ${id}`));
     show(this.#ending, true);
   }
 
@@ -93,6 +93,11 @@ export class RunHead {
   #set(name: (typeof NAMES)[number], value: string, more: string, parts: readonly Part[] = []): void {
     this.#figures.get(name)?.set(value, more, parts);
   }
+}
+
+/** What to type next. */
+function next(words: string, command: string): HTMLElement {
+  return h('p', { class: 'next' }, `${words} `, h('code', {}, command));
 }
 
 /** A part of a whole, in per cent, in a colour. */

@@ -29,8 +29,8 @@ type Row = {
   readonly update: (task: TaskProgress, elapsedMs: number, isChosen: boolean) => void;
 };
 
-/** `chosen`: the task that is looked at, or ''. */
-export type Seen = { readonly chosen: string; readonly isLive: boolean };
+/** `chosen`: the task that is looked at, or ''; `empty`: what to say where there is none. */
+export type Seen = { readonly chosen: string; readonly empty: string };
 
 export class TaskList {
   readonly element: HTMLElement;
@@ -50,7 +50,7 @@ export class TaskList {
     );
   }
 
-  update({ tasks: all }: RunState, elapsedMs: number, { chosen, isLive }: Seen): void {
+  update({ tasks: all }: RunState, elapsedMs: number, { chosen, empty }: Seen): void {
     const tasks = [...all.values()];
     const rows = tasks.map((task) => {
       const row = this.#rows.get(task.id) ?? newRow(task, this.#onTask);
@@ -60,7 +60,7 @@ export class TaskList {
     });
     fill(this.#list, rows);
     show(this.#empty, tasks.length === 0);
-    say(this.#empty, isLive ? 'The coordinator is making a plan. Its tasks appear here.' : 'This run has no tasks.');
+    say(this.#empty, empty);
     const over = tasks.filter(({ state }) => isStatus(state)).length;
     say(this.#tally, tasks.length === 0 ? '' : `${over} of ${tasks.length}`);
   }

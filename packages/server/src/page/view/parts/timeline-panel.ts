@@ -1,11 +1,13 @@
 // The timeline: lane names one can choose, a canvas beside them, and a way through the bars with pointer or keys.
 //
 // The canvas shows; what can be reached is made of elements: each lane has a name that chooses its worker and a
-// track that takes the arrow keys, with one option in it that says which bar they have come to.
+// track that takes the arrow keys, with one option in it that says which bar they have come to. Of all names one
+// is reached with Tab, and of all tracks one; up and down lead to the others.
 
 import { isStatus } from '@drover/coordinator/progress';
 import type { RunFold } from '../../run-fold.ts';
 import type { Bar, Lane } from '../../timeline.ts';
+import { visible } from '../../visible.ts';
 import { duration } from '../../words.ts';
 import { button, fill, h, mark, say, show, stateMark } from '../dom.ts';
 import {
@@ -64,6 +66,7 @@ export class TimelinePanel {
   #chosen: { readonly worker: number; readonly bar: number } | undefined;
   #window: Window = { fromMs: 0, toMs: SPAN_MS_MIN };
   #widthPx = 0;
+  #reached = 0; // the lane that Tab leads to
 
   constructor(options: PanelOptions) {
     this.#options = options;
@@ -112,7 +115,7 @@ export class TimelinePanel {
       palette: this.#palette,
       chosen: this.#chosen,
       toneOf: (task) => toneOf(fold, task),
-      titleOf: (task) => fold.state.tasks.get(task)?.plan.title ?? task,
+      titleOf: (task) => visible(fold.state.tasks.get(task)?.plan.title ?? task),
     });
   }
 
@@ -157,7 +160,11 @@ export class TimelinePanel {
     const press = () => lane.worker >= 0 && this.#options.onWorker(lane.worker);
     const head = h(
       'button',
-      { class: 'lane-name', on: { click: press }, is: { type: 'button' } },
+      {
+        class: 'lane-name',
+        on: { click: press, keydown: (event) => this.#move(event, lane, 'name') },
+        is: { type: 'button' },
+      },
       dot,
       h('span', {}, name, doing),
     );
@@ -167,14 +174,16 @@ export class TimelinePanel {
       'div',
       {
         class: 'track',
-        on: { keydown: (event) => this.#key(event, lane.worker) },
-        is: { tabindex: 0, role: 'listbox', 'aria-label': label, 'aria-activedescendant': option.id },
+        on: { keydown: (event) => this.#key(event, lane) },
+        is: { role: 'listbox', 'aria-label': label, 'aria-activedescendant': option.id },
       },
       option,
     );
     const element = h('div', { class: 'lane' }, head, track);
     element.style.height = `${LANE_PX}px`;
-    return { element, name: head, mark: dot, doing, track, option };
+    const row = { element, name: head, mark: dot, doing, track, option };
+    this.#reach(lane.worker, row);
+    return row;
   }
 
   #listen(): void {
@@ -235,11 +244,8 @@ export class TimelinePanel {
     return best && { lane, bar: best.bar };
   }
 
-  #key(event: KeyboardEvent, worker: number): void {
-    const at = this.#lanes.findIndex((lane) => lane.worker === worker);
-    const lane = this.#lanes[at];
-    if (lane === undefined) return;
-    const now = lane.bars.findIndex(({ id }) => this.#chosen?.worker === worker && id === this.#chosen.bar);
+  #key(event: KeyboardEvent, lane: Lane): void {
+    const now = lane.bars.findIndex(({ id }) => this.#chosen?.worker === lane.worker && id === this.#chosen.bar);
     const last = lane.bars.length - 1;
     const to: Readonly<Record<string, number>> = {
       ArrowLeft: now === -1 ? last : Math.max(0, now - 1),
@@ -249,13 +255,26 @@ export class TimelinePanel {
       Enter: now,
       ' ': now,
     };
-    const lanes: Readonly<Record<string, number>> = { ArrowUp: at - 1, ArrowDown: at + 1 };
-    const other = this.#lanes[lanes[event.key] ?? -1];
-    if (other !== undefined) this.#known.get(other.worker)?.track.focus();
     const bar = lane.bars[to[event.key] ?? -1];
-    if (bar !== undefined && (event.key === 'Enter' || event.key === ' ')) this.#choose(lane, bar);
-    else if (bar !== undefined) this.#point(lane, bar);
-    if (bar !== undefined || other !== undefined) event.preventDefault();
+    if (bar === undefined) return this.#move(event, lane, 'track');
+    event.preventDefault();
+    if (event.key === 'Enter' || event.key === ' ') this.#choose(lane, bar);
+    else this.#point(lane, bar);
+  }
+
+  /** To the same place in the lane above or below. */
+  #move(event: KeyboardEvent, lane: Lane, place: 'name' | 'track'): void {
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+    const next = step === 0 ? undefined : this.#lanes[this.#lanes.indexOf(lane) + step];
+    if (next === undefined) return;
+    event.preventDefault();
+    this.#reached = next.worker;
+    for (const [worker, row] of this.#known) this.#reach(worker, row);
+    this.#known.get(next.worker)?.[place].focus();
+  }
+
+  #reach(worker: number, { name, track }: Row): void {
+    for (const element of [name, track]) mark(element, 'tabindex', worker === this.#reached ? 0 : -1);
   }
 
   #choose(lane: Lane, bar: Bar): void {

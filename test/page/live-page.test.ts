@@ -1,0 +1,115 @@
+// The page on what is at work: questions are answered, runs begun and cancelled, sessions spoken to, and a server
+// that goes away and comes back is waited for.
+
+import { expect, test } from 'vitest';
+import { inBrowser } from '../support/chromium.ts';
+import { pageDesk } from '../support/page-desk.ts';
+import { conversationSight, focusOf, runSight, untilState } from '../support/page-sight.ts';
+import { calls, planned, says, submits } from '../support/run-desk.ts';
+
+const LONG_MS = 600_000; // longer than any test
+
+const COMMAND = 'touch made.txt && echo it is made';
+const ASKS = planned({
+  tidy: {
+    title: 'Tidy up',
+    answers: [calls('shell', { command: COMMAND }), submits('It is tidy.')],
+  },
+});
+
+inBrowser('what is at work', (open) => {
+  test('a question is answered with keys, and the run goes on to its end', async () => {
+    const desk = await pageDesk(ASKS);
+    const { id } = await desk.client.startRun({ goal: 'Tidy', workers: 0 });
+    const { page, complaints } = await open(`${desk.url}/#/runs/${id}`, { token: desk.token });
+    await page.locator('.question').waitFor();
+
+    expect((await page.locator('.question').innerText()).split('\n').filter(Boolean)).toEqual([
+      'Tidy up asks to run shell',
+      COMMAND,
+      '"touch" is not on the list of harmless commands',
+      'Allow once',
+      'Always allow',
+      'Don’t allow',
+    ]);
+    expect(await focusOf(page)).toBe(`Tidy up asks to run shell: ${COMMAND}`);
+    await page.keyboard.press('Tab');
+    expect(await focusOf(page)).toBe(`Allow once: ${COMMAND}`);
+    await page.keyboard.press('Enter');
+    await untilState(page, 'Done');
+
+    expect((await runSight(page)).tasks).toEqual([['Tidy up', 'landed', 'It is tidy.']]);
+    expect(await page.locator('.question').count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+
+  test('a run is begun from the page, what is wrong with it stands at its field, and it is cancelled', async () => {
+    const desk = await pageDesk({ answers: [{ text: 'too late', delayMs: LONG_MS }] });
+    const { page } = await open(`${desk.url}/`, { token: desk.token });
+    expect((await page.locator('.sidebar .empty').innerText()).split('\n').at(0)).toBe('Nothing here yet.');
+    await page.getByRole('link', { name: 'New run' }).click();
+    await page.getByLabel('Goal').fill('Think for long');
+    await page.getByLabel('Folder').fill('..');
+    await page.getByRole('button', { name: 'Start the run' }).click();
+    await page.locator('.problem:not([hidden])').waitFor();
+    expect((await page.locator('.complaint').allInnerTexts()).filter((text) => text !== '')).toEqual([
+      'there is no such folder inside of the one that is served',
+    ]);
+    expect(await page.getByLabel('Folder').getAttribute('aria-invalid')).toBe('true');
+
+    await page.getByLabel('Folder').fill('');
+    await page.getByRole('button', { name: 'Start the run' }).click();
+    await page.getByRole('button', { name: 'Cancel run' }).click();
+    await page.getByRole('button', { name: 'Let it run' }).click();
+    await page.getByRole('button', { name: 'Cancel run' }).click();
+    await page.getByRole('button', { name: 'Cancel it' }).click();
+    await untilState(page, 'Cancelled');
+    const id = page.url().split('/').at(-1);
+    expect((await runSight(page)).ending).toEqual(['interrupted', `Go on with it drover resume ${id}`]);
+    await page.getByRole('link', { name: /^Think for long.* cancelled / }).waitFor();
+  });
+
+  test('a session is begun and spoken to, streams its answer, and is stopped', async () => {
+    const desk = await pageDesk({
+      answers: [says('Hello.'), { text: 'On and on and on. '.repeat(50), tokensPerSecond: 20 }],
+    });
+    const { page } = await open(`${desk.url}/#/new/session`, { token: desk.token });
+    await page.getByLabel('First message').fill('Good morning');
+    await page.getByRole('button', { name: 'Start the session' }).click();
+    await untilState(page, 'Done');
+    expect(await conversationSight(page)).toEqual(['user: Good morning', 'said: Hello.']);
+
+    await page.getByLabel('Message').fill('Go on');
+    await page.keyboard.press('Enter');
+    await page.getByText('On and on').waitFor(); // while it streams
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await untilState(page, 'Cancelled');
+    expect(await conversationSight(page)).toEqual([
+      'user: Good morning',
+      'said: Hello.',
+      'user: Go on',
+      'note: The answer was taken back: interrupted',
+      'note: Cancelled',
+    ]);
+  });
+
+  test('a server that goes away is waited for, and what happens after it came back is shown', async () => {
+    const desk = await pageDesk({ answers: [says('One.'), says('Two.')] });
+    const { id } = await desk.client.createSession({});
+    const { page } = await open(`${desk.url}/#/sessions/${id}`, { token: desk.token });
+    await page.getByLabel('Message').fill('first');
+    await page.keyboard.press('Enter');
+    await untilState(page, 'Done');
+
+    await desk.stop();
+    await page.getByText('not connected').waitFor();
+    expect(await page.locator('.banner').innerText()).toMatch(/^The connection is lost: /);
+    await desk.start();
+    await page.getByText('connected', { exact: true }).waitFor();
+    await page.locator('.banner').waitFor({ state: 'hidden' });
+    await page.getByLabel('Message').fill('second');
+    await page.keyboard.press('Enter');
+    await page.getByText('Two.').waitFor();
+    expect(await conversationSight(page)).toEqual(['user: first', 'said: One.', 'user: second', 'said: Two.']);
+  });
+});
