@@ -1,77 +1,15 @@
 // drover serve as a user has it: a process that says where it is, serves sessions and runs, and is stopped.
 
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { DroverClient } from '@drover/client/client';
 import type { Recorded } from '@drover/core/events';
 import { expect, onTestFinished, test } from 'vitest';
-import { drover, FakeIo, temporaryFolder } from './fake-io.ts';
-import { Program, processesWith } from './program.ts';
+import { drover, FakeIo } from './fake-io.ts';
+import { processesWith } from './program.ts';
+import { desk, PATIENT, SERVE, served, servedHere } from './served.ts';
 import { main } from '../../bin/drover.ts';
-
-const SCRIPT = `
-agents:
-  one: {assigned: 'Your task is one:', order: conversation, answers: &work
-    [{calls: [{name: write, args: {path: one.txt, content: "one"}}]}, {text: Done.}]}
-  two: {assigned: 'Your task is two:', order: conversation, answers:
-    [{calls: [{name: shell, args: {command: 'true; sleep 3071'}}]}, {text: Done.}]}
-answers:
-  - {when: {text: one file}, calls: [{name: submit_plan, args: {tasks: [{id: one, title: One, prompt: Write}]}}]}
-  - {when: {text: for ever}, calls: [{name: submit_plan, args: {tasks: [{id: two, title: Two, prompt: Wait}]}}]}
-  - {when: {text: Ask me}, calls: [{name: shell, args: {command: touch asked.txt}}]}
-  - {when: {text: Take long}, calls: [{name: shell, args: {command: 'true; sleep 3072'}}]}
-  - {when: {text: Far away}, calls: [{name: far_away}]}
-  - {when: {text: it is far}, text: So far.}
-otherwise: {text: Nothing more.}
-`;
-
-type Where = { readonly url: string; readonly address: string; readonly port: number; readonly tokenFile: string };
-
-/** A folder with a script and a repository called project. */
-async function desk(): Promise<string> {
-  const cwd = await temporaryFolder();
-  await writeFile(join(cwd, 'script.yaml'), SCRIPT);
-  await mkdir(join(cwd, 'project'));
-  const git = (...args: string[]) =>
-    promisify(execFile)('git', ['-c', 'user.name=T', '-c', 'user.email=t@example.com', ...args], {
-      cwd: join(cwd, 'project'),
-    });
-  await git('init', '-q', '-b', 'main');
-  await git('commit', '-q', '--allow-empty', '-m', 'first');
-  return cwd;
-}
-
-const PATIENT = { timeout: 20_000, interval: 10 };
-const SERVE = ['serve', '--port', '0', '--json', '--cwd', 'project', '--model', 'rehearsal/script.yaml'];
-
-/** A server in a process of its own. */
-async function served(cwd: string, args: readonly string[] = []) {
-  const program = new Program([...SERVE, ...args], cwd);
-  await program.printed('\n');
-  return { program, ...(await reached(program.stdout)) };
-}
-
-/** The same program in this process, which is quicker. */
-async function servedHere(cwd: string, args: readonly string[] = []) {
-  const fake = new FakeIo({ cwd });
-  const ending = main([...SERVE, ...args], fake.io);
-  onTestFinished(async () => {
-    fake.stop('SIGTERM');
-    await ending;
-  });
-  await expect.poll(() => fake.stdout, PATIENT).toContain('\n');
-  return reached(fake.stdout);
-}
-
-async function reached(said: string) {
-  const where = JSON.parse(said) as Where;
-  const token = (await readFile(where.tokenFile, 'utf8')).trim();
-  return { where, token, client: new DroverClient({ baseUrl: where.url, token }) };
-}
 
 /** The first event for which this holds. */
 async function first(events: AsyncIterable<Recorded>, isIt: (event: Recorded) => boolean): Promise<Recorded> {

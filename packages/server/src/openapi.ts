@@ -9,7 +9,7 @@ const REFUSALS = [401, 403, 500, 503];
 const BODY_REFUSALS = [400, 413, 415, 422];
 
 const MEANINGS: Readonly<Record<number, string>> = {
-  400: 'The body is not JSON',
+  400: 'The body is not JSON, or Last-Event-ID is no number',
   401: 'The token is missing or wrong',
   403: 'Not meant for this server, or from a foreign page',
   404: 'There is no such thing',
@@ -97,8 +97,10 @@ function responsesOf(answer: Answer): object {
   }
 }
 
-function refusalsOf({ body, refusals }: Route): object {
-  const statuses = new Set([...REFUSALS, ...(body === undefined ? [] : BODY_REFUSALS), ...refusals]);
+function refusalsOf({ body, answer, refusals }: Route): object {
+  const ofBody = body === undefined ? [] : BODY_REFUSALS;
+  const ofStream = answer.kind === 'events' ? [400] : [];
+  const statuses = new Set([...REFUSALS, ...ofBody, ...ofStream, ...refusals]);
   return Object.fromEntries(
     [...statuses]
       .toSorted((a, b) => a - b)
