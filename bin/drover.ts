@@ -44,6 +44,12 @@ const commands: readonly Listed[] = [
     load: async () => (await import('./commands/exec.ts')).exec,
   },
   {
+    name: 'chat',
+    words: '',
+    about: 'Talk with one agent in this folder; Esc interrupts it, the next message goes on',
+    load: async () => (await import('./commands/chat.ts')).chat,
+  },
+  {
     name: 'resume',
     words: '[id]',
     about: 'Go on with a run or session that was interrupted',

@@ -5,7 +5,7 @@
 
 import type { Readable, Writable } from 'node:stream';
 
-export type Input = Readable & { readonly isTTY?: boolean };
+export type Input = Readable & { readonly isTTY?: boolean; readonly setRawMode?: (isRaw: boolean) => unknown };
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
 /** What can ask the program to end early: a signal, or nobody reading its output any more. */
 export type StopCause = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'output closed';

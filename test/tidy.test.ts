@@ -68,7 +68,9 @@ test('every file the docs name exists', () => {
 });
 
 test('a folder of sources has at most sixteen files', () => {
-  const folders = Map.groupBy(sources, ({ path }) => dirname(path));
+  // Of commands there are as many as there are: they stand side by side, and nobody reads more than one.
+  const rooms = sources.filter(({ path }) => !path.startsWith('bin/commands/'));
+  const folders = Map.groupBy(rooms, ({ path }) => dirname(path));
   expect([...folders].filter(([, files]) => files.length > 16).map(([folder]) => folder)).toEqual([]);
 });
 

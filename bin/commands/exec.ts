@@ -1,14 +1,10 @@
 // drover exec <prompt>: one agent, headless, no coordinator.
 
-import { newId } from '@drover/core/ids';
 import { command, nonEmpty, value } from '../command.ts';
-import { agentOptions, type Begun, runAgent } from '../execution/agent-options.ts';
+import { agentOptions, runAgent } from '../execution/agent-options.ts';
+import { sessionFor } from '../execution/begun.ts';
 import { readPrompt } from '../execution/prompt.ts';
-import type { Io } from '../io.ts';
-import { parseSessionName, sessionNamed } from '../kept/kept-id.ts';
-import { checkUsable } from '../kept/kept-journal.ts';
-import { readSession } from '../kept/kept-session.ts';
-import { stateFolder } from '../settings.ts';
+import { parseSessionName } from '../kept/kept-id.ts';
 
 const { model, ...others } = agentOptions;
 
@@ -31,13 +27,3 @@ export const exec = command({
     return runAgent(args, await sessionFor(args.session, io), { content: prompt }, io);
   },
 });
-
-async function sessionFor(name: string | undefined, io: Io): Promise<Begun> {
-  if (name === undefined) return { id: newId('ses'), past: undefined };
-  const home = stateFolder(io);
-  const { id, isNew } = await sessionNamed(home, name);
-  if (isNew) return { id, past: undefined };
-  const kept = await readSession(home, id);
-  checkUsable(kept);
-  return kept;
-}

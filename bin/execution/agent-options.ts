@@ -4,7 +4,6 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Input } from '@drover/core/agent/session';
 import { UsageError } from '@drover/core/failure';
-import type { Past } from '@drover/core/journal/history';
 import { parseRule } from '@drover/core/permission/rules';
 import { flag, list, nonEmpty, value, type Values } from '../command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
@@ -16,8 +15,10 @@ import { nextStep } from '../kept/state.ts';
 import { loadSettings, type Settings } from '../settings.ts';
 import { clean } from '../views/terminal-text.ts';
 import { openView, viewOptions } from '../views/view-choice.ts';
+import type { Begun } from './begun.ts';
 import type { Executed } from './execution.ts';
 import { chooseModel, inFolder, type ModelChoice } from './model-choice.ts';
+import type { SessionWork } from './open-session.ts';
 
 const TURNS_MAX = 10_000;
 
@@ -38,9 +39,6 @@ export const agentOptions = {
   gate: list('Limits:', 'CMD', 'A command that must pass when the agent is done', nonEmpty),
 };
 
-/** The session to work in, with what it has been through if it was begun before. */
-export type Begun = { readonly id: string; readonly past: Past | undefined };
-
 export async function runAgent(
   args: Values<typeof agentOptions>,
   session: Begun,
@@ -48,17 +46,9 @@ export async function runAgent(
   io: Io,
 ): Promise<number> {
   const view = await openView(args, 'asked known', io);
-  const cwd = await workFolder(args.cwd, session, io);
-  const settings = await loadSettings(io, cwd);
-  for (const warning of [...settings.warnings, ...elsewhere(session, cwd, args.cwd, io)])
-    await print(io.stderr, `${clean(`drover: ${warning}`)}\n`);
-  const model = modelFor(args.model, session, settings, { io, cwd });
+  const { settings, work: wanted } = await sessionWork(args, session, io);
   const diagnostics = await openDiagnostics(io, args.log);
-
-  const { allow, ask, deny, yes, turns, timeout, budget, gate } = args;
-  const rules = [...settings.rules, ...allow, ...ask, ...deny];
-  const gates = [...settings.gates, ...gate];
-  const work = { session: session.id, input, cwd, model, view, rules, yes, gates, turns, timeoutMs: timeout, budget };
+  const work = { ...wanted, input, view };
   const { execute } = await import('./execution.ts');
   try {
     const executed = await execute(work, { settings, diagnostics, io });
@@ -67,6 +57,25 @@ export async function runAgent(
   } finally {
     await diagnostics.close();
   }
+}
+
+type SessionArgs = Omit<Values<typeof agentOptions>, 'view' | 'json' | 'log'>;
+
+/** What was typed and what is configured, as the work of one session. What the user should know is told. */
+export async function sessionWork(
+  args: SessionArgs,
+  session: Begun,
+  io: Io,
+): Promise<{ readonly settings: Settings; readonly work: SessionWork }> {
+  const cwd = await workFolder(args.cwd, session, io);
+  const settings = await loadSettings(io, cwd);
+  for (const warning of [...settings.warnings, ...elsewhere(session, cwd, args.cwd, io)])
+    await print(io.stderr, `${clean(`drover: ${warning}`)}\n`);
+  const model = modelFor(args.model, session, settings, { io, cwd });
+  const { allow, ask, deny, yes, turns, timeout: timeoutMs, budget, gate } = args;
+  const rules = [...settings.rules, ...allow, ...ask, ...deny];
+  const gates = [...settings.gates, ...gate];
+  return { settings, work: { session: session.id, cwd, model, rules, yes, gates, turns, timeoutMs, budget } };
 }
 
 function adviceAfter({ code, status }: Executed, short: string): string {

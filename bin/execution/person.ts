@@ -1,16 +1,15 @@
 // The person at the terminal, who is asked whether a call may run.
 //
-// There is one where standard input and standard error are both a terminal. It stays in its normal
-// mode, so Ctrl-C is a signal as ever and nothing has to be restored. What was typed before a question
-// was asked is no answer to it, and a question is asked only once the view has shown what led to it. While
-// it stands there, the view waits, so that nothing is painted over it.
+// There is one where standard input and standard error are both a terminal, and in a chat. A question is
+// asked only once the view has shown what led to it. While it stands there, the view waits, so that nothing
+// is painted over it.
 
-import { createInterface, type Interface } from 'node:readline';
 import type { Question } from '@drover/core/agent/calls';
 import type { Shown } from '@drover/core/bus';
 import type { Answer } from '@drover/core/permission/questions';
-import { type Io, print } from '../io.ts';
+import type { Io } from '../io.ts';
 import { writtenOut } from '../views/terminal-text.ts';
+import { type Lines, typedLines, untilAborted } from './typed-lines.ts';
 
 const CHOICES = '[y]es [n]o [a]lways: ';
 const COLUMNS_DEFAULT = 80;
@@ -28,21 +27,21 @@ const ANSWERS = new Map([
 ]);
 
 export class Person {
-  readonly #io: Io;
-  #lines: Interface | undefined; // from the first question on
-  #isGone = false;
+  readonly #lines: Lines;
+  readonly #columns: () => number;
   #isWatching = true;
   readonly #requests = new Map<string, PromiseWithResolvers<void>>(); // settled once they are shown
   readonly #asking = new Set<string>(); // requests that are, or are about to be, put to the person
   #standing: PromiseWithResolvers<void> | undefined; // settled once the question is answered
-  #hear: (line: string | undefined) => void = () => undefined;
 
-  private constructor(io: Io) {
-    this.#io = io;
+  constructor(lines: Lines, columns: () => number | undefined) {
+    this.#lines = lines;
+    this.#columns = () => columns() ?? COLUMNS_DEFAULT;
   }
 
   static at(io: Io): Person | undefined {
-    return io.stdin.isTTY === true && io.stderr.isTTY === true ? new Person(io) : undefined;
+    if (io.stdin.isTTY !== true || io.stderr.isTTY !== true) return undefined;
+    return new Person(typedLines(io), () => io.stderr.columns);
   }
 
   /** The view has come to this event. */
@@ -55,6 +54,11 @@ export class Person {
   /** No question stands on the screen. */
   async untilUnasked(): Promise<void> {
     while (this.#standing !== undefined) await this.#standing.promise;
+  }
+
+  /** The view shows something again. */
+  seesMore(): void {
+    this.#isWatching = true;
   }
 
   /** The view shows nothing more, and is not to be waited for. */
@@ -86,15 +90,7 @@ export class Person {
     await this.untilUnasked();
     this.#standing = Promise.withResolvers();
     try {
-      this.#open();
-      while (!this.#isGone && !signal.aborted) {
-        const line = this.#nextLine(signal);
-        await print(this.#io.stderr, words);
-        const answer = choices.get(((await line) ?? '').trim().toLowerCase());
-        if (answer !== undefined) return answer;
-      }
-      await print(this.#io.stderr, '\n');
-      return undefined;
+      return await this.#answer(words, choices, signal);
     } finally {
       this.#standing?.resolve();
       this.#standing = undefined;
@@ -102,21 +98,26 @@ export class Person {
   }
 
   close(): void {
-    this.#lines?.close();
+    this.#lines.close();
   }
 
   async #put(question: Question, signal: AbortSignal): Promise<Answer | undefined> {
-    this.#open();
-    const words = this.#worded(question);
-    while (!this.#isGone && !signal.aborted) {
-      const line = this.#nextLine(signal);
-      await print(this.#io.stderr, words);
-      const answer = ANSWERS.get(((await line) ?? '').trim().toLowerCase());
+    const answer = await this.#answer(this.#worded(question), ANSWERS, signal);
+    return answer ?? (signal.aborted ? undefined : NO);
+  }
+
+  /** Asked until there is one; undefined where there will be none. */
+  async #answer<Choice>(
+    words: string,
+    choices: ReadonlyMap<string, Choice>,
+    signal: AbortSignal,
+  ): Promise<Choice | undefined> {
+    while (!this.#lines.isGone() && !signal.aborted) {
+      const line = await this.#lines.ask(words, signal);
+      const answer = choices.get((line ?? '').trim().toLowerCase());
       if (answer !== undefined) return answer;
     }
-    // The question is left without an answer, so its line is still open.
-    await print(this.#io.stderr, '\n');
-    return signal.aborted ? undefined : NO;
+    return undefined;
   }
 
   // All of it, however long: nobody shall agree to what they could not see.
@@ -124,7 +125,7 @@ export class Person {
     const whole = writtenOut(subject);
     const what = task === undefined ? name : `${task} to use ${name}`;
     const short = `  Allow ${what}: ${whole}? ${CHOICES}`;
-    if (!whole.includes('\n') && short.length <= (this.#io.stderr.columns ?? COLUMNS_DEFAULT)) return short;
+    if (!whole.includes('\n') && short.length <= this.#columns()) return short;
     return `  Allow ${what}:\n${whole.replaceAll(/^/gm, '    ')}\n  ${CHOICES}`;
   }
 
@@ -132,37 +133,5 @@ export class Person {
     const shown = this.#requests.get(requestId) ?? Promise.withResolvers<void>();
     this.#requests.set(requestId, shown);
     return shown;
-  }
-
-  #open(): void {
-    if (this.#lines !== undefined) return;
-    this.#lines = createInterface({ input: this.#io.stdin, terminal: false });
-    this.#lines.on('line', (line) => this.#hear(line));
-    this.#lines.on('close', () => {
-      this.#isGone = true;
-      this.#hear(undefined);
-    });
-  }
-
-  async #nextLine(signal: AbortSignal): Promise<string | undefined> {
-    const { promise, resolve } = Promise.withResolvers<string | undefined>();
-    this.#hear = resolve;
-    try {
-      return await untilAborted(promise, signal);
-    } finally {
-      this.#hear = () => undefined;
-    }
-  }
-}
-
-async function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value | undefined> {
-  const aborted = Promise.withResolvers<undefined>();
-  const onAbort = (): void => aborted.resolve(undefined);
-  if (signal.aborted) onAbort();
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
   }
 }

@@ -11,6 +11,7 @@ export class FakeTerminal {
   /** All that was written. */
   raw = '';
   #size: Size;
+  #wake: () => void = () => undefined;
   readonly #terminal: xterm.Terminal;
 
   constructor(size: Size) {
@@ -26,7 +27,10 @@ export class FakeTerminal {
       decodeStrings: false,
       write: (chunk: string, _encoding, done) => {
         this.raw += chunk;
-        this.#terminal.write(chunk, () => done());
+        this.#terminal.write(chunk, () => {
+          done();
+          this.#wake();
+        });
       },
     });
     const size_ = () => this.#size;
@@ -54,6 +58,15 @@ export class FakeTerminal {
   async everything(): Promise<readonly string[]> {
     await this.#written();
     return trimmed(this.#lines());
+  }
+
+  /** Waits until what is to be seen, scrolled off or not, is so. */
+  async until(holds: (text: string) => boolean): Promise<void> {
+    for (;;) {
+      const written = new Promise<void>((resolve) => (this.#wake = resolve));
+      if (holds((await this.everything()).join('\n'))) return;
+      await written;
+    }
   }
 
   get isCursorVisible(): boolean {

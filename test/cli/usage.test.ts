@@ -11,7 +11,7 @@ test.each<[string, readonly string[], string]>([
   [
     'no command',
     [],
-    'say what to do: run, plan, batch, exec, resume, runs, show, logs, replay, serve, trust, gc, doctor, init, demo, rehearse, completion; drover --help lists the commands',
+    'say what to do: run, plan, batch, exec, chat, resume, runs, show, logs, replay, serve, trust, gc, doctor, init, demo, rehearse, completion; drover --help lists the commands',
   ],
   ['a misspelt command', ['exce', 'go'], "there is no command 'exce'; did you mean exec?"],
   ['an unknown command', ['fly', 'me'], "there is no command 'fly'; drover --help lists the commands"],
@@ -152,6 +152,8 @@ test('the help lists the commands there are', async () => {
                                 spec selects; made for CI
       drover exec [prompt]      One agent works in this folder until it is done, and
                                 nobody has to watch
+      drover chat               Talk with one agent in this folder; Esc interrupts
+                                it, the next message goes on
       drover resume [id]        Go on with a run or session that was interrupted
       drover runs               List the runs and sessions there are
       drover show [id] [task]   Tell what became of a run, of one of its tasks, or
@@ -261,7 +263,7 @@ test('the completion script completes commands and flags', async () => {
   expect(commands).toEqual({
     code: 0,
     stdout:
-      'run\nplan\nbatch\nexec\nresume\nruns\nshow\nlogs\nreplay\nserve\ntrust\ngc\ndoctor\ninit\ndemo\nrehearse\ncompletion\n',
+      'run\nplan\nbatch\nexec\nchat\nresume\nruns\nshow\nlogs\nreplay\nserve\ntrust\ngc\ndoctor\ninit\ndemo\nrehearse\ncompletion\n',
     stderr: '',
   });
   expect(flags.stdout.split('\n')).toContain('--model');

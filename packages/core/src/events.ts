@@ -34,6 +34,9 @@ export type Decision = {
   readonly reason?: string;
 };
 
+/** It grew towards the limit, the provider refused it, or somebody wished so. */
+export type CompactionReason = 'limit' | 'overflow' | 'wish';
+
 export type Event = RunEvent | SessionEvent;
 
 /** What happens to a run and its tasks. */
@@ -168,7 +171,7 @@ export type SessionEvent =
       readonly reason: string;
     }
   | { readonly type: 'attempt_discarded'; readonly reason: string; readonly failure?: Failure; readonly usage?: Usage }
-  | { readonly type: 'compaction_start'; readonly tokens: number; readonly reason: 'limit' | 'overflow' }
+  | { readonly type: 'compaction_start'; readonly tokens: number; readonly reason: CompactionReason }
   | {
       readonly type: 'compaction_end';
       readonly ok: boolean;

@@ -1,5 +1,6 @@
 // Conversations that grow too long, by our own count or by the provider's word.
 
+import { DroverError } from '@drover/core/failure';
 import { defineTool } from '@drover/core/tools/tool';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -147,4 +148,42 @@ test('tokens per minute is not the context: it is waited for', async () => {
     'done',
     'session ends: done',
   ]);
+});
+
+test('somebody may wish for a shorter one between two turns: it is as short as it gets, and told as such', async () => {
+  const { run, session, server } = await agentOn(
+    { answers: [SUMMARY, ...floods(3, 40), { text: 'Done.' }] },
+    { tools: [flood] },
+  );
+  await run('the very task');
+  const wish = session.compact(new AbortController().signal);
+  const events = [];
+  for await (const event of wish) events.push(event);
+  expect([await wish.result(), session.status]).toEqual([true, 'idle']);
+  expect(story(events)).toEqual(['shortens the conversation (wish)', 'has shortened it']);
+  expect(session.conversation.messages.map(({ role }) => role)).toEqual([
+    'user',
+    'user',
+    'assistant',
+    'tool',
+    'assistant',
+  ]);
+  const requests = server.requests.length;
+  const again = session.compact(new AbortController().signal);
+  expect([await again.result(), server.requests.length]).toEqual([false, requests]);
+});
+
+test('a wish that is interrupted or refused leaves the conversation as it was, and the session ready', async () => {
+  const { run, session } = await agentOn(
+    { answers: [{ ...SUMMARY, delayMs: 60_000 }, ...floods(3, 40), { text: 'Done.' }, { text: 'Still here.' }] },
+    { tools: [flood] },
+  );
+  await run('the very task');
+  const before = session.conversation.messages;
+  const stop = new AbortController();
+  const wish = session.compact(stop.signal);
+  expect(() => session.compact(stop.signal)).toThrow('is busy');
+  stop.abort(new DroverError({ kind: 'aborted', by: 'user' }));
+  expect([await wish.result(), session.conversation.messages]).toEqual([false, before]);
+  expect((await run('and?')).result.outcome).toEqual({ status: 'done' });
 });

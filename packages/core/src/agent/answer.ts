@@ -6,12 +6,13 @@
 import { compacted, COMPACTIONS_IN_A_ROW_MAX, cut, SUMMARY_SYSTEM, transcript } from '../conversation/compaction.ts';
 import { codePoints } from '../conversation/conversation.ts';
 import { promptTokensMax, utf8Bytes } from '../conversation/prompt-bound.ts';
+import type { CompactionReason } from '../events.ts';
 import { DroverError } from '../failure.ts';
 import type { AssistantMessage, Message } from '../model/protocol.ts';
 import { buildRequest, isBlank } from '../model/request.ts';
 import { ask, type Answer } from './ask.ts';
 import { textFormCall } from './text-calls.ts';
-import { addMessage, ATTEMPTS_MAX, emit, type Agent, type Turn } from './turn.ts';
+import { addMessage, ATTEMPTS_MAX, emit, Turn, type Agent } from './turn.ts';
 
 const PAUSES_MAX = 8;
 const COMPACT_AT = 0.8; // of the model's context
@@ -125,8 +126,19 @@ async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<A
   return answer;
 }
 
+/** Between two turns, because somebody wishes so: as short as it gets. What goes wrong is told, and changes nothing. */
+export async function compactOnWish(agent: Agent, { number, steps }: Turn, signal: AbortSignal): Promise<boolean> {
+  const wish = Object.assign(new Turn(number), { steps, compactionsInARow: COMPACTIONS_IN_A_ROW_MAX - 1 });
+  try {
+    return await compact(agent, wish, 'wish', signal);
+  } catch (error) {
+    if (error instanceof DroverError) return false;
+    throw error;
+  }
+}
+
 /** True where the conversation became shorter. */
-async function compact(agent: Agent, turn: Turn, reason: 'limit' | 'overflow', signal: AbortSignal): Promise<boolean> {
+async function compact(agent: Agent, turn: Turn, reason: CompactionReason, signal: AbortSignal): Promise<boolean> {
   const { conversation } = agent;
   const parts =
     turn.compactionsInARow < COMPACTIONS_IN_A_ROW_MAX ? cut(conversation.messages, turn.compactionsInARow) : undefined;

@@ -1,7 +1,7 @@
 // A session: one agent's conversation with an id. It runs one turn at a time, can wait for remote tools
 // and go on later, and tells everything that happens as events.
 
-import { Bus, type BusOptions, type Shown, type Store } from '../bus.ts';
+import { Bus, type BusOptions, type Store } from '../bus.ts';
 import { CHARS_PER_TOKEN_DEFAULT, Conversation } from '../conversation/conversation.ts';
 import { Instructions } from '../conversation/instructions.ts';
 import { systemPrompt } from '../conversation/prompt.ts';
@@ -18,6 +18,7 @@ import { NO_USAGE, sumUsage } from '../model/usage.ts';
 import { failedTurn, type TurnOutcome } from '../outcome.ts';
 import type { Tool, ToolContext } from '../tools/tool.ts';
 import { makeAgent } from './agent.ts';
+import { compactOnWish } from './answer.ts';
 import { abandonedCalls, endOf, labelIn, type Denial, type Question, type Verdict } from './calls.ts';
 import { unlessAborted, watch, type Limits } from './limits.ts';
 import { isAnswered, runTurn } from './loop.ts';
@@ -35,6 +36,7 @@ import {
   type RemoteResult,
 } from './remote-calls.ts';
 import { checkInput, isBusy, waitsForNone } from './refusal.ts';
+import { showing, type Showing } from './showing.ts';
 import { addMessage, emit, endingOf, Turn, type Agent } from './turn.ts';
 
 export type SessionOptions = {
@@ -94,8 +96,7 @@ export type ExecutionResult = {
   readonly cost?: number;
 };
 
-/** Iterate it, or await `result()`, or both. */
-export type Execution = AsyncIterable<Shown> & { readonly result: () => Promise<ExecutionResult> };
+export type Execution = Showing<ExecutionResult>;
 
 export class Session {
   readonly id: string;
@@ -161,16 +162,14 @@ export class Session {
 
   /** Shows what happens while it happens. */
   execute(input: Input, signal: AbortSignal): Execution {
-    const reader = this.bus.reader();
-    try {
-      const result = this.#begin(input, signal).finally(() => reader.finish());
-      // Whoever awaits result() hears of a failure; whoever doesn't must not be crashed by it.
-      result.catch(() => undefined);
-      return { [Symbol.asyncIterator]: () => reader[Symbol.asyncIterator](), result: () => result };
-    } catch (error) {
-      reader.close();
-      throw error;
-    }
+    return showing(this.bus, () => this.#begin(input, signal));
+  }
+
+  /** Shortens the conversation because somebody wishes so. Resolves to whether it became shorter. */
+  compact(signal: AbortSignal): Showing<boolean> {
+    if (this.status !== 'idle') throw isBusy(this.id);
+    this.#isRunning = true;
+    return showing(this.bus, () => this.#inOrder(() => this.#compact(signal)));
   }
 
   /** The same, for whoever sees the events where they go. */
@@ -238,6 +237,17 @@ export class Session {
       throw error;
     } finally {
       watching.stop();
+      this.#isRunning = false;
+    }
+  }
+
+  async #compact(signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#start();
+      const isShorter = await compactOnWish(this.#agent, this.#turn, signal);
+      await this.#outlet.settled();
+      return isShorter;
+    } finally {
       this.#isRunning = false;
     }
   }

@@ -51,7 +51,8 @@ export function transcript(head: readonly Message[], contextChars: number): stri
   return text.length <= max ? text : `${text.slice(0, max / 4)}\n\n[… left out …]\n\n${text.slice(-(max * 3) / 4)}`;
 }
 
-function isSummary(message: Message | undefined): boolean {
+/** It stands for what was said before, and nobody has said it. */
+export function isSummary(message: Message | undefined): boolean {
   const part = message?.role === 'user' ? message.content[0] : undefined;
   return part?.type === 'text' && part.text.startsWith(FRAME);
 }

@@ -1,0 +1,76 @@
+// How a chat shows a turn: as lines, and below them, while nothing is said, one that says that it is at work.
+
+import type { Shown } from '@drover/core/bus';
+import { shortDuration } from '../views/figures.ts';
+import type { View } from '../views/view.ts';
+
+const TICK_MS = 1_000;
+
+type StatusLine = { readonly status: (text: string) => void };
+
+/** `sees` is told of every event, before it is shown. */
+export function chatView(lines: View, terminal: StatusLine, sees: (event: Shown) => void): View {
+  let begunAt: number | undefined; // of this turn
+  let timer: NodeJS.Timeout | undefined;
+  const paint = (): void => {
+    const time = begunAt === undefined ? 0 : Date.now() - begunAt;
+    terminal.status(`  … working ${shortDuration(time)} · Esc interrupts`);
+  };
+  const wait = (): void => {
+    begunAt ??= Date.now();
+    timer ??= setInterval(paint, TICK_MS).unref();
+    paint();
+  };
+  const rest = (): void => {
+    clearInterval(timer);
+    timer = undefined;
+    terminal.status('');
+  };
+  return {
+    show: async (event) => {
+      sees(event);
+      const what = behind(event);
+      if (what !== 'as before') rest();
+      // The chat has said itself who is asked, and where.
+      if (event.type !== 'session_start') await lines.show(event);
+      if (what === 'working') wait();
+      if (what === 'over') begunAt = undefined;
+    },
+    say: (text) => {
+      rest();
+      return lines.say(text);
+    },
+    close: () => {
+      rest();
+      return lines.close();
+    },
+  };
+}
+
+/** What is to be seen behind an event. While text is written, and questions are asked, nothing else is. */
+function behind(event: Shown): 'working' | 'text' | 'over' | 'as before' {
+  switch (event.type) {
+    case 'message_end':
+      return event.message.role === 'assistant' ? 'as before' : 'working';
+    case 'thinking_end':
+    case 'tool_execution_start':
+    case 'tool_execution_end':
+    case 'permission_decision':
+    case 'retry':
+    case 'attempt_discarded':
+    case 'compaction_start':
+    case 'compaction_end':
+    case 'warning':
+      return 'working';
+    case 'text_start':
+    case 'text_delta':
+    case 'text_end':
+    case 'permission_request':
+    case 'awaiting_tool_execution':
+      return 'text';
+    case 'session_end':
+      return 'over';
+    default:
+      return 'as before';
+  }
+}

@@ -1,0 +1,122 @@
+// What can be typed behind a slash in a chat: few, as data.
+
+import { UsageError } from '@drover/core/failure';
+import { knownProviders } from '@drover/core/model/catalog';
+import { chooseModel } from '../execution/model-choice.ts';
+import type { Settings } from '../settings.ts';
+import { suggestion } from '../suggestion.ts';
+import { count, dollars, tokens } from '../views/figures.ts';
+import { wrapped } from '../views/word-wrap.ts';
+import type { Talk } from './talk.ts';
+
+export type Chat = {
+  readonly talk: Talk;
+  readonly settings: Settings;
+  readonly cwd: string;
+  readonly say: (text: string) => Promise<void>;
+  /** Shortens the conversation, which can be interrupted as a turn can. */
+  readonly shorten: () => Promise<void>;
+  readonly short: (id: string) => string;
+  readonly columns: number;
+};
+
+type Slash = {
+  readonly name: string;
+  readonly takes?: string;
+  readonly about: string;
+  /** True where the chat is over. */
+  readonly run: (chat: Chat, rest: string) => Promise<boolean>;
+};
+
+const slashes: readonly Slash[] = [
+  {
+    name: '/help',
+    about: 'this list',
+    run: async ({ say, columns }) => {
+      await say(help(columns));
+      return false;
+    },
+  },
+  {
+    name: '/model',
+    takes: '[provider/name]',
+    about: 'ask another model, or say which is asked',
+    run: async (chat, rest) => {
+      await (rest === '' ? tellModel(chat) : useModel(chat, rest));
+      return false;
+    },
+  },
+  {
+    name: '/usage',
+    about: 'what was used so far, and how long the conversation is',
+    run: async ({ talk, say }) => {
+      const { usage, cost, tokens: now, tokensMax } = talk.standing;
+      const figures = [...tokens(usage), ...(cost === undefined ? [] : [dollars(cost)])].join(' · ');
+      await say(`${figures}; the conversation has about ${count(now)} of ${count(tokensMax)} tokens`);
+      return false;
+    },
+  },
+  {
+    name: '/compact',
+    about: 'shorten the conversation to a summary and its end',
+    run: async ({ shorten }) => {
+      await shorten();
+      return false;
+    },
+  },
+  {
+    name: '/clear',
+    about: 'begin anew; the session before is kept',
+    run: async ({ talk, say, short }) => {
+      if (!talk.isBegun) await say('nothing was said yet');
+      else
+        await say(
+          `a new session; the one before is kept, and goes on with: drover chat --session ${short(await talk.startAnew())}`,
+        );
+      return false;
+    },
+  },
+  { name: '/quit', about: 'leave; Ctrl-D does so, too', run: async () => true },
+];
+
+export const slashNames: readonly string[] = slashes.map(({ name }) => name);
+
+const KEYS: readonly (readonly [key: string, about: string])[] = [
+  ['Enter', 'send; Alt-Enter, Ctrl-J or a \\ at its end begins another line'],
+  ['Esc', 'interrupt the agent; what it did is kept, and your next message goes on'],
+  ['Up, Down', 'what was said before'],
+  ['Ctrl-C', 'interrupt, or throw away what is typed; twice, leave'],
+];
+
+function help(columns: number): string {
+  const named = slashes.map(({ name, takes = '', about }) => [`${name} ${takes}`.trim(), about] as const);
+  const widest = Math.max(...named.map(([name]) => name.length));
+  const indent = ' '.repeat(widest + 5);
+  const line = ([name, about]: readonly [string, string]): string =>
+    `   ${name.padEnd(widest)}  ${wrapped(about, Math.max(columns - indent.length, 12)).replaceAll('\n', `\n${indent}`)}`;
+  return [...named.map(line), '', ...KEYS.map(line)].join('\n');
+}
+
+/** Undefined where it is a message, such as one that begins with a path. */
+export function slashIn(text: string): ((chat: Chat) => Promise<boolean>) | undefined {
+  const [, name, rest = ''] = /^(\/[a-z]*)(?:\s+([^]*))?$/i.exec(text.trimEnd()) ?? [];
+  if (text === 'exit' || text === 'quit') return async () => true;
+  if (name === undefined) return undefined;
+  const slash = slashes.find((each) => each.name === name.toLowerCase());
+  if (slash === undefined)
+    throw new UsageError(
+      `there is no ${name}${suggestion(name, slashNames) || '; /help lists what there is'} (a message may begin with a space)`,
+    );
+  if (rest !== '' && slash.takes === undefined) throw new UsageError(`${name} takes nothing further`);
+  return (chat) => slash.run(chat, rest.trim());
+}
+
+async function tellModel({ talk, settings, say }: Chat): Promise<void> {
+  const known = [...knownProviders.map(({ id }) => id), ...settings.providers.keys()];
+  await say(`${talk.model.label} is asked; /model provider/name asks another (${[...new Set(known)].join(', ')})`);
+}
+
+async function useModel({ talk, settings, cwd, say }: Chat, wanted: string): Promise<void> {
+  await talk.useModel(chooseModel(wanted, settings, cwd));
+  await say(`${talk.model.label} is asked from here on`);
+}

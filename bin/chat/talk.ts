@@ -1,0 +1,192 @@
+// The session behind a chat. It can be given another model, and be left for a new one; its journal is
+// opened when the first thing is said, so that a chat in which nothing is said leaves nothing behind.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { Session, type Execution } from '@drover/core/agent/session';
+import type { Showing } from '@drover/core/agent/showing';
+import type { Shown } from '@drover/core/bus';
+import { isSummary } from '@drover/core/conversation/compaction';
+import { newId } from '@drover/core/ids';
+import { keptIds } from '@drover/core/journal/listing';
+import { costOf, factsOf } from '@drover/core/model/catalog';
+import type { Usage } from '@drover/core/model/protocol';
+import { NO_USAGE, sumUsage } from '@drover/core/model/usage';
+import { builtinTools } from '@drover/core/tools/builtin';
+import type { Surroundings } from '../execution/execution.ts';
+import type { ModelChoice } from '../execution/model-choice.ts';
+import { openJournal } from '../execution/open-journal.ts';
+import { openProvider, type OpenedProvider } from '../execution/open-provider.ts';
+import { openSession, type SessionWork } from '../execution/open-session.ts';
+import type { Asked } from '../execution/permission.ts';
+import { priceOf } from '../execution/price.ts';
+import { tokensOf } from '../views/figures.ts';
+
+// Nothing is at work any more when a session is left, unless somebody insisted on leaving.
+const IDLE_MS_MAX = 500;
+
+type Opened = { readonly session: Session; readonly close: () => Promise<void> };
+
+/** What was used, and how full the conversation is. */
+export type Standing = {
+  readonly usage: Usage;
+  readonly cost: number | undefined;
+  readonly tokens: number; // of the conversation
+  readonly tokensMax: number;
+};
+
+export class Talk {
+  readonly #surroundings: Surroundings;
+  readonly #asked: Asked;
+  #work: SessionWork;
+  #provider: OpenedProvider;
+  #opened: Opened | undefined;
+  #used: Pick<Standing, 'usage' | 'cost'> = { usage: NO_USAGE, cost: undefined }; // in this session
+  #spent: Usage = NO_USAGE; // in this chat, in all of its sessions
+  #spentDollars = 0;
+
+  private constructor(work: SessionWork, provider: OpenedProvider, surroundings: Surroundings, asked: Asked) {
+    this.#work = work;
+    this.#provider = provider;
+    this.#surroundings = surroundings;
+    this.#asked = asked;
+  }
+
+  /** Whoever goes on with a session has it for themselves from here on. */
+  static async begin(work: SessionWork, surroundings: Surroundings, asked: Asked, isNew: boolean): Promise<Talk> {
+    priceOf(work.model, work.budget, surroundings.settings);
+    const provider = await openProvider(work.model, surroundings.settings);
+    const talk = new Talk(work, provider, surroundings, asked);
+    if (isNew) return talk;
+    try {
+      await talk.#open();
+      return talk;
+    } catch (error) {
+      await talk.close();
+      throw error;
+    }
+  }
+
+  get id(): string {
+    return this.#work.session;
+  }
+
+  get model(): ModelChoice {
+    return this.#work.model;
+  }
+
+  /** Something was said in it, now or before. */
+  get isBegun(): boolean {
+    return this.#opened !== undefined;
+  }
+
+  /** What the user has said in it, as far as it is still in the conversation. */
+  get said(): readonly string[] {
+    const messages = this.#opened?.session.conversation.messages ?? [];
+    return messages.flatMap((message) => {
+      if (message.role !== 'user' || isSummary(message)) return [];
+      return message.content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+    });
+  }
+
+  async say(text: string, signal: AbortSignal): Promise<Execution> {
+    const { session } = await this.#open();
+    return session.execute({ content: text, cancelPending: true }, signal);
+  }
+
+  /** Undefined where nothing was said yet. */
+  async compact(signal: AbortSignal): Promise<Showing<boolean> | undefined> {
+    return this.#opened?.session.compact(signal);
+  }
+
+  /** Of all that happens, what it costs is remembered. */
+  sees(event: Shown): void {
+    if (event.type !== 'usage') return;
+    this.#used = { usage: event.total, cost: event.cost };
+    const price = priceOf(this.#work.model, undefined, this.#surroundings.settings);
+    this.#spent = sumUsage(this.#spent, event.usage);
+    this.#spentDollars += price === undefined ? 0 : costOf(event.usage, price);
+  }
+
+  /** From the next message on. Throws UsageError, and keeps the old one, where it can't be asked. */
+  async useModel(model: ModelChoice): Promise<void> {
+    const { settings } = this.#surroundings;
+    priceOf(model, this.#work.budget, settings);
+    const provider = await openProvider(model, settings);
+    await this.#leave();
+    await this.#provider.close();
+    this.#provider = provider;
+    this.#work = { ...this.#work, model };
+  }
+
+  /** A session of its own, in which nothing was said. The one before stays as it is; its id is given back. */
+  async startAnew(): Promise<string> {
+    const { session: before } = this.#work;
+    await this.#leave();
+    this.#used = { usage: NO_USAGE, cost: undefined };
+    this.#work = { ...this.#work, session: nextName(before, keptIds(this.#surroundings.settings.home, 'sessions')) };
+    return before;
+  }
+
+  get standing(): Standing {
+    const { settings } = this.#surroundings;
+    const session = this.#opened?.session;
+    return {
+      ...this.#used,
+      tokens: session?.conversation.expectedTokens(0) ?? 0,
+      tokensMax: settings.contextTokens ?? factsOf(this.#work.model.name).contextTokens,
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.#leave();
+    await this.#provider.close();
+  }
+
+  async #open(): Promise<Opened> {
+    if (this.#opened !== undefined) return this.#opened;
+    const { settings } = this.#surroundings;
+    const journal = await openJournal({ home: settings.home, session: this.id }, this.#surroundings);
+    const { store, past, close } = journal;
+    const work = { ...this.#work, budget: this.#budgetLeft() };
+    const price = priceOf(work.model, undefined, settings);
+    const session = openSession(work, this.#surroundings, {
+      provider: this.#provider.provider,
+      price,
+      asked: this.#asked,
+      store,
+      past,
+      tools: builtinTools,
+      remoteTimeoutMs: undefined,
+      stepsBefore: 0,
+    });
+    if (past !== undefined) this.#used = { usage: past.usage, cost: price && costOf(past.usage, price) };
+    this.#opened = { session, close };
+    return this.#opened;
+  }
+
+  async #leave(): Promise<void> {
+    const opened = this.#opened;
+    this.#opened = undefined;
+    if (opened === undefined) return;
+    await Promise.race([opened.session.idle, delay(IDLE_MS_MAX, undefined, { ref: false })]);
+    await opened.close();
+  }
+
+  /** The budget is the chat's, whatever sessions and models it goes through. */
+  #budgetLeft(): SessionWork['budget'] {
+    const { budget } = this.#work;
+    if (budget === undefined) return undefined;
+    if ('usd' in budget) return { usd: Math.max(0, budget.usd - this.#spentDollars) };
+    return { tokens: Math.max(0, budget.tokens - tokensOf(this.#spent)) };
+  }
+}
+
+/** A name that was chosen is counted on: docs, docs-2, docs-3. */
+function nextName(id: string, taken: readonly string[]): string {
+  if (id.startsWith('ses_')) return newId('ses');
+  const [, base = id] = /^(.*?)(?:-\d+)?$/.exec(id) ?? [];
+  for (let number = 2; ; number++) {
+    const name = `${base.slice(0, 58)}-${number}`;
+    if (!taken.includes(name)) return name;
+  }
+}
