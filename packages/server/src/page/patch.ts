@@ -48,7 +48,7 @@ class Reading {
     if (place !== null) return this.#place(place);
     this.#isInHunk = false;
     const file = this.files.at(-1);
-    if (file === undefined) return this.#plain(line);
+    if (file === undefined || file.path === '') return this.#plain(line);
     if (line.startsWith('new file')) file.what = 'new';
     else if (line.startsWith('deleted file')) file.what = 'deleted';
     else if (line.startsWith('rename to ')) [file.what, file.path] = ['renamed', nameIn(line.slice(10))];

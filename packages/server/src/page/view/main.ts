@@ -15,9 +15,10 @@ import { forgetToken, keptToken, signIn, takeTicket } from './sign-in.ts';
 const LIST_MS = 4_000;
 
 async function begin(): Promise<void> {
+  const isTicket = location.hash.startsWith('#ticket=');
   const token = (await takeTicket()) ?? keptToken();
-  if (token === undefined) askForToken('');
-  else new Page(token);
+  if (token !== undefined) new Page(token);
+  else askForToken(isTicket ? 'This address has been used, or is too old.' : '');
 }
 
 function askForToken(said: string): void {

@@ -1,0 +1,158 @@
+// What an agent said and did, as the page lists it: grown piece by piece, made good, taken back, and bounded.
+
+import type { Event } from '@drover/core/events';
+import type { AssistantPart } from '@drover/core/model/protocol';
+import { NO_USAGE } from '@drover/core/model/usage';
+import { Conversation } from '@drover/server/page/conversation';
+import { expect, test } from 'vitest';
+import { label, Teller } from '../support/sample-run.ts';
+
+const asked = (text: string): Event => ({
+  type: 'message_end',
+  message: { role: 'user', content: [{ type: 'text', text }] },
+});
+const answered = (...content: readonly AssistantPart[]): Event => ({
+  type: 'message_end',
+  message: { role: 'assistant', content, stop: 'stop', usage: NO_USAGE },
+});
+const begins: Event = { type: 'message_start', role: 'assistant' };
+const text = (words: string): AssistantPart => ({ type: 'text', text: words });
+
+/** The list after these events, one of which happens each second. */
+function listed(...events: readonly Event[]): Conversation {
+  const teller = new Teller();
+  for (const event of events) teller.tell(event, {}, 1_000);
+  const conversation = new Conversation();
+  teller.events.forEach((event, at) => conversation.take(event, at * 1_000));
+  return conversation;
+}
+
+const lines = ({ entries }: Conversation): readonly string[] =>
+  entries.map((entry) => `${entry.kind} ${entry.state}: ${[entry.title, entry.text].filter(Boolean).join(' | ')}`);
+
+test('an answer grows as it comes, and its end says it once more', () => {
+  const deltas: Event[] = [
+    asked('Hello'),
+    begins,
+    { type: 'thinking_start', part: 0 },
+    { type: 'thinking_delta', part: 0, delta: 'Hm' },
+    { type: 'text_start', part: 1 },
+    { type: 'text_delta', part: 1, delta: 'Good ' },
+    { type: 'text_delta', part: 1, delta: 'mor' },
+  ];
+  expect(lines(listed(...deltas))).toEqual(['user ok: Hello', 'thinking open: Hm', 'said open: Good mor']);
+  expect(lines(listed(...deltas, answered({ type: 'thinking', text: 'Hmm' }, text('Good morning'))))).toEqual([
+    'user ok: Hello',
+    'thinking ok: Hmm',
+    'said ok: Good morning',
+  ]);
+});
+
+test('whoever hears only what is kept sees the same', () => {
+  expect(lines(listed(asked('Hello'), answered(text('Good morning'))))).toEqual([
+    'user ok: Hello',
+    'said ok: Good morning',
+  ]);
+});
+
+test('a call is announced, runs, prints, and has its result in the end', () => {
+  const call = label(0, 'shell: make');
+  const before: Event[] = [
+    begins,
+    { type: 'toolcall_start', part: 0, callIndex: 0, id: call.toolUseId, name: 'shell' },
+    answered({ type: 'tool_call', id: call.toolUseId, name: 'shell', args: { command: 'make' } }),
+    { type: 'tool_execution_start', args: { command: 'make' }, ...call },
+    { type: 'tool_execution_delta', delta: 'cc a.c\n', ...call },
+  ];
+  expect(lines(listed(...before))).toEqual(['call open: shell: make | cc a.c\n']);
+  const ended: Event = { type: 'tool_execution_end', output: 'cc a.c\nno', outputSummary: '', isError: true, ...call };
+  expect(listed(...before, ended).entries).toEqual([
+    {
+      id: 1,
+      kind: 'call',
+      title: 'shell: make',
+      text: 'cc a.c\nno',
+      args: '{\n  "command": "make"\n}',
+      state: 'bad',
+      callId: call.callId,
+      name: 'shell',
+      fromMs: 3_000,
+      toMs: 5_000,
+      version: 4,
+    },
+  ]);
+});
+
+test('an answer that is taken back takes its entries with it', () => {
+  const seen = listed(
+    asked('Hello'),
+    begins,
+    { type: 'text_start', part: 0 },
+    { type: 'text_delta', part: 0, delta: 'Goo' },
+    { type: 'attempt_discarded', reason: 'the stream was cut' },
+    begins,
+    answered(text('Good morning')),
+  );
+  expect(lines(seen)).toEqual([
+    'user ok: Hello',
+    'note held: The answer was taken back: the stream was cut',
+    'said ok: Good morning',
+  ]);
+});
+
+test('what is told in a line of its own stands between the others', () => {
+  const failure = { kind: 'provider.garbled', message: 'cut off' } as const;
+  const seen = listed(
+    { type: 'throttle_wait', waitMs: 1_250, reason: 'input tokens' },
+    { type: 'retry', attempt: 1, delayMs: 500, failure, reason: 'cut off' },
+    { type: 'compaction_start', tokens: 1, reason: 'limit' },
+    { type: 'warning', message: 'mind the gap' },
+    {
+      type: 'permission_decision',
+      requestId: 'q',
+      allowed: false,
+      by: 'user',
+      always: false,
+      ...label(0, 'shell: rm'),
+    },
+    { type: 'error', failure, reason: 'it was cut off' },
+  );
+  expect(lines(seen)).toEqual([
+    'note held: Waits 1.3 s: input tokens',
+    'note held: Tries again in 0.5 s: cut off',
+    'note ok: Shortens its conversation',
+    'note held: mind the gap',
+    'note bad: Not allowed: shell: rm',
+    'note bad: it was cut off',
+  ]);
+});
+
+test('a call that waits for somebody else says so, and is given up with its turn', () => {
+  const call = { ...label(0, 'weather: Oslo'), args: {}, deadline: '2027-01-15T09:40:00.000Z' };
+  const waits: Event[] = [
+    answered({ type: 'tool_call', id: call.toolUseId, name: 'weather', args: {} }),
+    { type: 'awaiting_tool_execution', calls: [call] },
+  ];
+  expect(lines(listed(...waits))).toEqual(['call held: weather: Oslo']);
+  const end: Event = { type: 'session_end', outcome: 'cancelled', messages: [], usage: NO_USAGE };
+  expect(lines(listed(...waits, { type: 'cancelled' }, end))).toEqual([
+    'call bad: weather: Oslo',
+    'note bad: Cancelled',
+  ]);
+});
+
+test('the list is bounded, and so is every text in it, from which the middle goes', () => {
+  const many = listed(...Array.from({ length: 650 }, (_, at) => asked(`message ${at}`)));
+  expect([many.entries.length, many.leftOut, many.entries[0]?.text]).toEqual([600, 50, 'message 50']);
+
+  const long = listed(asked(`first${'x'.repeat(100_000)}last`)).entries[0]?.text ?? '';
+  expect(long.length).toBeLessThan(61_000);
+  expect(long).toMatch(/^firstx+\n… 40009 characters are left out here …\nx+last$/);
+
+  const streamed: Event[] = Array.from({ length: 40 }, () => ({
+    type: 'text_delta',
+    part: 0,
+    delta: 'y'.repeat(10_000),
+  }));
+  expect(listed(begins, ...streamed).entries[0]?.text.length).toBeLessThan(130_000);
+});
