@@ -47,13 +47,16 @@ function handOn(asked: IncomingMessage, answer: ServerResponse): void {
   pipeline(asked, forwarded, () => undefined);
 }
 
-const server = createServer(async (asked, answer) => {
-  if (asked.url?.startsWith('/v1/')) return handOn(asked, answer);
-  const found = await file(asked.url ?? '/').catch(() => undefined);
-  if (found === undefined) return answer.writeHead(404).end();
-  return answer
-    .writeHead(200, { 'content-type': found.type, 'content-security-policy': "default-src 'self'; img-src data:" })
-    .end(found.body);
+async function answerPage(path: string, answer: ServerResponse): Promise<void> {
+  const found = await file(path).catch(() => undefined);
+  if (found === undefined) return void answer.writeHead(404).end();
+  const policy = "default-src 'self'; img-src data:";
+  answer.writeHead(200, { 'content-type': found.type, 'content-security-policy': policy }).end(found.body);
+}
+
+const server = createServer((asked, answer) => {
+  if (asked.url?.startsWith('/v1/') === true) handOn(asked, answer);
+  else void answerPage(asked.url ?? '/', answer);
 });
 
 server.listen(Number(port), '127.0.0.1', () => {

@@ -40,8 +40,12 @@ async function ask(question, signal) {
   }
 }
 
-$('say').addEventListener('submit', async (event) => {
+$('say').addEventListener('submit', (event) => {
   event.preventDefault();
+  void say();
+});
+
+async function say() {
   const client = new DroverClient({ baseUrl: location.origin, token: $('token').value.trim() });
   $('answer').textContent = '';
   $('events').replaceChildren();
@@ -58,4 +62,4 @@ $('say').addEventListener('submit', async (event) => {
   } catch (error) {
     $('answer').textContent = error.message;
   }
-});
+}
