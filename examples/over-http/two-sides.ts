@@ -55,9 +55,10 @@ if (pendingToolCalls.length > 0) {
   // Hand in the results: with the last of them the session goes on by itself.
   await client.deliver(id, toolResults);
   for await (const event of client.events(id, { after: last })) {
-    if (event.type === 'text_delta') process.stdout.write(event.delta);
+    // It went on before we listened: what was said piece by piece is over, and the whole of it is kept.
+    if (event.type === 'text_end') process.stdout.write(`${event.text}\n`);
     if (event.type !== 'session_end') continue;
-    process.stdout.write(`\n${event.outcome}, ${event.usage.output} tokens\n`);
+    process.stdout.write(`${event.outcome}, ${event.usage.output} tokens\n`);
     break;
   }
   // Where the model calls more of them, the outcome is `suspended`, and so on.
