@@ -123,6 +123,7 @@ export function codeOfFailure(failure: Failure): number {
     case 'journal.busy':
     case 'journal.damaged':
     case 'journal.newer':
+    case 'request.unmade':
       return exitCode.usage;
     case 'limit.reached':
       return codeOfLimit[failure.limit];

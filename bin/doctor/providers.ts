@@ -170,6 +170,8 @@ function explained(failure: Failure, model: ModelChoice): Pick<Finding, 'says' |
       const { fix = 'look at the name of the model, and at what the provider says', ...bare } = failure;
       return { says: `${model.label}: ${describe(bare)}`, fix };
     }
+    case 'request.unmade':
+      return { says: `${model.label}: the request could not be made: ${failure.message}`, fix: failure.fix };
     case 'provider.unavailable':
       return { says, fix: `see whether ${where} can be reached from here: address, proxy, firewall` };
     case 'provider.throttled':

@@ -320,7 +320,10 @@ describe('what can’t be sent', () => {
   test.each(apis)('%s: a key with a line break is refused, and not shown', async (api) => {
     const provider = providers[api]({ id: 'x', apiKey: 'secret\nkey', baseUrl: 'http://127.0.0.1:9', timeouts });
     const error = await ask(provider).catch((caught: unknown) => caught);
-    expect(error).toMatchObject({ failure: { kind: 'provider.rejected', status: 0 } });
+    expect(error).toMatchObject({
+      failure: { kind: 'request.unmade', fix: expect.stringContaining('check the key in') },
+    });
+    expect((error as Error).message).toMatch(/^the request could not be made: /);
     expect((error as Error).message).not.toContain('secret\nkey');
     expect((error as Error).message).not.toContain('secret key');
   });
@@ -328,7 +331,7 @@ describe('what can’t be sent', () => {
   test.each(apis)('%s: an address that is none is refused', async (api) => {
     const provider = providers[api]({ id: 'x', apiKey: 'k', baseUrl: 'not an address', timeouts });
     await expect(ask(provider)).rejects.toMatchObject({
-      failure: { kind: 'provider.rejected', fix: expect.stringContaining('base URL not an address') },
+      failure: { kind: 'request.unmade', fix: expect.stringContaining('base URL not an address') },
     });
   });
 });

@@ -29,6 +29,8 @@ export type Failure =
     }
   /** Trying again cannot help: bad key, no quota, unknown model, invalid request. `fix` says what the user can do. */
   | { readonly kind: 'provider.rejected'; readonly status: number; readonly message: string; readonly fix?: string }
+  /** Nothing was sent, because nothing could be: a key or an address with characters that don't belong there. */
+  | { readonly kind: 'request.unmade'; readonly message: string; readonly fix: string }
   /** What arrived is not an answer: cut off, no terminal event, too large. */
   | { readonly kind: 'provider.garbled'; readonly message: string }
   | { readonly kind: 'provider.stalled'; readonly timer: StreamTimer; readonly afterMs: number }
@@ -90,6 +92,8 @@ export function describe(failure: Failure): string {
         : `the provider asks to wait ${seconds(failure.retryAfterMs)}: ${failure.message}`;
     case 'provider.rejected':
       return `the provider refuses (${failure.status}): ${failure.message}${failure.fix === undefined ? '' : ` — ${failure.fix}`}`;
+    case 'request.unmade':
+      return `the request could not be made: ${failure.message} — ${failure.fix}`;
     case 'provider.garbled':
       return `the answer arrived broken: ${failure.message}`;
     case 'provider.stalled':

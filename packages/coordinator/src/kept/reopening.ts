@@ -49,6 +49,7 @@ export function isPassing(failure: Failure | undefined): boolean {
     case 'provider.unavailable':
     case 'provider.throttled':
     case 'provider.rejected':
+    case 'request.unmade':
     case 'provider.garbled':
     case 'provider.stalled':
     case 'permission.denied':

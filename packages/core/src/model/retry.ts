@@ -38,6 +38,7 @@ export function retryDelayMs(
       return backoff(attempt, policy, random);
     case 'aborted':
     case 'provider.rejected':
+    case 'request.unmade':
     case 'context.overflow':
     case 'answer.empty':
     case 'answer.refused':

@@ -226,13 +226,9 @@ function tellingHeaders(headers: Headers): Readonly<Record<string, string>> {
 
 /** The SDK could not even make the request: a key or an address with characters that don't belong there. */
 function notSent(error: unknown, account: Account): Failure {
-  const message = presentable(
-    `the request could not be made: ${error instanceof Error ? error.message : String(error)}`,
-    account,
-  );
+  const message = presentable(error instanceof Error ? error.message : String(error), account);
   return {
-    kind: 'provider.rejected',
-    status: 0,
+    kind: 'request.unmade',
     message,
     fix: `check the key in ${account.keyName}, and the base URL ${account.shownAddress}`,
   };

@@ -1,0 +1,81 @@
+// A disk that really is full: a small one of its own, filled up by a command of the agent's, and emptied again.
+// Where nothing can be mounted, a disk that only says so stands in for it: test/core/journal/disk-full.test.ts.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readJournal } from '@drover/core/journal/journal';
+import { journalPath } from '@drover/core/journal/session-journal';
+import { startRehearsal } from '@drover/rehearsal/server';
+import { expect, onTestFinished, test } from 'vitest';
+import { main } from '../../bin/drover.ts';
+import { FakeIo } from '../cli/fake-io.ts';
+
+const DISK = '2m';
+const DISK_BYTES = 2 * 1024 * 1024;
+// More than what is left of the journal's last block.
+const LONG_OUTPUT = 'seq 5000';
+// Long enough for whatever does not wait for the disk to happen.
+const WHILE_MS = 500;
+
+const canMount = process.platform === 'linux' && process.getuid?.() === 0 && tried();
+if (!canMount) process.stderr.write('SKIPPED: a full disk, since nothing can be mounted here\n');
+
+function tried(): boolean {
+  try {
+    // In a place of its own, which is gone when the command is over.
+    execFileSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'none', tmpdir()], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false; // Not allowed, or not there.
+  }
+}
+
+test.runIf(canMount)('a full disk is told at once, no tool starts, and it all goes on when there is room', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'drover-full-'));
+  const [disk, cwd] = [join(folder, 'disk'), join(folder, 'project')];
+  await mkdir(disk);
+  await mkdir(cwd);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK}`, 'none', disk]);
+  const server = await startRehearsal({
+    answers: [
+      {
+        calls: [
+          { name: 'shell', args: { command: `head -c ${DISK_BYTES} /dev/zero > ${disk}/filler; ${LONG_OUTPUT}` } },
+        ],
+      },
+      { calls: [{ name: 'write', args: { path: 'effect.txt', content: 'done' } }] },
+      { text: 'All is well.' },
+    ],
+  });
+  onTestFinished(async () => {
+    execFileSync('umount', ['-l', disk]); // also where a failure has left its journal open
+    await server.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const env = { DROVER_HOME: join(disk, 'home'), ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: server.url };
+  const fake = new FakeIo({ cwd, env });
+  const argv = ['exec', 'go', '--session', 's', '--model', 'anthropic/any', '--yes', '--json'];
+  const working = main(argv, fake.io);
+
+  while (!fake.stderr.includes('ENOSPC')) await sleep(10);
+  await sleep(WHILE_MS);
+  expect(fake.stderr).toMatch(/cannot be written \(ENOSPC\): nothing new is started until it can\n$/);
+  expect(existsSync(join(cwd, 'effect.txt'))).toBe(false);
+  // The results of the first call go to the disk while the model is asked, and that is as far as it gets.
+  expect(server.requests.length).toBeLessThanOrEqual(2);
+
+  await rm(join(disk, 'filler'));
+  expect(await working).toBe(0);
+  expect(await readFile(join(cwd, 'effect.txt'), 'utf8')).toBe('done');
+  const told = fake.stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { readonly seq: number; readonly type: string })
+    .filter(({ type }) => !type.endsWith('_delta'));
+  const kept = (await readJournal(journalPath(env.DROVER_HOME, 's'))).records;
+  expect(kept.map(({ seq, type }) => ({ seq, type }))).toEqual(told.map(({ seq, type }) => ({ seq, type })));
+});
