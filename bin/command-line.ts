@@ -27,7 +27,7 @@ export type Listed = {
   readonly load: () => Promise<Command>;
 };
 
-type Loaded = { readonly name: string; readonly command: Command };
+type Loaded = { readonly name: string; readonly about: string; readonly command: Command };
 
 export async function runCommandLine(commands: readonly Listed[], argv: readonly string[], io: Io): Promise<number> {
   const isCompleting = argv[0] === COMPLETIONS_FLAG;
@@ -64,15 +64,22 @@ export async function runCommandLine(commands: readonly Listed[], argv: readonly
     throw error;
   }
   if (loaded !== undefined && typed !== undefined) return loaded.command.run(typed, io);
-  await print(io.stdout, output === '' ? '' : `${output.trimEnd()}\n`);
+  await print(io.stdout, output === '' ? '' : `${untyped(output).trimEnd()}\n`);
   return exitCode.done;
+}
+
+// yargs writes the type behind every option, often in a line of its own. What it takes says it better.
+function untyped(help: string): string {
+  return help
+    .replaceAll(/^ *\[(?:string|boolean)\]\n/gm, '')
+    .replaceAll(/ *\[(?:string|boolean)\](?: \[required\])?$/gm, '');
 }
 
 // Before yargs gets to it: a command that loads itself while yargs waits makes yargs lay out a help text
 // that nobody sees, which costs as much as the rest of its work.
 async function loadNamed(commands: readonly Listed[], argv: readonly string[]): Promise<Loaded | undefined> {
   const listed = commands.find(({ name }) => argv.find((word) => !word.startsWith('-')) === name);
-  return listed && { name: listed.name, command: await listed.load() };
+  return listed && { ...listed, command: await listed.load() };
 }
 
 // Done by hand, because yargs takes the words behind an unknown command for unknown arguments, too.
@@ -133,11 +140,11 @@ async function offeredFor({ word, second }: Command, typed: readonly string[], i
 }
 
 /** `offered` is there where the shell asks what could be typed next. */
-function declare(args: Argv, { name, command }: Loaded, offered: Offered | undefined): void {
+function declare(args: Argv, { name, about: sentence, command }: Loaded, offered: Offered | undefined): void {
   const { word, second, options, examples } = command;
   const words = [word, second].filter((each) => each !== undefined);
   const shape = words.map((each) => (each.required ? ` <${each.name}>` : ` [${each.name}]`));
-  args.usage(`$0 ${name}${shape.join('')} [options]`);
+  args.usage(`$0 ${name}${shape.join('')} [options]\n\n${sentence}.`);
   for (const each of words) {
     const choices = offered?.get(each);
     args.positional(each.name, { type: 'string', describe: each.about, ...(choices && { choices }) });
@@ -202,7 +209,7 @@ function flagWords(argv: readonly string[]): readonly string[] {
   return (end < 0 ? argv : argv.slice(0, end)).filter((word) => /^-./.test(word));
 }
 
-function tooManyWords({ name, command: { word, second } }: Loaded): UsageError {
+function tooManyWords({ name, command: { word, second } }: Pick<Loaded, 'name' | 'command'>): UsageError {
   if (word === undefined) return new UsageError(`drover ${name} takes no further words; see drover ${name} --help`);
   if (second !== undefined)
     return new UsageError(`drover ${name} takes one ${word.name} and one ${second.name}; see drover ${name} --help`);

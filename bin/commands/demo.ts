@@ -36,11 +36,15 @@ export const demo = command({
       if (code === exitCode.done) await print(io.stdout, whatNext(io, keep));
       return code;
     } finally {
-      if (keep) await print(io.stdout, `\nThe project is in ${join(folder, 'shop')}\n`);
+      if (keep) await print(io.stdout, whereKept(folder));
       else await rm(folder, { recursive: true, force: true });
     }
   },
 });
+
+function whereKept(folder: string): string {
+  return `\nThe project is in ${join(folder, 'shop')}\nThe run is found with DROVER_HOME=${join(folder, '.drover')}\n`;
+}
 
 /** The same outside, without the user's own config, keys and state, and with our Node first on the PATH. */
 function sheltered(io: Io, folder: string): Io {
@@ -119,7 +123,10 @@ function whatNext(io: Io, isKept: boolean): string {
           '',
           style(
             'dim',
-            wrapped('The sample is gone again; drover demo --keep leaves it to look at.', columnsOf(io.stdout)),
+            wrapped(
+              'The sample is gone again, branch and all; drover demo --keep leaves it to look at.',
+              columnsOf(io.stdout),
+            ),
           ),
         ]),
     '',

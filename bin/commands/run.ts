@@ -25,7 +25,7 @@ export const run = command({
     const around = await surroundingsOf(args.cwd, io);
     const tasksMax = args.tasks ?? TASKS_DEFAULT;
     const file = args.plan === undefined ? undefined : await readPlan({ path: args.plan, cwd: io.cwd, tasksMax });
-    const goal = await goalOf({ word: args.word, file: args['goal-file'], planned: file?.goal }, io);
+    const goal = await goalOf({ command: 'run', word: args.word, file: args['goal-file'], planned: file?.goal }, io);
     const wish = { goal, tasks: file?.tasks };
     const settings = await newSettings(args, wish, around, io);
     if (args['dry-run']) {

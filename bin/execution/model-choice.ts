@@ -109,5 +109,5 @@ function noModel({ env }: Settings): string {
   const withKey = knownProviders.find(({ keyEnv }) => textOf(env, keyEnv) !== undefined);
   const example = withKey?.id === 'openai' ? 'openai/gpt-5' : 'anthropic/claude-sonnet-4-5';
   const key = withKey === undefined ? 'Set ANTHROPIC_API_KEY or OPENAI_API_KEY, and pass' : 'Pass';
-  return `no model is chosen. ${key} --model ${example}, or set "model" in your config. (drover demo needs neither.)`;
+  return `no model is chosen. ${key} --model ${example}, or set "model" in your config. (drover doctor says what is missing; drover demo needs neither.)`;
 }

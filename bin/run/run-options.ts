@@ -22,10 +22,11 @@ const ATTEMPTS_DEFAULT = 2;
 const SEEDINGS: readonly Seeding[] = ['full', 'brief', 'none'];
 const DELIVERIES: readonly Delivery[] = ['branch', 'merge', 'patch'];
 
-const { view: _, json: __, ...shared } = agentOptions;
+const { view: _, json: __, gate, ...shared } = agentOptions;
 
 export const runOptions = {
   ...shared,
+  gate: { ...gate, about: 'A command that must pass on the merged result (repeatable)' },
   ...runViewOptions,
   result: value('Output:', 'FILE', 'Write what became of the run to a file, as JSON', nonEmpty),
   junit: value('Output:', 'FILE', 'Write a JUnit report of the tasks to a file', nonEmpty),

@@ -300,13 +300,13 @@ test('without a model the message says what to set, and that the demo needs noth
     code: 2,
     stdout: '',
     stderr:
-      'drover: no model is chosen. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, and pass --model anthropic/claude-sonnet-4-5, or set "model" in your config. (drover demo needs neither.)\n',
+      'drover: no model is chosen. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, and pass --model anthropic/claude-sonnet-4-5, or set "model" in your config. (drover doctor says what is missing; drover demo needs neither.)\n',
   });
   expect(withKey).toEqual({
     code: 2,
     stdout: '',
     stderr:
-      'drover: no model is chosen. Pass --model openai/gpt-5, or set "model" in your config. (drover demo needs neither.)\n',
+      'drover: no model is chosen. Pass --model openai/gpt-5, or set "model" in your config. (drover doctor says what is missing; drover demo needs neither.)\n',
   });
 });
 

@@ -179,8 +179,8 @@ test('the help lists the commands there are', async () => {
       drover completion         Print a completion script for bash or zsh
 
     Options:
-      -h, --help     Show help                                             [boolean]
-          --version  Show the version                                      [boolean]
+      -h, --help     Show help
+          --version  Show the version
 
     Examples:
       drover demo                               Watch a whole run: no key, no
@@ -202,36 +202,38 @@ test('the help of a command has groups, examples and the exit codes, and fits th
     "
     drover exec [prompt] [options]
 
+    One agent works in this folder until it is done, and nobody has to watch.
+
     Positionals:
-      prompt  What the agent shall do; - reads it from standard input                           [string]
+      prompt  What the agent shall do; - reads it from standard input
 
     Model:
-          --model  PROVIDER/NAME: The model to ask                                              [string]
+          --model  PROVIDER/NAME: The model to ask
 
     Input:
-          --prompt-file  FILE: Read the prompt from a file                                      [string]
-          --session      NAME: Go on with the session of this name, or begin it                 [string]
-          --cwd          DIR: The folder to work in                                             [string]
+          --prompt-file  FILE: Read the prompt from a file
+          --session      NAME: Go on with the session of this name, or begin it
+          --cwd          DIR: The folder to work in
 
     Output:
-          --view  lines|json|silent: What to show                                               [string]
-          --json  The same as --view json: one event a line                                    [boolean]
-          --log   FILE: Write diagnostics to a file                                             [string]
+          --view  lines|json|silent: What to show
+          --json  The same as --view json: one event a line
+          --log   FILE: Write diagnostics to a file
 
     Permission:
-          --allow  RULE: Allow what matches, such as 'shell(pnpm test*)' (repeatable)           [string]
-          --ask    RULE: Ask before what matches (repeatable)                                   [string]
-          --deny   RULE: Never allow what matches, whatever else says (repeatable)              [string]
-          --yes    Answer every question with yes; what is denied stays denied                 [boolean]
+          --allow  RULE: Allow what matches, such as 'shell(pnpm test*)' (repeatable)
+          --ask    RULE: Ask before what matches (repeatable)
+          --deny   RULE: Never allow what matches, whatever else says (repeatable)
+          --yes    Answer every question with yes; what is denied stays denied
 
     Limits:
-          --turns    N: At most so many steps                                                   [string]
-          --timeout  TIME: Stop after so long: 90s, 30m, 1h30m                                  [string]
-          --budget   AMOUNT: Spend no more than this: 5usd, 200ktok                             [string]
-          --gate     CMD: A command that must pass when the agent is done (repeatable)          [string]
+          --turns    N: At most so many steps
+          --timeout  TIME: Stop after so long: 90s, 30m, 1h30m
+          --budget   AMOUNT: Spend no more than this: 5usd, 200ktok
+          --gate     CMD: A command that must pass when the agent is done (repeatable)
 
     Options:
-      -h, --help  Show help                                                                    [boolean]
+      -h, --help  Show help
 
     Examples:
       drover exec "fix the failing test" --model          With ANTHROPIC_API_KEY set
