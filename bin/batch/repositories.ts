@@ -67,8 +67,8 @@ export async function startAll(args: BatchArgs, batches: readonly Batch[], io: I
   for (const batch of batches) {
     const left = timeLeft(purse.timeout, performance.now() - begunAt);
     const budget = await budgetLeft(purse.budget, within);
-    if (left === 0 || budget === 'spent') {
-      codes.push(left === 0 ? exitCode.deadline : exitCode.budget);
+    if (left === 0) {
+      codes.push(exitCode.deadline);
       break;
     }
     const own = { ...args, timeout: left, budget, out: join(out, batch.name), junit: undefined, summary: undefined };
@@ -94,7 +94,7 @@ function timeLeft(timeoutMs: number | undefined, elapsedMs: number): number | un
 async function budgetLeft(
   budget: Budget | undefined,
   { out, names }: { readonly out: string; readonly names: readonly string[] },
-): Promise<Budget | undefined | 'spent'> {
+): Promise<Budget | undefined> {
   if (budget === undefined) return undefined;
   const there = names.filter((name) => existsSync(join(out, name, FILES.summary)));
   const parts = await Promise.all(there.map((name) => readPart(join(out, name))));
@@ -103,8 +103,8 @@ async function budgetLeft(
     (sum, { summary: { usage, cost = 0 } }) => sum + ('usd' in budget ? cost : tokensOf(usage)),
     0,
   );
-  if (spent >= amount) return 'spent';
-  return 'usd' in budget ? { usd: amount - spent } : { tokens: amount - spent };
+  const left = Math.max(0, amount - spent);
+  return 'usd' in budget ? { usd: left } : { tokens: left };
 }
 
 /** The repository at its revision; one with an address is fetched to drover's own folder. */

@@ -1,7 +1,27 @@
 // drover batch, end to end: a task a file, results, patches, reports.
 
 import { expect, test } from 'vitest';
-import { BatchDesk, noisyFiles, tidying } from '../support/batch-desk.ts';
+import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/batch-desk.ts';
+
+test('the spec says how many work at a time and how it is delivered; what is typed wins', async () => {
+  const batch = await BatchDesk.with(tidying(), noisyFiles(1), `${SPEC}workers: 0\ndeliver: patch\n`);
+  const started = async (...typed: readonly string[]) => {
+    const { stdout } = await batch.desk.drover([
+      'batch',
+      '../spec.yaml',
+      '--model',
+      'anthropic/scripted',
+      '--json',
+      ...typed,
+    ]);
+    const [first] = stdout
+      .split('\n')
+      .map((line) => JSON.parse(line || '{}') as { workers?: number; deliver?: string });
+    return [first?.workers, first?.deliver];
+  };
+  expect(await started()).toEqual([0, 'patch']);
+  expect(await started('--workers', '1', '--deliver', 'branch')).toEqual([1, 'branch']);
+});
 
 test('each file that matches becomes a task, and what they did is in results and patches', async () => {
   const batch = await BatchDesk.with(tidying(), {

@@ -1,6 +1,7 @@
 // What is known from an earlier run is not asked again: keyed by content, landed and tested like any other work.
 
 import { expect, test } from 'vitest';
+import type { Answer } from '@drover/rehearsal/script';
 import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/batch-desk.ts';
 
 const states = async (batch: BatchDesk) =>
@@ -52,6 +53,28 @@ test('other words, another gate or --fresh make it new; another order or number 
   expect(await asked(SPEC.replace('Replace', 'Please replace'))).toBe(1);
   expect(await asked(`${SPEC}  gate: ["true"]\n`)).toBe(1);
   expect(await asked(SPEC, ['--fresh'])).toBe(1);
+});
+
+test('what another model did is not known', async () => {
+  const batch = await BatchDesk.with(tidying(), noisyFiles(1));
+  await batch.run();
+  await batch.run(['--model', 'anthropic/another']);
+  expect(batch.requests).toBe(2 * 3);
+});
+
+test('a change that was made to more than the task’s own files is used only where those are as they were', async () => {
+  const listing: (path: string, step: number) => Answer | undefined = (path, step) =>
+    step === 2
+      ? { calls: [path, 'LIST'].map((each) => ({ name: 'write', args: { path: each, content: 'log(1);\n' } })) }
+      : undefined;
+  const batch = await BatchDesk.with(tidying(listing), { ...noisyFiles(1), LIST: 'none\n' });
+  await batch.run();
+  await batch.run();
+  expect(batch.requests).toBe(3);
+  await batch.desk.write({ LIST: 'somebody else was here\n' });
+  batch.commit();
+  await batch.run();
+  expect(batch.requests).toBe(2 * 3);
 });
 
 test('what is known goes through the gates on the merged tree all the same', async () => {

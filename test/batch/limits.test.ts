@@ -1,7 +1,8 @@
 // What holds a batch back: a canary, failures, budgets; and what of it another run takes up again.
 
 import { expect, test } from 'vitest';
-import { canaryFirst } from '@drover/coordinator/batch/canary';
+import { canaryFirst, canaryVerdict } from '@drover/coordinator/batch/canary';
+import { NO_USAGE } from '@drover/core/model/usage';
 import type { Answer } from '@drover/rehearsal/script';
 import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/batch-desk.ts';
 import { calls } from '../support/run-desk.ts';
@@ -56,6 +57,25 @@ test('a canary that fails stops the others', async () => {
     ['failed', 'skipped', 'skipped'],
     1,
   ]);
+});
+
+test('what the canary took is what all would take, times as many; what was known already says nothing', () => {
+  const row = { task: 't', title: 't', status: 'landed', attempts: 1, files: [], waits: 0, elapsedMs: 60_000 } as const;
+  const usage = { input: 50, output: 25, cacheRead: 20, cacheWrite: 5 };
+  const rows = (cost?: number) =>
+    Array.from({ length: 8 }, () => ({ ...row, usage, ...(cost !== undefined && { cost }) }));
+  const canary = { tasks: 2, workers: 4 };
+  expect(canaryVerdict(rows(), canary).message).toBe(
+    'the canary: 2 of 2 tasks went well; all 8 would take about 800 tokens and 2.0 minutes',
+  );
+  expect(canaryVerdict(rows(0.25), { ...canary, cost: { usd: 1.9 } })).toMatchObject({
+    message: expect.stringContaining('about $2.00 and') as string,
+    failure: { kind: 'limit.reached', limit: 'budget' },
+  });
+  const [known, ...others] = rows();
+  if (known === undefined) throw new Error('no rows');
+  const partly = [{ ...known, attempts: 0, usage: NO_USAGE, elapsedMs: 0 }, ...others];
+  expect(canaryVerdict(partly, canary).message).toContain('1 of 1 tasks went well; all 8 would take about 700 tokens');
 });
 
 test('a canary is taken from all over the plan', () => {

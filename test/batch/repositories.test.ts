@@ -58,7 +58,7 @@ test('a repository with an address is fetched to drover’s own folder', async (
   expect((await batch.results()).map(({ repository, status }) => [repository, status])).toEqual([['remote', 'landed']]);
 });
 
-test('one budget holds for all of them, and what was not begun is said', async () => {
+test('one budget holds for all of them', async () => {
   const dear = (path: string, step: number): Answer | undefined =>
     path === 'src/file1.ts' && step === 1 ? { ...calls('read', { path }), usage: { input: 90_000 } } : undefined;
   const { batch } = await desk(BOTH, dear);
@@ -66,6 +66,10 @@ test('one budget holds for all of them, and what was not begun is said', async (
   expect([code, JSON.parse(await batch.text('summary.json'))]).toEqual([
     6,
     expect.objectContaining({ exitCode: 6, outcome: 'incomplete' }),
+  ]);
+  expect((await batch.results()).map(({ repository, status }) => [repository, status])).toEqual([
+    ['project', 'failed'],
+    ['other', 'failed'],
   ]);
   const spent = (await batch.results()).reduce((sum, { usage }) => sum + usage.input + usage.output, 0);
   expect(spent).toBeLessThanOrEqual(100_000);

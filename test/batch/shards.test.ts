@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Answer } from '@drover/rehearsal/script';
+import { weightiest } from '../../bin/batch/join.ts';
 import { BatchDesk, noisyFiles, tidying } from '../support/batch-desk.ts';
 import { readJunit } from '../support/junit-schema.ts';
 
@@ -35,6 +36,16 @@ test('shards do each task once, and joined they are the whole batch', async () =
   ]);
   batch.desk.git('checkout', '-q', '.');
   for (let at = 1; at <= 3; at++) batch.desk.git('apply', `../all/patches/src-file${at}.ts.patch`);
+});
+
+test('of several codes the weightiest is said, which is not always the highest', () => {
+  expect([
+    weightiest([0, 0]),
+    weightiest([0, 3]),
+    weightiest([7, 6, 3]),
+    weightiest([9, 1]),
+    weightiest([5, 130]),
+  ]).toEqual([0, 3, 6, 1, 130]);
 });
 
 test('a shard that is missing is work that is not done; a failure in one is a failure of all', async () => {
