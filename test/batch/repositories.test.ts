@@ -60,7 +60,7 @@ test('a repository with an address is fetched to drover’s own folder', async (
 
 test('one budget holds for all of them', async () => {
   const dear = (path: string, step: number): Answer | undefined =>
-    path === 'src/file1.ts' && step === 1 ? { ...calls('read', { path }), usage: { input: 90_000 } } : undefined;
+    path === 'src/file1.ts' && step === 1 ? { ...calls('read', { path }), usage: { input: 97_000 } } : undefined;
   const { batch } = await desk(BOTH, dear);
   const { code } = await batch.drover(['--budget', '100ktok']);
   expect([code, JSON.parse(await batch.text('summary.json'))]).toEqual([
