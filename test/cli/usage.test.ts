@@ -1,6 +1,6 @@
 // What drover says to a mistake in what was typed: one sentence, the fix, exit code 2.
 
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { drover, temporaryFolder } from './fake-io.ts';
@@ -193,6 +193,14 @@ test('the help lists the commands there are', async () => {
     drover <command> --help says more about a command.
     "
   `);
+});
+
+test('the README has a line for every command', async () => {
+  const { stdout } = await drover(['--help']);
+  const names = [...stdout.matchAll(/^ {2}drover (\w+)(?= .*? {2})/gm)].map(([, name]) => name);
+  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+  expect(names.length).toBeGreaterThan(15);
+  expect(names.filter((name) => !readme.includes(`drover ${name}`))).toEqual([]);
 });
 
 test('the help of a command has groups, examples and the exit codes, and fits the terminal', async () => {
