@@ -1,0 +1,160 @@
+// Several who want something of one session at the same time: one after the other, and whoever comes at a bad time
+// is told so and has changed nothing.
+
+import { readFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { SessionSnapshot } from '@drover/client/wire';
+import { journalPath } from '@drover/core/journal/session-journal';
+import { defineTool } from '@drover/core/tools/tool';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { eventsOf, eventsUntil, isKept, made, said, serveDesk, type ServeDesk } from '../support/serve-desk.ts';
+
+const FAR = { name: 'far', description: 'Runs at the client.', schema: { type: 'object', properties: {} } };
+
+/** A tool that runs until the test lets it go. */
+function gate() {
+  const [begun, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const tool = defineTool({
+    name: 'gate',
+    description: 'Waits.',
+    input: z.object({}),
+    access: 'none',
+    subject: () => '',
+    async run(_, { signal }) {
+      begun.resolve();
+      signal.addEventListener('abort', () => opened.resolve());
+      await opened.promise;
+      return 'open';
+    },
+  });
+  return { tool, begun: begun.promise, open: () => opened.resolve() };
+}
+
+async function atWork(): Promise<{
+  readonly desk: ServeDesk;
+  readonly id: string;
+  readonly stream: Response;
+  readonly open: () => void;
+}> {
+  const { tool, begun, open } = gate();
+  const desk = await serveDesk({ answers: [{ calls: [{ name: 'gate' }] }, { text: 'Through.' }] }, { tools: [tool] });
+  const id = await made(desk, { tools: [FAR] });
+  const stream = await desk.ask('POST', `/v1/sessions/${id}/execute`, { content: 'Go.' });
+  await begun;
+  return { desk, id, stream, open };
+}
+
+const typeOf = async (response: Response): Promise<unknown> => [
+  response.status,
+  ((await response.json()) as { type: string }).type,
+];
+
+test('while a session is at work it takes no message, no results, and can’t be removed; its turn goes on unharmed', async () => {
+  const { desk, id, stream, open } = await atWork();
+  const path = journalPath(desk.home, id);
+  const before = await readFile(path);
+  const results = [{ callId: 'call_0', output: '' }];
+  expect([
+    await typeOf(await desk.ask('POST', `/v1/sessions/${id}/execute`, { content: 'And?' })),
+    await typeOf(await desk.ask('POST', `/v1/sessions/${id}/execute`, { content: 'And?', cancelPending: true })),
+    await typeOf(await desk.ask('POST', `/v1/sessions/${id}/tool-results`, { results })),
+    await typeOf(await desk.ask('DELETE', `/v1/sessions/${id}`)),
+  ]).toEqual([
+    [409, 'session.running'],
+    [409, 'session.running'],
+    [404, 'call.unknown'],
+    [409, 'session.running'],
+  ]);
+  expect(await readFile(path)).toEqual(before);
+  open();
+  const events = await eventsUntil(stream);
+  expect(events.at(-1)?.data).toMatchObject({ type: 'session_end', outcome: 'done' });
+  expect(desk.model.requests).toHaveLength(2);
+});
+
+test('of many messages at once one is taken', async () => {
+  const desk = await serveDesk({ answers: [{ text: 'One.', delayMs: 50 }] });
+  const id = await made(desk);
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, (_, n) => desk.ask('POST', `/v1/sessions/${id}/execute`, { content: `${n}` })),
+  );
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, ...Array.from({ length: 9 }, () => 409)]);
+  const taken = answers.find(({ status }) => status === 200);
+  expect((await eventsUntil(taken ?? Response.error())).at(-1)?.event).toBe('session_end');
+  expect(desk.model.requests).toHaveLength(1);
+});
+
+test('of many deliveries of one result at once one is taken', async () => {
+  const desk = await serveDesk({ answers: [{ calls: [{ name: 'far' }] }, { text: 'Done.' }] });
+  const id = await made(desk, { tools: [FAR] });
+  await said(desk, id, 'Go.');
+  const { pending, seq } = (await (await desk.ask('GET', `/v1/sessions/${id}`)).json()) as SessionSnapshot;
+  const results = pending.map(({ callId }) => ({ callId, output: 'once' }));
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, () => desk.ask('POST', `/v1/sessions/${id}/tool-results`, { results })),
+  );
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, ...Array.from({ length: 9 }, () => 409)]);
+  const after = await desk.ask('GET', `/v1/sessions/${id}/events`, undefined, { 'last-event-id': String(seq) });
+  const events = (await eventsUntil(after, 'session_end')).filter(isKept);
+  expect(events.filter(({ event }) => event === 'tool_execution_end')).toHaveLength(1);
+});
+
+test('cancelling ends the turn, and says so to all who listen; where there is none, nothing happens', async () => {
+  const { desk, id, stream } = await atWork();
+  const listening = await desk.ask('GET', `/v1/sessions/${id}/events`);
+  const cancel = async (): Promise<unknown> => (await desk.ask('POST', `/v1/sessions/${id}/cancel`, {})).json();
+  expect(await cancel()).toEqual({ status: 'idle' });
+  for (const each of [stream, listening])
+    expect((await eventsUntil(each, 'session_end')).at(-1)?.data).toMatchObject({ reason: 'interrupted' });
+  const before = await readFile(journalPath(desk.home, id));
+  expect(await cancel()).toEqual({ status: 'idle' });
+  expect(await readFile(journalPath(desk.home, id))).toEqual(before);
+});
+
+test('leaving the stream of a turn leaves the turn at work', async () => {
+  const { desk, id, stream, open } = await atWork();
+  await stream.body?.cancel();
+  open();
+  const events = await eventsUntil(await desk.ask('GET', `/v1/sessions/${id}/events`), 'session_end');
+  expect(events.at(-1)?.data).toMatchObject({ outcome: 'done' });
+});
+
+test('a session that another process has is read, and not written', async () => {
+  const { desk, id, open } = await atWork();
+  const other = await serveDesk({}, { home: desk.home });
+  const before = await readFile(journalPath(desk.home, id));
+  expect(await (await other.ask('GET', `/v1/sessions/${id}`)).json()).toMatchObject({ id, status: 'running' });
+  expect(await typeOf(await other.ask('POST', `/v1/sessions/${id}/execute`, { content: 'x' }))).toEqual([
+    409,
+    'journal.busy',
+  ]);
+  expect(await typeOf(await other.ask('DELETE', `/v1/sessions/${id}`))).toEqual([409, 'journal.busy']);
+  expect(await readFile(journalPath(desk.home, id))).toEqual(before);
+  const listening = await other.ask('GET', `/v1/sessions/${id}/events`);
+  open();
+  for await (const { data } of eventsOf(listening)) if (data.type === 'session_end') break;
+});
+
+test.each<[string, object, string]>([
+  ['a model that there is not', { model: 'nobody/any' }, 'there is no model nobody/any'],
+  ['a folder outside', { cwd: '..' }, 'cwd: there is no such folder inside of the one that is served'],
+  ['a folder that is not there', { cwd: 'nowhere' }, 'cwd: there is no such folder inside of the one that is served'],
+  ['a time that nobody waits', { remoteTimeoutMs: 0 }, 'remoteTimeoutMs'],
+  ['a field that nobody knows', { modle: 'x' }, 'modle: there is no such field'],
+])('%s begins no session, and leaves nothing behind', async (_, wanted, words) => {
+  const desk = await serveDesk({});
+  const answer = await desk.ask('POST', '/v1/sessions', wanted);
+  expect([answer.status, ((await answer.json()) as { detail: string }).detail]).toEqual([
+    422,
+    expect.stringContaining(words) as string,
+  ]);
+  expect(await readdir(join(desk.home, 'sessions')).catch(() => [])).toEqual([]);
+});
+
+test('more sessions at once than there may be are told to come again', async () => {
+  const desk = await serveDesk({ otherwise: { text: 'Hello.' } }, { bounds: { sessionsMax: 1, sessionIdleMs: 0 } });
+  const [one, two] = await Promise.all([desk.ask('POST', '/v1/sessions', {}), desk.ask('POST', '/v1/sessions', {})]);
+  expect([one.status, two.status].toSorted()).toEqual([201, 503]);
+  await expect.poll(async () => (await desk.ask('POST', '/v1/sessions', {})).status).toBe(201);
+});
