@@ -26,7 +26,7 @@ Journal.prototype.append = async function (this: Journal, records: readonly Json
 };
 
 const silent = new PassThrough().resume();
-process.exitCode = await main(argv, {
+const ended = main(argv, {
   stdin: Readable.from([]),
   stdout: silent,
   stderr: process.stderr,
@@ -36,4 +36,4 @@ process.exitCode = await main(argv, {
   onStop: () => () => undefined,
 });
 // Threads may still be closing down.
-process.exit();
+void ended.then((code) => process.exit(code));

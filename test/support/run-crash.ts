@@ -2,12 +2,14 @@
 // ask nothing again that was answered.
 
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { build } from 'rolldown';
 import { runJournalPath } from '@drover/coordinator/run-journal';
 import type { EventType, Recorded } from '@drover/core/events';
 import { readContents } from '@drover/core/journal/format';
+import config from '../../rolldown.config.ts';
 import { calls, planned, RunDesk, submits, writes } from './run-desk.ts';
 
 const CHILD = join(import.meta.dirname, 'run-crash-child.ts');
@@ -69,6 +71,7 @@ export async function crashedRun(at: number | EventType, when: 'before' | 'after
     );
   }
   const total = askedBy(desk);
+  await desk.server.close();
   const records = recordsOf(desk);
   const end = records.findLast((record) => record.type === 'run_end');
   return {
@@ -144,17 +147,32 @@ function recordsIn({ home }: RunDesk, id: string): readonly Recorded[] {
   return existsSync(path) ? (readContents(readFileSync(path)).records as unknown as readonly Recorded[]) : [];
 }
 
-function drover(
+let bundle: Promise<string> | undefined;
+
+// Bundled and compiled once for all of them: starting is most of what such a process does.
+async function bundled(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'drover-crash-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const { drover: _, ...input } = config.input as Readonly<Record<string, string>>;
+  const output = { ...[config.output ?? []].flat()[0], dir: folder, minify: false };
+  // The program is part of the bundle, and not what the process begins with.
+  const transform = { define: { 'import.meta.main': 'false' } };
+  await build({ ...config, input: { ...input, child: CHILD }, output, transform, logLevel: 'silent' });
+  return folder;
+}
+
+async function drover(
   desk: RunDesk,
   at: number | EventType,
   when: string,
   argv: readonly string[],
 ): Promise<number | string> {
-  // Compiled once for all of them: starting is most of what such a process does.
-  const cache = { NODE_COMPILE_CACHE: join(tmpdir(), 'drover-test-compiled') };
+  bundle ??= bundled();
+  const folder = await bundle;
+  const cache = { NODE_COMPILE_CACHE: join(folder, 'compiled') };
   const keys = { ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: desk.server.url };
   const env = { ...process.env, ...cache, ...keys, DROVER_HOME: desk.home };
-  const child = spawn(process.execPath, [CHILD, String(at), when, ...argv], {
+  const child = spawn(process.execPath, [join(folder, 'child.cjs'), String(at), when, ...argv], {
     cwd: desk.repository,
     env,
     stdio: ['ignore', 'ignore', 'inherit'],
