@@ -1,8 +1,8 @@
 // What workspaces cost, next to eight plain `git worktree add` of the same repository in the same run: the best of
-// some rounds of both.
+// some rounds of both, by the clock and in time of processors, which a busy machine changes less.
 
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -22,14 +22,8 @@ const run = promisify(execFile);
 const env = { PATH: process.env['PATH'] ?? '', HOME: tmpdir(), GIT_CONFIG_NOSYSTEM: '1' };
 const { signal } = new AbortController();
 
-type Round = {
-  readonly floor: number;
-  readonly first: number;
-  readonly commit: number;
-  readonly next: number;
-  readonly nextRun: number;
-  readonly audit: number;
-};
+type Cost = { readonly wallMs: number; readonly cpuMs: number };
+type Round = Readonly<Record<'floor' | 'first' | 'commit' | 'next' | 'nextRun' | 'audit', Cost>>;
 
 export async function workspaceLines(): Promise<readonly string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'drover-bench-'));
@@ -38,10 +32,17 @@ export async function workspaceLines(): Promise<readonly string[]> {
     const rounds: Round[] = [];
     for (let n = 0; n < ROUNDS; n++) rounds.push(await round(repository, join(folder, `round-${n}`)));
     // What else the machine does only ever adds to it.
-    const best = (key: keyof Round) => Math.min(...rounds.map((each) => each[key]));
+    const best = (key: keyof Round, cost: keyof Cost) => Math.min(...rounds.map((each) => each[key][cost]));
     const row = (what: string, key: keyof Round, aim: number) => {
-      const note = `${best(key).toFixed(0)} ms against ${best('floor').toFixed(0)} ms, aim ${aim}x`;
-      return line(what, best(key) / best('floor'), note, aim);
+      const [wall, floor] = [best(key, 'wallMs'), best('floor', 'wallMs')];
+      const [cpu, cpuFloor] = [best(key, 'cpuMs'), best('floor', 'cpuMs')];
+      const processors = `CPU ${cpu.toFixed(0)} against ${cpuFloor.toFixed(0)} ms`;
+      return line(
+        what,
+        wall / floor,
+        `${wall.toFixed(0)} ms against ${floor.toFixed(0)} ms, ${processors}, aim ${aim}x`,
+        aim,
+      );
     };
     return [
       row(`${WORKERS} first workspaces of 2,000 files`, 'first', 1.5),
@@ -86,13 +87,15 @@ async function round(repository: Repository, folder: string): Promise<Round> {
   const home = join(folder, 'planned');
   const slots = await open(repository, home, 'run_1');
   slots.prepare(WORKERS);
-  await delay(first + PLANNING_MS);
+  await delay(first.wallMs + PLANNING_MS);
   const workspaces = await takeAll(slots, repository, 'first');
   workspaces.forEach(work);
   const commit = await timed(() => inTurn((n) => commitOf(workspaces[n - 1])));
-  await releaseAll(workspaces);
   let again: readonly Workspace[] = [];
-  const next = await timed(async () => (again = await takeAll(slots, repository, 'next')));
+  const next = await timed(async () => {
+    await releaseAll(workspaces);
+    again = await takeAll(slots, repository, 'next');
+  });
   again.forEach(work);
   await releaseAll(again);
   await slots.close();
@@ -139,10 +142,21 @@ async function releaseAll(workspaces: readonly Workspace[]): Promise<void> {
   await Promise.all(workspaces.map((each) => each.release()));
 }
 
-async function timed(work: () => Promise<unknown>): Promise<number> {
+async function timed(work: () => Promise<unknown>): Promise<Cost> {
   const begun = performance.now();
+  const own = process.cpuUsage();
+  const children = childrenCpuMs();
   await work();
-  return performance.now() - begun;
+  const wallMs = performance.now() - begun;
+  const { user, system } = process.cpuUsage(own);
+  return { wallMs, cpuMs: (user + system) / 1_000 + childrenCpuMs() - children };
+}
+
+// Of those that have ended; in steps of ten milliseconds.
+function childrenCpuMs(): number {
+  if (!existsSync('/proc/self/stat')) return 0;
+  const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[13]) + Number(fields[14])) * 10;
 }
 
 function line(what: string, ratio: number, note: string, aim: number): string {

@@ -76,13 +76,15 @@ test('a slot is nobody’s while it is moved, so that a half moved one is nobody
   const user = await userRepository();
   const { head } = await user.open();
   const first = await user.slots();
-  await take(first, head);
+  const before = await take(first, head);
+  await writeFiles(before.path, { 'src/a.ts': 'changed' });
+  const made = await before.commit(order('drover/run_1/task'));
   await first.close();
   const seen = join(user.folder, 'seen');
   const PATH = fakeGit(user, `case "$*" in *read-tree*) ls "$GIT_WORK_TREE/.." > ${seen};; esac`);
   const repository = await user.open();
   const slots = await Slots.open({ home: user.home, repository, run: 'run_1', env: { ...user.env, PATH } });
-  await take(slots, head, { attempt: 2 });
+  await take(slots, made?.commit ?? '', { attempt: 2 });
   await slots.close();
   expect(readFileSync(seen, 'utf8').split('\n')).toEqual(['git', 'trash', 'tree', '']);
 });
@@ -129,6 +131,7 @@ const MISSING = [
   'store.git/refs',
   'slots/1/.git',
   'slots/1/git/index',
+  'slots/1/git/base',
   'slots/1/git',
   'slots/1/git/exclude',
   'slots/1/tree',
@@ -157,6 +160,8 @@ test('what a crash leaves half written is in nobody’s way', async () => {
   await writeFiles(slots.store.folder, {
     'slots/1/owner.json.0b5a': '{"run":',
     'slots/1/git/index.lock': 'half',
+    'slots/1/git/index.new': 'half',
+    'slots/1/git/base': 'half',
     'slots/1/git/index.commit': 'half',
     'slots/1/git/index.commit.lock': 'half',
     'slots/1/trash/old/file': 'x',

@@ -9,6 +9,7 @@
 import { buffer, text } from 'node:stream/consumers';
 import { failureOf } from '@drover/core/agent/limits';
 import { DroverError } from '@drover/core/failure';
+import type { ProcessSpec } from '@drover/core/tools/process/launcher';
 import { startProcess } from '@drover/core/tools/process/start';
 import { sendSignal } from '@drover/core/tools/process/tree';
 
@@ -94,6 +95,16 @@ const QUIET: Readonly<Record<string, string>> = {
 };
 
 export function gitAt(place: GitPlace): Git {
+  const surroundings = surroundingsOf(place);
+  return (args, options = {}) => runGit(args, options, surroundings);
+}
+
+/** The process that `gitAt` would start, for who wants to talk with it. */
+export function gitProcess(place: GitPlace, args: readonly string[]): ProcessSpec {
+  return processOf(args, surroundingsOf(place));
+}
+
+function surroundingsOf(place: GitPlace): Surroundings {
   const { gitDir, workTree, indexFile, objects, borrowed = [] } = place;
   const env = {
     ...withoutGit(place.env),
@@ -105,7 +116,7 @@ export function gitAt(place: GitPlace): Git {
     ...(borrowed.length > 0 && { GIT_ALTERNATE_OBJECT_DIRECTORIES: borrowed.map(quotedPath).join(':') }),
     ...asEnvironment(place.settings ?? {}),
   };
-  return (args, options = {}) => runGit(args, options, { env, cwd: workTree ?? gitDir });
+  return { env, cwd: workTree ?? gitDir };
 }
 
 /**
@@ -155,6 +166,10 @@ function withoutGit(env: Readonly<Record<string, string>>): Record<string, strin
 
 type Surroundings = { readonly env: Readonly<Record<string, string>>; readonly cwd: string };
 
+function processOf(args: readonly string[], { env, cwd }: Surroundings): ProcessSpec {
+  return { file: 'git', args: ['--no-pager', ...OFF, ...args], cwd, env, detached: false };
+}
+
 async function runGit(
   args: readonly string[],
   { input, accept = [], encoding = 'utf8', signal, env: more }: GitOptions,
@@ -166,7 +181,7 @@ async function runGit(
     new DroverError({ kind: 'git.failed', args, message }, options);
   const notDone = (cause: unknown) => failed(cause instanceof Error ? cause.message : String(cause), { cause });
   if (stopped() !== undefined) throw stopped();
-  const spec = { file: 'git', args: ['--no-pager', ...OFF, ...args], cwd, env: { ...env, ...more }, detached: false };
+  const spec = processOf(args, { cwd, env: { ...env, ...more } });
   const child = await startProcess(spec, input).catch((cause: unknown) => {
     throw notDone(cause);
   });

@@ -3,16 +3,21 @@
 // Paths are given with one character a byte, since they need not be valid in any encoding, and compared
 // so. An index that this file doesn't understand is `undefined`, and nobody guesses.
 
-import type { BigIntStats } from 'node:fs';
+import type { BigIntStats, Stats } from 'node:fs';
 import type { ObjectFormat } from '../repository.ts';
 
 const HEADER_BYTES = 12;
 const STAT_BYTES = 40; // times, device, inode, mode, owner, size
 const MTIME_OFFSET = 8;
+const DEVICE_OFFSET = 16;
 const INODE_OFFSET = 20;
 const MODE_OFFSET = 24;
+const OWNER_OFFSET = 28;
+const GROUP_OFFSET = 32;
 const SIZE_OFFSET = 36;
-const SECOND = 1_000_000_000n;
+const SECOND_MS = 1_000;
+const NS_A_MS = 1_000_000;
+const NS_A_SECOND = 1_000_000_000n;
 const NAME_LENGTH = 0x0fff;
 const EXTENDED = 0x4000;
 const ASSUME_VALID = 0x8000;
@@ -52,25 +57,64 @@ export function objectOf(bytes: Buffer, { at }: IndexEntry, format: ObjectFormat
 }
 
 /**
- * Git takes a file's times in whole seconds. One that was written in the second of the index, or later, may
- * have been changed since and look the same to it.
+ * Whether nothing at all has happened to a file since it was written: whatever does, changes its ctime, and nobody
+ * can choose that one. What happens in the same moment as the writing is told by `writtenMs` only.
  */
-export function isUnsettled(bytes: Buffer, { at }: IndexEntry, indexSecond: number): boolean {
-  return bytes.readUInt32BE(at + MTIME_OFFSET) >= indexSecond;
+export function isAsWritten(bytes: Buffer, { at }: IndexEntry, found: Stats): boolean {
+  return (
+    isTime(bytes, at, found.ctimeMs) &&
+    isTime(bytes, at + MTIME_OFFSET, found.mtimeMs) &&
+    bytes.readUInt32BE(at + INODE_OFFSET) === found.ino >>> 0 &&
+    bytes.readUInt32BE(at + SIZE_OFFSET) === found.size >>> 0
+  );
 }
 
-/** Whether nothing at all has happened to a file since git wrote it, to the nanosecond. */
-export function isAsWritten(bytes: Buffer, { at }: IndexEntry, found: BigIntStats): boolean {
-  const isSame = (offset: number, value: bigint) => bytes.readUInt32BE(at + offset) === Number(value & 0xffffffffn);
-  // Some gits keep no parts of seconds.
-  const isSameTime = (offset: number, ns: bigint) =>
-    isSame(offset, ns / SECOND) && (bytes.readUInt32BE(at + offset + 4) === 0 || isSame(offset + 4, ns % SECOND));
-  return (
-    isSameTime(0, found.ctimeNs) &&
-    isSameTime(MTIME_OFFSET, found.mtimeNs) &&
-    isSame(INODE_OFFSET, found.ino) &&
-    isSame(SIZE_OFFSET, found.size)
-  );
+/** When a file was written, or the end of that second where git keeps no parts of seconds. */
+export function writtenMs(bytes: Buffer, { at }: IndexEntry): number {
+  const nanoseconds = bytes.readUInt32BE(at + 4);
+  return bytes.readUInt32BE(at) * SECOND_MS + (nanoseconds === 0 ? SECOND_MS : nanoseconds / NS_A_MS);
+}
+
+function isTime(bytes: Buffer, at: number, ms: number): boolean {
+  const seconds = bytes.readUInt32BE(at);
+  const nanoseconds = bytes.readUInt32BE(at + 4);
+  // Calculated as Node does, so that the same time is the same number.
+  if (nanoseconds !== 0) return seconds * SECOND_MS + nanoseconds / NS_A_MS === ms;
+  return seconds === Math.floor(ms / SECOND_MS);
+}
+
+export function sizeOf(bytes: Buffer, { at }: IndexEntry): number {
+  return bytes.readUInt32BE(at + SIZE_OFFSET);
+}
+
+/** The same index, with these files as they look now. */
+export function withTimes(
+  index: Buffer,
+  found: readonly (readonly [IndexEntry, BigIntStats])[],
+  digest: (rest: Buffer) => Buffer,
+): Buffer {
+  const bytes = Buffer.from(index);
+  const put = (offset: number, value: bigint) => bytes.writeUInt32BE(Number(value & 0xffffffffn), offset);
+  for (const [{ at }, { ctimeNs, mtimeNs, dev, ino, uid, gid, size }] of found) {
+    put(at, ctimeNs / NS_A_SECOND);
+    put(at + 4, ctimeNs % NS_A_SECOND);
+    put(at + MTIME_OFFSET, mtimeNs / NS_A_SECOND);
+    put(at + MTIME_OFFSET + 4, mtimeNs % NS_A_SECOND);
+    put(at + DEVICE_OFFSET, dev);
+    put(at + INODE_OFFSET, ino);
+    put(at + OWNER_OFFSET, uid);
+    put(at + GROUP_OFFSET, gid);
+    put(at + SIZE_OFFSET, size);
+  }
+  const { length } = digest(Buffer.alloc(0));
+  const rest = bytes.subarray(0, bytes.length - length);
+  digest(rest).copy(bytes, rest.length);
+  return bytes;
+}
+
+/** The digest that an index ends with: that of all the rest. */
+export function digestOf(bytes: Buffer, format: ObjectFormat): string {
+  return bytes.toString('hex', Math.max(0, bytes.length - HASH_BYTES[format]));
 }
 
 export function readIndex(bytes: Buffer, format: ObjectFormat): IndexFile | undefined {

@@ -3,7 +3,7 @@
 //
 //   <slots>/<n>.lock        held by the process that uses it, and gone with that process
 //   <slots>/<n>/tree/       what a worker sees; its `.git` is the worker's own
-//               git/        drover's index of the tree, and the list of what is ignored besides
+//               git/        drover's index of the tree, which commit it is of, and the list of what is ignored besides
 //               owner.json  whose attempt it holds; while it is there, nobody else takes the slot
 //               trash/      set aside, to be removed when there is time
 //               .git        a dead end, so that git in a workspace without `.git` finds no repository further up
@@ -11,7 +11,8 @@
 // WHAT HOLDS
 //   The index has times only of files that drover itself has written, so a file whose times, inode and size are
 //   the index's is the one drover wrote. A commit is made with a copy of it. What a worker left in the tree
-//   is taken away by sweep.ts and git; a tree for which that fails is thrown away and made anew.
+//   is taken away by sweep.ts; what is missing then is written by restore.ts, and by git where the next base is another
+//   one. A tree for which that fails is thrown away and made anew.
 //
 // WHAT A CRASH CAN DO
 //   Stop anywhere. The owner is written last and removed first, so where there is one, the tree is whole
@@ -26,8 +27,6 @@ import {
   realpathSync,
   renameSync,
   rmSync,
-  statSync,
-  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { readdir, unlink } from 'node:fs/promises';
@@ -35,15 +34,16 @@ import { join } from 'node:path';
 import { DroverError } from '@drover/core/failure';
 import { isTaken, Lock } from '@drover/core/journal/lock';
 import * as z from 'zod/mini';
-import { gitAt, type Git } from '../git.ts';
+import { gitAt, type Git, type GitAnswer } from '../git.ts';
 import type { ObjectFormat } from '../repository.ts';
-import { EMPTY_INDEX, type IndexFile, readIndex } from './index-file.ts';
+import type { Blobs } from './blobs.ts';
+import { EMPTY_INDEX, type IndexEntry, type IndexFile } from './index-file.ts';
 import { isCode, removeAll, setAside } from './removal.ts';
-import { sweep } from './sweep.ts';
+import { restore } from './restore.ts';
+import { type KeptIndex, SlotIndex } from './slot-index.ts';
+import { type KnownFolders, sweep } from './sweep.ts';
 
 const PERMISSIONS = 0o7777;
-// Files get their times from a clock that is a few milliseconds late.
-const CLOCK_MS = 100;
 
 const OWNER = z.object({
   run: z.string(),
@@ -61,6 +61,7 @@ export type SlotOptions = {
   readonly slotsFolder: string;
   readonly storeGit: string;
   readonly objectFormat: ObjectFormat;
+  readonly blobs: Blobs; // of the store
   readonly env: Readonly<Record<string, string>>;
 };
 
@@ -74,12 +75,15 @@ export class Slot {
   readonly #lock: Lock;
   // The commit the tree is at, while nobody but drover has touched it since it was brought there.
   #at: string | undefined;
+  readonly #index: SlotIndex;
+  readonly #folders: KnownFolders = new Map();
 
   private constructor(options: SlotOptions, number: number, lock: Lock) {
     this.number = number;
     this.folder = slotFolder(options.slotsFolder, number);
     this.tree = join(this.folder, 'tree');
-    this.index = join(this.folder, 'git', 'index');
+    this.#index = new SlotIndex(join(this.folder, 'git'), options.objectFormat);
+    this.index = this.#index.path;
     this.exclude = join(this.folder, 'git', 'exclude');
     this.#options = options;
     this.#lock = lock;
@@ -137,16 +141,9 @@ export class Slot {
     rmSync(this.#ownerPath, { force: true });
   }
 
-  /**
-   * Git takes a file for possibly changed if it was written in the same second as the index, and reads it. After a
-   * checkout that is every file. While drover alone has had the tree since then, the index may just as
-   * well have been written now.
-   */
+  /** See SlotIndex; while drover alone has had the tree. */
   settleTimes(): void {
-    if (this.#at === undefined) return;
-    const secondEnds = (Math.floor(statSync(this.index).mtimeMs / 1_000) + 1) * 1_000;
-    const now = Date.now();
-    if (now >= secondEnds + CLOCK_MS) utimesSync(this.index, now / 1_000, now / 1_000);
+    if (this.#at !== undefined) this.#index.settleTimes();
   }
 
   /** True where the tree is a real folder, in its place. A worker could have put a link there. */
@@ -179,50 +176,67 @@ export class Slot {
 
   // What stands in the way of it being proven clean, if anything does.
   async #move(base: string, signal: AbortSignal): Promise<DroverError | undefined> {
-    const args = ['read-tree', '--reset', '-u', base];
-    const unclean = (message: string) => new DroverError({ kind: 'git.failed', args, message });
+    const unclean = (message: string) => new DroverError({ kind: 'git.failed', args: ['read-tree'], message });
     if (!this.hasTree()) {
       // A link, or a file; a folder that isn't the one it should be stays where it is.
       await unlink(this.tree).catch(() => undefined);
-      rmSync(this.index, { force: true });
+      this.#index.remove();
       mkdirSync(this.tree, { recursive: true });
       if (!this.hasTree()) return unclean(`${this.folder} is not where it should be`);
     }
-    rmSync(`${this.index}.lock`, { force: true });
-    const index = this.#readIndex();
-    if (index === undefined) return unclean('the index is damaged');
-    if (!(await this.#sweep(index))) return unclean('something in the workspace could not be removed');
+    const kept = this.#index.read();
+    if (kept === undefined) return unclean('the index is damaged');
+    const missing = await this.#sweep(kept);
+    if (missing === undefined) return unclean('something in the workspace could not be removed');
     try {
-      const { complaint } = await this.git(this.index)(args, { signal });
+      const isThere = kept.base === base;
+      const { complaint } = isThere
+        ? await this.#restore(kept.index, missing, signal)
+        : await this.#readTree(base, signal);
       // Where a file can't be removed, git says so and goes on. Where there was none, it is about something else.
-      return complaint === '' || index.index === EMPTY_INDEX ? undefined : unclean(complaint);
+      if (complaint !== '' && kept.index !== EMPTY_INDEX) return unclean(complaint);
+      if (!isThere || missing.length > 0) this.#index.note(base);
+      return undefined;
     } catch (error) {
       if (error instanceof DroverError && !signal.aborted) return error;
       throw error;
     }
   }
 
-  async #sweep({ index, second }: { readonly index: IndexFile; readonly second: number }): Promise<boolean> {
+  #readTree(base: string, signal: AbortSignal): Promise<GitAnswer> {
+    this.#index.expectChange();
+    return this.git(this.index)(['read-tree', '--reset', '-u', base], { signal });
+  }
+
+  async #restore(
+    index: IndexFile,
+    missing: readonly IndexEntry[],
+    signal: AbortSignal,
+  ): Promise<{ readonly complaint: string }> {
+    const { objectFormat: format, blobs } = this.#options;
+    const order = { top: this.tree, index, indexPath: this.index, format, missing, blobs };
+    if (missing.length === 0 || (await restore(order))) return { complaint: '' };
+    this.#index.expectChange();
+    const input = Buffer.from(missing.map(({ path }) => `${path}\0`).join(''), 'latin1');
+    return this.git(this.index)(['checkout-index', '--force', '--index', '-z', '--stdin'], { input, signal });
+  }
+
+  async #sweep({ index, writtenMs }: KeptIndex): Promise<readonly IndexEntry[] | undefined> {
     // That of a folder drover has made in the same place, whatever the user's umask.
     const mode = lstatSync(join(this.folder, 'git')).mode & PERMISSIONS;
     const trash = join(this.folder, 'trash');
+    const { objectFormat: format } = this.#options;
+    const folders = this.#folders;
     try {
-      return await sweep({ top: this.tree, index, indexSecond: second, mode, trash });
+      return await sweep({ top: this.tree, index, format, indexMs: writtenMs, folders, mode, trash });
     } catch (error) {
-      if (error instanceof Error && 'code' in error) return false;
+      if (error instanceof Error && 'code' in error) return undefined;
       throw error;
     }
   }
 
-  #readIndex(): { readonly index: IndexFile; readonly second: number } | undefined {
-    const found = statSync(this.index, { throwIfNoEntry: false });
-    if (found === undefined) return { index: EMPTY_INDEX, second: 0 };
-    const index = readIndex(readFileSync(this.index), this.#options.objectFormat);
-    return index && { index, second: Math.floor(found.mtimeMs / 1_000) };
-  }
-
   async #makeAnew(base: string, signal: AbortSignal): Promise<void> {
-    rmSync(this.index, { force: true });
+    this.#index.remove();
     if (this.hasTree() && !(await setAside(this.tree, join(this.folder, 'trash')))) {
       const message = `${this.tree} can't be removed: remove it by hand`;
       throw new DroverError({ kind: 'git.failed', args: ['clean'], message });

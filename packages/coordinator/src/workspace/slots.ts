@@ -12,6 +12,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Repository } from '../repository.ts';
+import { Blobs } from './blobs.ts';
 import { type CommitOrder, type Committed, commitTree } from './commit.ts';
 import {
   asIgnored,
@@ -61,6 +62,7 @@ export class Slots {
   readonly store: Store;
   readonly #options: SlotsOptions;
   readonly #slotOptions: SlotOptions;
+  readonly #blobs: Blobs;
   readonly #lines: readonly IncludeLine[];
   readonly #held = new Map<number, Slot>();
   readonly #closing = new AbortController();
@@ -76,7 +78,9 @@ export class Slots {
     this.#lines = lines;
     const { repository, env } = options;
     const { objectFormat } = repository;
-    this.#slotOptions = { slotsFolder: store.slotsFolder, storeGit: store.gitDir, objectFormat, env };
+    this.#blobs = new Blobs({ gitDir: store.gitDir, env });
+    const { slotsFolder, gitDir: storeGit } = store;
+    this.#slotOptions = { slotsFolder, storeGit, objectFormat, blobs: this.#blobs, env };
   }
 
   /** Throws UsageError where home or `.drover/include` can't be worked with. */
@@ -156,6 +160,7 @@ export class Slots {
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.all(this.#coming);
+    await this.#blobs.close();
     await Promise.race([Promise.all(this.#removing), delay(TRASH_MS_MAX, undefined, { ref: false })]);
     for (const slot of this.#held.values()) slot.unlock();
     this.#held.clear();

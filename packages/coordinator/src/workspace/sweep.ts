@@ -1,107 +1,161 @@
-// Bringing a folder's structure back to what the index says: whatever else lies in it is taken away.
+// Taking away of a tree what isn't as the index says, and telling what has to be written again.
+//
+// WHY WHAT STAYS IS PROVEN CLEAN
+//   Whatever happens to a file or a folder, its ctime becomes that moment, and nobody can choose another one but by
+//   setting the machine's clock. So a file with the ctime, inode and size that the index has is the one drover wrote, if
+//   that was over for a moment when the worker got it; otherwise it is read. And a folder that looks as it did when
+//   drover knew every name in it has these names only.
 //
 // Not left to `git clean`, because git doesn't see everything: a `.git` that somebody put into a folder
 // with tracked files is invisible to it, and whoever runs git in there next would run what that one's config says.
 // So every name in every folder is compared with the index: ignored files, nested repositories, pipes
 // and sockets, empty folders, a link where a folder should be.
-//
-// The files themselves are mostly left to git, which compares their kinds, times and inodes when it goes to the
-// next base. With only tracked names left, and those in real folders, that comparison means the file it says.
 
-import { chmodSync, lstatSync, readdirSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { chmodSync, lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isAsWritten, isUnsettled, type IndexEntry, type IndexFile } from './index-file.ts';
+import type { ObjectFormat } from '../repository.ts';
+import { isAsWritten, objectOf, writtenMs, type IndexEntry, type IndexFile } from './index-file.ts';
 import { setAside } from './removal.ts';
+
+/** Files get their times from a clock that is a few milliseconds late. */
+export const CLOCK_MS = 100;
 
 const BUSY_MS_MAX = 10; // then others get a turn
 const PERMISSIONS = 0o7777;
+const READ_BYTES_MAX = 1_000_000; // of a file that is read to see whether it has changed; a larger one is written again
+
+/** How folders looked when every name in them was known, by path. */
+export type KnownFolders = Map<string, { readonly inode: number; readonly ctimeMs: number }>;
 
 export type SweepOrder = {
   readonly top: string;
   readonly index: IndexFile;
-  readonly indexSecond: number; // in which the index was written
+  readonly format: ObjectFormat;
+  /** When the index was written, or later, while drover alone had the tree. */
+  readonly indexMs: number;
+  readonly folders: KnownFolders;
   /** What folders that drover makes look like. */
   readonly mode: number;
   /** Where folders that have to go are put. */
   readonly trash: string;
 };
 
-/** False where something couldn't be taken away. */
-export async function sweep(order: SweepOrder): Promise<boolean> {
+/** The files that are missing now; undefined where something couldn't be taken away. */
+export async function sweep(order: SweepOrder): Promise<readonly IndexEntry[] | undefined> {
   const takeAway = async (strays: readonly Buffer[]): Promise<boolean> => {
     const gone = await Promise.all(strays.map((place) => setAside(place, order.trash)));
     return gone.every(Boolean);
   };
   // Folders first: then whatever is looked at by its path is really there.
-  return (await takeAway(await strayNames(order))) && takeAway(await changedFiles(order));
+  if (!(await takeAway(await strayNames(order)))) return undefined;
+  const { changed, missing } = await changedFiles(order);
+  if (!(await takeAway(changed.map(({ path }) => placeOf(order.top, path))))) return undefined;
+  return [...missing, ...changed];
 }
 
-async function strayNames({ top, index, mode }: SweepOrder): Promise<readonly Buffer[]> {
-  const tracked = trackedIn(index.entries);
+async function strayNames({ top, index, mode, folders: known }: SweepOrder): Promise<readonly Buffer[]> {
+  const folders = foldersIn(index.entries);
   const strays: Buffer[] = [];
   const waiting = [''];
   const isLate = clock();
-  for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
     if (isLate()) await nextTurn();
-    const place = placeOf(top, folder);
-    const names = tracked.get(folder);
-    if (names === undefined || !isFolder(place, mode)) {
+    const place = placeOf(top, path);
+    const folder = folders.get(path);
+    const found = lstatSync(place, { throwIfNoEntry: false });
+    if (folder === undefined || found?.isDirectory() !== true) {
       strays.push(place);
       continue;
     }
-    for (const name of readdirSync(place, { encoding: 'latin1' })) {
-      const expected = names.get(name);
-      // Whether a file is a file, git sees when it looks at its times.
-      if (expected === 'file') continue;
-      const path = folder === '' ? name : `${folder}/${name}`;
-      if (expected === 'folder') waiting.push(path);
-      else strays.push(placeOf(top, path));
+    if (isKnown(known.get(path), found)) {
+      waiting.push(...folder.folders);
+      continue;
     }
+    const isClosed = (found.mode & PERMISSIONS) !== mode;
+    if (isClosed) chmodSync(place, mode);
+    const within = path === '' ? '' : `${path}/`;
+    const files = new Set(folder.files);
+    const inner = new Set(folder.folders);
+    const others = readdirSync(place, { encoding: 'latin1' })
+      .map((name) => `${within}${name}`)
+      // Whether a file is a file is seen when it is looked at.
+      .filter((name) => !files.has(name));
+    waiting.push(...others.filter((name) => inner.has(name)));
+    const unknown = others.filter((name) => !inner.has(name));
+    strays.push(...unknown.map((name) => placeOf(top, name)));
+    const isSettled = found.ctimeMs + CLOCK_MS < Date.now();
+    if (isSettled && !isClosed && unknown.length === 0) known.set(path, { inode: found.ino, ctimeMs: found.ctimeMs });
+    else known.delete(path);
   }
   return strays;
 }
 
-type Kind = 'file' | 'folder';
+function isKnown(known: { readonly inode: number; readonly ctimeMs: number } | undefined, found: Stats): boolean {
+  return known !== undefined && known.inode === found.ino && known.ctimeMs === found.ctimeMs;
+}
 
-/** The names in each folder; the top one's is the empty string, and paths are one character a byte. */
-type Tracked = ReadonlyMap<string, ReadonlyMap<string, Kind>>;
+/** What belongs into a folder, by whole paths, which are one character a byte. */
+type Folder = { readonly files: string[]; readonly folders: string[] };
 
-function trackedIn(entries: readonly IndexEntry[]): Tracked {
-  const folders = new Map<string, Map<string, Kind>>([['', new Map()]]);
+// The top one's path is the empty string.
+function foldersIn(entries: readonly IndexEntry[]): ReadonlyMap<string, Folder> {
+  const folders = new Map<string, Folder>([['', { files: [], folders: [] }]]);
+  let last = '';
+  let files = folderAt(folders, '').files;
   for (const { path, kind } of entries) {
     if (kind === 'gitlink') continue;
-    folderOf(folders, path).set(lastName(path), 'file');
+    const end = path.lastIndexOf('/');
+    // Most are in the folder of the one before.
+    if (end !== last.length || !path.startsWith(last)) {
+      last = end < 0 ? '' : path.slice(0, end);
+      files = folderAt(folders, last).files;
+    }
+    files.push(path);
   }
   return folders;
 }
 
-// The folder a path is in, after it and all above it are known.
-function folderOf(folders: Map<string, Map<string, Kind>>, path: string): Map<string, Kind> {
-  const folder = path.slice(0, Math.max(0, path.lastIndexOf('/')));
-  const known = folders.get(folder);
+function folderAt(folders: Map<string, Folder>, path: string): Folder {
+  const known = folders.get(path);
   if (known !== undefined) return known;
-  const names = new Map<string, Kind>();
-  folders.set(folder, names);
-  folderOf(folders, folder).set(lastName(folder), 'folder');
-  return names;
+  const made: Folder = { files: [], folders: [] };
+  folders.set(path, made);
+  folderAt(folders, path.slice(0, Math.max(0, path.lastIndexOf('/')))).folders.push(path);
+  return made;
 }
 
-function lastName(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1);
-}
+type Files = { readonly changed: readonly IndexEntry[]; readonly missing: readonly IndexEntry[] };
 
-// Those of which git could only compare the content: another mode, or another name elsewhere, it wouldn't see.
-async function changedFiles({ top, index, indexSecond }: SweepOrder): Promise<readonly Buffer[]> {
-  const changed: Buffer[] = [];
+async function changedFiles(order: SweepOrder): Promise<Files> {
+  const { top, index, indexMs } = order;
+  const changed: IndexEntry[] = [];
+  const missing: IndexEntry[] = [];
   const isLate = clock();
   for (const entry of index.entries) {
-    if (!isUnsettled(index.bytes, entry, indexSecond)) continue;
     if (isLate()) await nextTurn();
-    const place = placeOf(top, entry.path);
-    const found = lstatSync(place, { bigint: true, throwIfNoEntry: false });
-    if (found !== undefined && !isAsWritten(index.bytes, entry, found)) changed.push(place);
+    const place = pathOf(top, entry.path);
+    const found = lstatSync(place, { throwIfNoEntry: false });
+    if (found === undefined) missing.push(entry);
+    else if (!isAsWritten(index.bytes, entry, found)) changed.push(entry);
+    else if (writtenMs(index.bytes, entry) + CLOCK_MS > indexMs && !isSame(order, entry, place, found))
+      changed.push(entry);
   }
-  return changed;
+  return { changed, missing };
+}
+
+// One that is written differently than it is kept, such as with other line ends, is taken for changed.
+function isSame(
+  { index: { bytes }, format }: SweepOrder,
+  entry: IndexEntry,
+  place: string | Buffer,
+  found: Stats,
+): boolean {
+  const isLink = entry.kind === 'link';
+  if (found.size > READ_BYTES_MAX || !(isLink ? found.isSymbolicLink() : found.isFile())) return false;
+  const content = isLink ? readlinkSync(place, { encoding: 'buffer' }) : readFileSync(place);
+  const digest = createHash(format).update(`blob ${content.length}\0`).update(content).digest();
+  return digest.equals(objectOf(bytes, entry, format));
 }
 
 /** Says now and then that it is somebody else's turn. */
@@ -114,13 +168,14 @@ function clock(): () => boolean {
   };
 }
 
-function isFolder(place: Buffer, mode: number): boolean {
-  const found = lstatSync(place, { throwIfNoEntry: false });
-  if (found?.isDirectory() !== true) return false;
-  if ((found.mode & PERMISSIONS) !== mode) chmodSync(place, mode);
-  return true;
-}
-
 function placeOf(top: string, path: string): Buffer {
   return path === '' ? Buffer.from(top) : Buffer.concat([Buffer.from(`${top}/`), Buffer.from(path, 'latin1')]);
 }
+
+/** A path in the tree, as a string where that is the same, which is quicker. */
+export function pathOf(top: string, path: string): string | Buffer {
+  return NOT_ASCII.test(path) ? placeOf(top, path) : `${top}/${path}`;
+}
+
+// oxlint-disable-next-line no-control-regex
+const NOT_ASCII = /[^\u0000-\u007f]/;

@@ -6,7 +6,7 @@
 // Written without waiting in between: on a busy machine a dozen waits for small files cost more than the files.
 
 import { copyFileSync, existsSync, mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { DroverError } from '@drover/core/failure';
 import { quotedPath } from '../git.ts';
 import type { Repository } from '../repository.ts';
@@ -25,15 +25,13 @@ export type WorkerGit = {
 export function writeWorkerGit(given: WorkerGit): void {
   const { tree, index, storeGit, repository, branch, base, exclude } = given;
   const folder = join(tree, '.git');
-  const ref = join('refs', 'heads', checkedBranch(branch));
   const { objectFormat, identity } = repository;
   const shallow = join(storeGit, 'shallow');
-  for (const path of [dirname(ref), 'hooks', 'info', join('objects', 'info')]) {
-    mkdirSync(join(folder, path), { recursive: true });
-  }
+  // No more folders than git needs to take it for a repository: making and removing them is what costs most here.
+  for (const path of ['', 'refs', 'info', 'objects', join('objects', 'info')]) mkdirSync(join(folder, path));
   const write = (path: string, text: string) => writeFileSync(join(folder, path), text);
-  write('HEAD', `ref: refs/heads/${branch}\n`);
-  write(ref, `${base}\n`);
+  write('HEAD', `ref: refs/heads/${checkedBranch(branch)}\n`);
+  write('packed-refs', `# pack-refs with: peeled fully-peeled sorted \n${base} refs/heads/${branch}\n`);
   write('config', configText({ objectFormat, isBare: false, identity }));
   // The store borrows all that the user's repository has, and git follows that.
   write(join('objects', 'info', 'alternates'), `${quotedPath(join(storeGit, 'objects'))}\n`);

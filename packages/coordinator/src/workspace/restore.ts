@@ -1,0 +1,75 @@
+// Writing files of the index again, and noting in the index what they look like now: without git, for a few.
+//
+// Only where what git keeps of a file is what a checkout writes. Attributes can say otherwise; where they
+// might, it is left to git.
+
+import { createHash } from 'node:crypto';
+import { lstatSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { ObjectFormat } from '../repository.ts';
+import type { Blobs } from './blobs.ts';
+import { type IndexEntry, type IndexFile, objectOf, sizeOf, withTimes } from './index-file.ts';
+import { isCode } from './removal.ts';
+import { pathOf } from './sweep.ts';
+
+const FILES_MAX = 500;
+const BYTES_MAX = 16 * 1024 * 1024;
+const ATTRIBUTES = /(^|\/)\.gitattributes$/;
+// What makes a file differ from what is kept of it; of filters drover runs none, but git may have its own.
+const CONVERTS = /crlf|ident|encoding|filter/i;
+
+export type RestoreOrder = {
+  readonly top: string;
+  readonly index: IndexFile;
+  readonly indexPath: string;
+  readonly format: ObjectFormat;
+  readonly missing: readonly IndexEntry[];
+  readonly blobs: Blobs;
+};
+
+/** False where it has to be done by git; a part of it may be there then. */
+export async function restore(order: RestoreOrder): Promise<boolean> {
+  const { top, index, indexPath, format, missing } = order;
+  if (!isSimple(order)) return false;
+  const contents = await order.blobs.read(missing.map((entry) => objectOf(index.bytes, entry, format).toString('hex')));
+  if (contents === undefined) return false;
+  try {
+    missing.forEach((entry, n) => write(top, entry, contents[n] ?? Buffer.alloc(0)));
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return false;
+    throw error;
+  }
+  const found = missing.map((entry) => [entry, lstatSync(pathOf(top, entry.path), { bigint: true })] as const);
+  const bytes = withTimes(index.bytes, found, (rest) => createHash(format).update(rest).digest());
+  writeFileSync(`${indexPath}.new`, bytes);
+  renameSync(`${indexPath}.new`, indexPath);
+  return true;
+}
+
+function isSimple({ top, index, missing }: RestoreOrder): boolean {
+  if (missing.length > FILES_MAX || missing.some(({ kind, flags }) => kind === 'gitlink' || flags !== 0)) return false;
+  const bytes = missing.reduce((sum, entry) => sum + sizeOf(index.bytes, entry), 0);
+  if (bytes > BYTES_MAX) return false;
+  const attributes = index.entries.filter(({ path }) => ATTRIBUTES.test(path));
+  return attributes.every((entry) => !missing.includes(entry) && !converts(top, entry));
+}
+
+// It is as drover wrote it: what is not is missing.
+function converts(top: string, { kind, path }: IndexEntry): boolean {
+  return kind !== 'file' || CONVERTS.test(readFileSync(pathOf(top, path), 'latin1'));
+}
+
+function write(top: string, { path, kind, mode }: IndexEntry, content: Buffer): void {
+  const place = pathOf(top, path);
+  const make = () => {
+    if (kind === 'link') symlinkSync(content, place);
+    else writeFileSync(place, content, { flag: 'wx', mode: (mode & 0o100) === 0 ? 0o666 : 0o777 });
+  };
+  try {
+    make();
+  } catch (error) {
+    if (!isCode(error, 'ENOENT')) throw error;
+    mkdirSync(pathOf(top, dirname(path)), { recursive: true });
+    make();
+  }
+}
