@@ -62,7 +62,7 @@ type How = {
 };
 
 async function tell(kept: KeptJournal, { follow, json, isWanted, names }: How, io: Io): Promise<number> {
-  const { path, records, bytes, failure, problem } = kept;
+  const { path, records, readTo, failure, problem } = kept;
   const style = styleFor(io.stdout, io.env);
   const gists = failure?.kind === 'journal.newer' ? 'types only' : 'gists';
   const tellOne = async (record: JsonObject): Promise<void> => {
@@ -80,7 +80,7 @@ async function tell(kept: KeptJournal, { follow, json, isWanted, names }: How, i
       await print(io.stderr, `${clean(`drover: ${problem}`)}\n`);
       return codeOfFailure(failure);
     }
-    if (follow) for await (const record of journalTail({ path, from: bytes }, stop.signal)) await tellOne(record);
+    if (follow) for await (const record of journalTail(path, readTo, stop.signal)) await tellOne(record);
     return stop.signal.aborted ? codeOfStop(stop.cause()) : exitCode.done;
   } finally {
     stop.close();

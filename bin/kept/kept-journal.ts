@@ -7,12 +7,13 @@ import { describe, DroverError, type Failure } from '@drover/core/failure';
 import { FORMAT_VERSION, readContents } from '@drover/core/journal/format';
 import { isTaken, ownerOf } from '@drover/core/journal/lock';
 import { retell } from '@drover/core/journal/retelling';
+import type { ReadTo } from '@drover/core/journal/tail';
 import type { JsonObject } from '@drover/core/json';
 
 export type KeptJournal = {
   readonly path: string;
   readonly records: readonly JsonObject[];
-  readonly bytes: number; // as far as it could be read
+  readonly readTo: ReadTo;
   readonly live: boolean; // somebody is writing it
   /** Why not all of it could be read. */
   readonly failure: Extract<Failure, { readonly kind: 'journal.damaged' | 'journal.newer' }> | undefined;
@@ -22,8 +23,10 @@ export type KeptJournal = {
 
 export async function readKept(path: string): Promise<KeptJournal> {
   const file = await readFile(path);
-  const { version, records, goodBytes: bytes, damage } = readContents(file);
-  const kept = { path, records, bytes, live: isTaken(`${path}.lock`) };
+  const { version, records, goodBytes: bytes, lastSum: sum, damage } = readContents(file);
+  // The first line is the head, unless it is yet to be written.
+  const readTo = { line: bytes === 0 ? 0 : records.length + 1, sum, bytes };
+  const kept = { path, records, readTo, live: isTaken(`${path}.lock`) };
   if (version > FORMAT_VERSION) {
     const failure = { kind: 'journal.newer' as const, path, version };
     return { ...kept, failure, problem: describe(failure) };

@@ -1,8 +1,8 @@
 // What there is and what became of it: drover runs, show and logs, and how a session is named.
 
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { headOf } from '@drover/core/journal/format';
+import { headOf, readContents, seal } from '@drover/core/journal/format';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { expect, test } from 'vitest';
 import { main } from '../../bin/drover.ts';
@@ -264,6 +264,28 @@ test('logs --follow tells what comes, until nobody works in the session any more
     .split('\n')
     .map((line) => JSON.parse(line) as unknown);
   expect([code, lines]).toEqual([0, JSON.parse(JSON.stringify(await desk.records('s')).replaceAll(desk.cwd, '<cwd>'))]);
+});
+
+test('logs --follow checks what comes, and says at which line it is damaged', async () => {
+  const desk = await deskWithProject();
+  await desk.exec('s', 'see', ONE);
+  const [path, before] = [journalPath(desk.home, 's'), await desk.records('s')];
+  await desk.occupy('s');
+  const fake = new FakeIo({ cwd: desk.cwd });
+  const following = main(['logs', 's', '--follow', '--json'], fake.io);
+  const told = () => fake.stdout.split('\n').slice(0, -1);
+  while (told().length < before.length) await new Promise((resolve) => setTimeout(resolve, 5));
+  const { lastSum } = readContents(await readFile(path));
+  const good = seal({ v: 1, seq: 99, type: 'warning', message: 'good' }, lastSum);
+  const bad = seal({ v: 1, seq: 100, type: 'warning', message: 'bad' }, lastSum); // as if the good one were not there
+  await appendFile(path, `${good.text}\n${bad.text}\n`);
+  expect(await following).toBe(2);
+  expect(told().length).toBe(before.length + 1);
+  expect(told().at(-1)).toContain('good');
+  const line = before.length + 3; // behind the head, what was there, and the good one
+  expect(fake.stderr).toBe(
+    `drover: ${path}:${line} is damaged: its seal does not fit: a byte was changed here, or a line is missing before it\n`,
+  );
 });
 
 test('logs --follow ends with SIGINT', async () => {

@@ -68,7 +68,8 @@ export function readContents(bytes: Uint8Array): Contents {
   }
 }
 
-function check(text: string, before: string): { readonly record: JsonObject; readonly sum: string } | string {
+/** A line as a record, sealed to the one before it; or what is wrong with it. */
+export function check(text: string, before: string): { readonly record: JsonObject; readonly sum: string } | string {
   const [, open, sum] = SEAL.exec(text) ?? [];
   if (open === undefined || sum === undefined)
     return text.includes('\0') ? 'zeros where a record should be' : 'not a sealed record';

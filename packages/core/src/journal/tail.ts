@@ -1,11 +1,14 @@
 // A journal read as it grows: a piece at a time, from wherever somebody has read to.
 //
-// What was there at the start has been checked by its seals, or is checked by whoever opens it. What is
-// read here is taken line by whole line as it stands; a line that is no record ends it.
+// Whoever knows the seal of the last line that was read has the next ones checked by theirs, and hears of damage
+// as a failure. Without it, what is read is taken line by whole line as it stands, and a line that is no record
+// ends it: whoever opens the journal checks it.
 
 import { open, type FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DroverError } from '../failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../json.ts';
+import { check, type Damage } from './format.ts';
 import { isTaken } from './lock.ts';
 
 const LOOK_MS = 200;
@@ -18,23 +21,24 @@ export type Tail = { readonly path: string; readonly from: number; readonly to?:
 /** The next whole records, and where they end; none where there are no more, and no end where one is damaged. */
 export type Piece = { readonly records: readonly JsonObject[]; readonly end: number | undefined };
 
-/** New records, looked for a few times a second, until nobody writes it or its run has ended. */
-export async function* journalTail({ path, from }: Tail, signal: AbortSignal): AsyncGenerator<JsonObject> {
-  let at = from;
+/** The last line that was read: its number, its seal, and where it ends. */
+export type ReadTo = { readonly line: number; readonly sum: string; readonly bytes: number };
+
+/** New records, looked for a few times a second, until nobody writes it or its run has ended. Throws at damage. */
+export async function* journalTail(path: string, last: ReadTo, signal: AbortSignal): AsyncGenerator<JsonObject> {
+  let readTo = last;
   while (!signal.aborted) {
     // Asked first: what was written before the writer left is read below.
     const wasLive = isTaken(`${path}.lock`);
-    for (
-      let piece = await readPiece({ path, from: at });
-      piece.end !== at;
-      piece = await readPiece({ path, from: at })
-    ) {
-      for (const record of piece.records) {
+    for (let lines = await linesAt({ path, from: readTo.bytes }); lines.length > 0;) {
+      const { records, damage, ...at } = checked(lines, readTo);
+      for (const record of records) {
         yield record;
         if (record['type'] === 'run_end') return;
       }
-      if (piece.end === undefined) return;
-      at = piece.end;
+      if (damage !== undefined) throw new DroverError({ kind: 'journal.damaged', path, ...damage });
+      readTo = at;
+      lines = await linesAt({ path, from: readTo.bytes });
     }
     if (!wasLive) return;
     await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
@@ -42,15 +46,26 @@ export async function* journalTail({ path, from }: Tail, signal: AbortSignal): A
 }
 
 /** As many whole lines as fit in a piece, or one where it is longer. */
-export async function readPiece({ path, from, to = Number.POSITIVE_INFINITY }: Tail): Promise<Piece> {
+export async function readPiece(tail: Tail): Promise<Piece> {
+  const bytes = await linesAt(tail);
+  const records: JsonObject[] = [];
+  for (const line of linesIn(bytes)) {
+    const record = parsed(line);
+    if (record === undefined) return { records, end: undefined };
+    records.push(record);
+  }
+  return { records, end: tail.from + bytes.length };
+}
+
+async function linesAt({ path, from, to = Number.POSITIVE_INFINITY }: Tail): Promise<Buffer> {
   await using file = await open(path, 'r');
   for (let size = PIECE_BYTES; size <= LINE_BYTES_MAX; size *= 4) {
     const bytes = await bytesAt(file, from, Math.min(size, to - from));
     const end = bytes.lastIndexOf(LF) + 1;
-    if (end > 0) return pieceOf(bytes.subarray(0, end), from);
+    if (end > 0) return bytes.subarray(0, end);
     if (bytes.length < size) break; // nothing more, or a line that is still being written
   }
-  return { records: [], end: from };
+  return Buffer.alloc(0);
 }
 
 /** Where the last whole line among its first so many bytes ends. */
@@ -70,14 +85,21 @@ async function bytesAt(file: FileHandle, from: number, size: number): Promise<Bu
   return buffer.subarray(0, bytesRead);
 }
 
-function pieceOf(bytes: Buffer, from: number): Piece {
+function checked(bytes: Buffer, last: ReadTo): ReadTo & { readonly records: JsonObject[]; readonly damage?: Damage } {
   const records: JsonObject[] = [];
-  for (const line of bytes.toString('utf8').split('\n').slice(0, -1)) {
-    const record = parsed(line);
-    if (record === undefined) return { records, end: undefined };
-    records.push(record);
+  let { line, sum } = last;
+  for (const text of linesIn(bytes)) {
+    const found = check(text, sum);
+    if (typeof found === 'string') return { ...last, records, damage: { line: line + 1, what: found } };
+    if (line > 0) records.push(found.record); // the first is the head
+    ({ sum } = found);
+    line += 1;
   }
-  return { records, end: from + bytes.length };
+  return { records, line, sum, bytes: last.bytes + bytes.length };
+}
+
+function linesIn(bytes: Buffer): readonly string[] {
+  return bytes.toString('utf8').split('\n').slice(0, -1);
 }
 
 function parsed(line: string): JsonObject | undefined {
