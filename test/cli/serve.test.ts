@@ -128,14 +128,26 @@ test.each([
 
     const { client } = await servedHere(cwd);
     const kept = (await client.sessions()).sessions.find(({ id }) => id === session);
-    if (ending !== undefined) expect(kept).toMatchObject({ state: ending });
+    if (ending !== undefined) expect([kept?.state, (await client.run(run)).state]).toEqual([ending, 'cancelled']);
     const resumed = await drover(['resume', run, '--json', '--deny', 'shell'], { cwd });
     expect(JSON.parse(resumed.stdout.trim().split('\n').at(-1) ?? '')).toMatchObject({ type: 'run_end', run });
     const again = await client.session({ id: session });
     if (ending === undefined) await (await again.resume())?.result();
     expect(await (await again.execute('Go on.')).result()).toMatchObject({ outcome: 'done', text: 'Nothing more.' });
   },
+  120_000,
 );
+
+test('Ctrl-C twice at once leaves no command of a session behind', async () => {
+  const { program, client } = await served(await desk(), ['--yes']);
+  const session = await client.session({});
+  await session.execute('Stay');
+  await first(client.events(session.id), ({ type }) => type === 'tool_execution_start');
+  await expect.poll(() => processesWith('sleep 3073').length, PATIENT).toBeGreaterThan(0);
+  for (let n = 0; n < 2; n++) program.child.kill('SIGINT');
+  expect((await program.ended()).code).toBe(130);
+  expect(processesWith('sleep 3073')).toEqual([]);
+});
 
 test('on a terminal the address opens the page once; elsewhere it does not', async () => {
   const cwd = await desk();

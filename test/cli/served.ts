@@ -21,6 +21,7 @@ answers:
   - {when: {text: for ever}, calls: [{name: submit_plan, args: {tasks: [{id: two, title: Two, prompt: Wait}]}}]}
   - {when: {text: Ask me}, calls: [{name: shell, args: {command: touch asked.txt}}]}
   - {when: {text: Take long}, calls: [{name: shell, args: {command: 'true; sleep 3072'}}]}
+  - {when: {text: Stay}, calls: [{name: shell, args: {command: 'trap "" INT TERM HUP; sleep 3073; sleep 3073'}}]}
   - {when: {text: Far away}, calls: [{name: far_away}]}
   - {when: {text: it is far}, text: So far.}
 otherwise: {text: Nothing more.}

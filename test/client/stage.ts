@@ -23,6 +23,7 @@ export class Channel {
   pieceBytes = Number.POSITIVE_INFINITY; // that are written at once
   connections = 0;
   endsAfterRun = true;
+  isForgetful = false; // begins at the beginning, whatever is known already
   readonly #open = new Set<ServerResponse>();
   #seq = 0;
   #writing = Promise.resolve();
@@ -48,7 +49,7 @@ export class Channel {
   listen(response: ServerResponse, after: number): void {
     this.connections += 1;
     response.writeHead(200, { 'content-type': 'text/event-stream' });
-    const text = this.kept.filter(({ seq }) => seq > after).map(frame);
+    const text = this.kept.filter(({ seq }) => this.isForgetful || seq > after).map(frame);
     this.write(response, `retry: 5\n\n${text.join('')}`);
     if (this.kept.at(-1)?.type === 'run_end' && this.endsAfterRun) return void response.end();
     this.#open.add(response);

@@ -122,6 +122,36 @@ test('a reader that was too slow comes back at once and misses nothing', async (
   expect(seen).toEqual([{ state: 'open' }, { state: 'lost', retryInMs: 0, reason: 'too slow' }, { state: 'open' }]);
 });
 
+test.each([false, true])(
+  'whoever comes back says what it knows, and hears nothing twice (told twice: %s)',
+  async (told) => {
+    const channel = new Channel({ session: 'ses_1' });
+    channel.isForgetful = told;
+    const afters: number[] = [];
+    await using stage = await Stage.open({
+      'GET /v1/sessions/:id/events': ({ after }) => {
+        afters.push(after);
+        return channel;
+      },
+    });
+    const client = new DroverClient({ baseUrl: stage.url, token: 'secret' });
+    for (const message of ['a', 'b', 'c']) channel.emit(warning(message));
+    const read: number[] = [];
+    for await (const { seq } of client.events('ses_1')) {
+      read.push(seq);
+      if (seq === 3) {
+        channel.drop('destroy');
+        channel.emit(warning('d'));
+      }
+      if (seq === 4) break;
+    }
+    expect([read, afters]).toEqual([
+      [1, 2, 3, 4],
+      [0, 3],
+    ]);
+  },
+);
+
 test('behind the end of an execution the next stream is opened at once', async () => {
   const channel = new Channel({ session: 'ses_1' });
   const { stage, client } = await open(channel);

@@ -112,6 +112,18 @@ test('cancelling ends the turn, and says so to all who listen; where there is no
   expect(await readFile(journalPath(desk.home, id))).toEqual(before);
 });
 
+test('a message right behind a cancellation waits for it, and is taken', async () => {
+  const desk = await serveDesk({ answers: [{ calls: [{ name: 'far' }] }, { text: 'Never mind.' }] });
+  const id = await made(desk, { tools: [FAR] });
+  await said(desk, id, 'Go.');
+  const [cancelled, taken] = await Promise.all([
+    desk.ask('POST', `/v1/sessions/${id}/cancel`, {}),
+    desk.ask('POST', `/v1/sessions/${id}/execute`, { content: 'Something else.' }),
+  ]);
+  expect([await cancelled.json(), taken.status]).toEqual([{ status: 'idle' }, 200]);
+  expect((await eventsUntil(taken)).at(-1)?.data).toMatchObject({ outcome: 'done' });
+});
+
 test('leaving the stream of a turn leaves the turn at work', async () => {
   const { desk, id, stream, open } = await atWork();
   await stream.body?.cancel();

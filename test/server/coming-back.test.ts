@@ -10,7 +10,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { comingAndGoing } from '../support/coming-and-going.ts';
 import { proves } from '../support/proves.ts';
-import { eventsOf, eventsUntil, isKept, made, said, serveDesk } from '../support/serve-desk.ts';
+import { eventsOf, eventsUntil, isKept, made, said, serveDesk, type Told } from '../support/serve-desk.ts';
 import { TOKEN } from '../support/serve-host.ts';
 
 proves('server.every-event-once', 'coming back every 50 ms while events come, nothing is lost or doubled', async () => {
@@ -63,17 +63,32 @@ test('the number of the last event holds for the next server, and for one that r
     [next, other].map((each) => each.ask('GET', `/v1/sessions/${id}/events`, undefined, from)),
   );
   const again = (await said(next, id, 'second')).filter(isKept);
+  const all = [...before.slice(3), ...again];
   for (const response of [here, elsewhere]) {
-    const heard: unknown[] = [];
-    const ends = (told: readonly { readonly event: string }[]) =>
-      told.filter(({ event }) => event === 'session_end').length;
-    const all = [...before.slice(3), ...again];
-    for await (const told of response === undefined ? [] : eventsOf(response)) {
+    const heard: Told[] = [];
+    for await (const told of eventsOf(response ?? Response.error())) {
       if (isKept(told)) heard.push(told);
-      if (ends(heard as typeof again) === 2) break;
+      if (told.id === all.at(-1)?.id) break;
     }
     expect(heard).toEqual(all);
   }
+});
+
+test('a session that goes from one server to another is heard without a gap by who listens at the other', async () => {
+  const desk = await serveDesk({ answers: [{ text: 'One.' }] });
+  const other = await serveDesk({ answers: [{ text: 'Two.' }] }, { home: desk.home });
+  const id = await made(desk);
+  const listening = await other.ask('GET', `/v1/sessions/${id}/events`);
+  const first = (await said(desk, id, 'first')).filter(isKept);
+  await desk.app.close();
+  // At once, before the other one has looked at the file again.
+  const second = (await said(other, id, 'second')).filter(isKept);
+  const heard: Told[] = [];
+  for await (const told of eventsOf(listening)) {
+    if (isKept(told)) heard.push(told);
+    if (told.id === second.at(-1)?.id) break;
+  }
+  expect(heard.slice(1)).toEqual([...first, ...second]);
 });
 
 test.each(['x', '-1', '1.5', '9'.repeat(16), '0x1'])('%s is no number of an event', async (given) => {
