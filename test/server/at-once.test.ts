@@ -79,7 +79,10 @@ test('of many messages at once one is taken', async () => {
   const answers = await Promise.all(
     Array.from({ length: 10 }, (_, n) => desk.ask('POST', `/v1/sessions/${id}/execute`, { content: `${n}` })),
   );
-  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, ...Array.from({ length: 9 }, () => 409)]);
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
+    200,
+    ...Array.from({ length: 9 }, () => 409),
+  ]);
   const taken = answers.find(({ status }) => status === 200);
   expect((await eventsUntil(taken ?? Response.error())).at(-1)?.event).toBe('session_end');
   expect(desk.model.requests).toHaveLength(1);
@@ -94,7 +97,10 @@ test('of many deliveries of one result at once one is taken', async () => {
   const answers = await Promise.all(
     Array.from({ length: 10 }, () => desk.ask('POST', `/v1/sessions/${id}/tool-results`, { results })),
   );
-  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, ...Array.from({ length: 9 }, () => 409)]);
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
+    200,
+    ...Array.from({ length: 9 }, () => 409),
+  ]);
   const after = await desk.ask('GET', `/v1/sessions/${id}/events`, undefined, { 'last-event-id': String(seq) });
   const events = (await eventsUntil(after, 'session_end')).filter(isKept);
   expect(events.filter(({ event }) => event === 'tool_execution_end')).toHaveLength(1);
@@ -167,6 +173,6 @@ test.each<[string, object, string]>([
 test('more sessions at once than there may be are told to come again', async () => {
   const desk = await serveDesk({ otherwise: { text: 'Hello.' } }, { bounds: { sessionsMax: 1, sessionIdleMs: 0 } });
   const [one, two] = await Promise.all([desk.ask('POST', '/v1/sessions', {}), desk.ask('POST', '/v1/sessions', {})]);
-  expect([one.status, two.status].toSorted()).toEqual([201, 503]);
+  expect([one.status, two.status].toSorted((a, b) => a - b)).toEqual([201, 503]);
   await expect.poll(async () => (await desk.ask('POST', '/v1/sessions', {})).status).toBe(201);
 });
