@@ -1,0 +1,53 @@
+// The checks before a change lands: whatever fails in them, the last line counts it and the exit code says so.
+// The steps are played here by a program in place of npx, since the real ones would run this test again.
+
+import { writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { startProcess } from '@drover/core/tools/process/start';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from './support/workspace.ts';
+
+const RUN = resolve('.ci/run');
+
+// npx -y pnpm@… <step> …: fails where it is told to, and leaves the results of the tests.
+const NPX = `#!/usr/bin/env bash
+step=$3
+if [ "$step" = exec ]; then exec "\${@:4}"; fi
+if [ "$step" = test ]; then
+  for word; do
+    case $word in --outputFile.json=*) [ -z "$RESULTS" ] || printf '%s' "$RESULTS" >"\${word#*=}";; esac
+  done
+fi
+case " $FAILING " in *" $step "*) exit 1;; esac
+`;
+
+async function ran(failing: string, numPassedTests?: number, numFailedTests?: number) {
+  const folder = await temporaryFolder();
+  // What it would install is there.
+  for (const [name, program] of [['npx', NPX], ...['git', 'chromium'].map((each) => [each, '#!/bin/sh\n'])] as const)
+    await writeFile(join(folder, name ?? ''), program ?? '', { mode: 0o755 });
+  const env = {
+    PATH: `${folder}:${join(process.execPath, '..')}:${process.env['PATH']}`,
+    HOME: folder,
+    FAILING: failing,
+    RESULTS: numPassedTests === undefined ? '' : JSON.stringify({ numPassedTests, numFailedTests }),
+  };
+  const { stdout, stderr, ended } = await startProcess({ file: RUN, args: [], cwd: '/', env, detached: false });
+  const [said, complaints, { exitCode }] = await Promise.all([text(stdout), text(stderr), ended]);
+  return [said.trimEnd().split('\n').at(-1), exitCode, complaints];
+}
+
+test.each<[string, string, number | undefined, number | undefined, string, number]>([
+  ['all is well', '', 40, 0, '43 passed, 0 failed', 0],
+  ['a step fails', 'lint', 40, 0, '42 passed, 1 failed', 1],
+  ['two steps fail', 'types format:check', 40, 0, '41 passed, 2 failed', 1],
+  ['tests fail', 'test', 38, 2, '41 passed, 2 failed', 1],
+  ['a step and tests fail', 'types test', 38, 2, '40 passed, 3 failed', 1],
+  ['a test file cannot be loaded', 'test', 40, 0, '43 passed, 1 failed', 1],
+  ['there are no results', 'test', undefined, undefined, '3 passed, 1 failed', 1],
+  ['there are no results, and nobody minds', '', undefined, undefined, '3 passed, 1 failed', 1],
+  ['nothing can be installed', 'install', 40, 0, '0 passed, 1 failed', 1],
+])('where %s it is counted', async (_, failing, passes, fails, lastLine, code) => {
+  expect(await ran(failing, passes, fails)).toEqual([lastLine, code, '']);
+});
