@@ -1,4 +1,4 @@
-// Whatever a conversation went through, what is sent is what providers accept.
+// Whatever a conversation went through, what is sent is what providers accept. The slow lane sends fifty thousand.
 
 import { expect } from 'vitest';
 import { refusedHistories } from '../support/histories.ts';
@@ -6,9 +6,9 @@ import { proves } from '../support/proves.ts';
 
 proves(
   'request.always-valid',
-  'of a thousand random histories none is refused by a server as strict as the real ones',
+  'of three hundred random histories none is refused by a server as strict as the real ones',
   async () => {
-    expect(await refusedHistories(1_000)).toEqual([]);
+    expect(await refusedHistories(300)).toEqual([]);
   },
   120_000,
 );

@@ -1,0 +1,17 @@
+// More text that is not secret, and more of what asks the most of who searches it, than the fast lane takes.
+
+import { expect, test } from 'vitest';
+import { CORPORA, redactor, streamInSmallPieces, tooSlow, touched } from '../support/ordinary-text.ts';
+
+const LINES = 100_000; // of each kind
+
+test.each(CORPORA)('fewer than one line in a thousand of %s is touched', (_, lineOf) => {
+  expect(touched(lineOf, LINES)).toBeLessThan(LINES / 1_000);
+});
+
+test.each([
+  ['whole', 60_000, (text: string) => redactor.text(text)],
+  ['in small pieces', 8_000, streamInSmallPieces],
+])('no text, %s, takes more than its length deserves', (_, chars, redact) => {
+  expect(tooSlow(chars, redact)).toEqual([]);
+});
