@@ -145,7 +145,8 @@ test.each([
     isHeld && path === 'src/file2.ts' ? { text: 'wait', delayMs: 60_000 } : undefined;
   const batch = await BatchDesk.with(tidying(hold), noisyFiles(2));
   const asked = () => batch.desk.server.requests.some(({ rawBody }) => rawBody.includes('file2.ts'));
-  const stopped = await batch.stopped(cause, asked);
+  const hasLanded = (printed: string) => printed.includes('"outcome":"landed"');
+  const stopped = await batch.stopped(cause, (printed) => asked() && hasLanded(printed));
   await expectTold(batch, stopped, code);
   expect([await batch.statuses(), await batch.patches()]).toEqual([
     { 'src-file1.ts': 'landed', 'src-file2.ts': 'cancelled' },

@@ -133,7 +133,7 @@ test('a project that asks for more than it may is told of, and does not get it',
     code: 8,
     stdout: '',
     stderr:
-      'drover: .drover/config.yaml may not set allow, so it is ignored; if you want it, move it to <home>/.config/drover/config.yaml\n',
+      'drover: .drover/config.yaml may not set allow, so it is ignored; if you want it, move it to <home>/.config/drover/config.yaml, or approve the file as it is: drover trust\n',
   });
 });
 

@@ -4,6 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { proves } from '../support/proves.ts';
 import { temporaryFolder } from './fake-io.ts';
@@ -69,7 +70,9 @@ test('SIGINT twice ends it at once, and with it a command that will not listen',
   await new Promise((resolve) => setTimeout(resolve, 100));
   program.child.kill('SIGINT');
   const { code, stdout } = await program.ended();
-  expect([code, processesWith(`sleep ${mark}`)]).toEqual([130, []]);
+  expect(code).toBe(130);
+  // It was told to go, and on a busy machine takes a moment to.
+  while (processesWith(`sleep ${mark}`).length > 0) await delay(10);
   // Asked once, it would have waited for the command and told how the session ended.
   expect(stdout).not.toContain('session_end');
 });

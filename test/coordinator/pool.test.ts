@@ -194,16 +194,21 @@ test('a thread that had another task before tells and sends what it would in thi
 
 test('tasks beyond the threads wait for one, and those that are cancelled meanwhile were never begun', async () => {
   const single = poolOf({ threadsMax: 1 });
-  const server = await rehearsal(shell('sleep 0.1'));
+  const server = await rehearsal(shell('until [ -e go ]; do sleep 0.02; done'));
   const stop = new AbortController();
-  const runs = ['one', 'two', 'three', 'four', 'five'].map((name) => ({ name, ...listener() }));
+  const names = ['one', 'two', 'three', 'four', 'five'];
+  const runs = await Promise.all(
+    names.map(async (name) => ({ name, spec: await taskOn(server, name), ...listener() })),
+  );
   const ends: string[] = [];
-  const all = runs.map(async ({ name, link }, at) => {
+  const all = runs.map(async ({ name, spec, link }, at) => {
     const signal = at === 1 || at === 3 ? stop.signal : never;
-    ends.push(`${name} ${(await single.run(await taskOn(server, name), link, signal)).status}`);
+    ends.push(`${name} ${(await single.run(spec, link, signal)).status}`);
   });
   await runs[0]?.heard('session_start');
   stop.abort();
+  await Promise.all([all[1], all[3]]);
+  for (const { spec } of runs) await writeFile(join(spec.workspace, 'go'), '');
   await Promise.all(all);
   expect(ends.toSorted()).toEqual([
     'five finished',

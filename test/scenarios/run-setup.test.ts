@@ -62,7 +62,7 @@ test('a worker that was interrupted goes on in the prepared workspace, and its c
   const desk = await RunDesk.with(SCRIPT, FILES);
   const ran = await desk.interrupted(
     ['run', 'go', '--yes', '--workers', '0', '--setup', PREPARE],
-    () => desk.server.requests.length === 4,
+    () => desk.server.requests.length >= 4,
   );
   expect(ran.code).toBe(130);
   const { end, code } = await desk.run(['resume', '--yes', '--workers', '0']);

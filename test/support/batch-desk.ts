@@ -84,12 +84,12 @@ export class BatchDesk {
     return told(await this.drover([...argv, '--json'], given));
   }
 
-  /** Stopped by a signal as soon as `when` holds. */
-  async stopped(cause: StopCause, when: () => boolean, argv: readonly string[] = []): Promise<RanRun> {
+  /** Stopped by a signal as soon as `when` holds of what it has printed. */
+  async stopped(cause: StopCause, when: (printed: string) => boolean, argv: readonly string[] = []): Promise<RanRun> {
     const { home, repository, server } = this.desk;
     const env = { DROVER_HOME: home, ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: server.url };
     const fake = new FakeIo({ cwd: repository, env });
-    const watch = setInterval(() => when() && fake.stop(cause), 5);
+    const watch = setInterval(() => when(fake.stdout) && fake.stop(cause), 5);
     const typed = ['batch', '../spec.yaml', ...this.#defaults(argv), '--json'];
     const code = await main(typed, fake.io).finally(() => clearInterval(watch));
     return told({ code, stdout: fake.stdout, stderr: fake.stderr });

@@ -1,0 +1,19 @@
+// Waits until a launcher can be asked: its socket is there a moment before anybody listens on it.
+
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export async function listening(path: string): Promise<void> {
+  for (;;) {
+    const socket = connect(path);
+    try {
+      await once(socket, 'connect');
+      return;
+    } catch {
+      await delay(10);
+    } finally {
+      socket.destroy();
+    }
+  }
+}
