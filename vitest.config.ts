@@ -7,6 +7,12 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/slow/**', '**/node_modules/**'],
     pool: 'forks',
+    // Threads that collect beside the tests take from the cores the tests run on.
+    execArgv: ['--single-threaded-gc'],
+    // Loading everything anew for each file would take longer than most files do.
+    isolate: false,
+    globalSetup: ['test/support/lane.ts'],
+    setupFiles: ['test/support/setup.ts'],
     // Most tests wait for a process or a socket most of the time.
     maxWorkers: 3,
     testTimeout: 30_000,

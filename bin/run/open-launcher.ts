@@ -36,7 +36,7 @@ export function openLauncher(surroundings: Readonly<Record<string, string>>): Ru
   const gone = once(child, 'exit').catch(() => undefined);
   child.stdin.on('error', () => undefined);
   child.unref();
-  launchWith(path);
+  const before = launchWith(path);
   const kill = () => {
     child.kill('SIGKILL');
     rmSync(dirname(path), { recursive: true, force: true });
@@ -46,7 +46,7 @@ export function openLauncher(surroundings: Readonly<Record<string, string>>): Ru
     pid: child.pid,
     kill,
     async close() {
-      launchWith(undefined);
+      launchWith(before);
       child.kill('SIGKILL');
       // Nothing else may keep this process waiting, and what follows is not to be missed.
       child.ref();

@@ -1,12 +1,12 @@
 // What is wrong with a spec, or with what it names, is said before anything runs: where, and what to write instead.
 
-import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { drover } from '../cli/fake-io.ts';
 import { SPEC } from '../support/batch-desk.ts';
+import { runSync } from '../support/run-sync.ts';
 
 // Nothing of this gets as far as a model, so there is none.
 let folder: string;
@@ -17,7 +17,7 @@ beforeAll(async () => {
   await mkdir(join(project, 'src'), { recursive: true });
   for (const at of [1, 2]) await writeFile(join(project, 'src', `file${at}.ts`), 'console.log(1);\n');
   await writeFile(join(folder, 'list.txt'), 'src/file1.ts\nsrc/fiel2.ts\n');
-  const git = (...args: readonly string[]) => execFileSync('git', args, { cwd: project });
+  const git = (...args: readonly string[]) => runSync('git', args, { cwd: project });
   git('init', '-q', '-b', 'main');
   git('add', '-A');
   git('-c', 'user.name=A Person', '-c', 'user.email=person@example.com', 'commit', '-q', '-m', 'first');

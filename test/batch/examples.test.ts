@@ -1,6 +1,5 @@
 // The batch example does what it says: the spec, with its scripted model, on its sample.
 
-import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -8,6 +7,7 @@ import { parse } from 'yaml';
 import { drover } from '../cli/fake-io.ts';
 import { EXAMPLES, MODEL, resultsIn, sample } from '../support/example-sample.ts';
 import { readJunit } from '../support/junit-schema.ts';
+import { runSync } from '../support/run-sync.ts';
 
 test('examples/no-console.yaml with its scripted model, on its sample', async () => {
   const { folder, shop } = await sample(3);
@@ -27,7 +27,7 @@ test('examples/no-console.yaml with its scripted model, on its sample', async ()
   const out = join(shop, '.drover', 'out');
   expect((await resultsIn(out)).map(({ status }) => status)).toEqual(Array.from({ length: 3 }, () => 'landed'));
   readJunit(await readFile(join(out, 'junit.xml'), 'utf8'));
-  execFileSync('git', ['apply', join(out, 'combined.patch')], { cwd: shop });
+  runSync('git', ['apply', join(out, 'combined.patch')], { cwd: shop });
   const text = await readFile(join(shop, 'src', 'cart', 'create.js'), 'utf8');
   expect(text).toBe(`// create, of cart.
 
@@ -39,7 +39,7 @@ export function create(items) {
   return items.map((item) => ({ ...item, create: true }));
 }
 `);
-  execFileSync(process.execPath, ['--test'], { cwd: shop });
+  runSync(process.execPath, ['--test'], { cwd: shop });
 });
 
 test('what the CI files among the examples type, drover understands', async () => {

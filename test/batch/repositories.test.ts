@@ -1,6 +1,5 @@
 // One batch over several repositories: each at its revision, with its own train, within one budget; one report.
 
-import { execFileSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -8,6 +7,7 @@ import type { Answer } from '@drover/rehearsal/script';
 import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/batch-desk.ts';
 import { readJunit } from '../support/junit-schema.ts';
 import { calls } from '../support/run-desk.ts';
+import { runSync } from '../support/run-sync.ts';
 
 const REPOS_SPEC = SPEC.replace('select:', 'select:\n  repos: repos.yaml');
 
@@ -16,7 +16,7 @@ async function desk(list: string, instead?: (path: string, step: number) => Answ
   const batch = await BatchDesk.with(tidying(instead), noisyFiles(1), spec);
   const other = join(batch.desk.folder, 'other');
   await mkdir(join(other, 'src'), { recursive: true });
-  const git = (...args: readonly string[]) => execFileSync('git', args, { cwd: other, encoding: 'utf8' });
+  const git = (...args: readonly string[]) => runSync('git', args, { cwd: other }).toString();
   const commit = (message: string) => {
     git('add', '-A');
     git('-c', 'user.name=A Person', '-c', 'user.email=person@example.com', 'commit', '-q', '-m', message);

@@ -1,10 +1,10 @@
 // What can be wrong before a run begins: one clear sentence, exit code 2, nothing changed, nothing asked.
 
-import { execFileSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { RunDesk } from '../support/run-desk.ts';
+import { runSync } from '../support/run-sync.ts';
 
 const GIT = ['-c', 'user.name=a', '-c', 'user.email=a@b', '-c', 'protocol.file.allow=always'];
 
@@ -27,14 +27,14 @@ const CASES: Readonly<
   },
   'no commit yet': {
     make: async ({ folder }) => {
-      execFileSync('git', ['init', '-q', join(folder, 'young')]);
+      runSync('git', ['init', '-q', 'young'], { cwd: folder });
       return join(folder, 'young');
     },
     says: 'no commit',
   },
   'a bare repository': {
     make: async ({ folder }) => {
-      execFileSync('git', ['init', '-q', '--bare', join(folder, 'bare')]);
+      runSync('git', ['init', '-q', '--bare', 'bare'], { cwd: folder });
       return join(folder, 'bare');
     },
     says: 'bare',

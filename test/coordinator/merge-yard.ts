@@ -1,12 +1,12 @@
 // A yard for merge trains: a user's repository, the store that borrows its objects, and tasks' commits in it.
 
-import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { gitAt, type Git } from '@drover/coordinator/git';
 import { type Checkout, gateKey, type GateResult } from '@drover/coordinator/merge/gate';
 import { type Arrival, type Expected, MergeTrain, type TrainEvent } from '@drover/coordinator/merge/train';
 import { childEnvironment } from '@drover/core/tools/process/environment';
+import { runSync } from '../support/run-sync.ts';
 import { never, temporaryFolder } from '../support/workspace.ts';
 
 export const RUN = 'run_1';
@@ -48,8 +48,9 @@ export async function yard(files: Changes = { 'a.txt': 'one\ntwo\nthree\n' }) {
     const path = await mkdtemp(join(folder, 'gate-'));
     checkouts.push(path);
     const work = ['--git-dir', store, '--work-tree', path];
-    execFileSync('git', [...work, 'read-tree', commit], { env: { ...env, GIT_INDEX_FILE: `${path}.index` } });
-    execFileSync('git', [...work, 'checkout-index', '-a'], { env: { ...env, GIT_INDEX_FILE: `${path}.index` } });
+    const surroundings = { cwd: path, env: { ...env, GIT_INDEX_FILE: `${path}.index` } };
+    runSync('git', [...work, 'read-tree', commit], surroundings);
+    runSync('git', [...work, 'checkout-index', '-a'], surroundings);
     return { path, release: () => rm(path, { recursive: true }) };
   };
 
@@ -152,7 +153,7 @@ export async function put(folder: string, files: Readonly<Record<string, string>
 export function run(args: readonly string[]): string {
   const quiet = { GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1', GIT_LITERAL_PATHSPECS: '1' };
   const who = ['-c', 'user.name=someone', '-c', 'user.email=someone@localhost'];
-  return execFileSync('git', [...who, ...args], { env: { ...env, ...quiet }, encoding: 'utf8', stdio: 'pipe' });
+  return runSync('git', [...who, ...args], { cwd: '/', env: { ...env, ...quiet } }).toString();
 }
 
 // One process for all of these commits, whatever is in them.
@@ -164,8 +165,8 @@ function commitsIn(gitDir: string, from: string | undefined, commits: readonly C
     `\nget-mark :${at + 1}\n`,
   ]);
   const args = ['--git-dir', gitDir, 'fast-import', '--quiet', '--force'];
-  const options = { env, input: Buffer.concat(input.map((part) => Buffer.from(part))), encoding: 'utf8' as const };
-  return execFileSync('git', args, options).trim().split('\n');
+  const whole = Buffer.concat(input.map((part) => Buffer.from(part)));
+  return runSync('git', args, { cwd: '/', env, input: whole }).toString().trim().split('\n');
 }
 
 function fileCommand(path: string, content: Content): (string | Buffer)[] {

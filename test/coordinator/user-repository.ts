@@ -1,12 +1,12 @@
 // A user's repository for tests: real files, real git, a home of its own, and no config of this machine.
 
-import { execFileSync } from 'node:child_process';
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { openRepository, type Repository } from '@drover/coordinator/repository';
 import { Slots, type Wish, type Workspace } from '@drover/coordinator/workspace/slots';
 import { onTestFinished } from 'vitest';
+import { runSync } from '../support/run-sync.ts';
 import { never, temporaryFolder } from '../support/workspace.ts';
 
 export type UserRepository = {
@@ -63,9 +63,7 @@ export async function writeFiles(folder: string, files: Files): Promise<void> {
 }
 
 export function gitAs(cwd: string, env: Readonly<Record<string, string>>, args: readonly string[]): string {
-  return execFileSync('git', args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
-    .toString()
-    .replace(/\n$/, '');
+  return runSync('git', args, { cwd, env }).toString().replace(/\n$/, '');
 }
 
 export function take(slots: Slots, base: string, wish: Partial<Wish> = {}): Promise<Workspace> {

@@ -1,8 +1,9 @@
 // What a worker could leave behind for whoever comes next: none of it is run, followed or kept.
 
-import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
+  copyFileSync,
+  cpSync,
   existsSync,
   linkSync,
   lstatSync,
@@ -29,6 +30,7 @@ import {
   writeFiles,
 } from './user-repository.ts';
 import { proves } from '../support/proves.ts';
+import { runSync } from '../support/run-sync.ts';
 
 type Scene = {
   readonly user: UserRepository;
@@ -87,11 +89,11 @@ proves('workspace.clean', 'nothing that a worker configures in its git is run by
   for (const hook of ['pre-commit', 'post-checkout', 'post-index-change', 'reference-transaction', 'update']) {
     for (const folder of ['hooks', '.git/hooks']) {
       mkdirSync(join(path, folder), { recursive: true });
-      execFileSync('cp', [trap, join(path, folder, hook)]);
+      copyFileSync(trap, join(path, folder, hook));
     }
   }
   // In a folder with tracked files, where git itself doesn't see it.
-  execFileSync('cp', ['-r', join(path, '.git'), join(path, 'src/.git')]);
+  cpSync(join(path, '.git'), join(path, 'src/.git'), { recursive: true });
   // The trap works.
   expect(() => git('status')).toThrow('evil');
   expect(existsSync(marker('sprung'))).toBe(true);
@@ -195,7 +197,7 @@ const TRAPS: [string, (scene: Scene) => void][] = [
     'pipes, also where a file was',
     ({ workspace: { path } }) => {
       unlinkSync(join(path, 'src/a.ts'));
-      execFileSync('mkfifo', [join(path, 'src/a.ts'), join(path, 'pipe')]);
+      runSync('mkfifo', [join(path, 'src/a.ts'), join(path, 'pipe')], { cwd: path });
     },
   ],
   [
@@ -211,7 +213,7 @@ const TRAPS: [string, (scene: Scene) => void][] = [
     'folders deeper than a path may be long',
     ({ workspace: { path } }) => {
       const name = 'd'.repeat(200);
-      execFileSync('bash', ['-c', `for n in {1..40}; do mkdir ${name} && cd ${name}; done; touch end`], { cwd: path });
+      runSync('bash', ['-c', `for n in {1..40}; do mkdir ${name} && cd ${name}; done; touch end`], { cwd: path });
     },
   ],
   [
@@ -268,7 +270,7 @@ test('what can be committed of a workspace in disorder is committed', async () =
   const { workspace, user } = await scene();
   const { path } = workspace;
   unlinkSync(join(path, 'src/a.ts'));
-  execFileSync('mkfifo', [join(path, 'src/a.ts'), join(path, 'pipe')]);
+  runSync('mkfifo', [join(path, 'src/a.ts'), join(path, 'pipe')], { cwd: path });
   writeFileSync(join(path, 'new.txt'), 'new');
   chmodSync(join(path, 'new.txt'), 0);
   mkdirSync(join(path, 'locked'));

@@ -99,6 +99,7 @@ let program: Promise<string> | undefined;
 
 afterAll(async () => {
   if (program !== undefined) await rm(dirname(await program), { recursive: true, force: true });
+  program = undefined;
 });
 
 async function bundled(): Promise<string> {
@@ -119,7 +120,7 @@ async function oneProcess(
   const point = kill !== undefined && 'point' in kill ? [kill.point, `${kill.count}`] : [];
   program ??= bundled();
   const child = spawn(process.execPath, [await program, ...args, ...point], {
-    env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'drover-test-compiled') },
+    env: { NODE_COMPILE_CACHE: join(tmpdir(), 'drover-test-compiled'), ...process.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const timer =

@@ -1,9 +1,9 @@
 // The sample repository that the batch example is tried on.
 
-import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Result } from '@drover/coordinator/batch/results';
+import { runSync } from './run-sync.ts';
 import { temporaryFolder } from './workspace.ts';
 
 export const EXAMPLES = resolve('examples');
@@ -12,7 +12,7 @@ export const MODEL = join(EXAMPLES, 'no-console', 'model.mjs');
 export async function sample(files: number): Promise<{ readonly folder: string; readonly shop: string }> {
   const folder = await temporaryFolder();
   const shop = join(folder, 'shop');
-  execFileSync(process.execPath, [join(EXAMPLES, 'no-console', 'make-sample.mjs'), shop, String(files)]);
+  runSync(process.execPath, [join(EXAMPLES, 'no-console', 'make-sample.mjs'), shop, String(files)], { cwd: EXAMPLES });
   return { folder, shop };
 }
 

@@ -1,12 +1,11 @@
 // A process that has a launcher, has it start a command, tells who they are, and waits to be killed.
 
-import { existsSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
 import { runChild } from '@drover/core/tools/process/child';
 import { openLauncher } from '../../bin/run/open-launcher.ts';
+import { listening } from './listening.ts';
 
 const { path, pid } = openLauncher({ PATH: process.env['PATH'] ?? '' });
-while (!existsSync(path)) await delay(10);
+await listening(path);
 
 const callId = `owner-${process.pid}`;
 await runChild(

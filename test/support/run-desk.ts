@@ -1,6 +1,5 @@
 // A desk for whole runs: a real repository, a rehearsed model that this test can watch, and drover run in it.
 
-import { execFileSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Shown } from '@drover/core/bus';
@@ -13,6 +12,7 @@ import { startRehearsal, type Rehearsal } from '@drover/rehearsal/server';
 import { onTestFinished } from 'vitest';
 import { main } from '../../bin/drover.ts';
 import { drover, FakeIo, type Given, type Ran } from '../cli/fake-io.ts';
+import { runSync } from './run-sync.ts';
 import { temporaryFolder } from './workspace.ts';
 
 export type RanRun = Ran & { readonly events: readonly Shown[]; readonly end: EndOfRun };
@@ -62,7 +62,7 @@ export class RunDesk {
   }
 
   git(...args: readonly string[]): string {
-    return execFileSync('git', args, { cwd: this.repository, encoding: 'utf8' }).trimEnd();
+    return runSync('git', args, { cwd: this.repository }).toString().trimEnd();
   }
 
   /** Everything on the branch that was delivered. */

@@ -200,6 +200,7 @@ let program: Promise<string> | undefined;
 
 afterAll(async () => {
   if (program !== undefined) await rm(dirname(await program), { recursive: true, force: true });
+  program = undefined;
 });
 
 async function bundled(): Promise<string> {

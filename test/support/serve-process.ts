@@ -68,7 +68,7 @@ export async function serveProcess(script: Script): Promise<ServeProcess> {
 function startChild(args: readonly string[]): ChildProcess {
   return spawn(process.execPath, [join(import.meta.dirname, 'serve-child.ts'), ...args], {
     // Compiled once for all of them: starting is most of what such a process does.
-    env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'drover-test-compiled') },
+    env: { NODE_COMPILE_CACHE: join(tmpdir(), 'drover-test-compiled'), ...process.env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
 }

@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { gitEnvironment } from '@drover/core/tools/process/git-environment';
+import { runSync } from '../../support/run-sync.ts';
 
 const run = promisify(execFile);
 const core = createRequire(new URL('../../../packages/core/package.json', import.meta.url));
@@ -43,14 +44,14 @@ export async function sampleRepository(): Promise<{ readonly root: string; reado
   const root = await mkdtemp(join(tmpdir(), 'drover-sample-'));
   for (const [path, text] of Object.entries(FILES)) await put(root, path, text);
   const git = (...args: readonly string[]) =>
-    run('git', [...args], { cwd: root, env: { ...childEnvironment(process.env), ...plainGit } });
-  await git('init', '-q', '-b', 'main', '--template=');
+    void runSync('git', args, { cwd: root, env: { ...childEnvironment(process.env), ...plainGit } });
+  git('init', '-q', '-b', 'main', '--template=');
   for (const message of ['begin', 'fix a thing', 'go on']) {
     await put(root, 'src/index.ts', `${FILES['src/index.ts']}// ${message}\n`);
-    await git('add', '-A');
-    await git('commit', '-q', '-m', message);
+    git('add', '-A');
+    git('commit', '-q', '-m', message);
   }
-  await git('tag', 'v1.0.0');
+  git('tag', 'v1.0.0');
   await put(root, 'src/index.ts', `${FILES['src/index.ts']}// not yet committed\n`);
   await put(root, 'notes.txt', 'untracked\n');
   return { root, remove: () => rm(root, { recursive: true, force: true }) };

@@ -1,27 +1,26 @@
 // git: what has changed, and nothing of the repository's configuration is run to find out.
 
-import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { appendFile, chmod, mkdir, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { git } from '@drover/core/tools/git';
 import { runTool } from '@drover/core/tools/tool';
 import { expect, test } from 'vitest';
+import { runSync } from '../../support/run-sync.ts';
 import { workspace } from '../../support/workspace.ts';
 
 async function repository() {
   const space = await workspace({ 'a.txt': 'one\n', 'b.txt': 'two\n' });
   const run = (...args: string[]) =>
-    execFileSync('git', ['-c', 'user.name=A Person', '-c', 'user.email=a@example.com', ...args], {
+    runSync('git', ['-c', 'user.name=A Person', '-c', 'user.email=a@example.com', ...args], {
       cwd: space.cwd,
-      encoding: 'utf8',
       env: {
         PATH: space.context().env['PATH'],
         GIT_COMMITTER_DATE: '2026-01-02T03:04:05Z',
         GIT_AUTHOR_DATE: '2026-01-02T03:04:05Z',
         HOME: space.cwd,
       },
-    });
+    }).toString();
   run('init', '--quiet', '--initial-branch=main');
   run('add', '.');
   run('commit', '--quiet', '--message=First things');

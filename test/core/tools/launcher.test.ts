@@ -1,6 +1,6 @@
 // The launcher: what happens when one of the two ends dies, and what a process is given to read.
 
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -16,6 +16,8 @@ import { runTool } from '@drover/core/tools/tool';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openLauncher, type RunLauncher } from '../../../bin/run/open-launcher.ts';
 import { LAUNCHER as DROVER, processesWith } from '../../cli/program.ts';
+import { listening } from '../../support/listening.ts';
+import { runSync } from '../../support/run-sync.ts';
 import { temporaryFolder, workspace } from '../../support/workspace.ts';
 
 const owner = fileURLToPath(new URL('../../support/launcher-owner.ts', import.meta.url));
@@ -30,7 +32,7 @@ async function launcher(): Promise<RunLauncher & { readonly pid: number }> {
   const { pid, ...rest } = openLauncher(env);
   if (pid === undefined) throw new Error('there is no launcher');
   opened.push({ pid, ...rest });
-  while (!existsSync(rest.path)) await delay(10);
+  await listening(rest.path);
   return { ...rest, pid };
 }
 
@@ -126,7 +128,7 @@ test('a run leaves no launcher behind, and its exit code is not lost with it', a
     'plan.yaml': 'tasks: [{id: a, title: A, prompt: do a}, {id: b, title: B, prompt: do b}]',
   });
   const git = (...args: readonly string[]) =>
-    execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@localhost', ...args], { cwd });
+    runSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@localhost', ...args], { cwd });
   git('init', '-q');
   git('add', '.');
   git('commit', '-q', '-m', 'first');
@@ -157,13 +159,13 @@ test('what a thread had running when it was lost is ended', async () => {
 });
 
 describe.each([
-  ['here', () => undefined],
+  ['here', () => void launchWith(undefined)],
   ['by a launcher', () => openLauncher(env)],
-])('started %s', (_, open) => {
+])('started %s', (_, open: () => RunLauncher | undefined) => {
   let ours: RunLauncher | undefined;
   beforeAll(async () => {
     ours = open();
-    while (ours !== undefined && !existsSync(ours.path)) await delay(10);
+    if (ours !== undefined) await listening(ours.path);
   });
   afterAll(() => ours?.close());
 

@@ -1,11 +1,11 @@
 // read and list: files and folders as the model sees them.
 
-import { execFileSync } from 'node:child_process';
 import { mkdir, open, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { list } from '@drover/core/tools/list';
 import { read } from '@drover/core/tools/read';
 import { expect, test } from 'vitest';
+import { runSync } from '../../support/run-sync.ts';
 import { callIn, memoryGrowthDuring, workspace } from '../../support/workspace.ts';
 
 const TEN = Array.from({ length: 10 }, (_, index) => `line ${index + 1}`).join('\n');
@@ -75,7 +75,7 @@ test.each([
 
 test('a pipe in the workspace is not waited for', async () => {
   const { cwd, call } = await workspace();
-  execFileSync('mkfifo', [join(cwd, 'pipe')]);
+  runSync('mkfifo', ['pipe'], { cwd });
   expect((await call(read, { path: 'pipe' })).output).toBe('pipe is not a regular file');
 });
 

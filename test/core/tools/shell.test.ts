@@ -1,15 +1,17 @@
 // shell: commands of every temper, and nothing of them left behind.
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { endAllChildren, runningGroups } from '@drover/core/tools/process/child';
 import { childEnvironment } from '@drover/core/tools/process/environment';
+import { launchWith } from '@drover/core/tools/process/start';
 import { shell } from '@drover/core/tools/shell';
 import { runTool } from '@drover/core/tools/tool';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openLauncher, type RunLauncher } from '../../../bin/run/open-launcher.ts';
+import { listening } from '../../support/listening.ts';
 import { proves } from '../../support/proves.ts';
 import { memoryGrowthDuring, workspace } from '../../support/workspace.ts';
 
@@ -46,13 +48,13 @@ async function ran(command: string, timeoutMs = 10_000) {
 }
 
 describe.each([
-  ['here', () => undefined],
+  ['here', () => void launchWith(undefined)],
   ['by a launcher', () => openLauncher(childEnvironment(process.env))],
-])('started %s', (_, open) => {
+])('started %s', (_, open: () => RunLauncher | undefined) => {
   let launcher: RunLauncher | undefined;
   beforeAll(async () => {
     launcher = open();
-    while (launcher !== undefined && !existsSync(launcher.path)) await delay(20);
+    if (launcher !== undefined) await listening(launcher.path);
   });
   afterAll(() => launcher?.close());
 

@@ -6,12 +6,17 @@ import { Launcher, type ProcessEnd, type ProcessSpec, type StartedProcess } from
 let launcher: Launcher | undefined;
 let launcherPath: string | undefined;
 
-/** From now on this thread has its processes started by the launcher that listens there; undefined: by itself. */
-export function launchWith(path: string | undefined): void {
-  if (path === launcherPath) return;
+/**
+ * From now on this thread has its processes started by the launcher that listens there; undefined: by itself.
+ * Returns what it was before.
+ */
+export function launchWith(path: string | undefined): string | undefined {
+  const before = launcherPath;
+  if (path === before) return before;
   launcher?.close();
   launcherPath = path;
   launcher = path === undefined ? undefined : new Launcher(path);
+  return before;
 }
 
 /** Throws what Node's spawn would. Without an input, its stdin is empty. */
