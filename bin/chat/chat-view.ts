@@ -8,13 +8,19 @@ const TICK_MS = 1_000;
 
 type StatusLine = { readonly status: (text: string) => void };
 
+/** `interrupted`: somebody wants it to stop, and it will. */
+export type ChatView = View & { readonly interrupted: () => void };
+
 /** `sees` is told of every event, before it is shown. */
-export function chatView(lines: View, terminal: StatusLine, sees: (event: Shown) => void): View {
+export function chatView(lines: View, terminal: StatusLine, sees: (event: Shown) => void): ChatView {
+  let isInterrupted = false;
   let begunAt: number | undefined; // of this turn
   let timer: NodeJS.Timeout | undefined;
   const paint = (): void => {
     const time = begunAt === undefined ? 0 : Date.now() - begunAt;
-    terminal.status(`  … working ${shortDuration(time)} · Esc interrupts`);
+    const what = isInterrupted ? 'stopping' : 'working';
+    const keys = isInterrupted ? 'Ctrl-C leaves at once' : 'Esc interrupts';
+    terminal.status(`  … ${what} ${shortDuration(time)} · ${keys}`);
   };
   const wait = (): void => {
     begunAt ??= Date.now();
@@ -35,6 +41,10 @@ export function chatView(lines: View, terminal: StatusLine, sees: (event: Shown)
       if (event.type !== 'session_start') await lines.show(event);
       if (what === 'working') wait();
       if (what === 'over') begunAt = undefined;
+    },
+    interrupted: () => {
+      isInterrupted = true;
+      if (timer !== undefined) paint();
     },
     say: (text) => {
       rest();

@@ -5,7 +5,9 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { DroverError, UsageError } from '@drover/core/failure';
+import type { JsonObject } from '@drover/core/json';
 import { endAllChildren } from '@drover/core/tools/process/child';
+import { redactorFor } from '../diagnostics.ts';
 import type { Surroundings } from '../execution/execution.ts';
 import type { SessionWork } from '../execution/open-session.ts';
 import { questionsTo } from '../execution/permission.ts';
@@ -15,11 +17,12 @@ import { codeOfStop, exitCode } from '../exit-code.ts';
 import { print } from '../io.ts';
 import { shortIdIn } from '../kept/kept-id.ts';
 import { adviceLine } from '../kept/state.ts';
-import { watchForStop } from '../stop.ts';
+import { type Stop, watchForStop } from '../stop.ts';
 import { linesView } from '../views/lines.ts';
 import { styleFor } from '../views/style.ts';
-import { columnsOf } from '../views/terminal-text.ts';
+import { clean, columnsOf } from '../views/terminal-text.ts';
 import { chatView } from './chat-view.ts';
+import { lastTurn } from './last-turn.ts';
 import { slashIn, slashNames } from './slash.ts';
 import { Talk } from './talk.ts';
 import { Terminal } from './terminal.ts';
@@ -27,92 +30,155 @@ import { Terminal } from './terminal.ts';
 // Whoever insists waits no longer than this, whatever the agent is at.
 const LEAVE_MS_MAX = 500;
 const FIRST_NOTE = 'Enter sends · Esc interrupts · /help';
+const INTERRUPTED = 'what was done so far is kept; say what to do next';
 
-/** `isNew`: nothing was said in the session before. */
-export async function chat(work: SessionWork, surroundings: Surroundings, isNew: boolean): Promise<number> {
-  const { settings, io } = surroundings;
+/** `records`: what the journal of the session holds, where something was said in it before. */
+export async function chat(
+  work: SessionWork,
+  surroundings: Surroundings,
+  records: readonly JsonObject[] | undefined,
+): Promise<number> {
+  const { io } = surroundings;
   await using opened = new AsyncDisposableStack();
-  const left = Promise.withResolvers<void>();
   let terminal: Terminal | undefined;
-  const stop = opened.adopt(
-    watchForStop(io, () => {
-      endAllChildren('SIGKILL');
-      terminal?.close();
-    }),
-    ({ close }) => close(),
-  );
+  const atOnce = (): void => {
+    endAllChildren('SIGKILL');
+    terminal?.close();
+  };
+  const stop = opened.adopt(watchForStop(io, atOnce), ({ close }) => close());
   const lines = {
     ask: (words: string, signal: AbortSignal) => terminal?.line(words, signal) ?? Promise.resolve(undefined),
     isGone: () => terminal?.isGone ?? true,
     close: () => undefined,
   };
-  const person = new Person(lines, () => (io.stdout.columns ?? 80) - 2);
-  const talk = opened.adopt(await Talk.begin(work, surroundings, questionsTo(person), isNew), (each) => each.close());
+  const person = new Person(lines, () => columnsOf(io.stdout) - 2);
+  const begun = Talk.begin(work, surroundings, questionsTo(person), records === undefined);
+  const talk = opened.adopt(await begun, (each) => each.close());
   // The last to be opened, so that whatever goes wrong before is told on a terminal in its normal mode.
   terminal = opened.adopt(new Terminal(io), (each) => each.close());
-  const keys = terminal;
-  const say = (text: string): Promise<void> => linesView(io.stdout, io.env, 'asked known').say(text);
-  const short = (id: string): string => shortIdIn(settings.home, id);
-  const said = [...talk.said];
+  return await new Room({ work, surroundings, talk, terminal, person, stop }).converse(records);
+}
 
-  /** Shows it; keys can interrupt it. */
-  const watched = async (begin: (signal: AbortSignal) => Promise<Watched | undefined>): Promise<void> => {
+type Furniture = {
+  readonly work: SessionWork;
+  readonly surroundings: Surroundings;
+  readonly talk: Talk;
+  readonly terminal: Terminal;
+  readonly person: Person;
+  readonly stop: Stop;
+};
+
+/** Where the talking is done. */
+class Room {
+  readonly #in: Furniture;
+  readonly #said: string[];
+  readonly #left = Promise.withResolvers<void>();
+  #isLeaving = false;
+
+  constructor(furniture: Furniture) {
+    this.#in = furniture;
+    this.#said = [...furniture.talk.said];
+  }
+
+  /** To the exit code. */
+  async converse(records: readonly JsonObject[] | undefined): Promise<number> {
+    const { talk, stop, surroundings } = this.#in;
+    const { io } = surroundings;
+    await this.#greet(records);
+    const ending = await this.#exchange();
+    const advice = `the session is kept; go on with: drover chat --session ${this.#short(talk.id)}`;
+    if (talk.isBegun) await print(io.stdout, `\n${adviceLine(advice, columnsOf(io.stdout))}`);
+    if (stop.signal.aborted) return codeOfStop(stop.cause());
+    return this.#isLeaving || ending === 'interrupt' ? exitCode.interrupted : exitCode.done;
+  }
+
+  async #greet(records: readonly JsonObject[] | undefined): Promise<void> {
+    const { talk, work, surroundings } = this.#in;
+    const { io } = surroundings;
+    const name = styleFor(io.stdout, io.env)('bold', 'drover');
+    await print(io.stdout, `${name} ${clean(`${talk.model.label} in ${work.cwd}`)}\n`);
+    if (records === undefined) return;
+    await this.#say(`going on with session ${this.#short(talk.id)}; its last turn:`);
+    await this.#say('');
+    const view = linesView(io.stdout, io.env, 'asked shown');
+    for (const event of lastTurn(records)) await view.show(event);
+    await view.close();
+  }
+
+  /** Until somebody leaves; how they did. */
+  async #exchange(): Promise<'end' | 'interrupt'> {
+    const { terminal, stop } = this.#in;
+    let note = FIRST_NOTE;
+    while (!stop.signal.aborted && !this.#isLeaving) {
+      await this.#say('');
+      const typed = await terminal.message({ history: this.#said, slashes: slashNames, note }, stop.signal);
+      note = '';
+      if ('leave' in typed) return typed.leave;
+      this.#said.push(typed.text);
+      await this.#say('');
+      if (await this.#isLast(typed.text)) return 'end';
+    }
+    return 'end';
+  }
+
+  /** Does what was typed; true where that is to leave. */
+  async #isLast(text: string): Promise<boolean> {
+    const { talk, work, surroundings } = this.#in;
+    const { settings, io } = surroundings;
+    try {
+      const slash = slashIn(text);
+      if (slash === undefined) {
+        await this.#watch((signal) => talk.say(text, signal));
+        return false;
+      }
+      const shorten = (): Promise<void> => this.#watch((signal) => talk.compact(signal));
+      const tools = { say: this.#say, short: this.#short, shorten, columns: columnsOf(io.stdout) };
+      return await slash({ talk, settings, cwd: work.cwd, ...tools });
+    } catch (error) {
+      if (!(error instanceof UsageError || error instanceof DroverError)) throw error;
+      await this.#say(`! ${(await redactorFor(io)).text(error.message)}`);
+      return false;
+    }
+  }
+
+  /** Shows it to its end; keys can interrupt it. */
+  async #watch(begin: (signal: AbortSignal) => Promise<Watched | undefined>): Promise<void> {
+    const { talk, terminal, person, stop, surroundings } = this.#in;
+    const { io } = surroundings;
     const interrupt = new AbortController();
+    const abort = (): void => interrupt.abort(new DroverError({ kind: 'aborted', by: 'user' }));
     // Each is shown by itself: what was said in between is not the view's.
-    const view = chatView(linesView(io.stdout, io.env, 'asked known'), keys, (event) => talk.sees(event));
-    const atRest = keys.atWork({
-      interrupt: () => interrupt.abort(new DroverError({ kind: 'aborted', by: 'user' })),
+    const view = chatView(linesView(io.stdout, io.env, 'asked known'), terminal, (event) => talk.sees(event));
+    const atRest = terminal.atWork({
+      interrupt: () => {
+        view.interrupted();
+        abort();
+      },
       leave: () => {
         endAllChildren('SIGKILL');
-        interrupt.abort(new DroverError({ kind: 'aborted', by: 'user' }));
-        left.resolve();
+        abort();
+        this.#isLeaving = true;
+        this.#left.resolve();
       },
     });
     try {
       const showing = await begin(AbortSignal.any([stop.signal, interrupt.signal]));
       if (showing === undefined) return await view.say('there is nothing to shorten yet');
-      const all = Promise.all([showing.result(), showAll(showing, { view, person, io })]);
-      await Promise.race([all, left.promise.then(() => delay(LEAVE_MS_MAX, undefined, { ref: false }))]);
-      if (interrupt.signal.aborted && !isLeaving) await view.say(INTERRUPTED);
+      const shown = Promise.all([showing.result(), showAll(showing, { view, person, io })]);
+      const insisted = this.#left.promise.then(() => delay(LEAVE_MS_MAX, undefined, { ref: false }));
+      await Promise.race([shown, insisted]);
+      if (interrupt.signal.aborted && !this.#isLeaving) await view.say(INTERRUPTED);
     } finally {
       atRest();
     }
-  };
-  let isLeaving = false;
-  void left.promise.then(() => (isLeaving = true));
-
-  const style = styleFor(io.stdout, io.env);
-  await say(`${style('bold', 'drover')} ${talk.model.label} in ${work.cwd}`);
-  if (!isNew) await say(`going on with session ${short(talk.id)}`);
-  let note = FIRST_NOTE;
-  let ending: 'end' | 'interrupt' = 'end';
-  while (!stop.signal.aborted && !isLeaving) {
-    await say('');
-    const typed = await keys.message({ history: said, slashes: slashNames, note }, stop.signal);
-    note = '';
-    if ('leave' in typed) {
-      ending = typed.leave;
-      break;
-    }
-    said.push(typed.text);
-    await say('');
-    try {
-      const slash = slashIn(typed.text);
-      const tools = { talk, settings, cwd: work.cwd, say, short, columns: columnsOf(io.stdout) };
-      const shorten = () => watched((signal) => talk.compact(signal));
-      if (slash === undefined) await watched((signal) => talk.say(typed.text, signal));
-      else if (await slash({ ...tools, shorten })) break;
-    } catch (error) {
-      if (!(error instanceof UsageError || error instanceof DroverError)) throw error;
-      await say(`! ${error.message}`);
-    }
   }
-  const advice = `the session is kept; go on with: drover chat --session ${short(talk.id)}`;
-  if (talk.isBegun) await print(io.stdout, `\n${adviceLine(advice, columnsOf(io.stdout))}`);
-  if (stop.signal.aborted) return codeOfStop(stop.cause());
-  return isLeaving || ending === 'interrupt' ? exitCode.interrupted : exitCode.done;
+
+  readonly #say = (text: string): Promise<void> => {
+    const { io } = this.#in.surroundings;
+    return linesView(io.stdout, io.env, 'asked known').say(text);
+  };
+
+  readonly #short = (id: string): string => shortIdIn(this.#in.surroundings.settings.home, id);
 }
 
 type Watched = Parameters<typeof showAll>[0] & { readonly result: () => Promise<unknown> };
-
-const INTERRUPTED = 'what was done so far is kept; say what to do next';

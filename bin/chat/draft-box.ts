@@ -20,8 +20,8 @@ export type Looks = {
 
 export class DraftBox {
   readonly #output: Output;
-  #cursorRow = 0; // of the box as it is painted
-  #isPainted = false;
+  /** The rows down to the cursor as they are painted, and how far into the last one it stands. */
+  #painted: { readonly rows: readonly string[]; readonly column: number } | undefined;
 
   constructor(output: Output) {
     this.#output = output;
@@ -37,8 +37,7 @@ export class DraftBox {
     this.#output.write(
       `${this.#home()}${[...seen, ...note].join('\n')}${up(below)}\r${column > 0 ? `\u001B[${column}C` : ''}`,
     );
-    this.#cursorRow = row - from;
-    this.#isPainted = true;
+    this.#painted = { rows: rows.slice(from, row + 1), column };
   }
 
   /** All of it stays where it is, and what comes next begins below. */
@@ -46,17 +45,23 @@ export class DraftBox {
     const { rows } = this.#laidOut(draft, looks.prompt);
     const whole = rows.map((text, at) => (at === 0 ? painted(text, looks) : text));
     this.#output.write(`${this.#home()}${whole.join('\n')}\n`);
-    this.#isPainted = false;
+    this.#painted = undefined;
   }
 
   erase(): void {
     this.#output.write(this.#home());
-    this.#isPainted = false;
+    this.#painted = undefined;
   }
 
   /** Back to its beginning, and everything from there on is gone. */
   #home(): string {
-    return this.#isPainted ? `${up(this.#cursorRow)}\r\u001B[J` : '';
+    if (this.#painted === undefined) return '';
+    const { rows, column } = this.#painted;
+    // A terminal that became narrower has broken them once more.
+    const columns = columnsOf(this.#output);
+    const above = rows.slice(0, -1).map((row) => Math.max(Math.ceil(widthOfText(row) / columns), 1));
+    const inside = Math.floor(column / columns);
+    return `${up(above.reduce((sum, each) => sum + each, inside))}\r\u001B[J`;
   }
 
   #laidOut({ text, at }: Draft, prompt: string) {

@@ -36,7 +36,11 @@ export const chat = command({
     const diagnostics = await openDiagnostics(io, args.log);
     const { chat: talk } = await import('../chat/chat.ts');
     try {
-      return await talk(work, { settings, diagnostics, io }, begun.past === undefined);
+      return await talk(
+        work,
+        { settings, diagnostics, io },
+        begun.past === undefined ? undefined : (begun.records ?? []),
+      );
     } finally {
       await diagnostics.close();
     }

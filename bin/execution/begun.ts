@@ -1,6 +1,7 @@
 // The session to work in: a new one, or one that was begun before, with what it has been through.
 
 import { newId } from '@drover/core/ids';
+import type { JsonObject } from '@drover/core/json';
 import type { Past } from '@drover/core/journal/history';
 import type { Io } from '../io.ts';
 import { sessionNamed } from '../kept/kept-id.ts';
@@ -8,7 +9,12 @@ import { checkUsable } from '../kept/kept-journal.ts';
 import { readSession } from '../kept/kept-session.ts';
 import { stateFolder } from '../settings.ts';
 
-export type Begun = { readonly id: string; readonly past: Past | undefined };
+export type Begun = {
+  readonly id: string;
+  readonly past: Past | undefined;
+  /** What its journal holds, where it was begun before. */
+  readonly records?: readonly JsonObject[];
+};
 
 /** What --session names; without it, a new one. */
 export async function sessionFor(name: string | undefined, io: Io): Promise<Begun> {

@@ -48,7 +48,21 @@ test('messages are answered one after the other, and on leaving it says how to g
   ]);
   const again = desk.chat(['--session', 'docs']);
   await again.types(KEYS.ctrlD);
-  expect([await again.code, (await again.screen()).slice(1, 3)]).toEqual([0, ['going on with session docs', '']]);
+  expect([await again.code, (await again.screen()).slice(1, 11)]).toEqual([
+    0,
+    [
+      'going on with session docs; its last turn:',
+      '',
+      '❯ really?',
+      '',
+      'Nothing at all.',
+      '',
+      '✓ done  <time> · <tokens>',
+      '',
+      '❯',
+      '',
+    ],
+  ]);
 });
 
 test('Esc interrupts, what was completed stays, and the next message is sent behind it', async () => {

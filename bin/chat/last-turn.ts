@@ -1,0 +1,27 @@
+// The last turn of a session, for whoever comes back to it: what was asked, what was said, how it ended. What
+// was done in between is left out.
+
+import type { Recorded } from '@drover/core/events';
+import type { JsonObject } from '@drover/core/json';
+import { eventsIn } from '../kept/kept-journal.ts';
+
+export function lastTurn(records: readonly JsonObject[]): readonly Recorded[] {
+  const events = eventsIn(records);
+  const begun = events.findLastIndex((event) => event.type === 'message_end' && event.message.role === 'user');
+  return events.slice(Math.max(begun, 0)).filter(isTold);
+}
+
+function isTold(event: Recorded): boolean {
+  switch (event.type) {
+    case 'message_end':
+      return event.message.role === 'user';
+    case 'text_start':
+    case 'text_delta':
+    case 'text_end':
+    case 'attempt_discarded':
+    case 'session_end':
+      return true;
+    default:
+      return false;
+  }
+}
