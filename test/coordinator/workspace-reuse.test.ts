@@ -263,6 +263,9 @@ const DECEPTIONS: [string, (scene: Scene) => void][] = [
     (scene) => {
       rewrite(join(scene.path, 'src/a.ts'));
       forge(scene);
+      // As if drover had had the tree to itself for long after that.
+      const later = Date.now() / 1_000 + 60;
+      utimesSync(join(scene.slot, 'git/index'), later, later);
     },
   ],
 ];
