@@ -132,6 +132,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
         new RunAdmission({
           ...allowed,
           emit,
+          settled: () => bus.settled(),
         }),
       policy: {
         rules: work.rules,

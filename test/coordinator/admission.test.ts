@@ -5,8 +5,8 @@ import type { Admitted } from '@drover/core/model/admission';
 import { costOf } from '@drover/core/model/catalog';
 import { sumUsage, NO_USAGE } from '@drover/core/model/usage';
 import type { Usage } from '@drover/core/model/protocol';
-import { RunAdmission } from '@drover/coordinator/admission/admission';
-import { NOTHING_SPENT, type PurseOptions } from '@drover/coordinator/admission/purse';
+import { RunAdmission, type RunAdmissionOptions } from '@drover/coordinator/admission/admission';
+import { NOTHING_SPENT } from '@drover/coordinator/admission/purse';
 import { Throttle } from '@drover/coordinator/admission/throttle';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -19,11 +19,12 @@ const WANTED = { inputTokens: 1_000, outputTokensMax: 1_000 };
 const used = (input: number, output: number): Usage => ({ input, output, cacheRead: 0, cacheWrite: 0 });
 const OVER = { failure: { kind: 'limit.reached', limit: 'budget' } };
 
-function runOf(options: Partial<PurseOptions>) {
+function runOf(options: Partial<RunAdmissionOptions>) {
   const told: Told[] = [];
   const throttle = new Throttle({ parallelMax: 64, waitMsMax: 5_000, random: () => 0.5 });
   const admission = new RunAdmission({
     before: NOTHING_SPENT,
+    settled: async () => undefined,
     ...options,
     lane: throttle.lane('one'),
     emit: (event, place) => told.push({ event, place }),
@@ -34,37 +35,44 @@ function runOf(options: Partial<PurseOptions>) {
 
 const answered = (admitted: Admitted, usage: Usage) => admitted.settle(usage, { headers: {} });
 
-test('what is spent, reserved and left is told after each request', async () => {
+test('what is spent, reserved and left is told before each request and after it, and what it may come to', async () => {
   const { told, place } = runOf({ cap: { usd: 1 }, price: PRICE });
   const first = await place(1).admit(WANTED, never);
   first.began?.({});
   const second = await place(2).admit(WANTED, never);
   answered(first, used(800, 100));
   answered(second, used(900, 50));
+  const most = { input: 0, output: 1_000, cacheRead: 0, cacheWrite: 1_000, estimated: true };
+  const balance = (spent: number, reserved: number) => ({
+    type: 'budget',
+    spent: expect.closeTo(spent),
+    reserved: expect.closeTo(reserved),
+    cap: { usd: 1 },
+    cost: expect.closeTo(spent),
+  });
+  const [one, two] = [1, 2].map((worker) => ({ worker, task: `t${worker}`, attempt: 1 }));
   expect(told).toEqual([
-    {
-      event: {
-        type: 'budget',
-        usage: used(800, 100),
-        spent: expect.closeTo(0.0018),
-        reserved: expect.closeTo(0.01125),
-        cap: { usd: 1 },
-        cost: expect.closeTo(0.0018),
-      },
-      place: {},
-    },
-    {
-      event: {
-        type: 'budget',
-        usage: used(1_700, 150),
-        spent: expect.closeTo(0.0032),
-        reserved: 0,
-        cap: { usd: 1 },
-        cost: expect.closeTo(0.0032),
-      },
-      place: {},
-    },
+    { event: { ...balance(0, 0.01125), usage: NO_USAGE, most }, place: one },
+    { event: { ...balance(0, 0.0225), usage: NO_USAGE, most }, place: two },
+    { event: { ...balance(0.0018, 0.01125), usage: used(800, 100) }, place: one },
+    { event: { ...balance(0.0032, 0), usage: used(1_700, 150) }, place: two },
   ]);
+});
+
+test('with a cap, no request is sent before it is written down; without one, nothing is', async () => {
+  const written = Promise.withResolvers<void>();
+  const capped = runOf({ cap: { tokens: 10_000 }, settled: () => written.promise });
+  let isSent = false;
+  const sent = capped.place(1).admit(WANTED, never);
+  void sent.then(() => (isSent = true));
+  await sleep(20);
+  expect([isSent, capped.told.map(({ event }) => event.type)]).toEqual([false, ['budget']]);
+  written.resolve();
+  await sent;
+
+  const free = runOf({ settled: () => Promise.reject(new Error('nothing is to be written')) });
+  await free.place(1).admit(WANTED, never);
+  expect(free.told).toEqual([]);
 });
 
 test('without a price tokens are counted, and no cost is told', async () => {
@@ -105,10 +113,12 @@ test('what does not fit waits while others may give something back', async () =>
   const second = await waiting;
   expect(second.outputTokensMax).toBe(1_000);
   expect(told.map(({ event, place: where }) => [event.type, where.task])).toEqual([
-    ['budget', undefined],
+    ['budget', 't1'],
+    ['budget', 't1'],
     ['throttle_wait', 't2'],
+    ['budget', 't2'],
   ]);
-  expect(told[1]?.event).toMatchObject({ reason: 'what is left of the budget is reserved for requests under way' });
+  expect(told[2]?.event).toMatchObject({ reason: 'what is left of the budget is reserved for requests under way' });
 });
 
 test('when nobody can give anything back, what does not fit ends', async () => {
@@ -224,7 +234,11 @@ test('where more was counted than was reserved, more is reserved from then on', 
   for (const factor of [1, 1.5]) answered(await place(1).admit(WANTED, never), used(2_000 * factor, 2_000));
   const next = await place(1).admit(WANTED, never);
   expect([next.outputTokensMax, admission.balance.reserved]).toEqual([1_000, 5_000]);
-  expect(told.map(({ event }) => event.type)).toEqual(['warning', 'budget', 'budget']);
+  expect(told.map(({ event }) => event.type)).toEqual([
+    'budget',
+    'warning',
+    ...Array.from({ length: 4 }, () => 'budget'),
+  ]);
 });
 
 test('a cap in dollars without a price is refused', () => {

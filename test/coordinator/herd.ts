@@ -60,6 +60,7 @@ export async function herdOn(script: Script, options: HerdOptions = {}): Promise
     before: NOTHING_SPENT,
     ...purse,
     lane: throttle.lane('a lane'),
+    settled: async () => undefined,
     emit: (event, place) => {
       told.push({ event, place });
       onEvent?.(event);

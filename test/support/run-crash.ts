@@ -137,7 +137,8 @@ function runIn(desk: RunDesk): string | undefined {
   return ids.toSorted((a, b) => recordsIn(desk, b).length - recordsIn(desk, a).length)[0];
 }
 
-function recordsOf(desk: RunDesk): readonly Recorded[] {
+/** Of the run that got furthest. */
+export function recordsOf(desk: RunDesk): readonly Recorded[] {
   const id = runIn(desk);
   return id === undefined ? [] : recordsIn(desk, id);
 }
@@ -161,10 +162,11 @@ async function bundled(): Promise<string> {
   return folder;
 }
 
-async function drover(
+/** drover in a process of its own, killed there if at all; its exit code, or the signal that ended it. */
+export async function drover(
   desk: RunDesk,
   at: number | EventType,
-  when: string,
+  when: 'before' | 'after',
   argv: readonly string[],
 ): Promise<number | string> {
   bundle ??= bundled();

@@ -5,12 +5,12 @@ import type { Recorded } from '@drover/core/events';
 import type { Failure } from '@drover/core/failure';
 import { pastOf, type Past } from '@drover/core/journal/history';
 import type { JsonObject } from '@drover/core/json';
-import type { Message, Usage } from '@drover/core/model/protocol';
-import { NO_USAGE, sumUsage } from '@drover/core/model/usage';
+import type { Message } from '@drover/core/model/protocol';
 import type { RunSettings, TaskStatus } from '@drover/core/task/run';
 import type { Spending } from './admission/purse.ts';
 import { reopened, withCallOpen } from './kept/reopening.ts';
 import { gateKey } from './merge/gate.ts';
+import { SpendingFold } from './spending.ts';
 
 // As for a session: deltas have numbers too, and aren't kept.
 const SEQ_JUMP = 1_000_000;
@@ -21,6 +21,7 @@ export type RunPast = {
   readonly activeMs: number; // time in which the run was at work; what lay between is left out
   readonly lastSeq: number;
   readonly spent: Spending;
+  readonly lostRequests: number; // that were under way at the end, and count as spent in full
   readonly plans: readonly PlanPast[];
   readonly tasks: ReadonlyMap<string, TaskPast>;
   readonly head: string; // of what has landed
@@ -74,13 +75,13 @@ export function runPastOf(kept: readonly JsonObject[]): RunPast | undefined {
   const start = records.findLast((record) => record.type === 'run_start') ?? begun;
   const tasks = new Map<string, Writable<TaskPast>>();
   const gates = new Map<string, GatePast>();
-  let total = NO_USAGE;
-  const byTask = new Map<string, Usage>();
+  const spending = new SpendingFold();
   const landed = new Map<string, string>();
   let head = start.base;
   const planning = new Planning(tasks);
   for (const record of records) {
     planning.take(record);
+    spending.take(record);
     if (record.task !== undefined) foldTask(tasks, record.task, record);
     if (record.type === 'merge_end' && record.outcome === 'landed') {
       head = record.commit ?? head;
@@ -89,15 +90,11 @@ export function runPastOf(kept: readonly JsonObject[]): RunPast | undefined {
     // A task's own gates are run in its workspace, where there may be more than the tree.
     if (record.type === 'gate_end' && record.task === undefined)
       gates.set(gateKey(record.tree, record.command), record);
-    if (record.type === 'usage') {
-      total = sumUsage(total, record.usage);
-      if (record.task !== undefined)
-        byTask.set(record.task, sumUsage(byTask.get(record.task) ?? NO_USAGE, record.usage));
-    }
   }
   planning.takeUp();
   const { goal, model, repository, base, branch, notIncluded, workers, seeding, deliver, cap, timeoutMs } = start;
   const { roundsMax, tasksMax, attemptsMax, taskLimits, failFast, taskCap, failuresMax, canary } = start;
+  const { lostRequests, ...spent } = spending.end();
   const ending = records.findLast((record) => record.type === 'run_end');
   return {
     settings: {
@@ -125,7 +122,8 @@ export function runPastOf(kept: readonly JsonObject[]): RunPast | undefined {
     startedAt: begun.at,
     activeMs: activeMsOf(records),
     lastSeq: records.reduce((highest, { seq }) => Math.max(highest, seq), 0) + SEQ_JUMP,
-    spent: { total, tasks: byTask },
+    spent,
+    lostRequests,
     plans: records.filter((record) => record.type === 'plan_ready'),
     tasks,
     head,

@@ -104,6 +104,14 @@ class Run {
     for (const record of past?.records ?? []) this.#state.take(record);
   }
 
+  #tellLost(): void {
+    const lost = this.#options.past?.lostRequests ?? 0;
+    if (lost === 0) return;
+    const [requests, they] = lost === 1 ? ['a request was', 'it'] : [`${lost} requests were`, 'they'];
+    const message = `${requests} under way when the run was interrupted, and nobody knows what ${they} came to: the most that ${they} can have cost counts as spent`;
+    this.#tell({ type: 'warning', message });
+  }
+
   async toTheEnd(outer: AbortSignal): Promise<RunEnd> {
     const signal = AbortSignal.any([outer, this.#stop.signal]);
     const { repository, env, slots, settings, past, bus } = this.#options;
@@ -111,6 +119,7 @@ class Run {
     slots.reclaim((task) => isCommitted(past?.tasks.get(task)));
     slots.prepare(Math.max(1, settings.workers));
     this.#tell({ type: 'run_start', resumed: past !== undefined, ...settings });
+    this.#tellLost();
     const ending: Writable<Ended> = {};
     try {
       for (const problem of (await slots.inclusion()).leftOut)

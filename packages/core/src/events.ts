@@ -99,6 +99,7 @@ export type RunEvent =
       readonly reserved: number;
       readonly cap?: Cap;
       readonly cost?: number; // US dollars; absent where the price is unknown
+      readonly most?: Usage; // a request is sent, and may come to this; told only where there is a cap
     }
   | {
       readonly type: 'run_end';

@@ -8,7 +8,8 @@
 //   Its request may have been answered to the last token, and nobody will ever say. A budget that must
 //   hold counts the worst case as spent then: what was reserved. That is marked as an estimate. Counting
 //   less would be nearer the truth on most days, and a broken promise on the others. Whoever knows
-//   better settles before it abandons.
+//   better settles before it abandons. Where there is a cap, each request is written down before it is
+//   sent, so that this holds also for a run that is killed and goes on (spending.ts).
 
 import type { Event, Place } from '@drover/core/events';
 import { DroverError, type Failure } from '@drover/core/failure';
@@ -22,6 +23,8 @@ export type RunAdmissionOptions = PurseOptions & {
   /** Of the throttle that all runs of this process share. */
   readonly lane: Lane;
   readonly emit: (event: Event, place: Place) => void;
+  /** What was emitted is written down. */
+  readonly settled: () => Promise<void>;
 };
 
 /** The admission of the coordinator, or of one attempt at a task. */
@@ -54,14 +57,15 @@ export class RunAdmission {
     return {
       admit: async (wanted, signal) => {
         const { claim, ticket } = await this.#enter(wanted, place, AbortSignal.any([signal, lost.signal]));
+        await this.#writeDown(claim, place);
         // Called off in the moment in which it was let through: nothing was sent.
         if (lost.signal.aborted) {
-          this.#settle({ claim, ticket }, NO_USAGE, { failure: LOST });
+          this.#settle({ claim, ticket, place }, NO_USAGE, { failure: LOST });
           throw new DroverError(LOST);
         }
         const settle = (usage: Usage, seen: Seen) => {
           if (!open.delete(abandon)) return;
-          this.#settle({ claim, ticket }, usage, seen);
+          this.#settle({ claim, ticket, place }, usage, seen);
         };
         const abandon = () => settle(claim.most, { failure: LOST });
         open.add(abandon);
@@ -93,11 +97,19 @@ export class RunAdmission {
     return { claim, ticket };
   }
 
-  #settle({ claim, ticket }: Passed, usage: Usage, seen: Seen): void {
+  // Whoever goes on with a run that was killed has to know what may have been spent.
+  async #writeDown({ most }: Claim, place: Place): Promise<void> {
+    const { cap, taskCap, emit, settled } = this.#options;
+    if (cap === undefined && taskCap === undefined) return;
+    emit({ type: 'budget', ...this.#purse.balance, most }, place);
+    await settled();
+  }
+
+  #settle({ claim, ticket, place }: Passed & { readonly place: Place }, usage: Usage, seen: Seen): void {
     const isExceeded = claim.settle(usage);
     if (isExceeded && !this.#isWarned) this.#options.emit({ type: 'warning', message: EXCEEDED }, {});
     this.#isWarned ||= isExceeded;
-    this.#options.emit({ type: 'budget', ...this.#purse.balance }, {});
+    this.#options.emit({ type: 'budget', ...this.#purse.balance }, place);
     ticket.leave({ ...seen, usage });
   }
 }
