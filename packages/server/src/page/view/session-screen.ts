@@ -26,7 +26,7 @@ class SessionScreen {
   readonly #figures = h('span', { class: 'quiet numbers' });
   readonly #cancel = button('Stop', () => void this.#stopTurn(), { class: 'danger' });
   readonly #body = h('div', { class: 'scroll session-body' });
-  readonly #conversation = new ConversationList('Conversation', () => this.#body);
+  readonly #conversation = new ConversationList('Conversation', this.#body);
   readonly #pending = h('section', { class: 'pending', is: { 'aria-label': 'Remote calls', hidden: true } });
   readonly #questions: QuestionCards;
   readonly #composer: Composer;

@@ -18,14 +18,17 @@ export class ConversationList {
   readonly #list = h('ol', { class: 'entries' });
   readonly #leftOut = h('p', { class: 'quiet', is: { hidden: true } });
   readonly #empty = h('p', { class: 'empty' });
-  readonly #scroller: () => HTMLElement;
+  readonly #scroller: HTMLElement;
   #conversation: Conversation | undefined;
   #version = -1;
   #rows = new Map<number, Row>();
+  #isFollowing = true; // its end is in sight, and stays so
 
   /** `scroller`: what scrolls when the list grows. */
-  constructor(label: string, scroller: () => HTMLElement) {
+  constructor(label: string, scroller: HTMLElement) {
     this.#scroller = scroller;
+    scroller.addEventListener('scroll', () => this.#look(), { passive: true });
+    new ResizeObserver(() => this.#follow()).observe(scroller);
     this.element = h(
       'div',
       { class: 'conversation', is: { role: 'log', 'aria-label': label, 'aria-live': 'off', tabindex: 0 } },
@@ -41,8 +44,7 @@ export class ConversationList {
     if (isOther) this.#rows = new Map();
     this.#conversation = conversation;
     this.#version = conversation?.version ?? -1;
-    const scroller = this.#scroller();
-    const isAtEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_END_PX;
+    this.#isFollowing ||= isOther;
     const entries = conversation?.entries ?? [];
     const rows = new Map<number, Row>();
     for (const entry of entries) rows.set(entry.id, this.#row(entry));
@@ -56,7 +58,7 @@ export class ConversationList {
     say(this.#leftOut, `${leftOut} earlier entries are left out.`);
     show(this.#empty, entries.length === 0);
     say(this.#empty, empty);
-    if (isAtEnd || isOther) scroller.scrollTop = scroller.scrollHeight;
+    this.#follow();
   }
 
   /** Brings a call into sight and opens it. */
@@ -66,10 +68,20 @@ export class ConversationList {
     if (row === undefined) return;
     const details = row.element.querySelector('details');
     if (details !== null) details.open = true;
+    this.#isFollowing = false;
     row.element.scrollIntoView({ block: 'nearest' });
     row.element.classList.remove('found');
     void row.element.offsetWidth; // so that it shows again where it was shown before
     row.element.classList.add('found');
+  }
+
+  #look(): void {
+    const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
+    if (this.element.isConnected) this.#isFollowing = scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
+  }
+
+  #follow(): void {
+    if (this.#isFollowing && this.element.isConnected) this.#scroller.scrollTop = this.#scroller.scrollHeight;
   }
 
   #row(entry: Entry): Row {

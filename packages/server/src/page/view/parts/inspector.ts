@@ -25,7 +25,7 @@ export class Inspector {
     button(tab, () => this.open(tab), { is: { role: 'tab', id: `tab-${tab}`, 'aria-controls': 'inspector-body' } }),
   );
   readonly #body = h('div', { class: 'scroll inspector-body', is: { role: 'tabpanel', id: 'inspector-body' } });
-  readonly #conversation = new ConversationList('Conversation', () => this.#body);
+  readonly #conversation = new ConversationList('Conversation', this.#body);
   readonly #about = h('div', { class: 'about-task' });
   readonly #diff = h('div', { class: 'diff', is: { tabindex: 0, role: 'group', 'aria-label': 'What it changed' } });
   #tab: Tab = 'Conversation';

@@ -1,7 +1,7 @@
 // The head of a run: the goal, how it stands, its figures, and what became of it.
 
 import { isStatus } from '@drover/coordinator/progress';
-import type { RunEnd, RunState } from '@drover/coordinator/state';
+import type { RunEnd, RunState, TaskState } from '@drover/coordinator/state';
 import type { RunFold } from '../../run-fold.ts';
 import { cacheShare, clockTime, count, dollars, duration, tokensOf } from '../../words.ts';
 import { button, h, mark, say, show, stateMark } from '../dom.ts';
@@ -58,7 +58,7 @@ export class RunHead {
     this.#endShown = end;
     const { reason, answer, delivered, outcome } = end ?? {};
     this.#ending.replaceChildren(
-      ...(reason === undefined ? [] : [h('p', { class: 'problem' }, reason)]),
+      ...(reason === undefined ? [] : [h('p', { class: outcome === 'cancelled' ? 'quiet' : 'problem' }, reason)]),
       ...(answer === undefined ? [] : [h('div', { class: 'prose' }, ...prose(answer))]),
       ...(delivered?.next === undefined ? [] : [next('Next', delivered.next)]),
       ...(outcome === 'cancelled' ? [next('Go on with it', `drover resume ${id}`)] : []),
@@ -75,15 +75,15 @@ export class RunHead {
   #count({ state, waitMs }: RunFold, nowMs: number, standing: Standing): void {
     const { usage, cost, cap, spent, reserved } = state;
     const leftMs = standing === 'live' ? state.etaMs(nowMs) : undefined;
-    const { all, over, bad, parts } = tally(state);
+    const { all, good, bad, parts } = tally(state);
     const share = cacheShare(usage);
     const whole = cap === undefined ? 0 : 'usd' in cap ? cap.usd : cap.tokens;
     const more =
       cap === undefined
         ? ''
-        : `of ${'usd' in cap ? dollars(cap.usd) : `${count(cap.tokens).replace('.0', '')} tokens`}`;
+        : `of ${'usd' in cap ? dollars(cap.usd) : `${count(cap.tokens).replace(/\.0+ /, ' ')} tokens`}`;
     this.#set('Elapsed', clockTime(state.elapsedMs(nowMs)), leftMs === undefined ? '' : `${duration(leftMs)} left`);
-    this.#set('Tasks', `${over}/${all}`, bad > 0 ? `${bad} not in` : '', parts);
+    this.#set('Tasks', `${good}/${all}`, bad > 0 ? `${bad} failed` : '', parts);
     this.#set('Tokens', count(tokensOf(usage)), `${count(usage.output)} out`);
     this.#set('From cache', share === undefined ? '–' : `${share} %`, '', share === undefined ? [] : [['good', share]]);
     this.#set('Cost', dollars(cost), more, cap === undefined ? [] : spentParts(spent, reserved, whole));
@@ -141,21 +141,27 @@ const STANDINGS = {
 
 function tally({ tasks }: RunState): {
   readonly all: number;
-  readonly over: number;
+  readonly good: number;
   readonly bad: number;
   readonly parts: readonly Part[];
 } {
   const states = [...tasks.values()].map(({ state }) => state);
   const all = states.length;
-  const good = states.filter((state) => state === 'landed' || state === 'done').length;
-  const over = states.filter(isStatus).length;
-  const busy = states.filter((state) => !isStatus(state) && state !== 'waiting').length;
-  const parts: readonly Part[] = [
-    ['good', (100 * good) / Math.max(1, all)],
-    ['bad', (100 * (over - good)) / Math.max(1, all)],
-    ['busy', (100 * busy) / Math.max(1, all)],
-  ];
-  return { all, over, bad: over - good, parts };
+  const of = (holds: (state: TaskState) => boolean) => states.filter(holds).length;
+  const good = of((state) => state === 'landed' || state === 'done');
+  const bad = of((state) => state === 'failed' || state === 'conflict' || state === 'gate_failed');
+  const busy = of((state) => !isStatus(state) && state !== 'waiting');
+  const share = (count: number) => (100 * count) / Math.max(1, all);
+  return {
+    all,
+    good,
+    bad,
+    parts: [
+      ['good', share(good)],
+      ['bad', share(bad)],
+      ['busy', share(busy)],
+    ],
+  };
 }
 
 function spentParts(spent: number, reserved: number, whole: number): readonly Part[] {

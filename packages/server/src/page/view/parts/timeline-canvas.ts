@@ -7,9 +7,9 @@ import { clockTime } from '../../words.ts';
 import type { Bar, Lane } from '../../timeline.ts';
 
 export const AXIS_PX = 24;
-export const LANE_PX = 42;
-const LABEL_PX = 16;
-const TRACK_PX = 16;
+export const LANE_PX = 36;
+const LABEL_PX = 14;
+const TRACK_PX = 13;
 const TICK_PX_MIN = 84;
 const TICKS_MS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 43_200].map(
   (seconds) => seconds * 1_000,
@@ -120,7 +120,7 @@ function drawLane(context: CanvasRenderingContext2D, scene: Scene, lane: Lane, t
   }
   if (lane.cutMs > window.fromMs) {
     const to = xOf(lane.cutMs, window, widthPx);
-    hatch(context, { x: 0, y: top + LABEL_PX + 5, width: to, height: TRACK_PX }, palette.line);
+    hatch(context, { x: 0, y: top + LABEL_PX + 4, width: to, height: TRACK_PX }, palette.line);
   }
   drawBars(context, scene, lane, top + LABEL_PX + 4);
 }
@@ -133,7 +133,7 @@ function drawBand(context: CanvasRenderingContext2D, scene: Scene, { task, from,
   const width = Math.max(2, to - from);
   context.fillStyle = tone === 'plain' ? palette.plain : palette[tone === 'held' ? 'wait' : tone];
   context.globalAlpha = tone === 'plain' ? 1 : 0.13;
-  rounded(context, { x: from, y: top + 3, width, height: LANE_PX - 6 }, 5);
+  rounded(context, { x: from, y: top + 2, width, height: LANE_PX - 4 }, 5);
   context.globalAlpha = 1;
   const left = Math.max(from, 0) + 6;
   const room = to - left - 4;
@@ -143,7 +143,7 @@ function drawBand(context: CanvasRenderingContext2D, scene: Scene, { task, from,
   context.rect(left, top, room, LABEL_PX + 4);
   context.clip();
   context.fillStyle = palette.muted;
-  context.fillText(scene.titleOf(task), left, top + 3 + LABEL_PX / 2);
+  context.fillText(scene.titleOf(task), left, top + 3.5 + LABEL_PX / 2);
   context.restore();
 }
 
