@@ -44,6 +44,7 @@ export const guarantees = {
     'Who comes back with the number of the last event gets every later one once, also from a server that was killed.',
   'server.refused-changes-nothing': 'A request that is refused says why, and has changed nothing.',
   'remote.survives': 'A session that waits for a tool elsewhere waits through kill -9, and goes on with its result.',
+  'page.inert': 'On the page nothing that a model, a tool or a file says is run, loaded or hidden.',
 } as const;
 
 export type Guarantee = keyof typeof guarantees;

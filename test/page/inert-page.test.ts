@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { inBrowser } from '../support/chromium.ts';
 import { pageDesk } from '../support/page-desk.ts';
 import { chooseTab, chooseTask, conversationSight, diffSight, runSight, untilState } from '../support/page-sight.ts';
+import { proves } from '../support/proves.ts';
 import { calls, planned, says, submits } from '../support/run-desk.ts';
 
 const MARKUP = `<script>hit = 1</script><img src=x onerror="hit = 2"><a href="javascript:hit = 3">go</a>`;
@@ -26,7 +27,7 @@ const SCRIPT = planned({
 });
 
 inBrowser('hostile text', (open) => {
-  test('in a run it is shown as text, wherever it stands, and does nothing', async () => {
+  proves('page.inert', 'in a run it is shown as text, wherever it stands, and does nothing', async () => {
     const desk = await pageDesk({ ...SCRIPT, answers: [...(SCRIPT.answers ?? []).slice(0, 1), says(HOSTILE)] });
     const { id } = await desk.client.startRun({ goal: HOSTILE, workers: 0 });
     const { page, complaints } = await open(`${desk.url}/#/runs/${id}`, { token: desk.token });

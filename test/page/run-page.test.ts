@@ -36,7 +36,7 @@ inBrowser('a run that is over', (open) => {
     const { end } = await desk.run.run(['run', 'Two files', '--yes', '--model', 'anthropic/claude-sonnet-4-5']);
     id = end.run ?? '';
     await desk.start();
-  }, 60_000);
+  }, 120_000);
   afterAll(() => desk.close());
 
   const openRun = async (look = {}) => {

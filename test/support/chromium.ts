@@ -7,6 +7,7 @@ import { delimiter, join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, onTestFinished } from 'vitest';
 
+const TEST_MS_MAX = 120_000; // a browser is slow where much else runs
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 const ARGS = [
   '--no-sandbox',
@@ -42,11 +43,11 @@ export type Opening = (url: string, look?: Look) => Promise<Seen>;
 export function inBrowser(title: string, tests: (open: Opening) => void): void {
   if (CHROMIUM === undefined)
     process.stderr.write(`\n*** LEFT OUT, for want of a Chromium: ${title}. Install one, or put it on the PATH.\n\n`);
-  describe.runIf(CHROMIUM !== undefined)(title, () => {
+  describe.runIf(CHROMIUM !== undefined)(title, { timeout: TEST_MS_MAX }, () => {
     let browser: Browser | undefined;
     beforeAll(async () => {
       browser = await chromium.launch({ executablePath: CHROMIUM ?? '', args: ARGS });
-    }, 60_000);
+    }, TEST_MS_MAX);
     afterAll(() => browser?.close());
     tests(async (url, look = {}) => {
       if (browser === undefined) throw new Error('the browser is not there yet');
@@ -59,6 +60,7 @@ async function opened(browser: Browser, url: string, look: Look): Promise<Seen> 
   const { width = 1440, height = 900, dark = false, token } = look;
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light' });
   onTestFinished(() => context.close());
+  context.setDefaultTimeout(TEST_MS_MAX);
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
