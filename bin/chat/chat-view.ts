@@ -8,12 +8,17 @@ const TICK_MS = 1_000;
 
 type StatusLine = { readonly status: (text: string) => void };
 
-/** `interrupted`: somebody wants it to stop, and it will. */
-export type ChatView = View & { readonly interrupted: () => void };
+export type ChatView = View & {
+  /** Somebody wants it to stop, and it will. */
+  readonly interrupted: () => void;
+  /** Nobody waits for the rest, so it is not shown. */
+  readonly giveUp: () => void;
+};
 
 /** `sees` is told of every event, before it is shown. */
 export function chatView(lines: View, terminal: StatusLine, sees: (event: Shown) => void): ChatView {
   let isInterrupted = false;
+  let isGivenUp = false;
   let begunAt: number | undefined; // of this turn
   let timer: NodeJS.Timeout | undefined;
   const paint = (): void => {
@@ -34,6 +39,7 @@ export function chatView(lines: View, terminal: StatusLine, sees: (event: Shown)
   };
   return {
     show: async (event) => {
+      if (isGivenUp) return;
       sees(event);
       const what = behind(event);
       if (what !== 'as before') rest();
@@ -46,13 +52,18 @@ export function chatView(lines: View, terminal: StatusLine, sees: (event: Shown)
       isInterrupted = true;
       if (timer !== undefined) paint();
     },
+    giveUp: () => {
+      isGivenUp = true;
+      rest();
+    },
     say: (text) => {
       rest();
       return lines.say(text);
     },
-    close: () => {
+    close: async () => {
+      if (isGivenUp) return;
       rest();
-      return lines.close();
+      await lines.close();
     },
   };
 }

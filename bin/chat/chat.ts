@@ -167,6 +167,7 @@ class Room {
       const shown = Promise.all([showing.result(), showAll(showing, { view, person, io })]);
       const insisted = this.#left.promise.then(() => delay(LEAVE_MS_MAX, undefined, { ref: false }));
       await Promise.race([shown, insisted]);
+      if (this.#isLeaving) view.giveUp();
       if (interrupt.signal.aborted && !this.#isLeaving) await view.say(INTERRUPTED);
     } finally {
       atRest();
