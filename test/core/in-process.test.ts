@@ -183,6 +183,15 @@ test('what does not fit is refused by the result and by the iteration, and chang
   expect(await refused({ resume: true })).toBeInstanceOf(UsageError);
 });
 
+test('a refusal that nobody waits for crashes nobody', async () => {
+  const { session } = await desk({ answers: [calls('remote')] });
+  await execute(session, hello).result();
+  execute(session, hello);
+  // A rejection that nobody handles is told by then, and fails the test.
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  expect(session.status).toBe('awaiting_tool_execution');
+});
+
 test('a message may give up what is waited for', async () => {
   const { session, server } = await desk({ answers: [calls('remote'), { text: 'Fine.' }] });
   await execute(session, hello).result();

@@ -150,9 +150,15 @@ export class EventStream {
   }
 }
 
-function joined(chunk: readonly Uint8Array[]): Uint8Array {
-  const [first] = chunk;
-  return chunk.length === 1 && first !== undefined ? first : Buffer.concat(chunk);
+// Readers that keep up are sent the same frames in the same go: they are joined once for all of them.
+let last: { readonly frames: readonly Uint8Array[]; readonly bytes: Uint8Array } | undefined;
+
+function joined(frames: readonly Uint8Array[]): Uint8Array {
+  const [first] = frames;
+  if (frames.length === 1 && first !== undefined) return first;
+  if (last?.frames.length !== frames.length || last.frames.some((bytes, at) => bytes !== frames[at]))
+    last = { frames, bytes: Buffer.concat(frames) };
+  return last.bytes;
 }
 
 const encoder = new TextEncoder();
