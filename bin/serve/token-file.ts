@@ -1,7 +1,8 @@
 // The token of the server: made at its first start, kept in a file that only its owner can read.
 
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, open, readFile, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UsageError } from '@drover/core/failure';
 import { codeOf } from '../settings.ts';
@@ -27,11 +28,16 @@ export async function keptToken(home: string): Promise<KeptToken> {
   throw new UsageError(`${path} holds no token; remove it, and a new one is made`);
 }
 
+/** Whole or not at all: another server that starts at the same moment never sees half of one. */
 async function makeUnlessThere(path: string): Promise<void> {
+  if (existsSync(path)) return;
+  const draft = `${path}.${randomBytes(6).toString('hex')}`;
   try {
-    await using file = await open(path, 'wx', OWNER_ONLY);
-    await file.writeFile(`${randomBytes(TOKEN_BYTES).toString('base64url')}\n`);
+    await writeFile(draft, `${randomBytes(TOKEN_BYTES).toString('base64url')}\n`, { mode: OWNER_ONLY, flag: 'wx' });
+    await link(draft, path);
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
+  } finally {
+    await rm(draft, { force: true });
   }
 }

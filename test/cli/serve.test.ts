@@ -1,15 +1,16 @@
 // drover serve as a user has it: a process that says where it is, serves sessions and runs, and is stopped.
 
 import { once } from 'node:events';
-import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Recorded } from '@drover/core/events';
 import { expect, onTestFinished, test } from 'vitest';
-import { drover, FakeIo } from './fake-io.ts';
+import { drover, FakeIo, temporaryFolder } from './fake-io.ts';
 import { processesWith, type Program } from './program.ts';
 import { desk, PATIENT, SERVE, served, servedHere } from './served.ts';
 import { main } from '../../bin/drover.ts';
+import { keptToken } from '../../bin/serve/token-file.ts';
 
 /** The first event for which this holds. */
 async function first(events: AsyncIterable<Recorded>, isIt: (event: Recorded) => boolean): Promise<Recorded> {
@@ -233,6 +234,13 @@ test.each([
   const { code, stdout, stderr } = await drover(['serve', ...args]);
   expect([code, stdout]).toEqual([2, '']);
   expect(stderr).toContain(words);
+});
+
+test('servers that start at the same moment for the first time have one token', async () => {
+  const cwd = await temporaryFolder();
+  const kept = await Promise.all(Array.from({ length: 20 }, () => keptToken(join(cwd, 'state'))));
+  expect(new Set(kept.map(({ token }) => token)).size).toBe(1);
+  expect(await readdir(join(cwd, 'state'))).toEqual(['server-token']);
 });
 
 test('a token file that holds none is not used, and one that others could read is closed to them', async () => {

@@ -1,7 +1,7 @@
 // Several who want something of one session at the same time: one after the other, and whoever comes at a bad time
 // is told so and has changed nothing.
 
-import { readFile, readdir } from 'node:fs/promises';
+import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SessionSnapshot } from '@drover/client/wire';
 import { journalPath } from '@drover/core/journal/session-journal';
@@ -175,4 +175,30 @@ test('more sessions at once than there may be are told to come again', async () 
   const [one, two] = await Promise.all([desk.ask('POST', '/v1/sessions', {}), desk.ask('POST', '/v1/sessions', {})]);
   expect([one.status, two.status].toSorted((a, b) => a - b)).toEqual([201, 503]);
   await expect.poll(async () => (await desk.ask('POST', '/v1/sessions', {})).status).toBe(201);
+});
+
+test('turns that a killed server left go on, also where they are more than may be open at once', async () => {
+  const desk = await serveDesk({ answers: [{ text: 'First.' }], loop: true });
+  const ids = [await made(desk), await made(desk), await made(desk)];
+  for (const id of ids) await said(desk, id, 'Go.');
+  await desk.app.close();
+  // As if it had been killed right after the question.
+  for (const id of ids) {
+    const path = journalPath(desk.home, id);
+    const lines = (await readFile(path, 'utf8')).split('\n');
+    const asked = lines.findIndex((line) => line.includes('"type":"message_end"'));
+    await writeFile(path, `${lines.slice(0, asked + 1).join('\n')}\n`);
+  }
+  const next = await serveDesk(
+    { answers: [{ text: 'After all.' }], loop: true },
+    { home: desk.home, bounds: { sessionsMax: 1, sessionIdleMs: 0 } },
+  );
+  await next.app.start();
+  for (const id of ids) {
+    const events = await eventsUntil(await next.ask('GET', `/v1/sessions/${id}/events`), 'session_end');
+    expect(events.at(-1)?.data).toMatchObject({
+      outcome: 'done',
+      messages: [{ content: [{ text: 'After all.' }] }],
+    });
+  }
 });

@@ -170,6 +170,18 @@ test('a target that names another host is measured by the Host all the same', as
   expect([400, 403]).toContain(two.status);
 });
 
+test('a token in the address is none, and is not told again', async () => {
+  const { desk, port } = await scene();
+  for (const query of [`?token=${TOKEN}`, `?access_token=${TOKEN}`]) {
+    const answer = await raw(port, request(`GET /healthz${query} HTTP/1.1`, [`host: 127.0.0.1:${port}`]));
+    expect([answer.status, `${answer.head}${answer.body}`]).toEqual([
+      401,
+      expect.not.stringContaining(TOKEN) as string,
+    ]);
+  }
+  expect(desk.diagnoses.join('\n')).not.toContain(TOKEN);
+});
+
 test('every route wants the token, but for what the page is made of and the exchange of a ticket', async () => {
   const { desk } = await scene();
   const { paths } = (await (await desk.ask('GET', '/v1/openapi.json')).json()) as {
@@ -251,22 +263,28 @@ test('the ids of one session open nothing of another', async () => {
   await stream.body?.cancel();
 });
 
-test.each(['..', '%2e%2e', 'ses_0', `ses_${'0'.repeat(32)}`, `ses_${'0'.repeat(32)}%2f..%2f..`, '%00', 'SES_'])(
-  'an id like %s finds nothing, whatever is asked of it',
-  async (id) => {
-    const desk = await serveDesk({});
-    const asked = [
-      desk.ask('GET', `/v1/sessions/${id}`),
-      desk.ask('GET', `/v1/sessions/${id}/events`),
-      desk.ask('DELETE', `/v1/sessions/${id}`),
-      desk.ask('POST', `/v1/sessions/${id}/execute`, { content: 'x' }),
-      desk.ask('POST', `/v1/sessions/${id}/cancel`, {}),
-      desk.ask('GET', `/v1/runs/${id}/events`),
-    ];
-    for (const answer of await Promise.all(asked)) expect([404, 405]).toContain(answer.status);
-    expect(await readdir(desk.home)).toEqual(['root']);
-  },
-);
+test.each([
+  '..',
+  '%2e%2e',
+  'ses_0',
+  `ses_${'0'.repeat(32)}`,
+  `ses_${'0'.repeat(32)}%2f..%2f..`,
+  '%00',
+  '%E0%A4%A',
+  'SES_',
+])('an id like %s finds nothing, whatever is asked of it', async (id) => {
+  const desk = await serveDesk({});
+  const asked = [
+    desk.ask('GET', `/v1/sessions/${id}`),
+    desk.ask('GET', `/v1/sessions/${id}/events`),
+    desk.ask('DELETE', `/v1/sessions/${id}`),
+    desk.ask('POST', `/v1/sessions/${id}/execute`, { content: 'x' }),
+    desk.ask('POST', `/v1/sessions/${id}/cancel`, {}),
+    desk.ask('GET', `/v1/runs/${id}/events`),
+  ];
+  for (const answer of await Promise.all(asked)) expect([404, 405]).toContain(answer.status);
+  expect(await readdir(desk.home)).toEqual(['root']);
+});
 
 test('the token is in no diagnosis, and in nothing that is kept', async () => {
   const { desk, id } = await scene();

@@ -33,6 +33,7 @@ const ID = /^ses_[0-9a-f]{32}$/;
 // In a session's folder: it was begun by a server, so a server goes on with it.
 const MARK = 'served';
 const BROKEN_MS = 100;
+const BUSY_MS = 250;
 const LOOKS_MAX = 200;
 const LOOK_MS = 5;
 
@@ -195,7 +196,10 @@ export class Sessions {
 
   async #goOn(id: string): Promise<void> {
     const went = await this.#with(id, async (desk) => void this.#execute(desk, { resume: true }));
-    if (went instanceof Refusal) this.#host.diagnose('a session could not go on', { session: id, ...went.problem });
+    if (!(went instanceof Refusal)) return;
+    // There were more of them than may be open at once: this one's turn comes when another has ended.
+    if (went.problem.type === 'server.busy') setTimeout(() => void this.#goOn(id), BUSY_MS).unref();
+    else this.#host.diagnose('a session could not go on', { session: id, ...went.problem });
   }
 
   /** Calls whose time is over get a result that says so; when it was the last one, the turn goes on. */
