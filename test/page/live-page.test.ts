@@ -4,7 +4,7 @@
 import { expect, test } from 'vitest';
 import { inBrowser } from '../support/chromium.ts';
 import { pageDesk } from '../support/page-desk.ts';
-import { conversationSight, focusOf, runSight, untilState } from '../support/page-sight.ts';
+import { animationsOf, conversationSight, focusOf, runSight, untilState } from '../support/page-sight.ts';
 import { calls, planned, says, submits } from '../support/run-desk.ts';
 
 const LONG_MS = 600_000; // longer than any test
@@ -32,6 +32,10 @@ inBrowser('what is at work', (open) => {
       'Always allow',
       'Don’t allow',
     ]);
+    expect(await animationsOf(page)).toBeGreaterThan(0);
+    await page.emulateMedia({ reducedMotion: 'reduce' });
+    expect(await animationsOf(page)).toBe(0);
+
     expect(await focusOf(page)).toBe(`Tidy up asks to run shell: ${COMMAND}`);
     await page.keyboard.press('Tab');
     expect(await focusOf(page)).toBe(`Allow once: ${COMMAND}`);

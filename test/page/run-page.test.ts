@@ -6,6 +6,7 @@ import { PageDesk } from '../support/page-desk.ts';
 import {
   chooseTab,
   chooseTask,
+  coloursOnCanvas,
   conversationSight,
   diffSight,
   focusOf,
@@ -69,6 +70,14 @@ inBrowser('a run that is over', (open) => {
     ]);
     expect(await page.title()).toBe('Two files – drover');
     expect(complaints).toEqual([]);
+  });
+
+  test.each([
+    ['light', false],
+    ['dark', true],
+  ])('its timeline is drawn in the colours of %s', async (_, dark) => {
+    const { page } = await openRun({ dark });
+    expect(await coloursOnCanvas(page, ['step', 'asked', 'call', 'merge'])).toEqual(['step', 'asked', 'call', 'merge']);
   });
 
   test('a task shows what its worker said and did, what is known of it, and what it changed', async () => {

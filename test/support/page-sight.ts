@@ -58,8 +58,26 @@ export function focusOf(page: Page): Promise<string> {
   })()`);
 }
 
+/** Those of the named colours that the timeline has pixels of. */
+export function coloursOnCanvas(page: Page, names: readonly string[]): Promise<readonly string[]> {
+  return page.evaluate(`(() => {
+    const canvas = document.querySelector('canvas');
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    const drawn = new Set();
+    for (let at = 0; at < data.length; at += 4)
+      drawn.add('#' + [...data.slice(at, at + 3)].map((part) => part.toString(16).padStart(2, '0')).join(''));
+    const style = getComputedStyle(document.documentElement);
+    return ${JSON.stringify(names)}.filter((name) => drawn.has(style.getPropertyValue('--' + name).trim()));
+  })()`);
+}
+
 export function widthOf(page: Page): Promise<number> {
   return page.evaluate('document.documentElement.scrollWidth');
+}
+
+/** How many things move. */
+export function animationsOf(page: Page): Promise<number> {
+  return page.evaluate('document.getAnimations().length');
 }
 
 /** Until the head says so of what is shown. */
