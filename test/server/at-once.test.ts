@@ -177,18 +177,20 @@ test('more sessions at once than there may be are told to come again', async () 
   await expect.poll(async () => (await desk.ask('POST', '/v1/sessions', {})).status).toBe(201);
 });
 
+/** As if the server had been killed right after the question. */
+async function cutAfterQuestion(home: string, id: string): Promise<void> {
+  const path = journalPath(home, id);
+  const lines = (await readFile(path, 'utf8')).split('\n');
+  const asked = lines.findIndex((line) => line.includes('"type":"message_end"'));
+  await writeFile(path, `${lines.slice(0, asked + 1).join('\n')}\n`);
+}
+
 test('turns that a killed server left go on, also where they are more than may be open at once', async () => {
   const desk = await serveDesk({ answers: [{ text: 'First.' }], loop: true });
   const ids = [await made(desk), await made(desk), await made(desk)];
   for (const id of ids) await said(desk, id, 'Go.');
   await desk.app.close();
-  // As if it had been killed right after the question.
-  for (const id of ids) {
-    const path = journalPath(desk.home, id);
-    const lines = (await readFile(path, 'utf8')).split('\n');
-    const asked = lines.findIndex((line) => line.includes('"type":"message_end"'));
-    await writeFile(path, `${lines.slice(0, asked + 1).join('\n')}\n`);
-  }
+  for (const id of ids) await cutAfterQuestion(desk.home, id);
   const next = await serveDesk(
     { answers: [{ text: 'After all.' }], loop: true },
     { home: desk.home, bounds: { sessionsMax: 1, sessionIdleMs: 0 } },
@@ -196,9 +198,20 @@ test('turns that a killed server left go on, also where they are more than may b
   await next.app.start();
   for (const id of ids) {
     const events = await eventsUntil(await next.ask('GET', `/v1/sessions/${id}/events`), 'session_end');
-    expect(events.at(-1)?.data).toMatchObject({
-      outcome: 'done',
-      messages: [{ content: [{ text: 'After all.' }] }],
-    });
+    expect(events.at(-1)?.data).toMatchObject({ outcome: 'done', messages: [{ content: [{ text: 'After all.' }] }] });
   }
+});
+
+test('a session that can’t be gone on with keeps no server from starting', async () => {
+  const desk = await serveDesk({ answers: [{ text: 'First.' }] });
+  const id = await made(desk);
+  await said(desk, id, 'Go.');
+  await desk.app.close();
+  await cutAfterQuestion(desk.home, id);
+  const next = await serveDesk({ otherwise: { text: 'Hello.' } }, { home: desk.home, brokenSession: id });
+  await next.app.start();
+  expect(next.diagnoses).toEqual([
+    `a session could not go on ${JSON.stringify({ session: id, error: 'TypeError: nobody thought of this' })}`,
+  ]);
+  expect((await said(next, await made(next), 'Hello')).at(-1)?.event).toBe('session_end');
 });

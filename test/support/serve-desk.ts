@@ -29,11 +29,13 @@ export type DeskSettings = Partial<Omit<AppOptions, 'token' | 'hosts'>> & {
   readonly tools?: readonly Tool[];
   readonly asks?: readonly string[];
   readonly home?: string;
+  /** Opening it fails as a bug would. */
+  readonly brokenSession?: string;
   readonly startRun?: HostSettings['startRun'];
 };
 
 export async function serveDesk(script: Script, settings: DeskSettings = {}): Promise<ServeDesk> {
-  const { tools = [], asks = [], home = await temporaryFolder(), startRun, ...options } = settings;
+  const { tools = [], asks = [], home = await temporaryFolder(), startRun, brokenSession, ...options } = settings;
   const root = join(home, 'root');
   await mkdir(root, { recursive: true });
   const model = await rehearsal(script);
@@ -49,6 +51,7 @@ export async function serveDesk(script: Script, settings: DeskSettings = {}): Pr
     asks,
     diagnose,
     ...(startRun && { startRun }),
+    ...(brokenSession !== undefined && { brokenSession }),
   });
   let hosts = ['127.0.0.1:4700'];
   const app = createApp(host, { ...options, token: TOKEN, hosts: () => hosts });

@@ -26,6 +26,7 @@ export type HostSettings = {
   readonly tools: readonly Tool[];
   /** Tools by these names are asked about. */
   readonly asks: readonly string[];
+  readonly brokenSession?: string; // opening it fails as a bug would
   readonly startRun?: (wanted: RunWanted) => Promise<HostedRun>;
   readonly diagnose: Host['diagnose'];
 };
@@ -56,6 +57,7 @@ async function openSession(
   begin: Parameters<Host['openSession']>[0]['begin'],
 ): Promise<HostedSession> {
   const { home, modelUrl, diagnose } = settings;
+  if (id === settings.brokenSession) throw new TypeError('nobody thought of this');
   const name = begin?.model ?? 'test/scripted';
   if (!name.startsWith('test/')) throw new UsageError(`there is no model ${name}`);
   const hooks = {

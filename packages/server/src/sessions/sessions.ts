@@ -55,9 +55,12 @@ export class Sessions {
     for (const { id, state } of listSessions(home)) {
       if ((state !== 'open' && state !== 'suspended') || isLive(home, id)) continue;
       if (!existsSync(join(sessionFolder(home, id), MARK))) continue;
-      const pending = pastOf((await readKept(this.#path(id))).records)?.open?.pending ?? [];
-      if (pending.length > 0) this.#deadlines.watch(id, pending);
-      else await this.#goOn(id);
+      await this.#byItself(id, async () => {
+        const pending = pastOf((await readKept(this.#path(id))).records)?.open?.pending ?? [];
+        if (pending.length === 0) return this.#goOn(id);
+        this.#deadlines.watch(id, pending);
+        return undefined;
+      });
     }
   }
 
@@ -194,24 +197,36 @@ export class Sessions {
     return isTold;
   }
 
-  async #goOn(id: string): Promise<void> {
+  async #goOn(id: string): Promise<Refusal | undefined> {
     const went = await this.#with(id, async (desk) => void this.#execute(desk, { resume: true }));
-    if (!(went instanceof Refusal)) return;
+    if (!(went instanceof Refusal) || went.problem.type !== 'server.busy') return went;
     // There were more of them than may be open at once: this one's turn comes when another has ended.
-    if (went.problem.type === 'server.busy') setTimeout(() => void this.#goOn(id), BUSY_MS).unref();
-    else this.#host.diagnose('a session could not go on', { session: id, ...went.problem });
+    setTimeout(() => void this.#byItself(id, () => this.#goOn(id)), BUSY_MS).unref();
+    return undefined;
   }
 
   /** Calls whose time is over get a result that says so; when it was the last one, the turn goes on. */
-  async #expire(id: string): Promise<void> {
-    const expired = await this.#with(id, async (desk) => {
-      if (desk.session.status !== 'awaiting_tool_execution') return;
-      const pending = await desk.session.expire(Date.now());
-      this.#deadlines.watch(id, pending);
-      if (pending.length === 0) void this.#execute(desk, { resume: true });
-    });
-    if (expired instanceof Refusal)
-      this.#host.diagnose('calls could not be given up', { session: id, ...expired.problem });
+  #expire(id: string): Promise<void> {
+    return this.#byItself(id, () =>
+      this.#with(id, async (desk) => {
+        if (desk.session.status !== 'awaiting_tool_execution') return undefined;
+        const pending = await desk.session.expire(Date.now());
+        this.#deadlines.watch(id, pending);
+        if (pending.length === 0) void this.#execute(desk, { resume: true });
+        return undefined;
+      }),
+    );
+  }
+
+  /** What nobody asked for has nobody to be told that it could not be done, and must not end the server. */
+  async #byItself(id: string, work: () => Promise<Refusal | undefined>): Promise<void> {
+    const { diagnose } = this.#host;
+    try {
+      const refusal = await work();
+      if (refusal !== undefined) diagnose('a session could not go on', { session: id, ...refusal.problem });
+    } catch (error) {
+      diagnose('a session could not go on', { session: id, error: String(error) });
+    }
   }
 
   /** Here, or in another process. */
