@@ -99,10 +99,19 @@ proves(
   },
 );
 
+test('as much as comes in one go is told piece by piece', async () => {
+  const bus = open();
+  const reader = bus.reader();
+  const words = Array.from({ length: 20_000 }, (_, n) => `${n} `);
+  for (const word of words) bus.emit(delta(word), { step: 1 });
+  bus.close();
+  expect((await all(reader)).map((event) => ('delta' in event ? event.delta : ''))).toEqual(words);
+});
+
 test('a reader that lags gets deltas joined, and loses no text before its bound', async () => {
   const bus = open();
   const slow = bus.reader();
-  const words = Array.from({ length: 20_000 }, (_, n) => `word${n} `.repeat(5));
+  const words = Array.from({ length: 40_000 }, (_, n) => `word${n} `.repeat(5));
   for (const word of words) bus.emit(delta(word), { step: 1 });
   bus.close();
   const got = await all(slow);

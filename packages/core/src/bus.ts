@@ -5,7 +5,7 @@
 //   waits for that. Deltas are told at once, but never before what happened before them.
 //   Sequence numbers start at 1 and rise by 1. `emit` never waits: every reader has a queue of its own,
 //   bounded in bytes. A reader that keeps up gets every event as it was. For one that lags by more
-//   than 1 MB, neighbouring deltas of one block are joined; past half of its bound deltas are dropped,
+//   than 6 MB, neighbouring deltas of one block are joined; past half of its bound deltas are dropped,
 //   the next event it gets carries `gap: true`, and the block's `_end` repairs the text. Nothing else
 //   is ever dropped: a reader whose queue is full all the same is cut off, and its iteration throws
 //   ReaderLost, so that nobody takes a part for the whole.
@@ -14,7 +14,8 @@ import { deliveryOf, type Event, type Owner, type Place, type Recorded } from '.
 import { oneByOne } from './one-by-one.ts';
 
 const QUEUE_BYTES_MAX = 48 * 1024 * 1024;
-const LAGGING_BYTES = 1024 * 1024;
+// More than one turn of the event loop can bring, or nobody could keep up: 2 MB from a socket, twice that as events.
+const LAGGING_BYTES = 6 * 1024 * 1024;
 const ENVELOPE_BYTES = 200;
 
 type Streamed = Extract<Recorded, { readonly type: 'text_delta' | 'thinking_delta' }>;
