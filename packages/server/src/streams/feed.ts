@@ -5,8 +5,8 @@
 //   A stream that begins behind event n gets every kept event after n once. Where the journal ends at that
 //   moment is where its past ends, whenever it is read; what comes behind is told to it as it happens, deltas
 //   included. What is told has been written before, so the past misses nothing that was told, and what is
-//   in both is left out once. The same holds when the source changes: whatever the file has is told before
-//   what the bus tells next.
+//   in both is left out once. The same holds when the source changes: whatever the file has at that moment is
+//   told before what the bus tells next, and nothing behind it, or deltas of the bus would come too late.
 //   An event is written out once, however many hear it; who is slow is slow alone (see event-stream.ts).
 
 import { statSync } from 'node:fs';
@@ -142,14 +142,15 @@ export class Feed {
   #listen(bus: Pick<Bus, 'reader'>): void {
     this.#stopLooking();
     const reader = bus.reader();
+    const upTo = this.#size();
     this.#reader = reader;
     // The last one may still have something to tell that comes before.
-    this.#pumping = this.#pumping.then(() => this.#pump(reader));
+    this.#pumping = this.#pumping.then(() => this.#pump(reader, upTo));
   }
 
-  async #pump(reader: Reader): Promise<void> {
+  async #pump(reader: Reader, upTo: number): Promise<void> {
     try {
-      await this.#catchUp();
+      await this.#catchUp(upTo);
       for await (const event of reader) this.#tell(frameOf(event), this.#streams);
     } catch (error) {
       if (!(error instanceof ReaderLost)) this.#giveUp(error);
@@ -171,16 +172,18 @@ export class Feed {
   }
 
   /** Tells what the file has more than was told of it: one at a time, so that nothing is told twice. */
-  async #catchUp(): Promise<void> {
-    this.#offset = this.#offset?.then((from) => this.#tellFile(from)).catch((error: unknown) => this.#giveUp(error));
+  async #catchUp(upTo = Number.POSITIVE_INFINITY): Promise<void> {
+    this.#offset = this.#offset
+      ?.then((from) => this.#tellFile(from, upTo))
+      .catch((error: unknown) => this.#giveUp(error));
     await this.#offset;
   }
 
-  async #tellFile(offset: number): Promise<number> {
+  async #tellFile(offset: number, upTo: number): Promise<number> {
     const { path } = this.#options;
     let from = offset;
-    while (this.#size() > from) {
-      const { records, end } = await readPiece({ path, from });
+    while (Math.min(this.#size(), upTo) > from) {
+      const { records, end } = await readPiece({ path, from, to: upTo });
       for (const record of records) {
         const frame = frameOfRecord(record);
         if (frame !== undefined && frame.seq > this.#told) this.#tell(frame, this.#replaying);

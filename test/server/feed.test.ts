@@ -1,0 +1,47 @@
+// Events of a journal that this process begins to write while somebody listens: in their order, none left out.
+
+import { appendFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Bus, type Store } from '@drover/core/bus';
+import { deliveryOf, type Recorded } from '@drover/core/events';
+import { Feed } from '@drover/server/streams/feed';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../support/agent.ts';
+
+const lineOf = (record: object): string => `${JSON.stringify(record)}\n`;
+
+/** A disk that is quicker than anybody who reads it. */
+function quickStore(path: string): Store {
+  return {
+    append: async (events: readonly Recorded[]) => {
+      for (const event of events) if (deliveryOf(event.type) !== 'lossy') appendFileSync(path, lineOf(event));
+    },
+    note: () => undefined,
+  };
+}
+
+test('deltas are told before what follows them, however quickly that is in the journal', async () => {
+  const path = join(await temporaryFolder(), 'journal.jsonl');
+  await writeFile(path, lineOf({ v: 1, seq: 1, type: 'session_start', model: 'a/b', cwd: '/' }));
+  const options = { streamBytesMax: 1e6, commentMs: 1e6, lastType: 'text_end' };
+  const feed = new Feed({ path, ...options, diagnose: () => undefined, onIdle: () => undefined });
+  const stream = feed.replay(0);
+  const bus = new Bus({
+    owner: { session: 's' },
+    lastSeq: 1,
+    store: quickStore(path),
+    pass: (event) => [event],
+  });
+  feed.follow(bus);
+  bus.emit({ type: 'text_delta', part: 0, delta: 'Hel' }, {});
+  bus.emit({ type: 'text_delta', part: 0, delta: 'lo' }, {});
+  bus.emit({ type: 'text_end', part: 0, text: 'Hello' }, {});
+  const told = await new Response(stream.body).text();
+  expect(told.match(/^event: .*$/gm)).toEqual([
+    'event: session_start',
+    'event: text_delta',
+    'event: text_delta',
+    'event: text_end',
+  ]);
+});
