@@ -97,6 +97,33 @@ inBrowser('what is at work', (open) => {
     ]);
   });
 
+  test('a conversation is followed to its end, until somebody scrolls back in it', async () => {
+    const desk = await pageDesk({ answers: [says('One line.\n'.repeat(60)), says('The end.')] });
+    const { id } = await desk.client.createSession({});
+    const { page } = await open(`${desk.url}/#/sessions/${id}`, { token: desk.token });
+    const fromEnd = () =>
+      page.evaluate<number>(`(() => {
+        const { scrollHeight, scrollTop, clientHeight } = document.querySelector('.session-body');
+        return scrollHeight - scrollTop - clientHeight;
+      })()`);
+    const say = async (text: string) => {
+      await page.getByLabel('Message').fill(text);
+      await page.keyboard.press('Enter');
+    };
+    await say('first');
+    await untilState(page, 'Done');
+    expect(await fromEnd()).toBeLessThan(2);
+    await page.setViewportSize({ width: 1440, height: 600 });
+    await expect.poll(fromEnd).toBeLessThan(2);
+
+    await page.locator('.session-body').hover();
+    await page.mouse.wheel(0, -400);
+    await expect.poll(fromEnd).toBeGreaterThan(300);
+    await say('second');
+    await page.getByText('The end.').waitFor({ state: 'attached' });
+    expect(await fromEnd()).toBeGreaterThan(300);
+  });
+
   test('a server that goes away is waited for, and what happens after it came back is shown', async () => {
     const desk = await pageDesk({ answers: [says('One.'), says('Two.')] });
     const { id } = await desk.client.createSession({});

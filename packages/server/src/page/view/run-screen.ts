@@ -153,6 +153,7 @@ class RunScreen {
   #over({ at, outcome }: RunEnd): void {
     if (this.#feed.now() - Date.parse(at) < NEWS_MS) announce(`The run has ended: ${outcome}`);
     this.#head.isCancelling(false);
+    show(this.#problem, false);
     this.#app.refresh();
     this.#figures.reset();
   }

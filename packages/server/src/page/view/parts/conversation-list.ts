@@ -23,6 +23,7 @@ export class ConversationList {
   #version = -1;
   #rows = new Map<number, Row>();
   #isFollowing = true; // its end is in sight, and stays so
+  #topPx = 0; // where it stood
 
   /** `scroller`: what scrolls when the list grows. */
   constructor(label: string, scroller: HTMLElement) {
@@ -77,7 +78,11 @@ export class ConversationList {
 
   #look(): void {
     const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
-    if (this.element.isConnected) this.#isFollowing = scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
+    if (!this.element.isConnected) return;
+    // Only a person goes back: what has become larger or smaller leaves it where it is.
+    if (scrollHeight - scrollTop - clientHeight < NEAR_END_PX) this.#isFollowing = true;
+    else if (scrollTop < this.#topPx) this.#isFollowing = false;
+    this.#topPx = scrollTop;
   }
 
   #follow(): void {
