@@ -14,7 +14,7 @@ export default defineConfig({
     globalSetup: ['test/support/lane.ts'],
     setupFiles: ['test/support/setup.ts'],
     // Most tests wait for a process or a socket most of the time.
-    maxWorkers: 3,
+    maxWorkers: 4,
     testTimeout: 30_000,
   },
 });

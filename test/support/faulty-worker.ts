@@ -14,8 +14,9 @@ const faults: Record<string, () => void> = {
     throw new Error('thrown on purpose');
   },
   exit: () => process.exit(3),
+  // Never gives the thread back, and leaves the core to the other tests.
   loop: () => {
-    for (;;);
+    for (const cell = new Int32Array(new SharedArrayBuffer(4)); ;) Atomics.wait(cell, 0, 0, 10);
   },
   heap: () => {
     for (const held: number[][] = []; ;) held.push(Array<number>(100_000).fill(held.length + 0.5));
