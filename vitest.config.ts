@@ -7,8 +7,6 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/slow/**', '**/node_modules/**'],
     pool: 'forks',
-    // Threads that collect beside the tests take from the cores the tests run on.
-    execArgv: ['--single-threaded-gc'],
     // Loading everything anew for each file would take longer than most files do.
     isolate: false,
     globalSetup: ['test/support/lane.ts'],
