@@ -44,6 +44,8 @@ export async function newSettings(
     ? nameModel(args.model, settings)
     : inFolder(chooseModel(args.model, settings, io.cwd), { from: io.cwd, to: repository.top });
   const made = settingsOf(args, { goal, model: model.label, repository, settings, cores: availableParallelism() });
+  const { checkGates } = await import('./gate-check.ts');
+  await checkGates(made.gates, { cwd: repository.top, env: childEnvironment(io.env) });
   if (made.deliver === 'merge') {
     const place = { repository, base: repository.head, env: childEnvironment(io.env) };
     const obstacle = await mergeObstacle(place, AbortSignal.timeout(MERGE_CHECK_MS_MAX));

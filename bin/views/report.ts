@@ -195,6 +195,7 @@ function nameOf({ id, worker }: TaskProgress): string {
 
 function nextSection(state: RunState, end: End, paper: Paper, when: string): readonly string[] {
   const { delivered } = end;
+  const handedOver = deliveredLines(end, paper);
   const short = shortRunId(state.id);
   const commands = [
     ...(delivered?.next === undefined ? [] : [[delivered.next, 'take it over']]),
@@ -209,16 +210,25 @@ function nextSection(state: RunState, end: End, paper: Paper, when: string): rea
       `  ${paper.style('cyan', command)}${fits ? `${' '.repeat(width - widthOfText(command))}  ${paper.style('dim', about)}` : ''}`,
     ];
   });
-  return [...deliveredLines(end, paper), ...(delivered === undefined ? [] : ['']), ...section('Next', lines, paper)];
+  return [...handedOver, ...(handedOver.length === 0 ? [] : ['']), ...section('Next', lines, paper)];
 }
 
-function deliveredLines({ delivered }: End, paper: Paper): readonly string[] {
+function deliveredLines({ delivered, tasks }: End, paper: Paper): readonly string[] {
   if (delivered === undefined) return [];
   const { deliver, branch, patches = [], commit, instead } = delivered;
   const at = commit.slice(0, COMMIT_CHARS);
+  // A question has been answered: nobody waits for a branch.
+  const isEmpty = tasks.length === 0;
+  if (!isEmpty && deliver !== 'patch' && tasks.every(({ status }) => status === 'done')) return [];
+  const hasLanded =
+    deliver === 'branch' ? branch !== undefined : isEmpty || tasks.some(({ status }) => status === 'landed');
   const what = {
-    branch: `What landed is on branch ${branch ?? '?'} (${at}).`,
-    merge: `What landed is merged into ${branch ?? 'your branch'} (${at}).`,
+    branch: hasLanded
+      ? `What landed is on branch ${branch ?? '?'} (${at}).`
+      : 'Nothing has landed, so there is no branch to take over.',
+    merge: hasLanded
+      ? `What landed is merged into ${branch ?? 'your branch'} (${at}).`
+      : `Nothing has landed, so there is nothing to merge into ${branch ?? 'your branch'}.`,
     patch: patchWords(patches),
   }[deliver];
   return [

@@ -3,6 +3,7 @@
 import { RunState } from '@drover/coordinator/state';
 import type { Event, Recorded } from '@drover/core/events';
 import { NO_USAGE } from '@drover/core/model/usage';
+import type { TaskRow } from '@drover/core/task/run';
 import { expect, test } from 'vitest';
 import { reportOf, shortRunId } from '../../bin/views/report.ts';
 import { type Style, styleFor } from '../../bin/views/style.ts';
@@ -165,6 +166,27 @@ test('what stopped several tasks is said once, with the end of what was printed'
   expect(text).toContain(
     `Not landed (2)\n  ✗ a  gate failed: Do it\n  ✗ b  gate failed: Do it\n      the gate 'make' fails on 1a2b already, without this task:\n${last}      their work is kept on 2 branches like drover/1/a\n\nNothing has landed, so there is no patch.\n`,
   );
+});
+
+test.each<[string, TaskRow['status'], NonNullable<End['delivered']>, string]>([
+  [
+    'no branch',
+    'gate_failed',
+    { deliver: 'branch', commit: 'c' },
+    'Nothing has landed, so there is no branch to take over.\n\nNext\n',
+  ],
+  [
+    'no merge',
+    'gate_failed',
+    { deliver: 'merge', commit: 'c', branch: 'main' },
+    'Nothing has landed, so there is nothing to merge into main.\n\nNext\n',
+  ],
+  ['a question was answered', 'done', { deliver: 'branch', commit: 'c' }, '\n\nNext\n'],
+])('where nothing has landed, nobody is sent to look for it: %s', (_, status, delivered, words) => {
+  const row = { task: 'a', title: 'Do it', attempts: 1, files: [], usage: NO_USAGE, waits: 0 };
+  const text = ended({ outcome: 'incomplete', exitCode: 4, tasks: [{ ...row, status }], delivered });
+  expect(text).toContain(words);
+  expect(text).not.toMatch(/landed is/);
 });
 
 test('of many tasks only the sum of their tokens is told', () => {

@@ -61,6 +61,14 @@ const CASES: Readonly<
     args: ['--deliver', 'merge'],
     says: '--deliver merge: HEAD is detached',
   },
+  'a gate that is no command': {
+    args: ['--gate', 'CI=1 no-such-command --all'],
+    says: "--gate: 'CI=1 no-such-command --all' can't be run: there is no command no-such-command; install it, or correct the gate",
+  },
+  'a gate that bash can’t read': {
+    args: ['--gate', 'if true'],
+    says: "--gate: bash can't read 'if true': syntax error",
+  },
   'a plan that is not there': {
     args: ['--plan', 'nowhere.yaml'],
     says: '--plan: nowhere.yaml cannot be read (ENOENT)',
@@ -74,6 +82,17 @@ test.each(Object.entries(CASES))('%s', async (_, { make, args = [], says }) => {
   expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(says)]);
   expect(stderr.trimEnd().split('\n')).toHaveLength(1);
   expect(desk.server.requests).toEqual([]);
+});
+
+test.each([
+  ['a script that a task may make', './check.sh'],
+  ['a keyword', 'if true; then echo ok; fi'],
+  ['a builtin', '[ -e a.txt ] && ! false'],
+  ['what is found in a variable', '$RUNNER test'],
+  ['what is computed', '$(echo true)'],
+])('a gate that may pass is not refused: %s', async (_, gate) => {
+  const desk = await RunDesk.with({ answers: [] });
+  expect(await desk.drover(['run', 'do it', '--dry-run', '--gate', gate])).toMatchObject({ code: 0, stderr: '' });
 });
 
 test('a goal is needed, and its absence says how to give one', async () => {
@@ -94,7 +113,7 @@ test('--dry-run asks nobody and changes nothing', async () => {
     '../plan.yaml',
     '--dry-run',
     '--gate',
-    'make',
+    'test -e a.txt',
     '--budget',
     '9ktok',
     '--workers',
@@ -109,7 +128,7 @@ test('--dry-run asks nobody and changes nothing', async () => {
       repository  <cwd> at <commit> on main
       left out    nothing: all is committed
       workers     3
-      gates       make
+      gates       test -e a.txt
       budget      9000 tokens
       deliver     branch
 
