@@ -6,7 +6,7 @@ import { proves } from '../support/proves.ts';
 
 proves(
   'request.always-valid',
-  'of three hundred random histories none is refused by a server as strict as the real ones',
+  'of a thousand random histories none is refused by a server as strict as the real ones',
   async () => {
     expect(await refusedHistories(1_000)).toEqual([]);
   },
