@@ -161,6 +161,8 @@ test('a machine without git, a state folder that cannot be written, no home: eac
       [],
     ],
   );
+  const bare = await examined({ cwd, env: { ...env, PATH: join(cwd, 'nowhere') } });
+  expect(of(bare.lines, 'bash')).toEqual([expect.stringMatching(/^bad bash: it cannot be started: /)]);
   const old = join(cwd, 'bin/git');
   await writeFile(old, '#!/bin/bash\necho git version 2.30.1\n');
   await chmod(old, 0o755);
