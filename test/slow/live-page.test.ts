@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { inBrowser } from '../support/chromium.ts';
 import { PageDesk } from '../support/page-desk.ts';
 import { runSight, untilState } from '../support/page-sight.ts';
-import { planned, type ScriptedTask, submits } from '../support/run-desk.ts';
+import { calls, planned, type ScriptedTask, submits } from '../support/run-desk.ts';
 
 const WORKERS = 8;
 const EVENTS_A_SECOND_MIN = 50;
@@ -63,6 +63,30 @@ inBrowser('eight workers at once', (open) => {
       expect((await runSight(page)).tasks.map(([, state]) => state)).toEqual(Array(WORKERS).fill('landed'));
       expect(await elementsOf(page)).toBeLessThan(NODES_MAX);
       expect(complaints).toEqual([]);
+    } finally {
+      await desk.close();
+    }
+  });
+});
+
+inBrowser('a run that goes on', (open) => {
+  test('a run that was cancelled and is gone on with in a terminal is shown as it goes on', async () => {
+    const script = planned({
+      tidy: { title: 'Tidy up', answers: [calls('shell', { command: 'touch made.txt' }), submits('It is tidy.')] },
+    });
+    const desk = await PageDesk.open(script);
+    try {
+      await desk.start();
+      const { id } = await desk.client.startRun({ goal: 'Tidy', workers: 0 });
+      const { page } = await open(`${desk.url}/#/runs/${id}`, { token: desk.token });
+      await page.locator('.question').waitFor();
+      await desk.client.cancelRun(id);
+      await untilState(page, 'Cancelled');
+
+      const gone = desk.run.drover(['resume', id, '--yes']);
+      await untilState(page, 'Done');
+      expect((await gone).code).toBe(0);
+      expect((await runSight(page)).tasks).toEqual([['Tidy up', 'done', 'It is tidy.']]);
     } finally {
       await desk.close();
     }

@@ -50,7 +50,7 @@ class Page {
       client,
       onConnection: (connection) => this.#connection(connection),
       onProblem: (error) => this.#problem(error),
-      isLive: (id) => this.#kept?.find((kept) => kept.id === id)?.live ?? true,
+      isLive: (id) => this.#keptAs(id)?.live ?? true,
       refresh: () => void this.#list(),
       go: (route) => (location.hash = route),
     };
@@ -81,14 +81,18 @@ class Page {
     if (route === this.#route) return;
     const isFirst = this.#route === '';
     this.#route = route;
-    this.#screen?.stop();
-    show(this.#banner, false);
-    this.#screen = this.#screenOf(route);
-    this.#main.replaceChildren(this.#screen.element);
+    this.#reopen();
     mark(this.#shell, 'data-route', route === '#/' ? 'list' : 'screen');
     // Whoever uses keys goes on from what they have opened.
     if (!isFirst) this.#main.focus();
     this.#draw();
+  }
+
+  #reopen(): void {
+    this.#screen?.stop();
+    show(this.#banner, false);
+    this.#screen = this.#screenOf(this.#route);
+    this.#main.replaceChildren(this.#screen.element);
   }
 
   #screenOf(route: string): Screen {
@@ -105,11 +109,16 @@ class Page {
     try {
       const { client } = this.#app;
       const [{ runs }, { sessions }] = await Promise.all([client.runs(), client.sessions()]);
+      const here = this.#route.split('/').at(-1) ?? '';
+      const before = this.#keptAs(here);
       this.#kept = [
         ...runs.map((row) => ({ ...row, kind: 'run' as const })),
         ...sessions.map((row) => ({ ...row, kind: 'session' as const })),
       ];
       this.#connection({ state: 'open' });
+      // Somebody has gone on with a run that was over.
+      const isOver = before?.kind === 'run' && !before.live;
+      if (isOver && this.#keptAs(here)?.updatedAt !== before.updatedAt) this.#reopen();
     } catch (error) {
       if (error instanceof DroverProblem && error.status === 401)
         return this.#leave('The server does not take this token any more.');
@@ -118,6 +127,10 @@ class Page {
     this.#draw();
     clearTimeout(this.#timer);
     if (!document.hidden && !this.#stop.signal.aborted) this.#timer = setTimeout(() => void this.#list(), LIST_MS);
+  }
+
+  #keptAs(id: string): Kept | undefined {
+    return this.#kept?.find((kept) => kept.id === id);
   }
 
   #draw(): void {

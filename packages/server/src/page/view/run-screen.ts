@@ -3,7 +3,7 @@
 import type { RunEnd } from '@drover/coordinator/state';
 import { RunFold } from '../run-fold.ts';
 import { type App, type Screen, words } from './app.ts';
-import { announce, h, say, show } from './dom.ts';
+import { announce, h, mark, say, show } from './dom.ts';
 import { Feed } from './feed.ts';
 import { Beat, Frame, wantsLessMotion } from './frame.ts';
 import { confirmed } from './parts/confirmed.ts';
@@ -95,6 +95,7 @@ class RunScreen {
     const { state, lastMs } = this.#fold;
     const standing = this.#standing();
     const isLive = standing === 'live';
+    mark(this.element, 'data-standing', standing);
     const wallMs = isLive ? Math.max(this.#feed.now(), lastMs) : lastMs;
     const elapsedMs = state.elapsedMs(wallMs);
     if (!this.#isChosen) this.#choice = this.#mostWorthSeeing();
