@@ -45,6 +45,8 @@ export const guarantees = {
   'server.refused-changes-nothing': 'A request that is refused says why, and has changed nothing.',
   'remote.survives': 'A session that waits for a tool elsewhere waits through kill -9, and goes on with its result.',
   'page.inert': 'On the page nothing that a model, a tool or a file says is run, loaded or hidden.',
+  'chat.nothing-lost':
+    'Interrupt a chat as often as you like: what was completed stays, and the next message is sent behind it.',
 } as const;
 
 export type Guarantee = keyof typeof guarantees;

@@ -3,6 +3,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { proves } from '../support/proves.ts';
 import { ChatDesk, KEYS } from './chat-desk.ts';
 import { drover } from './fake-io.ts';
 
@@ -65,7 +66,7 @@ test('messages are answered one after the other, and on leaving it says how to g
   ]);
 });
 
-test('Esc interrupts, what was completed stays, and the next message is sent behind it', async () => {
+proves('chat.nothing-lost', 'Esc interrupts, twice, and the order stays u1 P1 u2 P2 u3', async () => {
   const desk = await ChatDesk.with({ answers: [look, NEVER, look, NEVER, { text: 'All is well.' }] });
   const chat = desk.chat();
   await chat.types('u1', KEYS.enter);
