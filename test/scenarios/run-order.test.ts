@@ -1,6 +1,7 @@
 // What a task starts from, and when: with the work it builds on, after whoever changes the same files, and
 // behind the first, so that the cache is warm.
 
+import { globSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { calls, planned, RunDesk, says, statuses, submits, told, writes } from '../support/run-desk.ts';
 
@@ -60,4 +61,13 @@ test('money that was spent before an interruption is still spent after it', asyn
   const { events } = await desk.run(['resume', first.end.run ?? '']);
   const spent = events.flatMap((event) => (event.type === 'budget' ? [event.spent] : []));
   expect(Math.min(...spent)).toBeGreaterThan(60_000);
+});
+
+test('workspaces are made while the coordinator still plans', async () => {
+  const slowly = { ...planned({ one: { answers: [] } }), answers: [{ ...says('hm'), delayMs: 600_000 }] };
+  const desk = await RunDesk.with(slowly);
+  const ready = () => globSync('workspaces/*/slots/*/tree/a.txt', { cwd: desk.home }).length;
+  // Nobody answers the coordinator, so there never is a plan.
+  const ran = told(await desk.interrupted(['run', 'do it', '--workers', '3', '--json'], () => ready() === 3));
+  expect([ran.code, ran.events.filter(({ type }) => type === 'plan_ready')]).toEqual([130, []]);
 });
