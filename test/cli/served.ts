@@ -10,18 +10,21 @@ import { main } from '../../bin/drover.ts';
 import { FakeIo, temporaryFolder } from './fake-io.ts';
 import { Program } from './program.ts';
 
+/** So long that nothing but the server ends it, and told apart from what others on this machine run. */
+export const LONG = [1, 2, 3].map((n) => `3600.${process.pid}${n}`);
+
 const SCRIPT = `
 agents:
   one: {assigned: 'Your task is one:', order: conversation, answers: &work
     [{calls: [{name: write, args: {path: one.txt, content: "one"}}]}, {text: Done.}]}
   two: {assigned: 'Your task is two:', order: conversation, answers:
-    [{calls: [{name: shell, args: {command: 'true; sleep 3071'}}]}, {text: Done.}]}
+    [{calls: [{name: shell, args: {command: 'true; sleep ${LONG[0]}'}}]}, {text: Done.}]}
 answers:
   - {when: {text: one file}, calls: [{name: submit_plan, args: {tasks: [{id: one, title: One, prompt: Write}]}}]}
   - {when: {text: for ever}, calls: [{name: submit_plan, args: {tasks: [{id: two, title: Two, prompt: Wait}]}}]}
   - {when: {text: Ask me}, calls: [{name: shell, args: {command: touch asked.txt}}]}
-  - {when: {text: Take long}, calls: [{name: shell, args: {command: 'true; sleep 3072'}}]}
-  - {when: {text: Stay}, calls: [{name: shell, args: {command: 'trap "" INT TERM HUP; sleep 3073; sleep 3073'}}]}
+  - {when: {text: Take long}, calls: [{name: shell, args: {command: 'true; sleep ${LONG[1]}'}}]}
+  - {when: {text: Stay}, calls: [{name: shell, args: {command: 'trap "" INT TERM HUP; sleep ${LONG[2]}; sleep ${LONG[2]}'}}]}
   - {when: {text: Far away}, calls: [{name: far_away}]}
   - {when: {text: it is far}, text: So far.}
 otherwise: {text: Nothing more.}

@@ -158,7 +158,4 @@ test('what the server answers is what the document says, for every route', async
   await witness.ask('get /v1/runs', {}, undefined, { authorization: 'Bearer no' });
 
   expect(new Set([...witness.seen].map((each) => each.split(' ').slice(0, 2).join(' ')))).toEqual(new Set(ROUTES));
-  expect(
-    [...witness.seen].map((each) => Number(each.split(' ')[2])).filter((status) => status < 300).length,
-  ).toBeGreaterThan(13);
 });

@@ -5,8 +5,8 @@
 //   A stream that begins behind event n gets every kept event after n once. Where the journal ends at that
 //   moment is where its past ends, whenever it is read; what comes behind is told to it as it happens, deltas
 //   included. What is told has been written before, so the past misses nothing that was told, and what is
-//   in both is left out once. The same holds when the source changes: whatever the file has at that moment is
-//   told before what the bus tells next, and nothing behind it, or deltas of the bus would come too late.
+//   in both is left out once. The same holds when the source changes: whatever the file has is told before
+//   what the bus tells next.
 //   An event is written out once, however many hear it; who is slow is slow alone (see event-stream.ts).
 
 import { statSync } from 'node:fs';
@@ -32,6 +32,7 @@ export class Feed {
   readonly #options: FeedOptions;
   readonly #streams = new Set<EventStream>();
   readonly #replaying = new Set<EventStream>(); // those to which also the file is told as it grows
+  readonly #atEnd = new Set<EventStream>(); // those whose past ended with the last event there is
   #bus: Pick<Bus, 'reader'> | undefined;
   #reader: Reader | undefined;
   #pumping: Promise<void> = Promise.resolve();
@@ -54,6 +55,7 @@ export class Feed {
   unfollow(bus: Pick<Bus, 'reader'>): void {
     if (this.#bus !== bus) return;
     this.#bus = undefined;
+    for (const stream of this.#atEnd) stream.finish();
     if (this.#streams.size === 0) this.#options.onIdle();
     else if (this.#reader === undefined) this.#look();
   }
@@ -61,7 +63,7 @@ export class Feed {
   /** Everything behind the event `after`, kept first, then as it happens. */
   replay(after: number): EventStream {
     const upTo = this.#size();
-    const stream: EventStream = this.#stream({ after, past: this.#past(after, upTo, () => stream.finish()) });
+    const stream: EventStream = this.#stream({ after, past: this.#past(after, upTo, () => this.#ended(stream)) });
     this.#replaying.add(stream);
     return stream;
   }
@@ -99,6 +101,7 @@ export class Feed {
   #remove(stream: EventStream): void {
     this.#streams.delete(stream);
     this.#replaying.delete(stream);
+    this.#atEnd.delete(stream);
     if (this.#streams.size > 0) return;
     clearInterval(this.#commenting);
     this.#commenting = undefined;
@@ -109,7 +112,7 @@ export class Feed {
     if (this.#bus === undefined) this.#options.onIdle();
   }
 
-  async *#past(after: number, upTo: number, finish: () => void): AsyncGenerator<readonly Frame[]> {
+  async *#past(after: number, upTo: number, ended: () => void): AsyncGenerator<readonly Frame[]> {
     const { path, lastType } = this.#options;
     let last: string | undefined;
     try {
@@ -124,8 +127,13 @@ export class Feed {
     } catch (error) {
       this.#giveUp(error);
     }
-    // It has ended, and nobody goes on with it.
-    if (last !== undefined && last === lastType && this.#bus === undefined) finish();
+    if (last !== undefined && last === lastType) ended();
+  }
+
+  /** All is told, unless somebody is about to go on with it. */
+  #ended(stream: EventStream): void {
+    if (this.#bus === undefined) stream.finish();
+    else if (this.#streams.has(stream)) this.#atEnd.add(stream);
   }
 
   /** How much there is at this moment. */
@@ -142,8 +150,8 @@ export class Feed {
   #listen(bus: Pick<Bus, 'reader'>): void {
     this.#stopLooking();
     const reader = bus.reader();
-    const upTo = this.#size();
     this.#reader = reader;
+    const upTo = this.#size(); // all that is written behind it will be told by the bus
     // The last one may still have something to tell that comes before.
     this.#pumping = this.#pumping.then(() => this.#pump(reader, upTo));
   }
@@ -163,7 +171,7 @@ export class Feed {
 
   /** Somebody else may write the journal. */
   #look(): void {
-    this.#looking ??= setInterval(() => void this.#catchUp(), LOOK_MS);
+    this.#looking ??= setInterval(() => void this.#catchUp(this.#size()), LOOK_MS);
   }
 
   #stopLooking(): void {
@@ -172,7 +180,7 @@ export class Feed {
   }
 
   /** Tells what the file has more than was told of it: one at a time, so that nothing is told twice. */
-  async #catchUp(upTo = Number.POSITIVE_INFINITY): Promise<void> {
+  async #catchUp(upTo: number): Promise<void> {
     this.#offset = this.#offset
       ?.then((from) => this.#tellFile(from, upTo))
       .catch((error: unknown) => this.#giveUp(error));
@@ -182,7 +190,7 @@ export class Feed {
   async #tellFile(offset: number, upTo: number): Promise<number> {
     const { path } = this.#options;
     let from = offset;
-    while (Math.min(this.#size(), upTo) > from) {
+    while (from < upTo) {
       const { records, end } = await readPiece({ path, from, to: upTo });
       for (const record of records) {
         const frame = frameOfRecord(record);
