@@ -173,6 +173,8 @@ function processIo(): Io {
     cwd: process.cwd(),
     node: process.execPath,
     onStop,
+    // All that the shell started for this command, so that it gets its terminal back.
+    suspend: () => void process.kill(0, 'SIGTSTP'),
   };
 }
 

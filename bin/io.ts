@@ -19,6 +19,8 @@ export type Io = {
   /** The Node that runs this program. */
   readonly node: string;
   readonly onStop: (listener: StopListener) => () => void;
+  /** Puts the program to sleep, as Ctrl-Z does; returns once it is woken. */
+  readonly suspend?: () => void;
 };
 
 export type StopListener = {

@@ -36,9 +36,15 @@ export class Keyboard {
     emitKeypressEvents(this.#input, { escapeCodeTimeout: ESCAPE_MS } as unknown as Interface);
     this.#input.on('keypress', this.#press);
     for (const name of ['end', 'close', 'error']) this.#input.on(name, this.#gone);
-    this.#input.setRawMode?.(true);
     this.#input.resume();
-    this.#output.write(PASTE_ON);
+    this.#take();
+  }
+
+  /** While this is done, the terminal is as it was found. */
+  aside(work: () => void): void {
+    this.#giveBack();
+    work();
+    this.#take();
   }
 
   /** Leaves the terminal as it was found. May be called in the very last moment of a process. */
@@ -47,8 +53,17 @@ export class Keyboard {
     this.#isOpen = false;
     this.#input.off('keypress', this.#press);
     for (const name of ['end', 'close', 'error']) this.#input.off(name, this.#gone);
-    this.#input.setRawMode?.(false);
+    this.#giveBack();
     this.#input.pause();
+  }
+
+  #take(): void {
+    this.#input.setRawMode?.(true);
+    this.#output.write(PASTE_ON);
+  }
+
+  #giveBack(): void {
+    this.#input.setRawMode?.(false);
     this.#output.write(PASTE_OFF);
   }
 

@@ -34,7 +34,7 @@ export type MessageWish = {
 };
 
 export class Terminal {
-  readonly #io: Pick<Io, 'stdin' | 'stdout' | 'env'>;
+  readonly #io: Pick<Io, 'stdin' | 'stdout' | 'env' | 'suspend'>;
   readonly #style: Style;
   readonly #keyboard: Keyboard;
   readonly #box: DraftBox;
@@ -47,7 +47,7 @@ export class Terminal {
   #isInterrupted = false;
   #status = '';
 
-  constructor(io: Pick<Io, 'stdin' | 'stdout' | 'env'>) {
+  constructor(io: Pick<Io, 'stdin' | 'stdout' | 'env' | 'suspend'>) {
     this.#io = io;
     this.#style = styleFor(io.stdout, io.env);
     this.#box = new DraftBox(io.stdout);
@@ -107,6 +107,7 @@ export class Terminal {
         }
         if (isCtrl(key, 'd') && draft.text === '') return { result: { leave: 'end' } };
         if (isCtrl(key, 'l')) this.#clearScreen();
+        if (isCtrl(key, 'z')) this.#sleep();
         if (isNewline(key)) return { draft: inserted(draft, '\n'), note };
         if (key.name === 'return') {
           if (draft.text.slice(0, draft.at).endsWith('\\') && /^(\n|$)/.test(draft.text.slice(draft.at)))
@@ -213,6 +214,11 @@ export class Terminal {
   #looks(prompt: string, note: string): Looks {
     const dim = (text: string): string => this.#style('dim', text);
     return { prompt, note, dim, paint: (text) => this.#style(['bold', 'cyan'], text) };
+  }
+
+  #sleep(): void {
+    this.#box.erase();
+    this.#keyboard.aside(() => this.#io.suspend?.());
   }
 
   #clearScreen(): void {

@@ -22,6 +22,7 @@ export const KEYS = {
   ctrlC: '\u0003',
   ctrlD: '\u0004',
   ctrlU: '\u0015',
+  ctrlZ: '\u001A',
   tab: '\t',
   pasteStart: '\u001B[200~',
   pasteEnd: '\u001B[201~',
@@ -80,7 +81,7 @@ function gist(message: JsonObject): string {
 export class Chatting {
   readonly terminal: FakeTerminal;
   /** How the terminal was set, one after the other. */
-  readonly modes: boolean[] = [];
+  readonly modes: (boolean | 'asleep')[] = [];
   readonly code: Promise<number>;
   errors = '';
   readonly #keys = new PassThrough();
@@ -97,6 +98,7 @@ export class Chatting {
       env: { PATH: process.env['PATH'], TERM: 'xterm', ...env },
       cwd,
       node: process.execPath,
+      suspend: () => this.modes.push('asleep'),
       onStop: ({ stop }) => {
         this.#stop = stop;
         return () => (this.#stop = undefined);

@@ -203,6 +203,19 @@ test('a text that is taller than the screen is scrolled inside its box, and whol
   ]);
 });
 
+test('Ctrl-Z puts it to sleep on a terminal as it was found; what was typed is there when it wakes', async () => {
+  const desk = await ChatDesk.with({ otherwise: { text: 'Yes.' } });
+  const chat = desk.chat();
+  await chat.types('hel', KEYS.ctrlZ, 'lo', KEYS.enter);
+  await chat.shows('Yes.');
+  await chat.types(KEYS.ctrlD);
+  expect([await chat.code, chat.modes, desk.asked(1)]).toEqual([
+    0,
+    [true, false, 'asleep', true, false],
+    ['user: hello'],
+  ]);
+});
+
 test('a rule, a config and a folder hold in a chat as elsewhere', async () => {
   const call = { calls: [{ name: 'shell', args: { command: 'touch made' } }] };
   const desk = await ChatDesk.with({ answers: [call, { text: 'It is there.' }] });
