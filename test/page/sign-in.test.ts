@@ -75,6 +75,15 @@ inBrowser('the door', (open) => {
     expect(complaints.filter((each) => !each.includes('status of 401'))).toEqual([]);
   });
 
+  test('an address that leads nowhere says so', async () => {
+    const { url } = await empty();
+    const { page, complaints } = await open(`${url}/#/runs/run_${'0'.repeat(32)}`, { token: TOKEN });
+    await page.getByText('This is not here, or not any more.').waitFor();
+    await page.evaluate(`location.hash = '#/%'`);
+    await page.getByText('Nothing chosen').waitFor();
+    expect(complaints.filter((each) => !each.includes('status of 404'))).toEqual([]);
+  });
+
   test('the address with a ticket opens once, and keeps nothing of it', async () => {
     const { url, ticket } = await empty();
     const { page } = await open(`${url}/#ticket=${ticket}`);

@@ -96,7 +96,7 @@ class Page {
   }
 
   #screenOf(route: string): Screen {
-    const [, kind, id = ''] = route.split('/').map(decodeURIComponent);
+    const [, kind, id = ''] = route.split('/');
     if (kind === 'runs') return runScreen(this.#app, id);
     if (kind === 'sessions') return sessionScreen(this.#app, id);
     if (kind === 'new') return id === 'run' ? newRunScreen(this.#app) : newSessionScreen(this.#app);

@@ -20,7 +20,7 @@ export async function takeTicket(): Promise<string | undefined> {
   const ticket = /^#ticket=(.+)$/.exec(location.hash)?.[1];
   if (ticket === undefined) return undefined;
   history.replaceState(undefined, '', `${location.pathname}#/`);
-  const token = await tokenFor(decodeURIComponent(ticket), { baseUrl: location.origin }).catch(() => undefined);
+  const token = await tokenFor(ticket, { baseUrl: location.origin }).catch(() => undefined);
   if (token !== undefined) sessionStorage.setItem(KEY, token);
   return token;
 }

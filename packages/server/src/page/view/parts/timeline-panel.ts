@@ -4,12 +4,12 @@
 // track that takes the arrow keys, with one option in it that says which bar they have come to. Of all names one
 // is reached with Tab, and of all tracks one; up and down lead to the others.
 
-import { isStatus } from '@drover/coordinator/progress';
 import type { RunFold } from '../../run-fold.ts';
 import type { Bar, Lane } from '../../timeline.ts';
 import { visible } from '../../visible.ts';
 import { duration } from '../../words.ts';
 import { button, fill, h, mark, say, show, stateMark } from '../dom.ts';
+import { laneName, laneState, legend, toneOf } from './lane-words.ts';
 import {
   AXIS_PX,
   draw,
@@ -18,7 +18,6 @@ import {
   msOf,
   type Palette,
   paletteOf,
-  type Tone,
   type Window,
   xOf,
 } from './timeline-canvas.ts';
@@ -114,7 +113,7 @@ export class TimelinePanel {
       widthPx: this.#widthPx,
       palette: this.#palette,
       chosen: this.#chosen,
-      toneOf: (task) => toneOf(fold, task),
+      toneOf: (task) => toneOf(fold.state.tasks.get(task)?.state),
       titleOf: (task) => visible(fold.state.tasks.get(task)?.plan.title ?? task),
     });
   }
@@ -146,7 +145,7 @@ export class TimelinePanel {
     const row = this.#known.get(lane.worker) ?? this.#newRow(lane);
     this.#known.set(lane.worker, row);
     const task = lane.span?.toMs === undefined ? this.#fold?.state.tasks.get(lane.span?.task ?? '') : undefined;
-    const state = lane.worker > 0 ? (task?.state ?? 'idle') : stateOf(lane);
+    const state = lane.worker > 0 ? (task?.state ?? 'idle') : laneState(lane);
     mark(row.mark, 'data-state', state);
     mark(row.name, 'aria-pressed', worker === lane.worker ? 'true' : 'false');
     say(row.doing, lane.worker > 0 ? (task?.plan.title ?? 'idle') : '');
@@ -154,7 +153,7 @@ export class TimelinePanel {
   }
 
   #newRow(lane: Lane): Row {
-    const name = nameOf(lane);
+    const name = laneName(lane);
     const doing = h('small', {});
     const dot = stateMark('idle');
     const press = () => lane.worker >= 0 && this.#options.onWorker(lane.worker);
@@ -308,37 +307,4 @@ export class TimelinePanel {
 
 function spanOf({ fromMs, toMs }: Bar): number {
   return (toMs ?? Number.MAX_SAFE_INTEGER) - fromMs;
-}
-
-function nameOf({ worker }: Lane): string {
-  return worker < 0 ? 'Merge train' : worker === 0 ? 'Coordinator' : `Worker ${worker}`;
-}
-
-/** Of those who have no task: by what they do last. */
-function stateOf(lane: Lane): string {
-  const last = lane.bars.at(-1);
-  if (last === undefined || last.toMs !== undefined) return 'idle';
-  return { step: 'thinking', call: 'running', wait: 'throttled', merge: 'merging', gate: 'gate' }[last.kind];
-}
-
-function toneOf(fold: RunFold, task: string): Tone {
-  const state = fold.state.tasks.get(task)?.state;
-  if (state === 'landed' || state === 'done') return 'good';
-  if (state === 'asking' || state === 'throttled') return 'held';
-  if (state === undefined || !isStatus(state) || state === 'skipped' || state === 'cancelled') return 'plain';
-  return 'bad';
-}
-
-function legend(): HTMLElement {
-  const kinds = [
-    ['asked', 'asks the model'],
-    ['step', 'answer'],
-    ['call', 'tool'],
-    ['wait', 'has to wait'],
-    ['merge', 'merge'],
-    ['gate', 'gate'],
-    ['bad', 'failed'],
-  ];
-  const items = kinds.map(([kind = '', word]) => h('li', {}, h('i', { is: { 'data-kind': kind } }), word));
-  return h('ul', { class: 'legend', is: { 'aria-label': 'What the colours mean' } }, ...items);
 }
