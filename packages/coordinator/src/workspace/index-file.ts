@@ -69,10 +69,14 @@ export function isAsWritten(bytes: Buffer, { at }: IndexEntry, found: Stats): bo
   );
 }
 
-/** When a file was written, or the end of that second where git keeps no parts of seconds. */
+/** When a file was written, at the latest. */
 export function writtenMs(bytes: Buffer, { at }: IndexEntry): number {
-  const nanoseconds = bytes.readUInt32BE(at + 4);
-  return bytes.readUInt32BE(at) * SECOND_MS + (nanoseconds === 0 ? SECOND_MS : nanoseconds / NS_A_MS);
+  return latestMs(bytes.readUInt32BE(at) * SECOND_MS + bytes.readUInt32BE(at + 4) / NS_A_MS);
+}
+
+/** Of a time that is kept: some systems, and some gits, keep no parts of seconds, and some only every other second. */
+export function latestMs(ms: number): number {
+  return ms % SECOND_MS === 0 ? ms + 2 * SECOND_MS : ms;
 }
 
 function isTime(bytes: Buffer, at: number, ms: number): boolean {

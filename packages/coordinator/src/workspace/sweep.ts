@@ -15,7 +15,7 @@ import { createHash } from 'node:crypto';
 import { chmodSync, lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ObjectFormat } from '../repository.ts';
-import { isAsWritten, objectOf, writtenMs, type IndexEntry, type IndexFile } from './index-file.ts';
+import { isAsWritten, latestMs, objectOf, writtenMs, type IndexEntry, type IndexFile } from './index-file.ts';
 import { setAside } from './removal.ts';
 
 /** Files get their times from a clock that is a few milliseconds late. */
@@ -84,7 +84,7 @@ async function strayNames({ top, index, mode, folders: known }: SweepOrder): Pro
     waiting.push(...others.filter((name) => inner.has(name)));
     const unknown = others.filter((name) => !inner.has(name));
     strays.push(...unknown.map((name) => placeOf(top, name)));
-    const isSettled = found.ctimeMs + CLOCK_MS < Date.now();
+    const isSettled = latestMs(found.ctimeMs) + CLOCK_MS < Date.now();
     if (isSettled && !isClosed && unknown.length === 0) known.set(path, { inode: found.ino, ctimeMs: found.ctimeMs });
     else known.delete(path);
   }
