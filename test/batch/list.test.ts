@@ -94,7 +94,7 @@ test('--list prints a line a task, and a shard only its own', async () => {
 
 test('--dry-run shows tasks, overlaps, tokens and the worst case, asks nothing and leaves nothing', async () => {
   const command = `{ command: "echo '{\\"files\\": [\\"src/file1.ts\\"], \\"id\\": \\"a\\"}'; echo '{\\"files\\": [\\"src/file1.ts\\"], \\"id\\": \\"b\\"}'" }`;
-  const spec = `version: 1\nname: two\nselect: ${command}\nlimits: { perTask: 20ktok, budget: 1mtok, timeout: 45m }\ngates: ["pnpm test"]\ntask: { title: "T", prompt: "Do it." }\n`;
+  const spec = `version: 1\nname: two\nselect: ${command}\nlimits: { perTask: 20ktok, budget: 1mtok, timeout: 45m }\ngates: ["node --test"]\ntask: { title: "T", prompt: "Do it." }\n`;
   const batch = await BatchDesk.with(tidying(), FILES, spec);
   const { code, stdout } = await batch.drover(['--dry-run']);
   expect(code).toBe(0);
@@ -103,7 +103,7 @@ test('--dry-run shows tasks, overlaps, tokens and the worst case, asks nothing a
   repository  <cwd> at …
   tasks       2
   workers     one, in this thread
-  gates       pnpm test
+  gates       node --test
   model       anthropic/scripted
   prompts     4 tokens, 2 the longest
   at most     40,000 tokens (2 times the limit of a task)
