@@ -28,6 +28,7 @@ import { openStore, type Store, textOf } from './store.ts';
 import { writeWorkerGit } from './worker-git.ts';
 
 const SLOTS_MAX = 256;
+const TRASH_MS_AFTER = 300; // that what is set aside stays there
 const TRASH_MS_MAX = 2_000; // that closing waits for what is being removed
 
 export type { CommitOrder, Committed } from './commit.ts';
@@ -67,6 +68,8 @@ export class Slots {
   readonly #held = new Map<number, Slot>();
   readonly #closing = new AbortController();
   readonly #removing = new Set<Promise<void>>();
+  readonly #withTrash = new Set<Slot>();
+  #emptying: NodeJS.Timeout | undefined;
   #idle: Slot[] = [];
   #coming: Promise<Slot>[] = [];
   #inclusion: Promise<Inclusion> | undefined;
@@ -114,7 +117,7 @@ export class Slots {
       this.#idle.push(slot);
       throw error;
     } finally {
-      this.#emptyTrash(slot);
+      this.#emptyTrashLater(slot);
     }
   }
 
@@ -161,6 +164,7 @@ export class Slots {
     this.#closing.abort();
     await Promise.all(this.#coming);
     await this.#blobs.close();
+    this.#emptyTrash();
     await Promise.race([Promise.all(this.#removing), delay(TRASH_MS_MAX, undefined, { ref: false })]);
     for (const slot of this.#held.values()) slot.unlock();
     this.#held.clear();
@@ -241,8 +245,19 @@ export class Slots {
     return (await this.store.git(['cat-file', '-e', `${commit}^{commit}`], { accept: [1, 128] })).code === 0;
   }
 
-  #emptyTrash(slot: Slot): void {
-    const removing = slot.emptyTrash().finally(() => this.#removing.delete(removing));
-    this.#removing.add(removing);
+  // Not now: somebody is waiting for a workspace.
+  #emptyTrashLater(slot: Slot): void {
+    this.#withTrash.add(slot);
+    this.#emptying ??= setTimeout(() => this.#emptyTrash(), TRASH_MS_AFTER).unref();
+  }
+
+  #emptyTrash(): void {
+    clearTimeout(this.#emptying);
+    this.#emptying = undefined;
+    for (const slot of this.#withTrash) {
+      const removing = slot.emptyTrash().finally(() => this.#removing.delete(removing));
+      this.#removing.add(removing);
+    }
+    this.#withTrash.clear();
   }
 }
