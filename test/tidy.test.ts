@@ -137,3 +137,13 @@ test('no file names a registry, a key or a machine', () => {
   const bad = /registry\.[a-z]+js\.org|\/work\/(main|shared)|\/root\/|\/home\/[a-z]+\//;
   expect(everything.filter(({ text }) => bad.test(text)).map(({ path }) => path)).toEqual([]);
 });
+
+test('what the bundle leaves out is installed with it', () => {
+  const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: object };
+  const config = readFileSync('rolldown.config.ts', 'utf8');
+  const external = /external: \[(.*)\]/.exec(config)?.[1]?.split(', ') ?? [];
+  const names = external.map((each) => each.replaceAll(/^['/^]+|['/]+$/g, '').replaceAll('\\', ''));
+  expect(names).toContain('pino');
+  // That one makes threads of the pool polite, where it is there.
+  expect(names.filter((name) => !Object.hasOwn(dependencies, name))).toEqual(['@napi-rs/nice']);
+});
