@@ -55,6 +55,19 @@ test('full: the whole conversation, with every open call closed', () => {
   expect(firstDifference(shared ?? '', beginningOf(snapshot.system, messages))).toBeUndefined();
 });
 
+test('the digest is the same for the same beginning, and another for any other', () => {
+  const digestOf = (...given: Parameters<typeof seedOf>) => seedOf(...given).summary.digest;
+  const whole = digestOf('full', snapshot, planned);
+  expect(digestOf('full', structuredClone(snapshot), planned)).toBe(whole);
+  expect(whole).toMatch(/^[0-9a-f]{16}$/);
+  const others = [
+    digestOf('full', { ...snapshot, system: 'be bad' }, planned),
+    digestOf('full', { ...snapshot, messages: [answered] }, planned),
+    digestOf('brief', snapshot, planned),
+  ];
+  expect(new Set([whole, ...others]).size).toBe(4);
+});
+
 test('full, where nobody has planned, is a brief', () => {
   expect(seedOf('full', undefined, planned).summary.seeding).toBe('brief');
 });

@@ -1,0 +1,57 @@
+// One attempt at a task: whose its events are, and that nothing of it is heard once it is over.
+
+import { type Attempt, attemptTask, type Bench } from '@drover/coordinator/attempt';
+import { seedOf } from '@drover/coordinator/plan/seed';
+import type { Event } from '@drover/core/events';
+import { NO_USAGE } from '@drover/core/model/usage';
+import type { RunTask } from '@drover/core/task/task';
+import { expect, test } from 'vitest';
+
+const never = new AbortController().signal;
+const said = (message: string): Event => ({ type: 'warning', message });
+const task = { id: 'one', title: 'One', prompt: 'Do it.', dependsOn: [], files: [], mode: 'read' } as const;
+
+/** A bench on which nothing is real but the attempt. */
+function benchFor(runTask: RunTask): { readonly bench: Bench; readonly told: string[] } {
+  const told: string[] = [];
+  const workspace = { path: '/nowhere', base: 'b', commit: async () => undefined, release: async () => undefined };
+  const bench = {
+    run: 'run_1',
+    startedAt: '2026-11-16T09:30:00.000Z',
+    tell: (event: Event, { worker, task: of, attempt }: { worker?: number; task?: string; attempt?: number }) =>
+      told.push(`${worker} ${of} ${attempt} ${event.type === 'warning' ? event.message : event.type}`),
+    settled: async () => undefined,
+    slots: { take: async () => workspace },
+    runTask,
+    admission: { admissionFor: () => ({ abandon: () => undefined }) },
+    question: async () => ({ allowed: false, by: 'nobody', always: false }),
+    common: {},
+    outputFolder: () => '/nowhere',
+    caches: () => false,
+    redact: (text: string) => text,
+  };
+  return { bench: bench as unknown as Bench, told };
+}
+
+const ATTEMPT: Attempt = {
+  task,
+  attempt: 2,
+  worker: 3,
+  base: 'b',
+  system: '',
+  seed: seedOf('none', undefined, { goal: 'g', tasks: [task] }),
+  mayFail: false,
+  onAnswer: () => undefined,
+};
+
+test('what comes after the end of an attempt is left out', async () => {
+  let speak = (_: string): void => undefined;
+  const { bench, told } = benchFor(async (_, link) => {
+    speak = (text) => link.emit(said(text), {});
+    speak('at work');
+    return { status: 'finished', summary: '', usage: NO_USAGE, refused: [] };
+  });
+  await attemptTask(bench, ATTEMPT, never);
+  speak('too late');
+  expect(told).toEqual(['3 one 2 task_start', '3 one 2 at work', '3 one 2 task_end']);
+});
