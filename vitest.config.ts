@@ -12,7 +12,7 @@ export default defineConfig({
     globalSetup: ['test/support/lane.ts'],
     setupFiles: ['test/support/setup.ts'],
     // Most tests wait for a process or a socket most of the time.
-    maxWorkers: 4,
+    maxWorkers: 6,
     testTimeout: 30_000,
   },
 });

@@ -45,7 +45,7 @@ const ATTEMPT: Attempt = {
 };
 
 test('what comes after the end of an attempt is left out', async () => {
-  let speak = (_: string): void => undefined;
+  let speak: (text: string) => void = () => undefined;
   const { bench, told } = benchFor(async (_, link) => {
     speak = (text) => link.emit(said(text), {});
     speak('at work');

@@ -108,13 +108,13 @@ inBrowser('a run that is over', (open) => {
     const { page } = await open(`${desk.url}/`, { token: desk.token });
     await page.getByRole('link', { name: 'Two files' }).waitFor();
     const path: string[] = [];
-    const press = async (key: string) => {
+    const press = async (key: string, then = async () => {}) => {
       await page.keyboard.press(key);
+      await then();
       path.push(`${key}: ${await focusOf(page)}`);
     };
     for (let at = 0; at < 6; at++) await press('Tab');
-    await press('Enter');
-    await untilState(page, 'Done');
+    await press('Enter', () => untilState(page, 'Done'));
     const intoTimeline = ['Tab', 'Tab', 'Tab', 'Tab', 'ArrowDown', 'Enter', 'Tab'];
     const throughBars = ['Home', 'ArrowRight', 'ArrowRight', 'ArrowRight', 'Enter', 'ArrowDown', 'ArrowUp'];
     const intoConversation = ['Tab', 'Tab', 'Tab', 'ArrowRight', 'ArrowRight', 'ArrowRight', 'Tab'];

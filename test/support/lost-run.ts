@@ -41,7 +41,18 @@ export async function runWithLostThread(fault: 'exit' | 'throw' | 'loop' | 'heap
       second: { answers: [writes('second.txt', 'second\n'), submits('second')] },
     }),
   );
-  const argv = ['run', 'do two things', '--model', 'anthropic/scripted', '--workers', '1', '--yes', '--json'];
+  const argv = [
+    'run',
+    'do two things',
+    '--model',
+    'anthropic/scripted',
+    '--workers',
+    '1',
+    '--yes',
+    '--deliver',
+    'branch',
+    '--json',
+  ];
   const child = spawn(process.execPath, [DROVER, ...argv], {
     cwd: desk.repository,
     env: {
