@@ -8,6 +8,7 @@ import type { Recorded } from '@drover/core/events';
 import { expect, onTestFinished, test } from 'vitest';
 import { drover, FakeIo, temporaryFolder } from './fake-io.ts';
 import { processesWith, type Program } from './program.ts';
+import { raw, request } from '../support/raw-http.ts';
 import { desk, LONG, PATIENT, SERVE, served, servedHere } from './served.ts';
 import { main } from '../../bin/drover.ts';
 import { keptToken } from '../../bin/serve/token-file.ts';
@@ -218,6 +219,15 @@ test('another address is served only where it is asked for, and that is said', a
     address: '0.0.0.0',
     url: expect.stringContaining('127.0.0.1') as string,
   });
+});
+
+test('a further name leads here only where it was given with --name', async () => {
+  const asked = async (...args: readonly string[]) => {
+    const { where, token } = await servedHere(await desk(), args);
+    const headers = ['Host: box.example', `Authorization: Bearer ${token}`];
+    return (await raw(where.port, request('GET /v1/runs HTTP/1.1', headers))).status;
+  };
+  expect([await asked(), await asked('--name', 'Box.example')]).toEqual([403, 200]);
 });
 
 test('a port that is taken is said, with what to do', async () => {

@@ -2,7 +2,7 @@
 
 import { isPassing } from '@drover/coordinator/kept/reopening';
 import { canGoOn, stateOf } from '@drover/coordinator/kept/runs';
-import { runPastOf } from '@drover/coordinator/past';
+import { isKept, runPastOf, type TaskPast } from '@drover/coordinator/past';
 import type { Event, Place } from '@drover/core/events';
 import type { Failure } from '@drover/core/failure';
 import type { JsonObject } from '@drover/core/json';
@@ -202,4 +202,22 @@ test('a limit is the task’s own, but for the budget', () => {
   const limits = ['steps', 'output-tokens', 'budget', 'time', 'idle'] as const;
   const passing = limits.filter((limit) => isPassing({ kind: 'limit.reached', limit, message: '' }));
   expect(passing).toEqual(['budget']);
+});
+
+test('whatever a run was started with is known to whoever goes on', () => {
+  const settings = { ...sampleSettings, setup: ['make ready'], timeoutMs: 5_000 };
+  const story = new Story().say({ type: 'run_start', resumed: false, ...settings });
+  expect(runPastOf(story.events as unknown as readonly JsonObject[])?.settings).toEqual(settings);
+});
+
+test.each<[string, boolean, Partial<TaskPast>]>([
+  ['nothing is known of', false, {}],
+  ['has landed', true, { status: 'landed' }],
+  ['waits to land', true, { finished: { attempt: 1, commit: 'c', files: [], summary: '' } }],
+  ['is at work again', false, { status: 'landed', open: { attempt: 2, base: 'b' } }],
+  ['was stopped by a gate', true, { status: 'gate_failed' }],
+  ['failed, with what it left on a branch', true, { status: 'failed', failure: REFUSED }],
+  ['could not be committed', false, { status: 'failed', failure: { kind: 'git.failed', args: ['add'], message: '' } }],
+])('the work of a task that %s is kept elsewhere than in its workspace: %s', (_, kept, past) => {
+  expect(isKept({ attempts: 1, failures: 0, conflicts: 0, ...past })).toBe(kept);
 });

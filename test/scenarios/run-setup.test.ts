@@ -61,7 +61,7 @@ test('one that changes files of the repository is refused: its changes would be 
 test('a worker that was interrupted goes on in the prepared workspace, and its commit holds nothing of it', async () => {
   const desk = await RunDesk.with(SCRIPT, FILES);
   const ran = await desk.interrupted(
-    ['run', 'go', '--yes', '--workers', '0', '--setup', PREPARE],
+    ['run', 'go', '--yes', '--workers', '0', '--setup', PREPARE, '--gate', 'test -f ignored/tool'],
     () => desk.server.requests.length >= 4,
   );
   expect(ran.code).toBe(130);

@@ -92,33 +92,10 @@ export function runPastOf(kept: readonly JsonObject[]): RunPast | undefined {
       gates.set(gateKey(record.tree, record.command), record);
   }
   planning.takeUp();
-  const { goal, model, repository, base, branch, notIncluded, workers, seeding, deliver, cap, timeoutMs } = start;
-  const { roundsMax, tasksMax, attemptsMax, taskLimits, failFast, taskCap, failuresMax, canary } = start;
   const { lostRequests, ...spent } = spending.end();
   const ending = records.findLast((record) => record.type === 'run_end');
   return {
-    settings: {
-      goal,
-      model,
-      repository,
-      base,
-      notIncluded,
-      workers,
-      seeding,
-      deliver,
-      gates: start.gates,
-      roundsMax,
-      tasksMax,
-      attemptsMax,
-      taskLimits,
-      failFast,
-      ...(branch !== undefined && { branch }),
-      ...(cap !== undefined && { cap }),
-      ...(taskCap !== undefined && { taskCap }),
-      ...(failuresMax !== undefined && { failuresMax }),
-      ...(canary !== undefined && { canary }),
-      ...(timeoutMs !== undefined && { timeoutMs }),
-    },
+    settings: settingsIn(start),
     startedAt: begun.at,
     activeMs: activeMsOf(records),
     lastSeq: records.reduce((highest, { seq }) => Math.max(highest, seq), 0) + SEQ_JUMP,
@@ -172,6 +149,23 @@ class Planning {
 export type Whose = { readonly task: string; readonly attempt: number };
 
 /** What one worker of the run went through. */
+/** What came of it is on a branch of its own, or was nothing: its workspace holds the only copy of no work. */
+export function isKept({ open, finished, status, failure }: TaskPast): boolean {
+  if (open !== undefined) return false;
+  // What a failed attempt left is committed, too, unless that is what failed.
+  if (status === 'failed') return failure?.kind !== 'git.failed';
+  return finished !== undefined || KEPT.has(status);
+}
+
+const KEPT: ReadonlySet<TaskStatus | undefined> = new Set(['landed', 'done', 'conflict', 'gate_failed']);
+
+const NO_SETTINGS = new Set(['v', 'seq', 'at', 'run', 'type', 'resumed']);
+
+/** All that the run was started with; whatever it is, it holds for whoever goes on. */
+function settingsIn(start: object): RunSettings {
+  return Object.fromEntries(Object.entries(start).filter(([key]) => !NO_SETTINGS.has(key))) as unknown as RunSettings;
+}
+
 export function agentPastOf({ records }: RunPast, whose: Whose, seed: readonly Message[]): Past | undefined {
   const own = records.filter(({ task, attempt }) => task === whose.task && attempt === whose.attempt);
   return pastOf(own as unknown as readonly JsonObject[], seed);

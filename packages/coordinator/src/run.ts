@@ -27,7 +27,7 @@ import { carryOut, type Conditions, type Known } from './carry-out.ts';
 import { asFailure, isGood, runEnd, type Ended, type RunEnd, type RunEnding } from './ending.ts';
 import { deliver } from './merge/deliver.ts';
 import { MergeTrain } from './merge/train.ts';
-import type { RunPast, TaskPast } from './past.ts';
+import { isKept, type RunPast, type TaskPast } from './past.ts';
 import { plan, type Submitted } from './plan/planning.ts';
 import type { Repository } from './repository.ts';
 import { seedOf } from './plan/seed.ts';
@@ -116,7 +116,7 @@ class Run {
     const signal = AbortSignal.any([outer, this.#stop.signal]);
     const { repository, env, slots, settings, past, bus } = this.#options;
     const before = await fingerprint(repository, env);
-    slots.reclaim((task) => isCommitted(past?.tasks.get(task)));
+    slots.reclaim((task) => isKept(past?.tasks.get(task) ?? NOTHING_KNOWN));
     slots.prepare(Math.max(1, settings.workers));
     this.#tell({ type: 'run_start', resumed: past !== undefined, ...settings });
     this.#tellLost();
@@ -375,9 +375,4 @@ type Given = {
   readonly snapshot: Submitted['snapshot'] | undefined;
 };
 
-/** What came of it is on a branch of its own. */
-function isCommitted(task: TaskPast | undefined): boolean {
-  return task?.open === undefined && (task?.finished !== undefined || COMMITTED.has(task?.status));
-}
-
-const COMMITTED: ReadonlySet<TaskStatus | undefined> = new Set(['landed', 'done', 'conflict', 'gate_failed']);
+const NOTHING_KNOWN: TaskPast = { attempts: 0, failures: 0, conflicts: 0 };
