@@ -1,5 +1,7 @@
 // Runs that go on: after an interruption, with more money, with another key; and who is sent away.
 
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { runJournalPath } from '@drover/coordinator/run-journal';
 import { Lock } from '@drover/core/journal/lock';
 import type { AnswerSource, Script } from '@drover/rehearsal/script';
@@ -7,7 +9,7 @@ import { expect, test } from 'vitest';
 import { main } from '../../bin/drover.ts';
 import { calls, planned, RunDesk, says, statuses, submits, writes } from '../support/run-desk.ts';
 import { Desk } from './desk.ts';
-import { FakeIo } from './fake-io.ts';
+import { FakeIo, temporaryFolder } from './fake-io.ts';
 
 const writesFile = (name: string) => ({ answers: [writes(`${name}.txt`, `${name}\n`), submits(name)] });
 
@@ -242,4 +244,17 @@ test('without an id the newest of both kinds goes on', async () => {
   expect(JSON.parse(newest)).toMatchObject({ kind: 'session', id: 's', state: 'incomplete' });
   const session = await desk.drover(['resume', '--turns', '1', '--view', 'lines']);
   expect(session.stdout).toContain('going on with session s');
+});
+
+test('an attempt that was cut off goes on in its workspace, and no others are made than are needed', async () => {
+  const sign = join(await temporaryFolder(), 'at-work');
+  const waits = calls('shell', { command: `touch ${sign}; sleep 60` });
+  const desk = await RunDesk.with(planned({ one: { answers: [writes('a.txt', '1\n'), waits, submits('done')] } }));
+  const ran = await desk.interrupted(['run', 'go', '--yes', '--workers', '2'], () => existsSync(sign));
+  const folder = join(desk.home, 'workspaces');
+  const slots = () =>
+    readdirSync(join(folder, readdirSync(folder)[0] ?? '', 'slots')).filter((name) => /^\d+$/.test(name));
+  const before = slots();
+  const { end } = await desk.run(['resume', '--yes']);
+  expect([ran.code, end.exitCode, before, slots()]).toEqual([130, 0, ['1', '2'], ['1', '2']]);
 });

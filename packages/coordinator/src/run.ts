@@ -117,7 +117,9 @@ class Run {
     const { repository, env, slots, settings, past, bus } = this.#options;
     const before = await fingerprint(repository, env);
     slots.reclaim((task) => isKept(past?.tasks.get(task) ?? NOTHING_KNOWN));
-    slots.prepare(Math.max(1, settings.workers));
+    // Attempts that were cut off go on in those they have.
+    const open = [...(past?.tasks.values() ?? [])].filter((task) => task.open !== undefined).length;
+    slots.prepare(Math.max(1, settings.workers - open));
     this.#tell({ type: 'run_start', resumed: past !== undefined, ...settings });
     this.#tellLost();
     const ending: Writable<Ended> = {};
