@@ -293,3 +293,13 @@ test('a run that goes on takes back the slots of what is kept elsewhere, and lea
   expect(path.slice(slots.store.slotsFolder.length)).toBe('/1/tree');
   expect((await slots.again({ task: 'open', attempt: 1 }))?.path).toBe(path.replace('/1/tree', '/2/tree'));
 });
+
+test('what stays of a file that was being written when drover was killed is nobody’s work', async () => {
+  const user = await userRepository();
+  const { head } = await user.open();
+  const slots = await user.slots();
+  const { path, commit } = await take(slots, head);
+  writeFileSync(join(path, '.a.txt.0123456789ab.drover-new'), 'half a fi');
+  writeFileSync(join(path, '.env.drover-new'), 'somebody’s own');
+  expect((await commit(order('drover/run_1/task')))?.files).toEqual(['.env.drover-new']);
+});

@@ -1,7 +1,9 @@
 // write: files made and replaced in one step.
 
+import { watch } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isLeftover } from '@drover/core/tools/files/content';
 import { write } from '@drover/core/tools/write';
 import { expect, test } from 'vitest';
 import { workspace } from '../../support/workspace.ts';
@@ -83,4 +85,14 @@ test('of many writes at once one stays, whole', async () => {
   await Promise.all(contents.map((content) => call(write, { path: 'a.txt', content })));
   expect(contents).toContain(await readFile(join(cwd, 'a.txt'), 'utf8'));
   expect(await readdir(cwd)).toEqual(['a.txt']);
+});
+
+test('what would stay if drover were killed in the middle is known by its name', async () => {
+  const { cwd, call } = await workspace({ 'a.txt': 'old\n' });
+  const seen = new Set<string>();
+  const watcher = watch(cwd, (_, name) => seen.add(String(name)));
+  await call(write, { path: 'a.txt', content: 'new\n' });
+  await expect.poll(() => [...seen].filter((name) => name !== 'a.txt').map(isLeftover)).toEqual([true]);
+  watcher.close();
+  expect([isLeftover('a.txt'), isLeftover('src/.a.txt.0123456789ab.drover-new')]).toEqual([false, true]);
 });

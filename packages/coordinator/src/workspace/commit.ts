@@ -10,6 +10,7 @@
 import { chmodSync, type Dirent, lstatSync, readdirSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/failure';
+import { isLeftover } from '@drover/core/tools/files/content';
 import { type Git, writeCommit } from '../git.ts';
 import type { Identity } from '../repository.ts';
 import { isCode } from './removal.ts';
@@ -138,7 +139,7 @@ async function staged(git: Git, { base, keepOut }: Committing): Promise<Staged> 
   const { tree, changes } = await treeAndChanges(git, base);
   const own = keepOut.map((path) => Buffer.from(path).toString('latin1'));
   const isOwn = ({ path, before }: Change) =>
-    before === ABSENT && own.some((kept) => path === kept || path.startsWith(`${kept}/`));
+    before === ABSENT && (isLeftover(path) || own.some((kept) => path === kept || path.startsWith(`${kept}/`)));
   const unwanted = changes.filter((change) => change.after === GITLINK || isOwn(change));
   const links = unwanted.filter(({ after }) => after === GITLINK).map(({ path }) => path);
   if (unwanted.length === 0) return { tree, changes: changes.map(({ path }) => path), links };

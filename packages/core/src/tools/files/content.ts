@@ -41,9 +41,17 @@ export async function readText(place: Place): Promise<{ readonly text: string; r
   }
 }
 
+const LEFTOVER = /(^|\/)\.[^/]*\.[0-9a-f]{12}\.drover-new$/;
+
+/** True for what stays of a file that was being written when drover was killed. */
+export function isLeftover(path: string): boolean {
+  return LEFTOVER.test(path);
+}
+
 /** Puts the text in place at once: a reader sees the old file or the new one. Keeps the mode; makes folders. */
 export async function replaceFile({ real, shown }: Place, text: string): Promise<void> {
-  const temporary = join(dirname(real), `.${basename(real).slice(0, 100)}.${randomBytes(6).toString('hex')}.tmp`);
+  const mark = `${randomBytes(6).toString('hex')}.drover-new`; // see isLeftover
+  const temporary = join(dirname(real), `.${basename(real).slice(0, 100)}.${mark}`);
   try {
     const before = await existing(real);
     if (before !== undefined) {
