@@ -28,7 +28,7 @@ import { endAllChildren } from '@drover/core/tools/process/child';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Surroundings } from '../execution/execution.ts';
 import { type ModelChoice, secretsOf } from '../execution/model-choice.ts';
-import { type OpenedProvider, openProvider } from '../execution/open-provider.ts';
+import { openProvider } from '../execution/open-provider.ts';
 import { type Asked, questionsTo } from '../execution/permission.ts';
 import { Person } from '../execution/person.ts';
 import { showAll } from '../execution/screen.ts';
@@ -97,7 +97,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const workers = opened.adopt(await openWorkers(work, { ...surroundings, launcher }), (each) => each.close());
   const asked = work.asked ?? questionsTo(person);
   const approve = approval({ yes: work.yes, tasksMax: settings.tasksMax }, { person, io });
-  const spec = specOf(work, surroundings, provider);
+  const spec = specOf(work, surroundings);
   diagnostics.diagnose('run opened', { run: id, model: model.label });
 
   for (const record of past?.records ?? []) view.recall?.(record);
@@ -184,7 +184,7 @@ type Workers = {
 };
 
 async function openWorkers(
-  { settings, model }: RunWork,
+  { settings }: RunWork,
   { diagnostics, launcher }: Surroundings & { readonly launcher: RunLauncher | undefined },
 ): Promise<Workers> {
   if (settings.workers === 0) {
@@ -198,15 +198,13 @@ async function openWorkers(
     onDiagnostic: (message, fields) => diagnostics.diagnose(message, fields),
   });
   // One is enough until it is known how many there are to be.
-  pool.warm(1, model.api);
-  return { ...pool, warm: (threads) => pool.warm(threads, model.api) };
+  pool.warm(1);
+  return pool;
 }
 
-function specOf({ model, price }: RunWork, { settings }: Surroundings, { options }: OpenedProvider): ModelSpec {
+function specOf({ model, price }: RunWork, { settings }: Surroundings): ModelSpec {
   const facts = factsOf(model.name);
   return {
-    api: model.api,
-    options,
     name: model.name,
     contextTokens: settings.contextTokens ?? facts.contextTokens,
     outputTokensMax: facts.outputTokensMax,

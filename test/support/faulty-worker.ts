@@ -6,7 +6,7 @@ import { appendFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { threadId } from 'node:worker_threads';
 import type { TaskSpec } from '@drover/core/task/task';
-import { linkOver, type Order } from '@drover/core/task/wire';
+import { linkOver, type Opening, type Order } from '@drover/core/task/wire';
 import { work as workWell } from '@drover/worker/entry';
 
 const faults: Record<string, () => void> = {
@@ -25,13 +25,13 @@ const faults: Record<string, () => void> = {
 
 export async function work(order: Order): Promise<unknown> {
   if ('warm' in order) return workWell(order);
-  const { spec, port } = order;
+  const { spec } = order;
   if (spec.task === 'reject') return reject(order);
   if (spec.task === 'flood') return flood(spec, order);
   const fault = faults[spec.task];
   if (fault !== undefined) happenIn(spec, fault);
   try {
-    return await workWell({ spec, port });
+    return await workWell(order);
   } finally {
     appendFileSync(join(spec.workspace, 'finally'), 'ran');
   }
@@ -39,9 +39,9 @@ export async function work(order: Order): Promise<unknown> {
 
 let rejections = 0;
 
-async function reject({ port }: Extract<Order, { spec: TaskSpec }>): Promise<never> {
+async function reject(order: Opening): Promise<never> {
   rejections += 1;
-  await linkOver(port, threadId).link.settled();
+  await linkOver(order, threadId).link.settled();
   throw new TypeError(`rejection ${rejections} of this thread`);
 }
 
@@ -50,8 +50,8 @@ function happenIn({ workspace }: TaskSpec, fault: () => void): void {
 }
 
 /** As many numbered events as the system prompt says, a thousand a second. */
-async function flood({ system, mode }: TaskSpec, { port }: Extract<Order, { spec: TaskSpec }>): Promise<unknown> {
-  const { link, close } = linkOver(port, threadId);
+async function flood({ system, mode }: TaskSpec, order: Opening): Promise<unknown> {
+  const { link, close } = linkOver(order, threadId);
   const count = Number(system);
   for (let told = 0; told < count || mode === 'read'; told++) {
     link.emit({ type: 'warning', message: String(told) }, { turn: 1, step: 1 });

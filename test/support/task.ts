@@ -6,18 +6,31 @@ import { join } from 'node:path';
 import type { Question } from '@drover/core/agent/calls';
 import type { Decision, Event, Place } from '@drover/core/events';
 import type { Admission, Seen, Wanted } from '@drover/core/model/admission';
-import type { Usage } from '@drover/core/model/protocol';
+import { anthropic } from '@drover/core/model/anthropic';
+import type { Provider, Usage } from '@drover/core/model/protocol';
 import type { TaskLink } from '@drover/core/task/link';
 import type { TaskSpec } from '@drover/core/task/task';
 import type { Rehearsal } from '@drover/rehearsal/server';
 import { type Pool, openPool, type PoolOptions } from '@drover/coordinator/pool';
 import { onTestFinished } from 'vitest';
-import { patient, quickRetry, temporaryFolder } from './agent.ts';
+import { patient, providerOn, quickRetry, temporaryFolder } from './agent.ts';
 
 // Threads that run from source start in half the time where the types are stripped already.
 process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'node-compile-cache');
 
 export const workerEntry = fileURLToPath(new URL('../../packages/worker/src/entry.ts', import.meta.url));
+
+// Whose task a request is for is known by its key.
+const servers = new Map<string, Provider>();
+
+export const provider: Provider = {
+  ...anthropic({ id: 'anthropic', apiKey: 'none', timeouts: patient }),
+  stream: (request, signal) => {
+    const found = servers.get(request.cacheKey);
+    if (found === undefined) throw new Error(`a request with the key ${request.cacheKey}, and no task has it`);
+    return found.stream(request, signal);
+  },
+};
 
 /** In a folder of its own, on the scripted model; everything is allowed. */
 export async function taskOn(
@@ -26,19 +39,15 @@ export async function taskOn(
   overrides: Partial<TaskSpec> = {},
 ): Promise<TaskSpec> {
   const folder = await temporaryFolder();
+  const cacheKey = `run_test_${servers.size}`;
+  servers.set(cacheKey, await providerOn(server, 'anthropic'));
   return {
     run: 'run_test',
     task: 'one',
     attempt: 1,
     worker: 1,
     mode: 'write',
-    model: {
-      api: 'anthropic',
-      options: { id: 'anthropic', apiKey: 'test-key', baseUrl: server.baseUrlFor('anthropic'), timeouts: patient },
-      name: 'scripted',
-      contextTokens: 200_000,
-      outputTokensMax: 8_192,
-    },
+    model: { name: 'scripted', contextTokens: 200_000, outputTokensMax: 8_192 },
     system: 'You are an agent.',
     seed: [],
     begin: { content: prompt },
@@ -49,7 +58,7 @@ export async function taskOn(
     limits: { stepsMax: 50, textCallRetriesMax: 2 },
     retry: quickRetry,
     policy: { rules: [], yes: true, gates: [] },
-    cacheKey: 'run_test',
+    cacheKey,
     ...overrides,
   };
 }
@@ -100,6 +109,7 @@ export function listener(overrides: Partial<TaskLink> = {}): Listener {
     },
     settled: async () => undefined,
     admission,
+    provider,
     question,
     ...overrides,
   };

@@ -4,7 +4,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { linkOver, serveTask } from '@drover/core/task/wire';
 import { expect, onTestFinished, test } from 'vitest';
 import { never } from '../support/agent.ts';
-import { listener } from '../support/task.ts';
+import { listener, provider } from '../support/task.ts';
 
 test('the beginning of an answer reaches the run before its end, and nothing of it after', async () => {
   const heard: unknown[] = [];
@@ -15,7 +15,7 @@ test('the beginning of an answer reaches the run before its end, and nothing of 
     settle: () => void heard.push('settled'),
   });
   const served = serveTask(port1, listener({ admission: { admit } }).link, { onBegin: () => {}, onSign: () => {} });
-  const { link, close } = linkOver(port2, 1);
+  const { link, close } = linkOver({ port: port2, provider: { id: provider.id, limits: provider.limits } }, 1);
   onTestFinished(() => {
     close();
     served.close('ignored');

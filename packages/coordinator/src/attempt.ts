@@ -8,6 +8,7 @@ import type { Decision, Event } from '@drover/core/events';
 import { describe, DroverError, type Failure } from '@drover/core/failure';
 import type { Past } from '@drover/core/journal/history';
 import type { TaskLink } from '@drover/core/task/link';
+import type { Provider } from '@drover/core/model/protocol';
 import type { PlannedTask, RunTask, TaskOutcome, TaskSpec } from '@drover/core/task/task';
 import { NO_USAGE } from '@drover/core/model/usage';
 import type { RunAdmission } from './admission/admission.ts';
@@ -29,6 +30,7 @@ export type Bench = {
   readonly slots: Slots;
   readonly runTask: RunTask;
   readonly admission: RunAdmission;
+  readonly provider: Provider;
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
   /** What every TaskSpec of the run holds. */
   readonly common: Pick<TaskSpec, 'model' | 'env' | 'ignore' | 'limits' | 'retry' | 'policy' | 'cacheKey'>;
@@ -143,6 +145,7 @@ function linkOf(bench: Bench, given: Attempt): { link: TaskLink; close: () => vo
     },
     settled: bench.settled,
     admission,
+    provider: bench.provider,
     question: (question, signal) => bench.question({ ...question, task: task.id }, signal),
   };
   const close = () => {

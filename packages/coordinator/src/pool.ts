@@ -14,7 +14,6 @@ import { MessageChannel, type Worker } from 'node:worker_threads';
 import { failureOf } from '@drover/core/agent/limits';
 import { DroverError, type Failure } from '@drover/core/failure';
 import type { Json } from '@drover/core/json';
-import type { Api } from '@drover/core/model/catalog';
 import type { TaskLink } from '@drover/core/task/link';
 import type { RunTask, TaskOutcome, TaskSpec } from '@drover/core/task/task';
 import { type Order, serveTask } from '@drover/core/task/wire';
@@ -44,8 +43,8 @@ export type PoolOptions = {
 
 export type Pool = {
   readonly run: RunTask;
-  /** Starts so many threads in the background, with all they need loaded; `api` is the provider's, where it is known. */
-  readonly warm: (threads: number, api?: Api) => void;
+  /** Starts so many threads in the background, with all they need loaded. */
+  readonly warm: (threads: number) => void;
   /** What still runs is cancelled. */
   readonly close: () => Promise<void>;
 };
@@ -54,7 +53,7 @@ export function openPool(options: PoolOptions): Pool {
   const threads = new Threads(options);
   return {
     run: (spec, link, signal) => threads.run(spec, link, signal),
-    warm: (count, api) => threads.warm(count, api),
+    warm: (count) => threads.warm(count),
     close: () => threads.close(),
   };
 }
@@ -86,8 +85,8 @@ class Threads {
     this.#piscina.on('error', (error) => this.#notice(error));
   }
 
-  warm(count: number, api: Api | undefined): void {
-    const order: Order = { ...startedBy(this.#options), warm: true, ...(api !== undefined && { api }) };
+  warm(count: number): void {
+    const order: Order = { ...startedBy(this.#options), warm: true };
     for (let thread = 0; thread < Math.min(count, this.#options.threadsMax); thread++) {
       this.#piscina.run(order).catch((error: unknown) => {
         if (!this.#closing.signal.aborted) this.#diagnose('a thread could not be made ready', error);
@@ -179,7 +178,13 @@ class Attempt {
     const stop = () => this.#stop(() => served.stop(failureOf(signal)));
     signal.addEventListener('abort', stop, { once: true });
     try {
-      const order: Order = { ...startedBy(this.#surroundings), spec: this.#spec, port: port2 };
+      const { id, limits } = this.#unfinished.link.provider;
+      const order: Order = {
+        ...startedBy(this.#surroundings),
+        spec: this.#spec,
+        port: port2,
+        provider: { id, limits },
+      };
       const outcome = await this.#surroundings.piscina.run(order, { transferList: [port2], signal: this.#end.signal });
       if (outcome === undefined) throw new Error('it ended without an outcome');
       served.close('heard');

@@ -41,7 +41,7 @@ export type RunOptions = {
   readonly settings: RunSettings;
   readonly repository: Repository;
   readonly slots: Slots;
-  readonly provider: Provider; // the coordinator's
+  readonly provider: Provider; // everybody's
   readonly model: ModelSpec;
   readonly runTask: RunTask;
   /** What it tells goes the way of all events of the run. */
@@ -277,6 +277,7 @@ class Run {
       slots,
       runTask,
       admission: this.#admission,
+      provider: this.#options.provider,
       question,
       tell: (event, place) => this.#tell(event, place),
       settled: () => bus.settled(),

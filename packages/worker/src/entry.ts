@@ -3,7 +3,6 @@
 // What a task throws is a bug. It goes out as it is, and whoever started the thread takes the worker for lost.
 
 import { threadId } from 'node:worker_threads';
-import { type Api, defaultTimeouts, wireApis } from '@drover/core/model/catalog';
 import type { TaskOutcome } from '@drover/core/task/task';
 import { linkOver, type Order } from '@drover/core/task/wire';
 import { builtinTools } from '@drover/core/tools/builtin';
@@ -12,8 +11,8 @@ import { runTask } from './task.ts';
 
 export async function work(order: Order): Promise<TaskOutcome | undefined> {
   launchWith(order.launcher);
-  if ('warm' in order) return warmUp(order.api);
-  const { link, signal, close } = linkOver(order.port, threadId);
+  if ('warm' in order) return warmUp();
+  const { link, signal, close } = linkOver(order, threadId);
   try {
     return await runTask(order.spec, link, signal);
   } finally {
@@ -21,8 +20,7 @@ export async function work(order: Order): Promise<TaskOutcome | undefined> {
   }
 }
 
-/** This file has loaded most of what a task needs; what is left is the provider, and what is made when first asked for. */
-async function warmUp(api: Api | undefined): Promise<undefined> {
-  if (api !== undefined) await wireApis[api]({ id: api, apiKey: 'none', timeouts: defaultTimeouts });
+/** This file has loaded what a task needs; what is left is made when it is first asked for. */
+function warmUp(): undefined {
   for (const { schema } of builtinTools) void schema;
 }

@@ -11,8 +11,8 @@ import { type ExecutionResult, Session } from '@drover/core/agent/session';
 import { DroverError, type Failure, ToolError } from '@drover/core/failure';
 import { newId } from '@drover/core/ids';
 import type { Json } from '@drover/core/json';
-import { costOf, wireApis } from '@drover/core/model/catalog';
-import type { Message, Provider, Usage } from '@drover/core/model/protocol';
+import { costOf } from '@drover/core/model/catalog';
+import type { Message, Usage } from '@drover/core/model/protocol';
 import { judge, type Policy } from '@drover/core/permission/policy';
 import type { TaskLink } from '@drover/core/task/link';
 import { summaryIn } from '@drover/core/task/summary';
@@ -31,8 +31,7 @@ export const runTask: RunTask = async (spec, link, signal) => {
   if (past?.ending === 'done' && 'resume' in begin)
     return outcomeOf(spec, { status: 'finished', said: before, refused: [], ...tally });
   try {
-    const provider = await wireApis[spec.model.api](spec.model.options);
-    const result = await openSession(spec, provider, counting(link, tally)).run(begin, signal);
+    const result = await openSession(spec, counting(link, tally)).run(begin, signal);
     const said = [...before, ...result.messages];
     return outcomeOf(spec, { ...endOf(result, signal), said, refused: refusedCalls(result), ...tally });
   } catch (error) {
@@ -52,13 +51,13 @@ function counting(link: TaskLink, tally: { usage: Usage }): TaskLink {
   };
 }
 
-function openSession(spec: TaskSpec, provider: Provider, link: TaskLink): Session {
+function openSession(spec: TaskSpec, link: TaskLink): Session {
   const { model, workspace, mode, past } = spec;
   const policy: Policy = { ...spec.policy, root: workspace, workspace: true };
   return new Session({
     id: newId('ses'),
     worker: 0, // whoever gets the events knows which worker it is
-    provider,
+    provider: link.provider,
     model: model.name,
     contextTokens: model.contextTokens,
     outputTokensMax: model.outputTokensMax,

@@ -1,9 +1,11 @@
-// What a task needs of the run it belongs to while it works: somebody to tell, somebody to ask, and leave
-// to send a request. In this thread it is the run itself; in another one it is a wire to it (wire.ts).
+// What a task needs of the run it belongs to while it works: somebody to tell, somebody to ask, leave to
+// send a request, and a provider to send it to. In this thread it is the run itself; in another one it is a wire to
+// it (wire.ts).
 
 import type { Question } from '../agent/calls.ts';
 import type { Decision, Event, Place } from '../events.ts';
 import type { Admission } from '../model/admission.ts';
+import type { Provider } from '../model/protocol.ts';
 
 export type TaskLink = {
   /** Who and where is known already: the place says only turn and step. */
@@ -11,5 +13,7 @@ export type TaskLink = {
   /** Everything told so far is safe. */
   readonly settled: () => Promise<void>;
   readonly admission: Admission;
+  /** One for all tasks of the run. */
+  readonly provider: Provider;
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
 };

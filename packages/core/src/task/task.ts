@@ -5,8 +5,8 @@ import type { Input } from '../agent/session.ts';
 import type { Limits } from '../agent/limits.ts';
 import type { Failure } from '../failure.ts';
 import type { Past } from '../journal/history.ts';
-import type { Api, Price } from '../model/catalog.ts';
-import type { Message, ProviderOptions, Usage } from '../model/protocol.ts';
+import type { Price } from '../model/catalog.ts';
+import type { Message, Usage } from '../model/protocol.ts';
 import type { RetryPolicy } from '../model/retry.ts';
 import type { Policy } from '../permission/policy.ts';
 import type { TaskLink } from './link.ts';
@@ -36,8 +36,6 @@ export type SeedSummary = {
 };
 
 export type ModelSpec = {
-  readonly api: Api;
-  readonly options: ProviderOptions;
   readonly name: string;
   readonly contextTokens: number;
   readonly outputTokensMax: number;

@@ -1,9 +1,13 @@
 // The wire between a task in its own thread and the run it belongs to: both ends of it.
 //
 // WHAT CROSSES
-//   From the thread: that it lives, events, and requests (is it stored? may I send? may this call run?). From
-//   the run: one reply to each request, and the word to stop. All of it is plain data: an error goes over
-//   as its Failure, since a thrown one would arrive with neither its name nor its fields.
+//   From the thread: that it lives, events, and requests (is it stored? may I send? what does the model say to
+//   this? may this call run?). From the run: an answer as it arrives, one reply to each request, and the word to
+//   stop. All of it is plain data: an error goes over as its Failure, since a thrown one would arrive with
+//   neither its name nor its fields.
+//
+//   That the run talks to the provider, and not each thread, is for speed: an SDK and a fetch that one thread
+//   has warm are a third of what eight would spend. And no thread knows the key.
 //
 // WHAT HOLDS
 //   What the thread sends arrives in the order in which it was sent. Events wait for the end of the tick and go
@@ -18,8 +22,8 @@ import { failureOf } from '../agent/limits.ts';
 import type { Decision, Event, Place } from '../events.ts';
 import { DroverError, type Failure } from '../failure.ts';
 import type { Admitted, Seen, Wanted } from '../model/admission.ts';
-import type { Api } from '../model/catalog.ts';
-import type { Usage } from '../model/protocol.ts';
+import type { ModelEvent, ModelRequest, Provider, Usage } from '../model/protocol.ts';
+import { inGroups, oneByOne } from '../one-by-one.ts';
 import type { TaskLink } from './link.ts';
 import type { TaskSpec } from './task.ts';
 
@@ -27,16 +31,20 @@ const SIGN_EVERY_MS = 1_000;
 
 /** What a thread is given to do. */
 export type Order = { readonly launcher?: string } & (
-  | { readonly spec: TaskSpec; readonly port: MessagePort }
+  | ({ readonly spec: TaskSpec } & Opening)
   /** Only to get ready: what a task would load first is loaded now. */
-  | { readonly warm: true; readonly api?: Api }
+  | { readonly warm: true }
 );
+
+/** What the thread's end of the wire is made from. */
+export type Opening = { readonly port: MessagePort; readonly provider: Pick<Provider, 'id' | 'limits'> };
 
 type Step = Pick<Place, 'turn' | 'step'>;
 
 type Request =
   | { readonly type: 'settled' }
   | { readonly type: 'admit'; readonly wanted: Wanted }
+  | { readonly type: 'stream'; readonly request: ModelRequest }
   | { readonly type: 'question'; readonly question: Question };
 
 type FromTask =
@@ -52,9 +60,11 @@ type Reply =
   | { readonly type: 'stored' }
   | { readonly type: 'admitted'; readonly outputTokensMax: number } // the request's id is the ticket
   | { readonly type: 'decision'; readonly decision: Decision }
+  | { readonly type: 'finished'; readonly events: readonly ModelEvent[] } // the last of an answer
   | { readonly type: 'failed'; readonly failure: Failure };
 
 type FromRun =
+  | { readonly type: 'events'; readonly id: number; readonly events: readonly ModelEvent[] } // of an answer
   | { readonly type: 'reply'; readonly id: number; readonly reply: Reply }
   | { readonly type: 'stop'; readonly failure: Failure };
 
@@ -66,7 +76,7 @@ export type Line = {
   readonly close: () => void;
 };
 
-export function linkOver(port: MessagePort, thread: number): Line {
+export function linkOver({ port, provider }: Opening, thread: number): Line {
   const wire = new ThreadEnd(port);
   wire.send({ type: 'begin', thread });
   wire.flush();
@@ -87,6 +97,7 @@ export function linkOver(port: MessagePort, thread: number): Line {
       emit: (event, { turn, step }) => wire.send({ type: 'event', event, step: stepOf(turn, step) }),
       settled: async () => void (await wire.ask({ type: 'settled' }, NEVER)),
       admission: { admit },
+      provider: { ...provider, stream: (request, signal) => oneByOne(wire.stream(request, signal)) },
       question,
     },
     signal: wire.signal,
@@ -104,12 +115,14 @@ function unexpected({ type }: Reply): Error {
   return new Error(`a reply of the wrong kind: ${type}`);
 }
 
+type Waiting = PromiseWithResolvers<Answered> & { readonly onEvents: (events: readonly ModelEvent[]) => void };
+
 type Answered = { readonly id: number; readonly reply: Exclude<Reply, { type: 'failed' }> };
 
 class ThreadEnd {
   readonly #port: MessagePort;
   readonly #stop = new AbortController();
-  readonly #waiting = new Map<number, PromiseWithResolvers<Answered>>();
+  readonly #waiting = new Map<number, Waiting>();
   readonly #signs: NodeJS.Timeout;
   #batch: FromTask[] = [];
   #isDue = false;
@@ -142,11 +155,11 @@ class ThreadEnd {
     this.#batch = [];
   }
 
-  async ask(request: Request, signal: AbortSignal): Promise<Answered> {
+  async ask(request: Request, signal: AbortSignal, onEvents: Waiting['onEvents'] = () => {}): Promise<Answered> {
     if (this.#isClosed) throw gone();
     this.#lastId += 1;
     const id = this.#lastId;
-    const waiting = Promise.withResolvers<Answered>();
+    const waiting: Waiting = { ...Promise.withResolvers<Answered>(), onEvents };
     this.#waiting.set(id, waiting);
     const withdraw = () => {
       this.send({ type: 'withdraw', id, failure: failureOf(signal) });
@@ -160,6 +173,32 @@ class ThreadEnd {
       return await waiting.promise;
     } finally {
       signal.removeEventListener('abort', withdraw);
+    }
+  }
+
+  /** An answer in the groups in which it arrives; withdrawn where nobody reads on. */
+  async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[]> {
+    const unread = new AbortController();
+    const arrived: ModelEvent[] = [];
+    let news = Promise.withResolvers<undefined>();
+    const onEvents = (events: readonly ModelEvent[]) => {
+      arrived.push(...events);
+      news.resolve(undefined);
+    };
+    const whole = this.ask({ type: 'stream', request }, AbortSignal.any([signal, unread.signal]), onEvents);
+    let isRead = false;
+    try {
+      for (;;) {
+        // What arrived before the end, or before a failure, comes first.
+        const last = await Promise.race([news.promise, whole]);
+        news = Promise.withResolvers<undefined>();
+        isRead = last !== undefined;
+        if (last === undefined) yield arrived.splice(0);
+        else if (last.reply.type === 'finished') return yield last.reply.events;
+        else throw unexpected(last.reply);
+      }
+    } finally {
+      if (!isRead) unread.abort(gone());
     }
   }
 
@@ -180,8 +219,9 @@ class ThreadEnd {
 
   #hear(message: FromRun): void {
     if (message.type === 'stop') return this.#stop.abort(new DroverError(message.failure));
+    const waiting = this.#waiting.get(message.id);
+    if (message.type === 'events') return waiting?.onEvents(message.events);
     const { id, reply } = message;
-    const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
     if (reply.type === 'failed') waiting?.reject(new DroverError(reply.failure));
     else waiting?.resolve({ id, reply });
@@ -312,9 +352,19 @@ class RunEnd {
         else this.#tickets.set(id, admitted);
         return { type: 'admitted', outputTokensMax: admitted.outputTokensMax };
       }
+      case 'stream':
+        return this.#stream(id, request.request, signal);
       case 'question':
         return { type: 'decision', decision: await this.#link.question(request.question, signal) };
     }
+  }
+
+  async #stream(id: number, request: ModelRequest, signal: AbortSignal): Promise<Reply> {
+    for await (const events of inGroups(this.#link.provider.stream(request, signal))) {
+      if (events.at(-1)?.type === 'finished') return { type: 'finished', events };
+      if (events.length > 0) this.#post({ type: 'events', id, events });
+    }
+    throw new Error('a provider ended its stream without `finished`');
   }
 }
 
