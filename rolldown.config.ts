@@ -1,8 +1,9 @@
 // The bundle that is published: one CommonJS entry, which starts faster than ES modules, and a chunk for
-// each command and provider, so that only what is used is loaded.
+// each command and provider, so that only what is used is loaded. What a worker's thread runs is made by itself: a run
+// starts it many times over, and it should hold nothing that only the main thread needs.
 
 import { readFileSync } from 'node:fs';
-import { defineConfig, type Plugin, rolldown } from 'rolldown';
+import { defineConfig, type OutputOptions, type Plugin, rolldown } from 'rolldown';
 import { STILL } from './packages/server/src/page/assets.ts';
 
 const PAGE = 'packages/server/src/page';
@@ -21,15 +22,31 @@ const page: Plugin = {
   },
 };
 
-export default defineConfig({
+const output: OutputOptions = {
+  dir: 'dist',
+  format: 'cjs',
+  entryFileNames: '[name].cjs',
+  minify: true,
+  // Before anything else is loaded, so that the second start finds everything compiled.
+  banner: ({ isEntry }) => (isEntry ? `require('node:module').enableCompileCache();` : ''),
+};
+const external = [/^@vscode\/ripgrep/, 'pino', '@napi-rs/nice'];
+
+const worker = defineConfig({
+  input: { worker: 'packages/worker/src/entry.ts' },
+  platform: 'node',
+  external,
+  output: { ...output, chunkFileNames: 'worker-[name].cjs' },
+});
+
+const drover = defineConfig({
   input: {
     drover: 'bin/drover.ts',
     launcher: 'bin/launcher.ts',
-    worker: 'packages/worker/src/entry.ts',
     'piscina-worker': 'packages/coordinator/node_modules/piscina/dist/worker.js',
   },
   platform: 'node',
-  external: [/^@vscode\/ripgrep/, 'pino', '@napi-rs/nice'],
+  external,
   plugins: [
     page,
     {
@@ -45,11 +62,8 @@ export default defineConfig({
     },
   ],
   output: {
-    dir: 'dist',
-    format: 'cjs',
-    entryFileNames: '[name].cjs',
+    ...output,
     chunkFileNames: '[name].cjs',
-    minify: true,
     // What all begin with is one file, and an agent with all it needs another: forty small ones take longer to
     // find than to run.
     codeSplitting: {
@@ -62,7 +76,7 @@ export default defineConfig({
         { name: 'agent', test: /bin[\\/](commands[\\/]exec|execution[\\/]execution)\.ts$/, priority: 1 },
       ],
     },
-    // Before anything else is loaded, so that the second start finds everything compiled.
-    banner: ({ isEntry }) => (isEntry ? `require('node:module').enableCompileCache();` : ''),
   },
 });
+
+export default [drover, worker];

@@ -141,7 +141,7 @@ test('no file names a registry, a key or a machine', () => {
 test('what the bundle leaves out is installed with it', () => {
   const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: object };
   const config = readFileSync('rolldown.config.ts', 'utf8');
-  const external = /external: \[(.*)\]/.exec(config)?.[1]?.split(', ') ?? [];
+  const external = /external = \[(.*)\]/.exec(config)?.[1]?.split(', ') ?? [];
   const names = external.map((each) => each.replaceAll(/^['/^]+|['/]+$/g, '').replaceAll('\\', ''));
   expect(names).toContain('pino');
   // That one makes threads of the pool polite, where it is there.

@@ -1,7 +1,7 @@
 // What the agent of this command may do, and who is asked about the rest.
 
 import type { Question } from '@drover/core/agent/calls';
-import type { SessionOptions } from '@drover/core/agent/session';
+import type { SessionOptions } from '@drover/core/agent/session-options';
 import { judge, type Policy } from '@drover/core/permission/policy';
 import { Questions } from '@drover/core/permission/questions';
 import type { Rule } from '@drover/core/permission/rules';

@@ -4,10 +4,9 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { build } from 'rolldown';
 import { expect, test } from 'vitest';
-import config from '../../rolldown.config.ts';
 import { rehearsal, temporaryFolder } from '../support/agent.ts';
+import { bundleInto } from '../support/bundle.ts';
 
 const STEPS = 20;
 const MEMORY_MB_MAX = 350;
@@ -15,8 +14,7 @@ const MEMORY_MB_MAX = 350;
 test('eight workers take their steps within 350 MB, all in one process', async () => {
   const folder = await temporaryFolder();
   const [dist, top] = [join(folder, 'dist'), join(folder, 'repository')];
-  const [output] = [config.output ?? []].flat();
-  await build({ ...config, output: { ...output, dir: dist }, logLevel: 'silent' });
+  await bundleInto(dist);
   repositoryIn(top);
   const server = await rehearsal({ order: 'conversation', answers: answers() });
   const tasks = Array.from({ length: 8 }, (_, at) => ({ id: `t${at}`, title: `T${at}`, prompt: `do ${at}` }));

@@ -6,10 +6,9 @@ import { readFileSync } from 'node:fs';
 import { cp, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pageAsset, STILL } from '@drover/server/page/assets';
-import { build } from 'rolldown';
 import { expect, onTestFinished, test } from 'vitest';
-import config from '../../rolldown.config.ts';
 import { temporaryFolder } from '../support/agent.ts';
+import { bundleInto } from '../support/bundle.ts';
 import { inBrowser } from '../support/chromium.ts';
 import { PageDesk } from '../support/page-desk.ts';
 import { runSight, untilState } from '../support/page-sight.ts';
@@ -19,8 +18,7 @@ inBrowser('the page of the bundle', (open) => {
   test('it is that of the source, in one module, and shows a run of the source', async () => {
     const folder = await temporaryFolder();
     const dist = join(folder, 'dist');
-    const [output] = [config.output ?? []].flat();
-    await build({ ...config, output: { ...output, dir: dist }, logLevel: 'silent' });
+    await bundleInto(dist);
     const desk = await PageDesk.open(
       planned({ t: { title: 'One file', answers: [writes('b', 'b\n'), submits('Done.')] } }),
     );

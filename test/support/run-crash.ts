@@ -5,11 +5,10 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { build } from 'rolldown';
 import { runJournalPath } from '@drover/coordinator/run-journal';
 import type { EventType, Recorded } from '@drover/core/events';
 import { readContents } from '@drover/core/journal/format';
-import config from '../../rolldown.config.ts';
+import { bundleInto } from './bundle.ts';
 import { calls, planned, RunDesk, submits, writes } from './run-desk.ts';
 
 const CHILD = join(import.meta.dirname, 'run-crash-child.ts');
@@ -154,11 +153,7 @@ let bundle: Promise<string> | undefined;
 async function bundled(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'drover-crash-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  const { drover: _, ...input } = config.input as Readonly<Record<string, string>>;
-  const output = { ...[config.output ?? []].flat()[0], dir: folder, minify: false };
-  // The program is part of the bundle, and not what the process begins with.
-  const transform = { define: { 'import.meta.main': 'false' } };
-  await build({ ...config, input: { ...input, child: CHILD }, output, transform, logLevel: 'silent' });
+  await bundleInto(folder, { child: CHILD, minify: false });
   return folder;
 }
 

@@ -14,9 +14,8 @@ import { runJournalPath } from '@drover/coordinator/run-journal';
 import type { Json } from '@drover/core/json';
 import { readContents } from '@drover/core/journal/format';
 import type { Answer } from '@drover/rehearsal/script';
-import { build } from 'rolldown';
 import { afterAll } from 'vitest';
-import config from '../../rolldown.config.ts';
+import { bundleInto } from './bundle.ts';
 import { planned, RunDesk, submits, writes } from './run-desk.ts';
 
 const WORKERS = 4;
@@ -205,7 +204,6 @@ afterAll(async () => {
 
 async function bundled(): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'drover-ledger-'));
-  const output = { ...[config.output ?? []].flat()[0], dir, minify: false };
-  await build({ ...config, output, logLevel: 'silent' });
+  await bundleInto(dir, { minify: false });
   return join(dir, 'drover.cjs');
 }

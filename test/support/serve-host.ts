@@ -4,7 +4,8 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { Session, type SessionOptions } from '@drover/core/agent/session';
+import { Session } from '@drover/core/agent/session';
+import type { SessionOptions } from '@drover/core/agent/session-options';
 import { UsageError } from '@drover/core/failure';
 import { openSessionJournal, sessionFolder } from '@drover/core/journal/session-journal';
 import { wireApis } from '@drover/core/model/catalog';

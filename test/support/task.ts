@@ -10,6 +10,7 @@ import { anthropic } from '@drover/core/model/anthropic';
 import type { Provider, Usage } from '@drover/core/model/protocol';
 import type { TaskLink } from '@drover/core/task/link';
 import type { TaskSpec } from '@drover/core/task/task';
+import { runDefinitions } from '@drover/core/tools/builtin';
 import type { Rehearsal } from '@drover/rehearsal/server';
 import { type Pool, openPool, type PoolOptions } from '@drover/coordinator/pool';
 import { onTestFinished } from 'vitest';
@@ -49,6 +50,7 @@ export async function taskOn(
     mode: 'write',
     model: { name: 'scripted', contextTokens: 200_000, outputTokensMax: 8_192 },
     system: 'You are an agent.',
+    tools: runDefinitions(),
     seed: [],
     begin: { content: prompt },
     workspace: folder,

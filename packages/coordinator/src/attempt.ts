@@ -33,7 +33,7 @@ export type Bench = {
   readonly provider: Provider;
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
   /** What every TaskSpec of the run holds. */
-  readonly common: Pick<TaskSpec, 'model' | 'env' | 'ignore' | 'limits' | 'retry' | 'policy' | 'cacheKey'>;
+  readonly common: Pick<TaskSpec, 'model' | 'tools' | 'env' | 'ignore' | 'limits' | 'retry' | 'policy' | 'cacheKey'>;
   readonly outputFolder: (task: string, attempt: number) => string;
   /** The provider has been seen to cache what it is sent. */
   readonly caches: () => boolean;

@@ -19,6 +19,7 @@ import type { RetryPolicy } from '@drover/core/model/retry';
 import type { Policy } from '@drover/core/permission/policy';
 import type { Delivered, RunSettings, TaskStatus } from '@drover/core/task/run';
 import type { ModelSpec, PlannedTask, RunTask } from '@drover/core/task/task';
+import { runDefinitions } from '@drover/core/tools/builtin';
 import type { RunAdmission } from './admission/admission.ts';
 import type { Bench } from './attempt.ts';
 import { differences, fingerprint } from './audit.ts';
@@ -285,6 +286,7 @@ class Run {
       caches: () => this.#state.usage.cacheRead + this.#state.usage.cacheWrite > 0,
       common: {
         model,
+        tools: runDefinitions(),
         env,
         ignore,
         limits: settings.taskLimits,

@@ -19,14 +19,8 @@ import { join, resolve } from 'node:path';
 import type { Question } from './agent/calls.ts';
 import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT, type Limits } from './agent/limits.ts';
 import { checkTimeout, checkTools, type RemoteResult } from './agent/remote-calls.ts';
-import {
-  Session,
-  type Execution,
-  type ExecutionResult,
-  type Input,
-  type SessionOptions,
-  type SessionStatus,
-} from './agent/session.ts';
+import { Session, type Execution, type ExecutionResult, type Input, type SessionStatus } from './agent/session.ts';
+import type { SessionOptions } from './agent/session-options.ts';
 import type { Shown, Store } from './bus.ts';
 import type { PendingCall } from './events.ts';
 import { UsageError, type Failure } from './failure.ts';

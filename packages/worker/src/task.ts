@@ -64,6 +64,7 @@ function openSession(spec: TaskSpec, link: TaskLink): Session {
     ...(model.charsPerToken !== undefined && { charsPerToken: model.charsPerToken }),
     ...(model.price !== undefined && { price: model.price }),
     tools: runTools(noPlans),
+    definitions: spec.tools,
     context: { cwd: workspace, env: spec.env, ignore: spec.ignore, outputFolder: spec.outputFolder },
     system: spec.system,
     seed: spec.seed,

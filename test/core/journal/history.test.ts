@@ -3,7 +3,7 @@
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SessionOptions } from '@drover/core/agent/session';
+import type { SessionOptions } from '@drover/core/agent/session-options';
 import { readContents } from '@drover/core/journal/format';
 import { pastOf } from '@drover/core/journal/history';
 import { Journal, type JournalFile } from '@drover/core/journal/journal';

@@ -6,7 +6,8 @@
 
 import type { Verdict } from '@drover/core/agent/calls';
 import { failureOf, type Limits } from '@drover/core/agent/limits';
-import { Session, type ExecutionResult, type SessionOptions } from '@drover/core/agent/session';
+import { Session, type ExecutionResult } from '@drover/core/agent/session';
+import type { SessionOptions } from '@drover/core/agent/session-options';
 import type { Snapshot } from '@drover/core/conversation/conversation';
 import { DroverError } from '@drover/core/failure';
 import type { Past } from '@drover/core/journal/history';

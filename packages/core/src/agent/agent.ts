@@ -5,9 +5,10 @@ import type { Instructions } from '../conversation/instructions.ts';
 import { utf8Bytes } from '../conversation/prompt-bound.ts';
 import { budgetOnly } from '../model/admission.ts';
 import { Budget } from '../model/budget.ts';
+import { definitionOf } from '../tools/tool.ts';
 import { isProgress, unhurried } from './limits.ts';
 import { REMOTE_TIMEOUT_MS_DEFAULT } from './remote-calls.ts';
-import type { SessionOptions } from './session.ts';
+import type { SessionOptions } from './session-options.ts';
 import type { Agent } from './turn.ts';
 
 /** What an agent has of its session. */
@@ -21,7 +22,7 @@ export type Ties = Pick<Agent, 'conversation' | 'emit' | 'settled' | 'spend'> & 
 export function makeAgent(options: SessionOptions, ties: Ties): Agent {
   const { provider, model, tools, context, limits, retry, judge, question, worker } = options;
   const { conversation, instructions, emit, settled, spend, progress } = ties;
-  const definitions = tools.map(({ name, description, schema }) => ({ name, description, schema }));
+  const definitions = options.definitions ?? tools.map(definitionOf);
   const remoteTimeoutMs = options.remoteTimeoutMs ?? REMOTE_TIMEOUT_MS_DEFAULT;
   return {
     conversation,

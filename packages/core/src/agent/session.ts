@@ -1,26 +1,21 @@
 // A session: one agent's conversation with an id. It runs one turn at a time, can wait for remote tools
 // and go on later, and tells everything that happens as events.
 
-import { Bus, type BusOptions, type Store } from '../bus.ts';
+import { Bus } from '../bus.ts';
 import { CHARS_PER_TOKEN_DEFAULT, Conversation } from '../conversation/conversation.ts';
 import { Instructions } from '../conversation/instructions.ts';
 import { systemPrompt } from '../conversation/prompt.ts';
-import type { Decision, Event, PendingCall } from '../events.ts';
+import type { Event, PendingCall } from '../events.ts';
 import { describe, UsageError } from '../failure.ts';
 import type { Past } from '../journal/history.ts';
-import type { Json } from '../json.ts';
-import type { Admission } from '../model/admission.ts';
-import type { Cap } from '../model/budget.ts';
-import { costOf, type Price } from '../model/catalog.ts';
-import type { ImagePart, Message, Provider, TextPart, Usage } from '../model/protocol.ts';
-import type { RetryPolicy } from '../model/retry.ts';
+import { costOf } from '../model/catalog.ts';
+import type { ImagePart, Message, TextPart, Usage } from '../model/protocol.ts';
 import { NO_USAGE, sumUsage } from '../model/usage.ts';
 import { failedTurn, type TurnOutcome } from '../outcome.ts';
-import type { Tool, ToolContext } from '../tools/tool.ts';
 import { makeAgent } from './agent.ts';
 import { compactOnWish } from './answer.ts';
-import { abandonedCalls, endOf, labelIn, type Denial, type Question, type Verdict } from './calls.ts';
-import { unlessAborted, watch, type Limits } from './limits.ts';
+import { abandonedCalls, endOf, labelIn, type Denial } from './calls.ts';
+import { unlessAborted, watch } from './limits.ts';
 import { isAnswered, runTurn } from './loop.ts';
 import {
   answeredCalls,
@@ -36,41 +31,9 @@ import {
   type RemoteResult,
 } from './remote-calls.ts';
 import { checkInput, isBusy, waitsForNone } from './refusal.ts';
+import type { Outlet, SessionOptions } from './session-options.ts';
 import { showing, type Showing } from './showing.ts';
 import { addMessage, emit, endingOf, Turn, type Agent } from './turn.ts';
-
-export type SessionOptions = {
-  readonly id: string;
-  readonly worker: number; // 0 unless a coordinator made it
-  readonly provider: Provider;
-  readonly model: string;
-  readonly contextTokens: number;
-  readonly outputTokensMax: number;
-  readonly price?: Price;
-  readonly cap?: Cap;
-  /** Leave for its requests, where it shares a provider with others; else its own cap decides. */
-  readonly admission?: Admission;
-  readonly charsPerToken?: number;
-  readonly tools: readonly Tool[];
-  /** How long a call that is handed out may wait for its result, where its tool doesn't say it. */
-  readonly remoteTimeoutMs?: number;
-  readonly context: Omit<ToolContext, 'callId' | 'signal'>;
-  /** A system prompt made elsewhere, to the byte. */
-  readonly system?: string;
-  /** What was said before it began, by others. */
-  readonly seed?: readonly Message[];
-  readonly cacheKey?: string;
-  readonly limits: Limits;
-  readonly retry: RetryPolicy;
-  readonly judge: (tool: Tool, input: Json) => Promise<Verdict>;
-  readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
-  readonly pass: BusOptions['pass'];
-  readonly store?: Store;
-  /** Where events go instead of to a bus of its own. */
-  readonly outlet?: Outlet;
-  /** What a session of this id has been through before. */
-  readonly past?: Past;
-};
 
 /** What an execution begins with: a message, the results a suspended session waits for, or the wish to go on. */
 export type Input =
@@ -81,9 +44,6 @@ export type Input =
     }
   | { readonly results: readonly RemoteResult[] }
   | { readonly resume: true };
-
-/** What a session needs of a bus. */
-export type Outlet = Pick<Bus, 'emit' | 'settled'>;
 
 export type SessionStatus = 'idle' | 'running' | 'awaiting_tool_execution';
 

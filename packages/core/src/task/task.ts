@@ -6,7 +6,7 @@ import type { Limits } from '../agent/limits.ts';
 import type { Failure } from '../failure.ts';
 import type { Past } from '../journal/history.ts';
 import type { Price } from '../model/catalog.ts';
-import type { Message, Usage } from '../model/protocol.ts';
+import type { Message, ToolDefinition, Usage } from '../model/protocol.ts';
 import type { RetryPolicy } from '../model/retry.ts';
 import type { Policy } from '../permission/policy.ts';
 import type { TaskLink } from './link.ts';
@@ -51,6 +51,7 @@ export type TaskSpec = {
   readonly mode: TaskMode;
   readonly model: ModelSpec;
   readonly system: string; // the coordinator's, to the byte
+  readonly tools: readonly ToolDefinition[]; // as the coordinator declares them, likewise
   readonly seed: readonly Message[];
   readonly begin: Input;
   /** What this attempt went through before a crash; its messages begin with the seed. */

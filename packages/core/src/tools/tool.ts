@@ -9,7 +9,7 @@ import { catchall, never, type ZodMiniObject } from 'zod/mini';
 import { type $ZodType, type output, toJSONSchema } from 'zod/v4/core';
 import { ToolError } from '../failure.ts';
 import { isJsonObject, type Json } from '../json.ts';
-import type { ImagePart } from '../model/protocol.ts';
+import type { ImagePart, ToolDefinition } from '../model/protocol.ts';
 import { type ParsedArguments, parseArguments } from './arguments.ts';
 import { boundedText, OUTPUT_CHARS_MAX } from './output/capture.ts';
 
@@ -108,6 +108,11 @@ export function defineTool<Schema extends $ZodType>(declaration: ToolDeclaration
       return started instanceof Promise ? started.then(asToolOutput) : started;
     },
   };
+}
+
+/** What the model is told of a tool. */
+export function definitionOf({ name, description, schema }: Pick<Tool, keyof ToolDefinition>): ToolDefinition {
+  return { name, description, schema };
 }
 
 /** A tool that says nothing on the way and answers once. */

@@ -1,0 +1,52 @@
+// What a session is made from.
+
+import type { Bus, BusOptions, Store } from '../bus.ts';
+import type { Decision } from '../events.ts';
+import type { Past } from '../journal/history.ts';
+import type { Json } from '../json.ts';
+import type { Admission } from '../model/admission.ts';
+import type { Cap } from '../model/budget.ts';
+import type { Price } from '../model/catalog.ts';
+import type { Message, Provider, ToolDefinition } from '../model/protocol.ts';
+import type { RetryPolicy } from '../model/retry.ts';
+import type { Tool, ToolContext } from '../tools/tool.ts';
+import type { Question, Verdict } from './calls.ts';
+import type { Limits } from './limits.ts';
+
+export type SessionOptions = {
+  readonly id: string;
+  readonly worker: number; // 0 unless a coordinator made it
+  readonly provider: Provider;
+  readonly model: string;
+  readonly contextTokens: number;
+  readonly outputTokensMax: number;
+  readonly price?: Price;
+  readonly cap?: Cap;
+  /** Leave for its requests, where it shares a provider with others; else its own cap decides. */
+  readonly admission?: Admission;
+  readonly charsPerToken?: number;
+  readonly tools: readonly Tool[];
+  /** What the model is told of them, made elsewhere, to the byte. */
+  readonly definitions?: readonly ToolDefinition[];
+  /** How long a call that is handed out may wait for its result, where its tool doesn't say it. */
+  readonly remoteTimeoutMs?: number;
+  readonly context: Omit<ToolContext, 'callId' | 'signal'>;
+  /** A system prompt made elsewhere, to the byte. */
+  readonly system?: string;
+  /** What was said before it began, by others. */
+  readonly seed?: readonly Message[];
+  readonly cacheKey?: string;
+  readonly limits: Limits;
+  readonly retry: RetryPolicy;
+  readonly judge: (tool: Tool, input: Json) => Promise<Verdict>;
+  readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
+  readonly pass: BusOptions['pass'];
+  readonly store?: Store;
+  /** Where events go instead of to a bus of its own. */
+  readonly outlet?: Outlet;
+  /** What a session of this id has been through before. */
+  readonly past?: Past;
+};
+
+/** What a session needs of a bus. */
+export type Outlet = Pick<Bus, 'emit' | 'settled'>;
