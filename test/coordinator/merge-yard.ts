@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { gitAt, type Git } from '@drover/coordinator/git';
 import { type Checkout, gateKey, type GateResult } from '@drover/coordinator/merge/gate';
 import { type Arrival, type Expected, MergeTrain, type TrainEvent } from '@drover/coordinator/merge/train';
+import { type NewCommit, writeCommit } from '@drover/coordinator/workspace/store-writing';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { runSync } from '../support/run-sync.ts';
 import { never, temporaryFolder } from '../support/workspace.ts';
@@ -73,6 +74,7 @@ export async function yard(files: Changes = { 'a.txt': 'one\ntwo\nthree\n' }) {
       const events: Told[] = [];
       const options = {
         git: settings.git ?? git,
+        commit: (commit: NewCommit) => writeCommit({ gitDir: store, objectFormat: 'sha1' }, commit),
         run: RUN,
         base,
         head: settings.head ?? base,

@@ -215,28 +215,3 @@ async function runGit(
     signal?.removeEventListener('abort', kill);
   }
 }
-
-export type Stamp = {
-  readonly name: string;
-  readonly email: string;
-  readonly when: string; // ISO
-};
-
-/** A commit of the tree with one parent. */
-export async function writeCommit(
-  git: Git,
-  { tree, parent, message }: { readonly tree: string; readonly parent: string; readonly message: string },
-  { name, email, when }: Stamp,
-): Promise<string> {
-  const date = `@${Math.floor(Date.parse(when) / 1_000)} +0000`;
-  const env = {
-    GIT_AUTHOR_NAME: name,
-    GIT_AUTHOR_EMAIL: email,
-    GIT_AUTHOR_DATE: date,
-    GIT_COMMITTER_NAME: name,
-    GIT_COMMITTER_EMAIL: email,
-    GIT_COMMITTER_DATE: date,
-  };
-  const { out } = await git(['commit-tree', tree, '-p', parent, '-F', '-'], { input: message, env });
-  return out.trim();
-}

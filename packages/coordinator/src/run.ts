@@ -303,6 +303,7 @@ class Run {
     return new MergeTrain(
       {
         git: slots.store.git,
+        commit: slots.store.commit,
         run: id,
         base: settings.base,
         head: past?.head ?? settings.base,

@@ -23,7 +23,9 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import { failureOf } from '@drover/core/agent/limits';
 import type { RunEvent } from '@drover/core/events';
 import { DroverError } from '@drover/core/failure';
-import { type Git, type Stamp, writeCommit } from '../git.ts';
+import type { Git } from '../git.ts';
+import type { Identity } from '../repository.ts';
+import type { Store } from '../workspace/store.ts';
 import { type Checkout, type GateResult, Gates, firstRed } from './gate.ts';
 import { type Conflict, type Point, describeConflict, mergeTrees } from './merge.ts';
 import { commitMessage } from './message.ts';
@@ -35,10 +37,11 @@ export type TrainEvent = Extract<RunEvent, { readonly type: 'merge_start' | 'mer
 
 export type TrainOptions = {
   readonly git: Git; // of the store
+  readonly commit: Store['commit'];
   readonly run: string;
   readonly base: string;
   readonly head: string; // the base, or where the journal of an interrupted run says it was
-  readonly identity: { readonly name: string; readonly email: string };
+  readonly identity: Identity;
   readonly when: string; // ISO: the run's start, so that doing a merge again gives the same commit
   readonly gates: readonly string[];
   readonly checkout: Checkout;
@@ -91,7 +94,6 @@ export class MergeTrain {
   readonly #signal: AbortSignal;
   readonly #git: Git;
   readonly #ref: string;
-  readonly #stamp: Stamp;
   readonly #gates: Gates;
   readonly #waitsFor = new Map<string, readonly string[]>();
   readonly #waiting = new Map<string, Waiting>();
@@ -108,7 +110,6 @@ export class MergeTrain {
     this.#signal = signal;
     this.#git = options.git;
     this.#ref = mergedRef(options.run);
-    this.#stamp = { ...options.identity, when: options.when };
     this.#gates = new Gates({ ...options, emit: (event) => options.emit(event, {}) });
     // What is at work ends by itself, and only then is it told: a gate's processes must be gone first.
     const onAbort = () => this.#isRunning || this.#end(new DroverError(failureOf(signal)));
@@ -237,6 +238,7 @@ export class MergeTrain {
   // One on top of the other, up to the first that conflicts. Only where that is the first of all, it is
   // a conflict with what has landed.
   async #merge(ready: readonly Waiting[], head: Point): Promise<Candidate[] | Conflict> {
+    const { identity: by, when } = this.#options;
     const candidates: Candidate[] = [];
     let onto = head;
     for (const waiting of ready) {
@@ -248,9 +250,7 @@ export class MergeTrain {
       }
       const message = commitMessage({ ...waiting, run: this.#options.run });
       const commit =
-        tree === onto.tree
-          ? onto.commit
-          : await writeCommit(this.#git, { tree, parent: onto.commit, message }, this.#stamp);
+        tree === onto.tree ? onto.commit : await this.#options.commit({ tree, parent: onto.commit, message, by, when });
       onto = { commit, tree };
       candidates.push({ ...onto, waiting });
     }

@@ -11,10 +11,11 @@ import { chmodSync, type Dirent, lstatSync, readdirSync, rmSync, unlinkSync } fr
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/failure';
 import { isLeftover } from '@drover/core/tools/files/content';
-import { type Git, writeCommit } from '../git.ts';
+import type { Git } from '../git.ts';
 import type { Identity } from '../repository.ts';
 import { isCode } from './removal.ts';
 import type { Slot } from './slot.ts';
+import type { Store } from './store.ts';
 import { copyIndex } from './worker-git.ts';
 
 const ENTRIES_OPENED_MAX = 500_000;
@@ -39,7 +40,7 @@ export type Committing = CommitOrder & {
   readonly base: string;
   readonly identity: Identity;
   readonly keepOut: readonly string[]; // paths that are not the worker's
-  readonly store: Git;
+  readonly store: Store;
 };
 
 /** Returns undefined where nothing was changed. */
@@ -62,8 +63,8 @@ export async function commitTree(order: Committing): Promise<Committed | undefin
   if (changes.length === 0) return undefined;
   const { base: parent, identity, when } = order;
   const message = order.message.replaceAll('\0', '');
-  const commit = await writeCommit(store, { tree, parent, message }, { ...identity, when });
-  await store(['update-ref', `refs/heads/${branch}`, commit]);
+  const commit = await store.commit({ tree, parent, message, by: identity, when });
+  await store.branch(branch, commit);
   rmSync(draft, { force: true });
   return { commit, files: changes.map(shown), leftOut };
 }

@@ -231,7 +231,7 @@ export class Slots {
     return {
       path: slot.tree,
       base,
-      commit: (order) => commitTree({ ...order, slot, base, identity, keepOut: included, store: this.store.git }),
+      commit: (order) => commitTree({ ...order, slot, base, identity, keepOut: included, store: this.store }),
       release: async () => {
         if (isReleased) return;
         isReleased = true;

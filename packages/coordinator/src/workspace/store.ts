@@ -14,6 +14,7 @@ import { UsageError } from '@drover/core/failure';
 import { gitAt, quotedPath, type Git } from '../git.ts';
 import { objectFolders, type Identity, type ObjectFormat, type Repository } from '../repository.ts';
 import { isCode } from './removal.ts';
+import { type NewCommit, writeBranch, writeCommit } from './store-writing.ts';
 
 const NAME_CHARS_MAX = 40;
 const DIGEST_CHARS = 12;
@@ -23,6 +24,8 @@ export type Store = {
   readonly gitDir: string;
   readonly slotsFolder: string;
   readonly git: Git;
+  readonly commit: (commit: NewCommit) => Promise<string>;
+  readonly branch: (branch: string, commit: string) => Promise<void>;
 };
 
 export type StoreOptions = {
@@ -55,7 +58,15 @@ export async function openStore({ home, repository, env }: StoreOptions): Promis
   await writeStore(gitDir, repository);
   const { top, commonDir } = repository;
   await writeWhole(join(folder, REPOSITORY_FILE), `${JSON.stringify({ top, commonDir })}\n`);
-  return { folder, gitDir, slotsFolder, git: gitAt({ gitDir, env }) };
+  const place = { gitDir, objectFormat: repository.objectFormat };
+  return {
+    folder,
+    gitDir,
+    slotsFolder,
+    git: gitAt({ gitDir, env }),
+    commit: (commit) => writeCommit(place, commit),
+    branch: (branch, commit) => writeBranch(place, branch, commit),
+  };
 }
 
 export function isInside(path: string, folder: string): boolean {
