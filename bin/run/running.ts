@@ -2,6 +2,7 @@
 // ending an exit code.
 
 import { writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { RunAdmission } from '@drover/coordinator/admission/admission';
 import { NOTHING_SPENT } from '@drover/coordinator/admission/purse';
@@ -82,6 +83,8 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
     }),
     ({ close }) => close(),
   );
+  // First, since its threads can start while the rest is opened; and closed before what its tasks use.
+  const workers = opened.adopt(await openWorkers(work, { ...surroundings, launcher }), (each) => each.close());
   const person = opened.adopt(Person.at(io), (someone) => someone?.close());
   const provider = opened.adopt(await openProvider(model, config), ({ close }) => close());
   const { store, past } = opened.adopt(await openRun({ home: config.home, run: id }, surroundings), (each) =>
@@ -94,7 +97,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const redactor = new Redactor([...secretValues(io.env), ...secretsOf(model)]);
   const bus = openBus(id, redactor, { store, past });
   work.onBus?.(bus);
-  const workers = opened.adopt(await openWorkers(work, { ...surroundings, launcher }), (each) => each.close());
+  opened.defer(() => workers.close());
   const asked = work.asked ?? questionsTo(person);
   const approve = approval({ yes: work.yes, tasksMax: settings.tasksMax }, { person, io });
   const spec = specOf(work, surroundings);
@@ -197,8 +200,8 @@ async function openWorkers(
     ...(launcher !== undefined && { launcher: launcher.path }),
     onDiagnostic: (message, fields) => diagnostics.diagnose(message, fields),
   });
-  // One is enough until it is known how many there are to be.
-  pool.warm(1);
+  // No more than can start at once, until it is known how many there are to be.
+  pool.warm(Math.min(settings.workers, availableParallelism()));
   return pool;
 }
 

@@ -13,6 +13,7 @@ const WHEN = '2026-03-04T05:06:07.890Z';
 const PEOPLE = [
   { name: 'Ada Lovelace', email: 'ada@example.com' },
   { name: '  "Dr. <b>Who</b>", Jr.;\n ', email: '<who@example.com>' },
+  { name: 'A\nB', email: 'a\nb' },
   { name: "O'Neil, Zoë 😀", email: '' },
   { name: '.:drover\\', email: "'a@b'" },
 ];

@@ -12,8 +12,8 @@ describe('killed in the middle of it, drover leaves nothing that the next run, o
   test.each([
     ['while the slot is made', 1, 'before'],
     ['while files are staged', 2, 'after'],
-    ['before the branch is set', 6, 'before'],
-    ['while the slot is moved to the next task', 7, 'after'],
+    ['before the branch is set', 3, 'after'],
+    ['while the slot is moved to the next task', 4, 'after'],
   ] as const)('%s', async (_, at, when) => {
     expect(await cut(at, when)).toEqual({ isThrough: false, work: expect.stringMatching(/ first$/) });
   });

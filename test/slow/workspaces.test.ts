@@ -17,7 +17,7 @@ test('killed before or after any git that it starts, drover leaves nothing the n
   });
   const [first, second] = await Promise.all(lanes);
   expect(first).toBe(second);
-  expect(first).toBeGreaterThan(8);
+  expect(first).toBeGreaterThan(5);
   // Whenever it was killed, the work came to the same in the end.
   expect(works.size).toBe(1);
 }, 300_000);

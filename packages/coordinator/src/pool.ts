@@ -45,7 +45,7 @@ export type Pool = {
   readonly run: RunTask;
   /** Starts so many threads in the background, with all they need loaded. */
   readonly warm: (threads: number) => void;
-  /** What still runs is cancelled. */
+  /** What still runs is cancelled. Once is enough. */
   readonly close: () => Promise<void>;
 };
 
@@ -65,6 +65,7 @@ class Threads {
   readonly #running = new Map<Attempt, Promise<TaskOutcome>>();
   readonly #waiting = new Set<() => void>(); // in the order in which they came
   #busy = 0;
+  #closed: Promise<void> | undefined;
 
   constructor(options: PoolOptions) {
     this.#options = options;
@@ -106,7 +107,12 @@ class Threads {
     }
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
     this.#closing.abort(new DroverError({ kind: 'aborted', by: 'shutdown' }));
     await Promise.all(this.#running.values());
     await this.#piscina.destroy();

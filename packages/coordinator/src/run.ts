@@ -116,11 +116,14 @@ class Run {
   async toTheEnd(outer: AbortSignal): Promise<RunEnd> {
     const signal = AbortSignal.any([outer, this.#stop.signal]);
     const { repository, env, slots, settings, past, bus } = this.#options;
-    const before = await fingerprint(repository, env);
+    const looking = fingerprint(repository, env);
+    // It is waited for below, whatever happens until then.
+    looking.catch(() => undefined);
     slots.reclaim((task) => isKept(past?.tasks.get(task) ?? NOTHING_KNOWN));
     // Attempts that were cut off go on in those they have.
     const open = [...(past?.tasks.values() ?? [])].filter((task) => task.open !== undefined).length;
     slots.prepare(Math.max(1, settings.workers - open));
+    const before = await looking;
     this.#tell({ type: 'run_start', resumed: past !== undefined, ...settings });
     this.#tellLost();
     const ending: Writable<Ended> = {};

@@ -43,9 +43,13 @@ export async function deliver(order: DeliveryOrder, signal: AbortSignal): Promis
 async function deliverBranch({ repository, env, store, run, base, merged, kept }: DeliveryOrder): Promise<Delivered> {
   const git = gitAt({ gitDir: repository.gitDir, env });
   const hasLanded = merged !== base;
-  const { branches, names } = await branchesFor(git, run, kept);
+  const there = await branchesIn(git);
+  const { branches, names } = branchesFor(run, kept, there);
   const branch = `drover/${run}/merged`;
-  await fetchBranches(git, store, hasLanded ? [{ branch, commit: merged }, ...branches] : branches);
+  await fetchBranches(git, store, {
+    branches: hasLanded ? [{ branch, commit: merged }, ...branches] : branches,
+    there,
+  });
   return { deliver: 'branch', commit: merged, ...(hasLanded && { branch, next: `git merge ${branch}` }), ...names };
 }
 
@@ -57,8 +61,9 @@ async function deliverMerge(order: DeliveryOrder, signal: AbortSignal): Promise<
   if (obstacle !== undefined) return { ...(await deliverBranch(order)), instead: obstacle };
 
   // The objects first, and a branch only for what the user's own will not hold.
-  const { branches, names } = await branchesFor(git, run, kept);
-  await fetchBranches(git, store, branches);
+  const there = await branchesIn(git);
+  const { branches, names } = branchesFor(run, kept, there);
+  await fetchBranches(git, store, { branches, there });
   if (!isThere) {
     await fetchObjects(git, store, [merged]);
     const problem = await fastForward(order, merged);
@@ -94,14 +99,20 @@ async function deliverPatches({
 type Branch = { readonly branch: string; readonly commit: string };
 type Kept = { readonly branches: readonly Branch[]; readonly names: Pick<Delivered, 'renamed'> };
 
+type Branches = ReadonlyMap<string, string>; // to their commits
+
+async function branchesIn(git: Git): Promise<Branches> {
+  const { out } = await git(['for-each-ref', '--format=%(objectname) %(refname:lstrip=2)', 'refs/heads/drover/']);
+  const lines = out.split('\n').filter((line) => line !== '');
+  return new Map(lines.map((line) => [line.slice(line.indexOf(' ') + 1), line.slice(0, line.indexOf(' '))]));
+}
+
 /** Where the work of tasks goes that did not land. */
-async function branchesFor(git: Git, run: string, kept: readonly KeptWork[]): Promise<Kept> {
-  const { out } = await git(['for-each-ref', '--format=%(objectname) %(refname)', `refs/heads/drover/${run}/`]);
-  const there = new Map(out.split('\n').map((line) => [line.slice(line.indexOf(' ') + 1), line.split(' ')[0]]));
+function branchesFor(run: string, kept: readonly KeptWork[], there: Branches): Kept {
   const renamed: Record<string, string> = {};
   const branches = kept.map(({ task, commit }) => {
     const branch = `drover/${run}/${task}`;
-    const other = there.get(`refs/heads/${branch}`);
+    const other = there.get(branch);
     if (other === undefined || other === commit) return { branch, commit };
     renamed[task] = `${branch}-${commit.slice(0, COMMIT_CHARS)}`;
     return { branch: renamed[task], commit };
@@ -109,11 +120,13 @@ async function branchesFor(git: Git, run: string, kept: readonly KeptWork[]): Pr
   return { branches, names: Object.keys(renamed).length === 0 ? {} : { renamed } };
 }
 
-async function fetchBranches(git: Git, store: string, branches: readonly Branch[]): Promise<void> {
+async function fetchBranches(
+  git: Git,
+  store: string,
+  { branches, there }: { readonly branches: readonly Branch[]; readonly there: Branches },
+): Promise<void> {
   // Git refuses to fetch into a branch that is checked out, also where there is nothing to fetch.
-  const { out } = await git(['for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads/drover/']);
-  const there = new Set(out.split('\n'));
-  const missing = branches.filter(({ branch, commit }) => !there.has(`${commit} refs/heads/${branch}`));
+  const missing = branches.filter(({ branch, commit }) => there.get(branch) !== commit);
   await fetchObjects(
     git,
     store,

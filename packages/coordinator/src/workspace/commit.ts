@@ -13,14 +13,13 @@ import { DroverError } from '@drover/core/failure';
 import { isLeftover } from '@drover/core/tools/files/content';
 import type { Git } from '../git.ts';
 import type { Identity } from '../repository.ts';
+import { ABSENT, type Change, GITLINK } from './index-changes.ts';
 import { isCode } from './removal.ts';
 import type { Slot } from './slot.ts';
 import type { Store } from './store.ts';
 import { copyIndex } from './worker-git.ts';
 
 const ENTRIES_OPENED_MAX = 500_000;
-const GITLINK = '160000';
-const ABSENT = '000000';
 
 export type CommitOrder = {
   readonly message: string;
@@ -52,7 +51,7 @@ export async function commitTree(order: Committing): Promise<Committed | undefin
   copyIndex(slot.index, draft);
   const git = slot.git(draft);
   const nested = await stageAll(git, order);
-  const { tree, changes, links } = await staged(git, order);
+  const { changes, links } = await sifted(git, { ...order, draft });
   const leftOut = [...new Set([...nested, ...links])].toSorted().map(shown);
   if (changes.length === 0 && leftOut.length > 0) {
     throw failed(
@@ -62,6 +61,7 @@ export async function commitTree(order: Committing): Promise<Committed | undefin
   }
   if (changes.length === 0) return undefined;
   const { base: parent, identity, when } = order;
+  const tree = (await git(['write-tree'])).out.trim();
   const message = order.message.replaceAll('\0', '');
   const commit = await store.commit({ tree, parent, message, by: identity, when });
   await store.branch(branch, commit);
@@ -130,40 +130,40 @@ function entriesOf(folder: Buffer): readonly Dirent<Buffer>[] {
   );
 }
 
-type Staged = {
-  readonly tree: string;
-  readonly changes: readonly string[];
-  readonly links: readonly string[];
-};
+type Drafted = Committing & { readonly draft: string }; // the index in which all is staged
 
-async function staged(git: Git, { base, keepOut }: Committing): Promise<Staged> {
-  const { tree, changes } = await treeAndChanges(git, base);
+/** What was changed, without what can't be part of a commit or isn't the worker's: that is not staged any more. */
+async function sifted(
+  git: Git,
+  given: Drafted,
+): Promise<{ readonly changes: readonly string[]; readonly links: readonly string[] }> {
+  const { base, keepOut } = given;
   const own = keepOut.map((path) => Buffer.from(path).toString('latin1'));
   const isOwn = ({ path, before }: Change) =>
     before === ABSENT && (isLeftover(path) || own.some((kept) => path === kept || path.startsWith(`${kept}/`)));
-  const unwanted = changes.filter((change) => change.after === GITLINK || isOwn(change));
-  const links = unwanted.filter(({ after }) => after === GITLINK).map(({ path }) => path);
-  if (unwanted.length === 0) return { tree, changes: changes.map(({ path }) => path), links };
+  const isUnwanted = (change: Change) => change.after === GITLINK || isOwn(change);
+  const changes = await changesOf(git, given);
+  const unwanted = changes.filter(isUnwanted);
+  if (unwanted.length === 0) return { changes: changes.map(({ path }) => path), links: [] };
   const removals = unwanted.map(({ path }) => `0 ${'0'.repeat(base.length)}\t${path}\0`).join('');
   await git(['update-index', '-z', '--index-info'], { input: Buffer.from(removals, 'latin1') });
-  const rest = await treeAndChanges(git, base);
-  return { tree: rest.tree, changes: rest.changes.map(({ path }) => path), links };
+  // What stands at a path that was taken out is gone from the commit, so all is looked at again.
+  const rest = await changesOf(git, given);
+  const links = unwanted.filter(({ after }) => after === GITLINK).map(({ path }) => path);
+  return { changes: rest.map(({ path }) => path), links };
 }
 
-type Change = { readonly path: string; readonly before: string; readonly after: string }; // modes
-
-async function treeAndChanges(
-  git: Git,
-  base: string,
-): Promise<{ readonly tree: string; readonly changes: readonly Change[] }> {
+/** Git itself is asked only where nobody can say what the tree was before. */
+async function changesOf(git: Git, { slot, base, draft }: Drafted): Promise<readonly Change[]> {
+  const known = slot.changesIn(draft, base);
+  if (known !== undefined) return known;
   const compare = ['diff-index', '--cached', '--raw', '-z', '--no-renames', '--ignore-submodules=none', base];
-  const [tree, { out }] = await Promise.all([git(['write-tree']), git(compare, { encoding: 'latin1' })]);
-  const fields = out.split('\0');
+  const fields = (await git(compare, { encoding: 'latin1' })).out.split('\0');
   const changes: Change[] = [];
   // ":<old mode> <new mode> <old object> <new object> <what>", then the path.
   for (let n = 0; n + 1 < fields.length; n += 2) {
     const [before = '', after = ''] = (fields[n] ?? '').slice(1).split(' ');
     changes.push({ before, after, path: fields[n + 1] ?? '' });
   }
-  return { tree: tree.out.trim(), changes };
+  return changes;
 }

@@ -37,7 +37,8 @@ import * as z from 'zod/mini';
 import { gitAt, type Git, type GitAnswer } from '../git.ts';
 import type { ObjectFormat } from '../repository.ts';
 import type { Blobs } from './blobs.ts';
-import { EMPTY_INDEX, type IndexEntry, type IndexFile } from './index-file.ts';
+import { type Change, changesBetween } from './index-changes.ts';
+import { EMPTY_INDEX, type IndexEntry, type IndexFile, readIndex } from './index-file.ts';
 import { isCode, removeAll, setAside } from './removal.ts';
 import { restore } from './restore.ts';
 import { type KeptIndex, SlotIndex } from './slot-index.ts';
@@ -156,6 +157,14 @@ export class Slot {
     const { storeGit, env } = this.#options;
     const settings = { 'core.excludesFile': this.exclude };
     return gitAt({ gitDir: storeGit, workTree: this.tree, indexFile: index, settings, env });
+  }
+
+  /** What another index says that drover's own doesn't; undefined where drover's is not one of this commit. */
+  changesIn(index: string, base: string): readonly Change[] | undefined {
+    const kept = this.#index.read();
+    const other = readIndex(readFileSync(index), this.#options.objectFormat);
+    if (kept === undefined || kept.base !== base || other === undefined) return undefined;
+    return changesBetween(kept.index, other, this.#options.objectFormat);
   }
 
   /** Removes what was set aside. Leaves what can't be removed for another time. */
