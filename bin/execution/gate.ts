@@ -19,7 +19,7 @@ export async function gatesPass({ gates, cwd }: Gates, io: Io, signal: AbortSign
     const tail = new Tail();
     const keep = (chunk: Buffer): undefined => tail.push(chunk);
     const child = { file: 'bash', args: ['-c', gate], cwd, env: childEnvironment(io.env), callId: newId('call') };
-    const end = await runChild({ ...child, timeoutMs: GATE_MS_MAX, onStdout: keep, onStderr: keep }, signal);
+    const end = await runChild({ ...child, timeoutMs: GATE_MS_MAX, onStdout: keep }, signal);
     if (end.exitCode === 0) continue;
     const how = end.exitCode === undefined ? `ended by ${end.signal ?? end.endedBy}` : `exit code ${end.exitCode}`;
     await print(io.stderr, clean(`${tail.lastLines()}drover: the gate '${gate}' fails (${how})\n`));

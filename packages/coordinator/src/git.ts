@@ -100,7 +100,7 @@ export function gitAt(place: GitPlace): Git {
 }
 
 /** The process that `gitAt` would start, for who wants to talk with it. */
-export function gitProcess(place: GitPlace, args: readonly string[]): ProcessSpec {
+export function gitProcess(place: GitPlace, args: readonly string[]): GitProcess {
   return processOf(args, surroundingsOf(place));
 }
 
@@ -166,7 +166,9 @@ function withoutGit(env: Readonly<Record<string, string>>): Record<string, strin
 
 type Surroundings = { readonly env: Readonly<Record<string, string>>; readonly cwd: string };
 
-function processOf(args: readonly string[], { env, cwd }: Surroundings): ProcessSpec {
+type GitProcess = Omit<ProcessSpec, 'together'>;
+
+function processOf(args: readonly string[], { env, cwd }: Surroundings): GitProcess {
   return { file: 'git', args: ['--no-pager', ...OFF, ...args], cwd, env, detached: false };
 }
 

@@ -31,7 +31,7 @@ export async function runCommand(command: string, place: CommandPlace, signal: A
   const keep = (chunk: Buffer) => capture.write(chunk);
   // One pipe for both, since between two the order of lines is lost.
   const child = { file: 'bash', args: ['-c', `exec 2>&1; ${command}`], cwd, env, callId, timeoutMs: COMMAND_MS_MAX };
-  const end = await runChild({ ...child, onStdout: keep, onStderr: keep }, signal).catch((error: unknown) => {
+  const end = await runChild({ ...child, onStdout: keep }, signal).catch((error: unknown) => {
     if (error instanceof ToolError) return error.message;
     throw error;
   });

@@ -96,7 +96,7 @@ async function ownGit(
     timeoutMs: GIT_MS_MAX,
   };
   try {
-    const { exitCode } = await runChild({ ...child, onStdout: keep, onStderr: keep }, signal);
+    const { exitCode } = await runChild({ ...child, onStdout: keep }, signal);
     if (signal.aborted) throw new DroverError(failureOf(signal));
     return { exitCode, output: Buffer.concat(kept).toString() };
   } catch (error) {

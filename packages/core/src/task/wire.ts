@@ -10,7 +10,7 @@
 //   has warm are a third of what eight would spend. And no thread knows the key.
 //
 // WHAT HOLDS
-//   What the thread sends arrives in the order in which it was sent. Events wait for the end of the tick and go
+//   What the thread sends arrives in the order in which it was sent. Events wait for each other a moment and go
 //   together, and the deltas of one block among them as one; a request takes what waits along, so "stored?"
 //   is asked of everything told before it. A request whose signal aborts is withdrawn, and still gets its one
 //   reply: what the run answers is what the thread hears. Once the port is closed requests fail, the
@@ -28,6 +28,8 @@ import type { TaskLink } from './link.ts';
 import type { TaskSpec } from './task.ts';
 
 const SIGN_EVERY_MS = 1_000;
+// Too short to be seen, and long enough for most of a step: each message wakes a thread.
+const WAIT_MS = 5;
 
 /** What a thread is given to do. */
 export type Order = { readonly launcher?: string } & (
@@ -84,7 +86,11 @@ export function linkOver({ port, provider }: Opening, thread: number): Line {
     const { id, reply } = await wire.ask({ type: 'admit', wanted }, signal);
     if (reply.type !== 'admitted') throw unexpected(reply);
     const settle = (usage: Usage, seen: Seen) => wire.send({ type: 'settle', ticket: id, usage, seen });
-    const began: Admitted['began'] = (headers) => wire.send({ type: 'began', ticket: id, headers });
+    const began: Admitted['began'] = (headers) => {
+      wire.send({ type: 'began', ticket: id, headers });
+      // Others may be waiting for what they say.
+      wire.flush();
+    };
     return { outputTokensMax: reply.outputTokensMax, began, settle };
   };
   const question = async (asked: Question, signal: AbortSignal): Promise<Decision> => {
@@ -125,7 +131,7 @@ class ThreadEnd {
   readonly #waiting = new Map<number, Waiting>();
   readonly #signs: NodeJS.Timeout;
   #batch: FromTask[] = [];
-  #isDue = false;
+  #due: NodeJS.Timeout | undefined;
   #isClosed = false;
   #lastId = 0;
 
@@ -140,16 +146,15 @@ class ThreadEnd {
     return this.#stop.signal;
   }
 
-  /** With whatever else happens in this tick. */
+  /** With whatever else happens in the next moment. */
   send(message: FromTask): void {
     if (!joined(this.#batch, message)) this.#batch.push(message);
-    if (this.#isDue) return;
-    this.#isDue = true;
-    setImmediate(() => this.flush());
+    this.#due ??= setTimeout(() => this.flush(), WAIT_MS);
   }
 
   flush(): void {
-    this.#isDue = false;
+    clearTimeout(this.#due);
+    this.#due = undefined;
     if (this.#batch.length === 0) return;
     this.#post(this.#batch);
     this.#batch = [];

@@ -3,14 +3,13 @@
 // It gets no input, no keys and no terminal; stdout and stderr arrive as one text in the order they
 // were written; nothing it started is left when it is over.
 
-import { existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import * as z from 'zod/mini';
 import { ToolError } from '../failure.ts';
 import { type ChildEnd, runChild } from './process/child.ts';
 import { Deltas } from './output/deltas.ts';
 import { Capture } from './output/capture.ts';
 import { gitEnvironment } from './process/git-environment.ts';
+import { programOn } from './process/program.ts';
 import { defineTool, outputFile, type ToolContext, type ToolEvent } from './tool.ts';
 
 const TIMEOUT_MS = 120_000;
@@ -48,7 +47,7 @@ async function* runCommand(command: string, timeoutMs: number, context: ToolCont
   };
   const running = runChild(
     {
-      file: shellFile(context.env['PATH'] ?? ''),
+      file: programOn(context.env['PATH'] ?? '', 'bash') === undefined ? '/bin/sh' : 'bash',
       // One pipe for both, since between two the order of lines is lost.
       args: ['-c', `exec 2>&1; ${command}`],
       cwd: context.cwd,
@@ -56,7 +55,6 @@ async function* runCommand(command: string, timeoutMs: number, context: ToolCont
       callId: context.callId,
       timeoutMs,
       onStdout: keep,
-      onStderr: keep,
     },
     AbortSignal.any([context.signal, left.signal]),
   ).finally(() => deltas.close());
@@ -75,10 +73,6 @@ async function* runCommand(command: string, timeoutMs: number, context: ToolCont
   } finally {
     left.abort();
   }
-}
-
-function shellFile(path: string): string {
-  return path.split(delimiter).some((folder) => existsSync(join(folder, 'bash'))) ? 'bash' : '/bin/sh';
 }
 
 function told(text: string, notes: readonly string[]): string {

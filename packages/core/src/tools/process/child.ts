@@ -40,7 +40,8 @@ export type ChildSpec = {
   readonly callId: string;
   readonly timeoutMs: number;
   readonly onStdout: OutputReader;
-  readonly onStderr: OutputReader;
+  /** Where nobody wants it by itself, it comes with stdout. */
+  readonly onStderr?: OutputReader;
 };
 
 export type ChildEnd = {
@@ -108,10 +109,10 @@ export function endAllChildren(signal: NodeJS.Signals): void {
 }
 
 async function start(spec: ChildSpec): Promise<StartedProcess> {
-  const { file, args, cwd } = spec;
+  const { file, args, cwd, onStderr } = spec;
   const env = { ...spec.env, [MARK]: markOf(spec.callId) };
   try {
-    return await startProcess({ file, args, cwd, env, detached: true });
+    return await startProcess({ file, args, cwd, env, detached: true, together: onStderr === undefined });
   } catch (error) {
     if (error instanceof LauncherLost) {
       // It may have been started all the same.
@@ -165,14 +166,15 @@ async function endAll(tree: ProcessTree): Promise<number> {
 class Pipes {
   readonly #streams: readonly Readable[];
   readonly #closed = Promise.withResolvers<void>();
-  #open = 2;
+  #open: number;
   #held = 0;
   #lastChunkAt = performance.now();
 
-  constructor(child: StartedProcess, { onStdout, onStderr }: ChildSpec) {
-    this.#streams = [child.stdout, child.stderr];
-    this.#read(child.stdout, onStdout);
-    this.#read(child.stderr, onStderr);
+  constructor({ stdout, stderr }: StartedProcess, { onStdout, onStderr = onStdout }: ChildSpec) {
+    this.#streams = stderr === undefined ? [stdout] : [stdout, stderr];
+    this.#open = this.#streams.length;
+    this.#read(stdout, onStdout);
+    if (stderr !== undefined) this.#read(stderr, onStderr);
   }
 
   get areClosed(): boolean {

@@ -30,10 +30,14 @@ const CONNECTIONS_WAITING_MAX = 1_024;
 
 export type ProcessSpec = {
   readonly file: string;
+  /** What it is called, where that isn't the file. */
+  readonly argv0?: string;
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly detached: boolean; // in a group and a session of its own
+  /** What it writes to stderr may come with what it writes to stdout. */
+  readonly together?: boolean;
 };
 
 export type ProcessEnd = { readonly exitCode?: number; readonly signal?: NodeJS.Signals };
@@ -41,7 +45,7 @@ export type ProcessEnd = { readonly exitCode?: number; readonly signal?: NodeJS.
 export type StartedProcess = {
   readonly pid: number;
   readonly stdout: Readable;
-  readonly stderr: Readable;
+  readonly stderr?: Readable; // absent where it comes with stdout
   /** Rejects with LauncherLost where nobody can tell. */
   readonly ended: Promise<ProcessEnd>;
 };
@@ -83,11 +87,10 @@ export class Launcher {
     const line = await this.#connected();
     if (line === undefined) return undefined;
     const id = `${threadId}.${this.#count++}`;
-    const numbers = input === undefined ? [1, 2] : [1, 2, 0];
+    const numbers = [1, ...(spec.together === true ? [] : [2]), ...(input === undefined ? [] : [0])];
     const pipes = await Promise.all(numbers.map((number) => connected(this.#path, { pipe: `${id}/${number}` })));
-    const [stdout, stderr, stdin] = pipes;
-    const areThere = stdout !== undefined && stderr !== undefined && pipes.length === numbers.length;
-    if (!areThere || line.destroyed) {
+    const [stdout, stderr, stdin] = [1, 2, 0].map((number) => pipes[numbers.indexOf(number)]);
+    if (stdout === undefined || pipes.includes(undefined) || line.destroyed) {
       for (const pipe of pipes) pipe?.destroy();
       return undefined;
     }
@@ -101,7 +104,7 @@ export class Launcher {
     try {
       const pid = await call.started.promise;
       if (stdin !== undefined) give(stdin, input ?? '', call.ended.promise);
-      return { pid, stdout, stderr, ended: call.ended.promise };
+      return { pid, stdout, ...(stderr !== undefined && { stderr }), ended: call.ended.promise };
     } catch (error) {
       for (const pipe of pipes) pipe?.destroy();
       throw error;
@@ -200,12 +203,13 @@ class Launches {
     if (!line.readable || line.destroyed) return;
     const tell = (reply: Reply) => line.write(`${JSON.stringify(reply)}\n`);
     try {
-      const [stdout, stderr, stdin] = pipes;
+      const [stdout, stderr = stdout, stdin = 'ignore'] = [1, 2, 0].map((number) => pipes[numbers.indexOf(number)]);
       const child = spawn(request.file, request.args, {
+        argv0: request.argv0,
         cwd: request.cwd,
         env: request.env,
         detached: request.detached,
-        stdio: [stdin ?? 'ignore', stdout, stderr],
+        stdio: [stdin, stdout, stderr],
       });
       child.once('error', (error) => tell(refusal(id, error)));
       if (child.pid === undefined) return;

@@ -1,7 +1,9 @@
 // Starts a process: from here, or, where this thread has been given one, through the launcher.
 
 import { spawn } from 'node:child_process';
+import type { Readable } from 'node:stream';
 import { Launcher, type ProcessEnd, type ProcessSpec, type StartedProcess } from './launcher.ts';
+import { programOn } from './program.ts';
 
 let launcher: Launcher | undefined;
 let launcherPath: string | undefined;
@@ -19,14 +21,29 @@ export function launchWith(path: string | undefined): string | undefined {
   return before;
 }
 
+type Apart = StartedProcess & { readonly stderr: Readable };
+
 /** Throws what Node's spawn would. Without an input, its stdin is empty. */
+export async function startProcess(
+  spec: ProcessSpec & { readonly together?: never },
+  input?: string | Buffer,
+): Promise<Apart>;
+export async function startProcess(spec: ProcessSpec, input?: string | Buffer): Promise<StartedProcess>;
 export async function startProcess(spec: ProcessSpec, input?: string | Buffer): Promise<StartedProcess> {
-  return (await launcher?.start(spec, input)) ?? startHere(spec, input);
+  const found = located(spec);
+  return (await launcher?.start(found, input)) ?? startHere(found, input);
+}
+
+// What it is called stays as it was: programs use it when they talk of themselves.
+function located(spec: ProcessSpec): ProcessSpec {
+  const file = spec.file.includes('/') ? undefined : programOn(spec.env['PATH'] ?? '', spec.file);
+  return file === undefined ? spec : { ...spec, file, argv0: spec.file };
 }
 
 async function startHere(spec: ProcessSpec, input: string | Buffer | undefined): Promise<StartedProcess> {
-  const { cwd, env, detached } = spec;
+  const { argv0, cwd, env, detached } = spec;
   const child = spawn(spec.file, spec.args, {
+    argv0,
     cwd,
     env,
     detached,

@@ -1,0 +1,42 @@
+// A program is found where the system would find it, and where it was found before, as long as it is there.
+
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { programOn } from '@drover/core/tools/process/program';
+import { startProcess } from '@drover/core/tools/process/start';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../../support/workspace.ts';
+
+function program(file: string, says: string): string {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `#!/bin/sh\necho ${says}\n`);
+  chmodSync(file, 0o755);
+  return file;
+}
+
+test('the first that can be run is meant: no folder of that name, nothing that may not be run, nothing from here', async () => {
+  const folder = await temporaryFolder();
+  const on = ['.', '', 'here', join(folder, 'none'), ...['a', 'b', 'c', 'd'].map((name) => join(folder, name))].join(
+    ':',
+  );
+  mkdirSync(join(folder, 'a', 'tool'), { recursive: true });
+  chmodSync(program(join(folder, 'b', 'tool'), 'b'), 0o644);
+  program(join(folder, 'd', 'tool'), 'd');
+  expect(programOn(on, 'tool')).toBe(join(folder, 'd', 'tool'));
+  expect(programOn(on, 'another')).toBeUndefined();
+
+  // What comes later in an earlier folder isn't looked for; what has gone is.
+  program(join(folder, 'c', 'tool'), 'c');
+  expect(programOn(on, 'tool')).toBe(join(folder, 'd', 'tool'));
+  rmSync(join(folder, 'd', 'tool'));
+  expect(programOn(on, 'tool')).toBe(join(folder, 'c', 'tool'));
+});
+
+test('a program that was found is still called by the name it was asked for', async () => {
+  const env = { PATH: process.env['PATH'] ?? '' };
+  const spec = { file: 'bash', args: ['-c', 'echo $0; no-such-command'], cwd: '/', env, detached: false };
+  const { stdout, stderr } = await startProcess(spec);
+  expect(await text(stdout)).toBe('bash\n');
+  expect(await text(stderr)).toBe('bash: line 1: no-such-command: command not found\n');
+});
