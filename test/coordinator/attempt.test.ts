@@ -3,6 +3,7 @@
 import { type Attempt, attemptTask, type Bench } from '@drover/coordinator/attempt';
 import { seedOf } from '@drover/coordinator/plan/seed';
 import type { Event } from '@drover/core/events';
+import { DroverError } from '@drover/core/failure';
 import { NO_USAGE } from '@drover/core/model/usage';
 import type { RunTask } from '@drover/core/task/task';
 import { expect, test } from 'vitest';
@@ -14,7 +15,12 @@ const task = { id: 'one', title: 'One', prompt: 'Do it.', dependsOn: [], files: 
 /** A bench on which nothing is real but the attempt. */
 function benchFor(runTask: RunTask): { readonly bench: Bench; readonly told: string[] } {
   const told: string[] = [];
-  const workspace = { path: '/nowhere', base: 'b', commit: async () => undefined, release: async () => undefined };
+  const workspace = {
+    path: '/nowhere',
+    base: 'b',
+    commit: async () => undefined,
+    release: async () => void told.push('released'),
+  };
   const bench = {
     run: 'run_1',
     startedAt: '2026-11-16T09:30:00.000Z',
@@ -41,6 +47,7 @@ const ATTEMPT: Attempt = {
   system: '',
   seed: seedOf('none', undefined, { goal: 'g', tasks: [task] }),
   mayFail: false,
+  turn: async () => undefined,
   onAnswer: () => undefined,
 };
 
@@ -53,5 +60,13 @@ test('what comes after the end of an attempt is left out', async () => {
   });
   await attemptTask(bench, ATTEMPT, never);
   speak('too late');
-  expect(told).toEqual(['3 one 2 task_start', '3 one 2 at work', '3 one 2 task_end']);
+  expect(told).toEqual(['3 one 2 task_start', '3 one 2 at work', '3 one 2 task_end', 'released']);
+});
+
+test('an attempt that is stopped while it waits for its turn has begun nothing, and gives its workspace back', async () => {
+  const stop = new AbortController();
+  const { bench, told } = benchFor(() => Promise.reject(new Error('nobody is to work')));
+  const turn = async () => stop.abort(new DroverError({ kind: 'aborted', by: 'user' }));
+  expect(await attemptTask(bench, { ...ATTEMPT, turn }, stop.signal)).toMatchObject({ status: 'cancelled' });
+  expect(told).toEqual(['released', '3 one 2 task_end']);
 });

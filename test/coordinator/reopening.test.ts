@@ -211,6 +211,8 @@ test('whatever a run was started with is known to whoever goes on', () => {
 });
 
 test.each<[string, boolean, Partial<TaskPast>]>([
+  ['was not begun', true, { attempts: 0 }],
+  ['was to be tried again, and was not', true, { attempts: 0, before: { reason: 'lost' } }],
   ['nothing is known of', false, {}],
   ['has landed', true, { status: 'landed' }],
   ['waits to land', true, { finished: { attempt: 1, commit: 'c', files: [], summary: '' } }],
@@ -219,5 +221,5 @@ test.each<[string, boolean, Partial<TaskPast>]>([
   ['failed, with what it left on a branch', true, { status: 'failed', failure: REFUSED }],
   ['could not be committed', false, { status: 'failed', failure: { kind: 'git.failed', args: ['add'], message: '' } }],
 ])('the work of a task that %s is kept elsewhere than in its workspace: %s', (_, kept, past) => {
-  expect(isKept({ attempts: 1, failures: 0, conflicts: 0, ...past })).toBe(kept);
+  expect(isKept({ attempts: 1, failures: 0, conflicts: 0, ...past }, 1)).toBe(kept);
 });

@@ -288,7 +288,7 @@ test('a run that goes on takes back the slots of what is kept elsewhere, and lea
   await gone.close();
 
   const slots = await user.slots();
-  slots.reclaim((task) => task === 'landed');
+  slots.reclaim(({ task }) => task === 'landed');
   const { path } = await take(slots, head, { task: 'next' });
   expect(path.slice(slots.store.slotsFolder.length)).toBe('/1/tree');
   expect((await slots.again({ task: 'open', attempt: 1 }))?.path).toBe(path.replace('/1/tree', '/2/tree'));

@@ -4,6 +4,7 @@
 // attempt, and `index` = worker*100 + callIndex. What comes after the end is nobody's, and is left out.
 
 import type { Question } from '@drover/core/agent/calls';
+import { failureOf } from '@drover/core/agent/limits';
 import type { Decision, Event } from '@drover/core/events';
 import { describe, DroverError, type Failure } from '@drover/core/failure';
 import type { Past } from '@drover/core/journal/history';
@@ -53,6 +54,8 @@ export type Attempt = {
   /** It was begun by a process that is gone, and goes on in its workspace if that is still there. */
   readonly past?: Past;
   readonly mayFail: boolean; // another attempt would follow
+  /** Resolves when it is this worker's turn to begin. */
+  readonly turn: (signal: AbortSignal) => Promise<void>;
   /** The worker's answer has begun. */
   readonly onAnswer: () => void;
 };
@@ -76,6 +79,12 @@ export async function attemptTask(bench: Bench, given: Attempt, signal: AbortSig
     workspace = again ?? (await bench.slots.take({ worker, task: task.id, attempt, base, signal }));
     // In another workspace what it remembers of the first one would be untrue.
     const past = again === undefined ? undefined : given.past;
+    await given.turn(signal);
+    if (signal.aborted) {
+      // Nothing was begun in there.
+      if (again === undefined) await workspace.release();
+      throw new DroverError(failureOf(signal));
+    }
     bench.tell({ type: 'task_start', base, workspace: workspace.path, seed: given.seed.summary }, place);
     await bench.settled();
     outcome = await work(bench, given, { workspace, past }, signal);

@@ -143,7 +143,6 @@ async function settleTask(work: Work, signal: AbortSignal): Promise<TaskStatus |
       progress.takeFinished() ??
       progress.takeKnown(bench) ??
       (await seat(async (worker) => {
-        await warm.turn(signal);
         const next = progress.next();
         attempts.set(task.id, next.attempt);
         const { system, seed } = plan;
@@ -155,7 +154,7 @@ async function settleTask(work: Work, signal: AbortSignal): Promise<TaskStatus |
         const details = { ...(before !== undefined && { before }), ...(past !== undefined && { past }) };
         return attemptTask(
           bench,
-          { task, attempt, worker, base, system, seed, mayFail, onAnswer: warm.done, ...details },
+          { task, attempt, worker, base, system, seed, mayFail, turn: warm.turn, onAnswer: warm.done, ...details },
           signal,
         ).finally(warm.done);
       }));
@@ -272,13 +271,13 @@ function baseOf(waiting: Waits | undefined, base: string, landed: ReadonlyMap<st
   return last === undefined ? base : (landed.get(last) ?? base);
 }
 
-/** The first to come goes ahead; the others wait until its answer begins. */
+/** The first that has a workspace goes ahead; the others wait until its answer begins. */
 class WarmUp {
   #begun = false;
   readonly #warm = Promise.withResolvers<void>();
   readonly done = (): void => this.#warm.resolve();
 
-  async turn(signal: AbortSignal): Promise<void> {
+  readonly turn = async (signal: AbortSignal): Promise<void> => {
     if (!this.#begun) {
       this.#begun = true;
       return;
@@ -289,5 +288,5 @@ class WarmUp {
     );
     await Promise.race([this.#warm.promise, late]);
     timer.abort();
-  }
+  };
 }

@@ -149,8 +149,10 @@ class Planning {
 export type Whose = { readonly task: string; readonly attempt: number };
 
 /** What one worker of the run went through. */
-/** What came of it is on a branch of its own, or was nothing: its workspace holds the only copy of no work. */
-export function isKept({ open, finished, status, failure }: TaskPast): boolean {
+/** What came of it is on a branch of its own, or was nothing: the attempt's workspace holds the only copy of no work. */
+export function isKept({ attempts, open, finished, status, failure }: TaskPast, attempt: number): boolean {
+  // It had its workspace, and waited for its turn.
+  if (attempt > attempts) return true;
   if (open !== undefined) return false;
   // What a failed attempt left is committed, too, unless that is what failed.
   if (status === 'failed') return failure?.kind !== 'git.failed';

@@ -119,7 +119,7 @@ class Run {
     const looking = fingerprint(repository, env);
     // It is waited for below, whatever happens until then.
     looking.catch(() => undefined);
-    slots.reclaim((task) => isKept(past?.tasks.get(task) ?? NOTHING_KNOWN));
+    slots.reclaim(({ task, attempt }) => isKept(past?.tasks.get(task) ?? NOTHING_KNOWN, attempt));
     // Attempts that were cut off go on in those they have.
     const open = [...(past?.tasks.values() ?? [])].filter((task) => task.open !== undefined).length;
     slots.prepare(Math.max(1, settings.workers - open));

@@ -140,9 +140,9 @@ export class Slots {
     return undefined;
   }
 
-  /** Takes back what a process of this run which is gone has held for tasks whose work is kept elsewhere. */
-  reclaim(isKept: (task: string) => boolean): void {
-    const isLeft = (owner: Owner | undefined): boolean => owner?.run === this.#options.run && isKept(owner.task);
+  /** Takes back what a process of this run which is gone has held for attempts whose work is kept elsewhere. */
+  reclaim(isKept: (attempt: Pick<Wish, 'task' | 'attempt'>) => boolean): void {
+    const isLeft = (owner: Owner | undefined): boolean => owner?.run === this.#options.run && isKept(owner);
     for (const number of slotNumbers(this.store.slotsFolder)) {
       const slot = this.#held.has(number) ? undefined : Slot.claim(this.#slotOptions, number, isLeft);
       if (slot === undefined) continue;
