@@ -153,6 +153,11 @@ export class Slot {
     return found?.isDirectory() === true && realpathSync.native(this.tree) === this.tree;
   }
 
+  /** What folders look like that drover makes here, whatever the user's umask. */
+  get folderMode(): number {
+    return lstatSync(join(this.folder, 'git')).mode & PERMISSIONS;
+  }
+
   git(index: string): Git {
     const { storeGit, env } = this.#options;
     const settings = { 'core.excludesFile': this.exclude };
@@ -169,9 +174,11 @@ export class Slot {
 
   /** Removes what was set aside. Leaves what can't be removed for another time. */
   async emptyTrash(): Promise<void> {
-    const trash = join(this.folder, 'trash');
-    for (const name of await readdir(trash).catch(() => [])) {
-      await removeAll(join(trash, name)).catch(() => undefined);
+    const found = lstatSync(this.#trash, { throwIfNoEntry: false });
+    // A worker could have put a link there, and where that leads is not drover's to empty.
+    if (found?.isDirectory() === false) await unlink(this.#trash).catch(() => undefined);
+    for (const name of await readdir(this.#trash).catch(() => [])) {
+      await removeAll(join(this.#trash, name)).catch(() => undefined);
     }
   }
 
@@ -181,6 +188,10 @@ export class Slot {
 
   get #ownerPath(): string {
     return join(this.folder, 'owner.json');
+  }
+
+  get #trash(): string {
+    return join(this.folder, 'trash');
   }
 
   // What stands in the way of it being proven clean, if anything does.
@@ -231,10 +242,9 @@ export class Slot {
   }
 
   async #sweep({ index, writtenMs }: KeptIndex): Promise<readonly IndexEntry[] | undefined> {
-    // That of a folder drover has made in the same place, whatever the user's umask.
-    const mode = lstatSync(join(this.folder, 'git')).mode & PERMISSIONS;
-    const trash = join(this.folder, 'trash');
     const { objectFormat: format } = this.#options;
+    const { folderMode: mode } = this;
+    const trash = this.#trash;
     const folders = this.#folders;
     try {
       return await sweep({ top: this.tree, index, format, indexMs: writtenMs, folders, mode, trash });
@@ -246,7 +256,7 @@ export class Slot {
 
   async #makeAnew(base: string, signal: AbortSignal): Promise<void> {
     this.#index.remove();
-    if (this.hasTree() && !(await setAside(this.tree, join(this.folder, 'trash')))) {
+    if (this.hasTree() && !setAside(this.tree, this.#trash)) {
       const message = `${this.tree} can't be removed: remove it by hand`;
       throw new DroverError({ kind: 'git.failed', args: ['clean'], message });
     }

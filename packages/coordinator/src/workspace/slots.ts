@@ -7,7 +7,6 @@
 
 import { DroverError } from '@drover/core/failure';
 import { failureOf } from '@drover/core/agent/limits';
-import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -22,6 +21,7 @@ import {
   place as placeIncluded,
   readInclude,
 } from './include.ts';
+import { fileMode, writeOwn } from './own-file.ts';
 import { setUp } from './setup.ts';
 import { type Owner, Slot, slotNumbers, type SlotOptions } from './slot.ts';
 import { openStore, type Store, textOf } from './store.ts';
@@ -206,11 +206,11 @@ export class Slots {
     const { included } = await this.inclusion();
     this.#userExcludes ??= this.#readUserExcludes();
     const exclude = `${asIgnored(included)}${await this.#userExcludes}`;
-    writeFileSync(slot.exclude, exclude);
+    const { tree, index, folderMode: mode } = slot;
+    writeOwn(slot.exclude, exclude, fileMode(mode));
     await placeIncluded(included, repository.top, slot.tree);
-    const { tree, index } = slot;
     const branch = `drover/${run}/${task}`;
-    writeWorkerGit({ tree, index, storeGit: this.store.gitDir, repository, base, branch, exclude });
+    writeWorkerGit({ tree, index, storeGit: this.store.gitDir, repository, base, branch, exclude, mode });
     const place = { cwd: tree, env, outputFolder: setup?.outputFolder ?? '', git: slot.git(index) };
     const made = await setUp(setup?.commands ?? [], place, signal);
     const owner = { run, task, attempt, worker, base, included: [...included.map(({ path }) => path), ...made] };

@@ -17,6 +17,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ObjectFormat } from '../repository.ts';
 import { isAsWritten, latestMs, objectOf, writtenMs, type IndexEntry, type IndexFile } from './index-file.ts';
 import { setAside } from './removal.ts';
+import { isWorkerGit, WORKER_GIT } from './worker-git.ts';
 
 /** Files get their times from a clock that is a few milliseconds late. */
 export const CLOCK_MS = 100;
@@ -37,21 +38,23 @@ export type SweepOrder = {
   readonly folders: KnownFolders;
   /** What folders that drover makes look like. */
   readonly mode: number;
-  /** Where folders that have to go are put. */
+  /** Where what has to go is put. */
   readonly trash: string;
 };
 
 /** The files that are missing now; undefined where something couldn't be taken away. */
 export async function sweep(order: SweepOrder): Promise<readonly IndexEntry[] | undefined> {
-  const takeAway = async (strays: readonly Buffer[]): Promise<boolean> => {
-    const gone = await Promise.all(strays.map((place) => setAside(place, order.trash)));
-    return gone.every(Boolean);
-  };
+  const takeAway = (strays: readonly Buffer[]): boolean => strays.every((place) => setAside(place, order.trash));
   // Folders first: then whatever is looked at by its path is really there.
-  if (!(await takeAway(await strayNames(order)))) return undefined;
+  if (!takeAway(await strayNames(order)) || !takeAway(unfitGit(order))) return undefined;
   const { changed, missing } = await changedFiles(order);
-  if (!(await takeAway(changed.map(({ path }) => placeOf(order.top, path))))) return undefined;
+  if (!takeAway(changed.map(({ path }) => placeOf(order.top, path)))) return undefined;
   return [...missing, ...changed];
+}
+
+// The worker's git folder has files of which the index knows nothing.
+function unfitGit({ top, mode }: SweepOrder): readonly Buffer[] {
+  return isWorkerGit(`${top}/${WORKER_GIT}`, mode) ? [] : [placeOf(top, WORKER_GIT)];
 }
 
 async function strayNames({ top, index, mode, folders: known }: SweepOrder): Promise<readonly Buffer[]> {
@@ -82,7 +85,7 @@ async function strayNames({ top, index, mode, folders: known }: SweepOrder): Pro
       // Whether a file is a file is seen when it is looked at.
       .filter((name) => !files.has(name));
     waiting.push(...others.filter((name) => inner.has(name)));
-    const unknown = others.filter((name) => !inner.has(name));
+    const unknown = others.filter((name) => !inner.has(name) && name !== WORKER_GIT);
     strays.push(...unknown.map((name) => placeOf(top, name)));
     const isSettled = latestMs(found.ctimeMs) + CLOCK_MS < Date.now();
     if (isSettled && !isClosed && unknown.length === 0) known.set(path, { inode: found.ino, ctimeMs: found.ctimeMs });
