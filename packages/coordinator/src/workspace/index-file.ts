@@ -22,7 +22,7 @@ const NAME_LENGTH = 0x0fff;
 const EXTENDED = 0x4000;
 const ASSUME_VALID = 0x8000;
 const SKIP_WORKTREE = 0x4000; // among the extended flags
-const HASH_BYTES: Readonly<Record<ObjectFormat, number>> = { sha1: 20, sha256: 32 };
+export const HASH_BYTES: Readonly<Record<ObjectFormat, number>> = { sha1: 20, sha256: 32 };
 
 const KIND = 0o170000;
 const LINK = 0o120000;
@@ -114,11 +114,6 @@ export function withTimes(
   const rest = bytes.subarray(0, bytes.length - length);
   digest(rest).copy(bytes, rest.length);
   return bytes;
-}
-
-/** The digest that an index ends with: that of all the rest. */
-export function digestOf(bytes: Buffer, format: ObjectFormat): string {
-  return bytes.toString('hex', Math.max(0, bytes.length - HASH_BYTES[format]));
 }
 
 export function readIndex(bytes: Buffer, format: ObjectFormat): IndexFile | undefined {

@@ -1,10 +1,10 @@
-// Writing files of the index again, and noting in the index what they look like now: without git, for a few.
+// Writing files of the index again, and noting in it what they look like now: without git, for a few.
 //
 // Only where what git keeps of a file is what a checkout writes. Attributes can say otherwise; where they
 // might, it is left to git.
 
 import { createHash } from 'node:crypto';
-import { lstatSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { ObjectFormat } from '../repository.ts';
 import type { Blobs } from './blobs.ts';
@@ -21,29 +21,25 @@ const CONVERTS = /crlf|ident|encoding|filter/i;
 export type RestoreOrder = {
   readonly top: string;
   readonly index: IndexFile;
-  readonly indexPath: string;
   readonly format: ObjectFormat;
   readonly missing: readonly IndexEntry[];
   readonly blobs: Blobs;
 };
 
-/** False where it has to be done by git; a part of it may be there then. */
-export async function restore(order: RestoreOrder): Promise<boolean> {
-  const { top, index, indexPath, format, missing } = order;
-  if (!isSimple(order)) return false;
+/** The index as it has to be now; undefined where it has to be done by git, and a part of it may be there then. */
+export async function restore(order: RestoreOrder): Promise<Buffer | undefined> {
+  const { top, index, format, missing } = order;
+  if (!isSimple(order)) return undefined;
   const contents = await order.blobs.read(missing.map((entry) => objectOf(index.bytes, entry, format).toString('hex')));
-  if (contents === undefined) return false;
+  if (contents === undefined) return undefined;
   try {
     missing.forEach((entry, n) => write(top, entry, contents[n] ?? Buffer.alloc(0)));
   } catch (error) {
-    if (error instanceof Error && 'code' in error) return false;
+    if (error instanceof Error && 'code' in error) return undefined;
     throw error;
   }
   const found = missing.map((entry) => [entry, lstatSync(pathOf(top, entry.path), { bigint: true })] as const);
-  const bytes = withTimes(index.bytes, found, (rest) => createHash(format).update(rest).digest());
-  writeFileSync(`${indexPath}.new`, bytes);
-  renameSync(`${indexPath}.new`, indexPath);
-  return true;
+  return withTimes(index.bytes, found, (rest) => createHash(format).update(rest).digest());
 }
 
 function isSimple({ top, index, missing }: RestoreOrder): boolean {

@@ -39,6 +39,7 @@ import type { ObjectFormat } from '../repository.ts';
 import type { Blobs } from './blobs.ts';
 import { type Change, changesBetween } from './index-changes.ts';
 import { EMPTY_INDEX, type IndexEntry, type IndexFile, readIndex } from './index-file.ts';
+import { fileMode } from './own-file.ts';
 import { isCode, removeAll, setAside } from './removal.ts';
 import { restore } from './restore.ts';
 import { type KeptIndex, SlotIndex } from './slot-index.ts';
@@ -72,6 +73,8 @@ export class Slot {
   readonly tree: string;
   readonly index: string;
   readonly exclude: string;
+  /** What folders look like that drover makes here, whatever the user's umask. */
+  readonly folderMode: number;
   readonly #options: SlotOptions;
   readonly #lock: Lock;
   // The commit the tree is at, while nobody but drover has touched it since it was brought there.
@@ -83,9 +86,11 @@ export class Slot {
     this.number = number;
     this.folder = slotFolder(options.slotsFolder, number);
     this.tree = join(this.folder, 'tree');
-    this.#index = new SlotIndex(join(this.folder, 'git'), options.objectFormat);
+    const own = join(this.folder, 'git');
+    this.folderMode = lstatSync(own).mode & PERMISSIONS;
+    this.#index = new SlotIndex(own, options.objectFormat, fileMode(this.folderMode));
     this.index = this.#index.path;
-    this.exclude = join(this.folder, 'git', 'exclude');
+    this.exclude = join(own, 'exclude');
     this.#options = options;
     this.#lock = lock;
   }
@@ -151,11 +156,6 @@ export class Slot {
   hasTree(): boolean {
     const found = lstatSync(this.tree, { throwIfNoEntry: false });
     return found?.isDirectory() === true && realpathSync.native(this.tree) === this.tree;
-  }
-
-  /** What folders look like that drover makes here, whatever the user's umask. */
-  get folderMode(): number {
-    return lstatSync(join(this.folder, 'git')).mode & PERMISSIONS;
   }
 
   git(index: string): Git {
@@ -234,9 +234,13 @@ export class Slot {
     signal: AbortSignal,
   ): Promise<{ readonly complaint: string }> {
     const { objectFormat: format, blobs } = this.#options;
-    const order = { top: this.tree, index, indexPath: this.index, format, missing, blobs };
-    if (missing.length === 0 || (await restore(order))) return { complaint: '' };
+    if (missing.length === 0) return { complaint: '' };
+    const restored = await restore({ top: this.tree, index, format, missing, blobs });
     this.#index.expectChange();
+    if (restored !== undefined) {
+      this.#index.write(restored);
+      return { complaint: '' };
+    }
     const input = Buffer.from(missing.map(({ path }) => `${path}\0`).join(''), 'latin1');
     return this.git(this.index)(['checkout-index', '--force', '--index', '-z', '--stdin'], { input, signal });
   }
