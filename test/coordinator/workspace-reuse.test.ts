@@ -21,6 +21,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Slots, type Workspace } from '@drover/coordinator/workspace/slots';
+import { forgetYoung } from '@drover/coordinator/workspace/sweep';
 import { describe, expect, test } from 'vitest';
 import {
   contents,
@@ -190,6 +191,7 @@ type Scene = {
   readonly user: UserRepository;
   readonly path: string;
   readonly slot: string;
+  readonly base: string;
   readonly outside: string;
 };
 
@@ -259,6 +261,19 @@ const DECEPTIONS: [string, (scene: Scene) => void][] = [
   ],
   ['a repository deep inside', ({ user, path }) => void gitAs(join(path, 'src/deep'), user.env, ['init', '--quiet'])],
   [
+    'an index of the slot that was changed and ends as before',
+    (scene) => {
+      rewrite(join(scene.path, 'src/a.ts'));
+      const file = join(scene.slot, 'git/index');
+      const end = readFileSync(file).subarray(-20);
+      forge(scene);
+      writeFileSync(file, Buffer.concat([readFileSync(file).subarray(0, -20), end]));
+      writeFileSync(join(scene.slot, 'git/base'), `${scene.base} ${end.toString('hex')}`);
+      const later = Date.now() / 1_000 + 60;
+      utimesSync(file, later, later);
+    },
+  ],
+  [
     'an index of the slot in which the changed file is the right one',
     (scene) => {
       rewrite(join(scene.path, 'src/a.ts'));
@@ -292,7 +307,7 @@ async function known() {
   const workspace = await next(slots, first);
   const outside = join(user.folder, 'outside');
   mkdirSync(outside);
-  const scene = { user, path: workspace.path, slot: join(workspace.path, '..'), outside };
+  const scene = { user, path: workspace.path, slot: join(workspace.path, '..'), base: head, outside };
   return { scene, slots, workspace, clean: contents(workspace.path) };
 }
 
@@ -327,4 +342,19 @@ test('a note of the base that belongs to another index is not believed', async (
   writeFileSync(join(scene.slot, 'git/base'), `${other?.commit} ${digest?.replace(/^./, 'x')}`);
   const after = await take(await scene.user.slots('run_2'), other?.commit ?? '');
   expect(contents(after.path)['src/a.ts']).toBe('644 other');
+});
+
+test('a folder is known only if whoever gets it can’t change it in the moment in which it was made', () => {
+  const now = Date.now();
+  const second = Math.floor(now / 1_000) * 1_000;
+  const times = {
+    long: now - 5_000.5,
+    moment: now - 20.5,
+    ahead: now + 20.5,
+    whole: second - 1_000,
+    longWhole: second - 9_000,
+  };
+  const folders = new Map(Object.entries(times).map(([path, ctimeMs]) => [path, { inode: 1, ctimeMs }]));
+  forgetYoung(folders);
+  expect([...folders.keys()]).toEqual(['long', 'longWhole']);
 });

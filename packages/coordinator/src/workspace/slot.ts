@@ -43,7 +43,7 @@ import { fileMode } from './own-file.ts';
 import { isCode, removeAll, setAside } from './removal.ts';
 import { restore } from './restore.ts';
 import { type KeptIndex, SlotIndex } from './slot-index.ts';
-import { type KnownFolders, sweep } from './sweep.ts';
+import { forgetYoung, type KnownFolders, learnFolders, sweep, type SweepOrder } from './sweep.ts';
 
 const PERMISSIONS = 0o7777;
 
@@ -133,6 +133,12 @@ export class Slot {
     this.#at = base;
   }
 
+  /** Looks at the tree while nobody waits for it, so that there is less to look at when somebody does. */
+  async getToKnow(): Promise<void> {
+    const kept = this.#at === undefined ? undefined : this.#index.read();
+    if (kept !== undefined) await learnFolders(this.#sweepOrder(kept));
+  }
+
   /** From here on it is this attempt's, and stays so over a crash. */
   handOver(owner: Owner): void {
     this.#at = undefined;
@@ -149,7 +155,9 @@ export class Slot {
 
   /** See SlotIndex; while drover alone has had the tree. */
   settleTimes(): void {
-    if (this.#at !== undefined) this.#index.settleTimes();
+    if (this.#at === undefined) return;
+    this.#index.settleTimes();
+    forgetYoung(this.#folders);
   }
 
   /** True where the tree is a real folder, in its place. A worker could have put a link there. */
@@ -174,11 +182,9 @@ export class Slot {
 
   /** Removes what was set aside. Leaves what can't be removed for another time. */
   async emptyTrash(): Promise<void> {
-    const found = lstatSync(this.#trash, { throwIfNoEntry: false });
-    // A worker could have put a link there, and where that leads is not drover's to empty.
-    if (found?.isDirectory() === false) await unlink(this.#trash).catch(() => undefined);
-    for (const name of await readdir(this.#trash).catch(() => [])) {
-      await removeAll(join(this.#trash, name)).catch(() => undefined);
+    const trash = this.#trash();
+    for (const name of await readdir(trash).catch(() => [])) {
+      await removeAll(join(trash, name)).catch(() => undefined);
     }
   }
 
@@ -190,8 +196,11 @@ export class Slot {
     return join(this.folder, 'owner.json');
   }
 
-  get #trash(): string {
-    return join(this.folder, 'trash');
+  // A worker could have put a link there, and where that leads is not drover's to fill or to empty.
+  #trash(): string {
+    const path = join(this.folder, 'trash');
+    if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === false) rmSync(path, { force: true });
+    return path;
   }
 
   // What stands in the way of it being proven clean, if anything does.
@@ -245,13 +254,15 @@ export class Slot {
     return this.git(this.index)(['checkout-index', '--force', '--index', '-z', '--stdin'], { input, signal });
   }
 
-  async #sweep({ index, writtenMs }: KeptIndex): Promise<readonly IndexEntry[] | undefined> {
+  #sweepOrder({ index, writtenMs: indexMs }: KeptIndex): SweepOrder {
     const { objectFormat: format } = this.#options;
-    const { folderMode: mode } = this;
-    const trash = this.#trash;
-    const folders = this.#folders;
+    const { tree: top, folderMode: mode } = this;
+    return { top, index, format, indexMs, folders: this.#folders, mode, trash: this.#trash() };
+  }
+
+  async #sweep(kept: KeptIndex): Promise<readonly IndexEntry[] | undefined> {
     try {
-      return await sweep({ top: this.tree, index, format, indexMs: writtenMs, folders, mode, trash });
+      return await sweep(this.#sweepOrder(kept));
     } catch (error) {
       if (error instanceof Error && 'code' in error) return undefined;
       throw error;
@@ -260,7 +271,7 @@ export class Slot {
 
   async #makeAnew(base: string, signal: AbortSignal): Promise<void> {
     this.#index.remove();
-    if (this.hasTree() && !setAside(this.tree, this.#trash)) {
+    if (this.hasTree() && !setAside(this.tree, this.#trash())) {
       const message = `${this.tree} can't be removed: remove it by hand`;
       throw new DroverError({ kind: 'git.failed', args: ['clean'], message });
     }

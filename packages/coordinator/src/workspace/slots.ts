@@ -175,7 +175,10 @@ export class Slots {
   async #bring(slot: Slot, before: Promise<Slot> | undefined): Promise<Slot> {
     await before;
     // What fails is done again, and told, when somebody wants the slot.
-    await slot.goTo(this.#options.repository.head, this.#closing.signal).catch(() => undefined);
+    await slot
+      .goTo(this.#options.repository.head, this.#closing.signal)
+      .then(() => slot.getToKnow())
+      .catch(() => undefined);
     return slot;
   }
 

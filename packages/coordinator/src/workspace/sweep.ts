@@ -29,6 +29,17 @@ const READ_BYTES_MAX = 1_000_000; // of a file that is read to see whether it ha
 /** How folders looked when every name in them was known, by path. */
 export type KnownFolders = Map<string, { readonly inode: number; readonly ctimeMs: number }>;
 
+/** Before somebody else gets the tree: what happens to a folder in the moment it was made in would not show. */
+export function forgetYoung(folders: KnownFolders): void {
+  const now = Date.now();
+  for (const [path, { ctimeMs }] of folders) if (latestMs(ctimeMs) + CLOCK_MS >= now) folders.delete(path);
+}
+
+/** Gets to know the folders of a clean tree, so that the next sweep needn't read them. */
+export async function learnFolders(order: SweepOrder): Promise<void> {
+  await strayNames(order);
+}
+
 export type SweepOrder = {
   readonly top: string;
   readonly index: IndexFile;
@@ -87,8 +98,7 @@ async function strayNames({ top, index, mode, folders: known }: SweepOrder): Pro
     waiting.push(...others.filter((name) => inner.has(name)));
     const unknown = others.filter((name) => !inner.has(name) && name !== WORKER_GIT);
     strays.push(...unknown.map((name) => placeOf(top, name)));
-    const isSettled = latestMs(found.ctimeMs) + CLOCK_MS < Date.now();
-    if (isSettled && !isClosed && unknown.length === 0) known.set(path, { inode: found.ino, ctimeMs: found.ctimeMs });
+    if (!isClosed && unknown.length === 0) known.set(path, { inode: found.ino, ctimeMs: found.ctimeMs });
     else known.delete(path);
   }
   return strays;
