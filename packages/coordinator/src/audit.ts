@@ -11,10 +11,11 @@
 //   Where a file is too large to be read, or there are too many, its times count all the same.
 
 import { createHash } from 'node:crypto';
-import { createReadStream, lstatSync, readlinkSync, type BigIntStats } from 'node:fs';
-import { readFile, readdir } from 'node:fs/promises';
+import { type BigIntStats, createReadStream, lstatSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { changedPath, gitOf, type Repository } from './repository.ts';
 import { objectOf, readIndex } from './workspace/index-file.ts';
 import { isCode } from './workspace/removal.ts';
@@ -22,6 +23,7 @@ import { isCode } from './workspace/removal.ts';
 const READ_BYTES_MAX = 256 * 1024 * 1024; // of all files together
 const READ_FILE_BYTES_MAX = 32 * 1024 * 1024;
 const FILES_MAX = 100_000;
+const READ_AT_ONCE_BYTES_MAX = 256 * 1024; // waiting for a small file takes ten times as long as reading it
 const HOOK_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Plain data, so that it can be kept. */
@@ -46,12 +48,10 @@ export async function fingerprint(repository: Repository, env: Readonly<Record<s
   const { gitDir, commonDir } = repository;
   const args = ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--no-ahead-behind'];
   const more = ['--untracked-files=all', '--ignore-submodules=all'];
-  const [{ out }, index, config, hooks, info] = await Promise.all([
+  const [{ out }, index, hooks] = await Promise.all([
     gitOf(repository, env)([...args, ...more], { encoding: 'latin1' }),
     readStaged(repository),
-    digestOfFiles([join(commonDir, 'config'), join(gitDir, 'config.worktree')]),
     digestOfFolder(join(commonDir, 'hooks')),
-    digestOfFiles([commonDir, gitDir].flatMap((folder) => INFO.map((name) => join(folder, 'info', name)))),
   ]);
   const entries = out.split('\0');
   const header = (name: string) => entries.find((entry) => entry.startsWith(name))?.slice(name.length) ?? '';
@@ -61,9 +61,9 @@ export async function fingerprint(repository: Repository, env: Readonly<Record<s
     head: header('# branch.oid '),
     branch: branch === '(detached)' ? '' : branch,
     index: index.digest,
-    config,
+    config: digestOfFiles([join(commonDir, 'config'), join(gitDir, 'config.worktree')]),
     hooks,
-    info,
+    info: digestOfFiles([commonDir, gitDir].flatMap((folder) => INFO.map((name) => join(folder, 'info', name)))),
     files: await filePrints(repository.top, { changed, hidden: index.hidden }),
   };
 }
@@ -99,16 +99,19 @@ function isSame(before: FilePrint | undefined, after: FilePrint | undefined): bo
 type StagedPrint = { readonly digest: string; readonly hidden: readonly string[] };
 
 async function readStaged({ gitDir, objectFormat }: Repository): Promise<StagedPrint> {
-  const bytes = await bytesOf(join(gitDir, 'index'));
+  // Git is started first, and looks at the files meanwhile.
+  await nextTurn();
+  const bytes = bytesOf(join(gitDir, 'index'));
   if (bytes === undefined) return { digest: '', hidden: [] };
   const index = readIndex(bytes, objectFormat);
   // Of an index that isn't understood every byte counts.
   if (index === undefined) return { digest: digestOf(bytes), hidden: [] };
-  const hash = createHash('sha256');
-  for (const entry of index.entries) {
-    hash.update(`${entry.mode} ${entry.flags} ${entry.path}\0`, 'latin1');
-    hash.update(objectOf(bytes, entry, objectFormat));
-  }
+  // At once: of thousands of small pieces, each costs more to hand over than to digest.
+  const staged = index.entries.map((entry) => {
+    const object = objectOf(bytes, entry, objectFormat).toString('latin1');
+    return `${entry.mode} ${entry.flags} ${entry.path}\0${object}`;
+  });
+  const hash = createHash('sha256').update(staged.join(''), 'latin1');
   for (const extension of index.extensions) hash.update(extension);
   const hidden = index.entries.filter(({ isHidden }) => isHidden).map(({ path }) => path);
   return { digest: hash.digest('hex'), hidden };
@@ -154,7 +157,8 @@ async function contentOf(place: Buffer, stat: BigIntStats): Promise<string | und
   if (!stat.isFile()) return 'none';
   const hash = createHash('sha256');
   try {
-    await pipeline(createReadStream(place), hash);
+    if (stat.size <= READ_AT_ONCE_BYTES_MAX) hash.update(readFileSync(place));
+    else await pipeline(createReadStream(place), hash);
   } catch (error) {
     // It may not be read, or is gone by now.
     if (isCode(error, 'EACCES', 'EPERM', 'ENOENT')) return undefined;
@@ -163,10 +167,10 @@ async function contentOf(place: Buffer, stat: BigIntStats): Promise<string | und
   return hash.digest('hex');
 }
 
-async function digestOfFiles(paths: readonly string[]): Promise<string> {
+function digestOfFiles(paths: readonly string[]): string {
   const hash = createHash('sha256');
   for (const path of paths) {
-    const bytes = await bytesOf(path);
+    const bytes = bytesOf(path);
     hash.update(`${bytes?.length ?? 'none'}\0`);
     if (bytes !== undefined) hash.update(bytes);
   }
@@ -193,9 +197,11 @@ function digestOf(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-async function bytesOf(path: string): Promise<Buffer | undefined> {
-  return readFile(path).catch((error: unknown) => {
+function bytesOf(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path);
+  } catch (error) {
     if (isCode(error, 'ENOENT', 'ENOTDIR', 'EISDIR')) return undefined;
     throw error;
-  });
+  }
 }
