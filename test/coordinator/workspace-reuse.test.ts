@@ -21,7 +21,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Slots, type Workspace } from '@drover/coordinator/workspace/slots';
-import { forgetYoung } from '@drover/coordinator/workspace/sweep';
+import { forgetYoung } from '@drover/coordinator/workspace/renewal/sweep';
 import { describe, expect, test } from 'vitest';
 import {
   contents,

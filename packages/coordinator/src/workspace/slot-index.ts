@@ -20,8 +20,8 @@ import {
 import { join } from 'node:path';
 import type { ObjectFormat } from '../repository.ts';
 import { EMPTY_INDEX, HASH_BYTES, type IndexFile, readIndex } from './index-file.ts';
-import { writeOwn } from './own-file.ts';
-import { CLOCK_MS } from './sweep.ts';
+import { writeOwn } from './renewal/own-file.ts';
+import { CLOCK_MS } from './renewal/sweep.ts';
 
 const SECOND_MS = 1_000;
 

@@ -39,11 +39,11 @@ import type { ObjectFormat } from '../repository.ts';
 import type { Blobs } from './blobs.ts';
 import { type Change, changesBetween } from './index-changes.ts';
 import { EMPTY_INDEX, type IndexEntry, type IndexFile, readIndex } from './index-file.ts';
-import { fileMode } from './own-file.ts';
 import { isCode, removeAll, setAside } from './removal.ts';
-import { restore } from './restore.ts';
+import { fileMode } from './renewal/own-file.ts';
+import { restore } from './renewal/restore.ts';
+import { forgetYoung, type KnownFolders, learnFolders, sweep, type SweepOrder } from './renewal/sweep.ts';
 import { type KeptIndex, SlotIndex } from './slot-index.ts';
-import { forgetYoung, type KnownFolders, learnFolders, sweep, type SweepOrder } from './sweep.ts';
 
 const PERMISSIONS = 0o7777;
 

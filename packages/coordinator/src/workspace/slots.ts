@@ -21,7 +21,7 @@ import {
   place as placeIncluded,
   readInclude,
 } from './include.ts';
-import { fileMode, writeOwn } from './own-file.ts';
+import { fileMode, writeOwn } from './renewal/own-file.ts';
 import { setUp } from './setup.ts';
 import { type Owner, Slot, slotNumbers, type SlotOptions } from './slot.ts';
 import { openStore, type Store, textOf } from './store.ts';

@@ -24,7 +24,7 @@ import { join } from 'node:path';
 import { DroverError } from '@drover/core/failure';
 import { quotedPath } from '../git.ts';
 import type { Repository } from '../repository.ts';
-import { fileMode, writeOwn } from './own-file.ts';
+import { fileMode, writeOwn } from './renewal/own-file.ts';
 import { configText } from './store.ts';
 
 const PERMISSIONS = 0o7777;

@@ -6,10 +6,10 @@
 import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { ObjectFormat } from '../repository.ts';
-import type { Blobs } from './blobs.ts';
-import { type IndexEntry, type IndexFile, objectOf, sizeOf, withTimes } from './index-file.ts';
-import { isCode } from './removal.ts';
+import type { ObjectFormat } from '../../repository.ts';
+import type { Blobs } from '../blobs.ts';
+import { type IndexEntry, type IndexFile, objectOf, sizeOf, withTimes } from '../index-file.ts';
+import { isCode } from '../removal.ts';
 import { pathOf } from './sweep.ts';
 
 const FILES_MAX = 500;

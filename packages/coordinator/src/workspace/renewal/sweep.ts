@@ -14,10 +14,10 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ObjectFormat } from '../repository.ts';
-import { isAsWritten, latestMs, objectOf, writtenMs, type IndexEntry, type IndexFile } from './index-file.ts';
-import { setAside } from './removal.ts';
-import { isWorkerGit, WORKER_GIT } from './worker-git.ts';
+import type { ObjectFormat } from '../../repository.ts';
+import { isAsWritten, latestMs, objectOf, writtenMs, type IndexEntry, type IndexFile } from '../index-file.ts';
+import { setAside } from '../removal.ts';
+import { isWorkerGit, WORKER_GIT } from '../worker-git.ts';
 
 /** Files get their times from a clock that is a few milliseconds late. */
 export const CLOCK_MS = 100;
@@ -28,17 +28,6 @@ const READ_BYTES_MAX = 1_000_000; // of a file that is read to see whether it ha
 
 /** How folders looked when every name in them was known, by path. */
 export type KnownFolders = Map<string, { readonly inode: number; readonly ctimeMs: number }>;
-
-/** Before somebody else gets the tree: what happens to a folder in the moment it was made in would not show. */
-export function forgetYoung(folders: KnownFolders): void {
-  const now = Date.now();
-  for (const [path, { ctimeMs }] of folders) if (latestMs(ctimeMs) + CLOCK_MS >= now) folders.delete(path);
-}
-
-/** Gets to know the folders of a clean tree, so that the next sweep needn't read them. */
-export async function learnFolders(order: SweepOrder): Promise<void> {
-  await strayNames(order);
-}
 
 export type SweepOrder = {
   readonly top: string;
@@ -61,6 +50,17 @@ export async function sweep(order: SweepOrder): Promise<readonly IndexEntry[] | 
   const { changed, missing } = await changedFiles(order);
   if (!takeAway(changed.map(({ path }) => placeOf(order.top, path)))) return undefined;
   return [...missing, ...changed];
+}
+
+/** Before somebody else gets the tree: what happens to a folder in the moment it was made in would not show. */
+export function forgetYoung(folders: KnownFolders): void {
+  const now = Date.now();
+  for (const [path, { ctimeMs }] of folders) if (latestMs(ctimeMs) + CLOCK_MS >= now) folders.delete(path);
+}
+
+/** Gets to know the folders of a clean tree, so that the next sweep needn't read them. */
+export async function learnFolders(order: SweepOrder): Promise<void> {
+  await strayNames(order);
 }
 
 // The worker's git folder has files of which the index knows nothing.
