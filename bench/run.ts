@@ -1,7 +1,8 @@
 // What a whole run costs: eight workers with twenty steps each, planned, isolated, merged and delivered, next
 // to a bare process that runs eight such loops and does nothing else.
 
-import { execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -44,41 +45,75 @@ function work(id: string): readonly Answer[] {
   return [...many, write, { calls: [{ name: 'submit_result', args: { summary: id } }] }];
 }
 
-type Measured = { readonly wallMs: number; readonly memoryMb: number };
+type Program = 'bare' | 'drover';
 
 /** Lines to print. */
 export async function runLines(): Promise<readonly string[]> {
-  const bare: Measured[] = [];
-  const drover: Measured[] = [];
+  const wall: Record<Program, number[]> = { bare: [], drover: [] };
   for (let n = 0; n <= TIMES; n++) {
-    const floor = await measured([join(root, 'bench', 'bare', 'herd.mjs')]);
-    const whole = await measured([join(root, 'dist', 'drover.cjs'), ...RUN]);
-    // The first of each warms the disk and the compile cache.
-    if (n > 0) {
-      bare.push(floor);
-      drover.push(whole);
+    for (const program of ['bare', 'drover'] as const) {
+      const wallMs = await measured(program, timed);
+      // The first of each warms the disk and the compile cache.
+      if (n > 0) wall[program].push(wallMs);
     }
   }
-  const [floorMs, wholeMs] = [bare, drover].map((runs) => median(runs.map(({ wallMs }) => wallMs)));
-  const memory = Math.max(...drover.map(({ memoryMb }) => memoryMb));
-  const ratio = (wholeMs ?? 0) / (floorMs ?? 1);
+  // By itself: to look at the memory of a process takes its time.
+  const memory = { bare: await measured('bare', watched), drover: await measured('drover', watched) };
+  const [bareMs, droverMs] = [median(wall.bare), median(wall.drover)];
+  const what = `${WORKERS} workers x ${STEPS} steps`;
   return [
-    `${WORKERS} workers x ${STEPS} steps, wall: bare ${Math.round(floorMs ?? 0)} ms, drover ${Math.round(wholeMs ?? 0)} ms: ${ratio.toFixed(2)}x (aim ${WALL_AIM}x)`,
-    `${WORKERS} workers x ${STEPS} steps, memory at most: bare ${Math.round(Math.max(...bare.map(({ memoryMb }) => memoryMb)))} MB, drover ${Math.round(memory)} MB (aim ${MEMORY_AIM_MB} MB)`,
+    `${what}, wall: bare ${Math.round(bareMs)} ms, drover ${Math.round(droverMs)} ms: ${(droverMs / bareMs).toFixed(2)}x (aim ${WALL_AIM}x)`,
+    `${what}, memory at most: bare ${Math.round(memory.bare)} MB, drover ${Math.round(memory.drover)} MB (aim ${MEMORY_AIM_MB} MB)`,
   ];
 }
 
-const RUN = ['run', 'go', '--model', 'anthropic/any', '--workers', String(WORKERS), '--json', '--yes'];
+const PROGRAMS: Readonly<Record<Program, readonly string[]>> = {
+  bare: [join(root, 'bench', 'bare', 'herd.mjs')],
+  drover: [
+    join(root, 'dist', 'drover.cjs'),
+    ...['run', 'go', '--model', 'anthropic/any', '--workers', String(WORKERS), '--json', '--yes'],
+  ],
+};
 
-async function measured(argv: readonly string[]): Promise<Measured> {
+/** A figure of one run, from its start to its end. */
+async function measured(program: Program, figure: (child: ChildProcess) => Promise<number>): Promise<number> {
   const server = await startRehearsal(script);
   const folder = mkdtempSync(join(tmpdir(), 'drover-bench-'));
+  const cwd = repositoryIn(folder);
+  const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env;
+  const own = {
+    HOME: folder,
+    DROVER_HOME: join(folder, 'state'),
+    ANTHROPIC_BASE_URL: server.url,
+    ANTHROPIC_API_KEY: 'x',
+  };
   try {
-    return await timed(argv, repositoryIn(folder), { home: folder, url: server.url });
+    const child = spawn(process.execPath, PROGRAMS[program], {
+      cwd,
+      env: { ...env, ...own },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    const ended = await figure(child);
+    if (child.exitCode !== 0) throw new Error(`${program} ended with ${child.exitCode}`);
+    return ended;
   } finally {
     await server.close();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+async function timed(child: ChildProcess): Promise<number> {
+  const begun = performance.now();
+  await once(child, 'close');
+  return performance.now() - begun;
+}
+
+async function watched(child: ChildProcess): Promise<number> {
+  let memoryMb = 0;
+  const look = setInterval(() => (memoryMb = Math.max(memoryMb, memoryOf(child.pid ?? 0))), LOOK_MS);
+  await once(child, 'close');
+  clearInterval(look);
+  return memoryMb;
 }
 
 function repositoryIn(folder: string): string {
@@ -91,25 +126,6 @@ function repositoryIn(folder: string): string {
   git('add', '.');
   git('commit', '--quiet', '-m', 'first');
   return top;
-}
-
-function timed(argv: readonly string[], cwd: string, { home, url }: { home: string; url: string }): Promise<Measured> {
-  const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env;
-  const begun = performance.now();
-  const child = spawn(process.execPath, argv, {
-    cwd,
-    env: { ...env, HOME: home, DROVER_HOME: join(home, 'state'), ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: 'x' },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  let memoryMb = 0;
-  const look = setInterval(() => (memoryMb = Math.max(memoryMb, memoryOf(child.pid ?? 0))), LOOK_MS);
-  return new Promise((resolve, reject) => {
-    child.on('close', (code) => {
-      clearInterval(look);
-      if (code === 0) resolve({ wallMs: performance.now() - begun, memoryMb });
-      else reject(new Error(`${argv.join(' ')} ended with ${code}`));
-    });
-  });
 }
 
 /** Of the process and all that it has started; 0 where the system doesn't tell. */
