@@ -1,29 +1,68 @@
-// That an answer has begun is told over the wire as well, with its headers, and only while it matters.
+// That an answer has begun is news to whoever gave leave for it: with its headers, and only while it matters.
 
 import { MessageChannel } from 'node:worker_threads';
+import type { ModelEvent, ModelRequest } from '@drover/core/model/protocol';
 import { linkOver, serveTask } from '@drover/core/task/wire';
 import { expect, onTestFinished, test } from 'vitest';
 import { never } from '../support/agent.ts';
 import { listener, provider } from '../support/task.ts';
 
-test('the beginning of an answer reaches the run before its end, and nothing of it after', async () => {
-  const heard: unknown[] = [];
+const NOTHING = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+const REQUEST: ModelRequest = {
+  model: 'm',
+  system: '',
+  tools: [],
+  messages: [],
+  outputTokensMax: 10,
+  cacheKey: 'k',
+};
+const FINISHED: ModelEvent = {
+  type: 'finished',
+  message: { role: 'assistant', content: [], stop: 'stop', usage: NOTHING },
+  notes: { ignored: 0, headers: {} },
+};
+
+test('the beginning of an answer is told to the leave it was asked with, once, and to no other', async () => {
+  const heard: string[] = [];
   const { port1, port2 } = new MessageChannel();
-  const admit = async () => ({
-    outputTokensMax: 10,
-    began: (headers: object) => void heard.push(headers),
-    settle: () => void heard.push('settled'),
-  });
-  const served = serveTask(port1, listener({ admission: { admit } }).link, { onBegin: () => {}, onSign: () => {} });
-  const { link, close } = linkOver({ port: port2, provider: { id: provider.id, limits: provider.limits } }, 1);
+  let leaves = 0;
+  const admit = async () => {
+    const name = `leave ${++leaves}`;
+    return {
+      outputTokensMax: 10,
+      began: (headers: Readonly<Record<string, string>>) => void heard.push(`${name} began: ${headers['retry-after']}`),
+      settle: () => void heard.push(`${name} settled`),
+    };
+  };
+  let answers = 0;
+  const stream = async function* (): AsyncGenerator<ModelEvent> {
+    answers += 1;
+    yield { type: 'started', headers: { 'retry-after': `${answers}` } };
+    yield { type: 'text_delta', part: 0, delta: 'a' };
+    yield FINISHED;
+  };
+  const { link: run } = listener({ admission: { admit }, provider: { ...provider, stream } });
+  const served = serveTask(port1, run, { onBegin: () => {}, onSign: () => {} });
+  const { id, limits } = provider;
+  const { link, close } = linkOver({ port: port2, provider: { id, limits } }, 1);
   onTestFinished(() => {
     close();
     served.close('ignored');
   });
-  const admitted = await link.admission.admit({ inputTokens: 1, outputTokensMax: 10 }, never);
-  admitted.began?.({ 'retry-after': '1' });
-  admitted.settle({ input: 1, output: 1, cacheRead: 0, cacheWrite: 0 }, {});
-  admitted.began?.({ late: 'yes' });
-  await link.settled();
-  expect(heard).toEqual([{ 'retry-after': '1' }, 'settled']);
+  for (let request = 0; request < 2; request++) {
+    const { settle } = await link.admission.admit({ inputTokens: 1, outputTokensMax: 10 }, never);
+    for await (const event of link.provider.stream(REQUEST, never)) if (event.type === 'started') heard.push('heard');
+    settle(NOTHING, {});
+    await link.settled();
+  }
+  // One that was asked without leave is nobody's news.
+  for await (const _ of link.provider.stream(REQUEST, never));
+  expect(heard).toEqual([
+    'leave 1 began: 1',
+    'heard',
+    'leave 1 settled',
+    'leave 2 began: 2',
+    'heard',
+    'leave 2 settled',
+  ]);
 });

@@ -193,7 +193,8 @@ test('what had arrived when the run hangs up can be heard first', async () => {
   const { link, served, run } = wired();
   await link.settled();
   link.emit({ type: 'warning', message: 'last words' }, AT);
-  void failureFrom(link.settled()); // takes it along, at once
+  void failureFrom(link.settled()); // takes it along, before anything else happens
+  await new Promise<void>((resolve) => process.nextTick(resolve));
   expect(run.told).toEqual([]);
   served.close('heard');
   expect(run.events()).toEqual([{ type: 'warning', message: 'last words' }]);

@@ -46,7 +46,7 @@ type Step = Pick<Place, 'turn' | 'step'>;
 type Request =
   | { readonly type: 'settled' }
   | { readonly type: 'admit'; readonly wanted: Wanted }
-  | { readonly type: 'stream'; readonly request: ModelRequest }
+  | { readonly type: 'stream'; readonly request: ModelRequest; readonly ticket: number | undefined }
   | { readonly type: 'question'; readonly question: Question };
 
 type FromTask =
@@ -55,7 +55,6 @@ type FromTask =
   | { readonly type: 'event'; readonly event: Event; readonly step: Step }
   | { readonly type: 'request'; readonly id: number; readonly request: Request }
   | { readonly type: 'withdraw'; readonly id: number; readonly failure: Failure }
-  | { readonly type: 'began'; readonly ticket: number; readonly headers: Readonly<Record<string, string>> }
   | { readonly type: 'settle'; readonly ticket: number; readonly usage: Usage; readonly seen: Seen };
 
 type Reply =
@@ -86,12 +85,9 @@ export function linkOver({ port, provider }: Opening, thread: number): Line {
     const { id, reply } = await wire.ask({ type: 'admit', wanted }, signal);
     if (reply.type !== 'admitted') throw unexpected(reply);
     const settle = (usage: Usage, seen: Seen) => wire.send({ type: 'settle', ticket: id, usage, seen });
-    const began: Admitted['began'] = (headers) => {
-      wire.send({ type: 'began', ticket: id, headers });
-      // Others may be waiting for what they say.
-      wire.flush();
-    };
-    return { outputTokensMax: reply.outputTokensMax, began, settle };
+    wire.ticket = id;
+    // That the answer has begun is seen by the run before it is heard here.
+    return { outputTokensMax: reply.outputTokensMax, settle };
   };
   const question = async (asked: Question, signal: AbortSignal): Promise<Decision> => {
     const { reply } = await wire.ask({ type: 'question', question: asked }, signal);
@@ -130,6 +126,8 @@ class ThreadEnd {
   readonly #stop = new AbortController();
   readonly #waiting = new Map<number, Waiting>();
   readonly #signs: NodeJS.Timeout;
+  /** The leave that the next request is sent with. */
+  ticket: number | undefined;
   #batch: FromTask[] = [];
   #due: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -172,7 +170,8 @@ class ThreadEnd {
     };
     this.send({ type: 'request', id, request });
     if (signal.aborted) withdraw();
-    else this.flush();
+    // With what else is asked before anything is waited for.
+    else process.nextTick(() => this.flush());
     signal.addEventListener('abort', withdraw, { once: true });
     try {
       return await waiting.promise;
@@ -190,7 +189,8 @@ class ThreadEnd {
       arrived.push(...events);
       news.resolve(undefined);
     };
-    const whole = this.ask({ type: 'stream', request }, AbortSignal.any([signal, unread.signal]), onEvents);
+    const { ticket } = this;
+    const whole = this.ask({ type: 'stream', request, ticket }, AbortSignal.any([signal, unread.signal]), onEvents);
     let isRead = false;
     try {
       for (;;) {
@@ -328,8 +328,6 @@ class RunEnd {
         return void this.#answer(message.id, message.request);
       case 'withdraw':
         return this.#requests.get(message.id)?.abort(new DroverError(message.failure));
-      case 'began':
-        return this.#tickets.get(message.ticket)?.began?.(message.headers);
       case 'settle': {
         this.#tickets.get(message.ticket)?.settle(message.usage, message.seen);
         this.#tickets.delete(message.ticket);
@@ -358,14 +356,20 @@ class RunEnd {
         return { type: 'admitted', outputTokensMax: admitted.outputTokensMax };
       }
       case 'stream':
-        return this.#stream(id, request.request, signal);
+        return this.#stream(id, request, signal);
       case 'question':
         return { type: 'decision', decision: await this.#link.question(request.question, signal) };
     }
   }
 
-  async #stream(id: number, request: ModelRequest, signal: AbortSignal): Promise<Reply> {
+  async #stream(
+    id: number,
+    { request, ticket = -1 }: Extract<Request, { type: 'stream' }>,
+    signal: AbortSignal,
+  ): Promise<Reply> {
     for await (const events of inGroups(this.#link.provider.stream(request, signal))) {
+      const [first] = events;
+      if (first?.type === 'started') this.#tickets.get(ticket)?.began?.(first.headers ?? {});
       if (events.at(-1)?.type === 'finished') return { type: 'finished', events };
       if (events.length > 0) this.#post({ type: 'events', id, events });
     }
