@@ -49,21 +49,31 @@ type Program = 'bare' | 'drover';
 
 /** Lines to print. */
 export async function runLines(): Promise<readonly string[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'drover-bench-'));
+  try {
+    return await measure(folder);
+  } finally {
+    // Not before the end: for a minute after many files were removed, some systems take far longer to make new ones.
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function measure(folder: string): Promise<readonly string[]> {
   const wall: Record<Program, number[]> = { bare: [], drover: [] };
   for (let n = 0; n <= TIMES; n++) {
     for (const program of ['bare', 'drover'] as const) {
-      const wallMs = await measured(program, timed);
+      const wallMs = await measured(program, folder, timed);
       // The first of each warms the disk and the compile cache.
       if (n > 0) wall[program].push(wallMs);
     }
   }
   // By itself: to look at the memory of a process takes its time.
-  const memory = { bare: await measured('bare', watched), drover: await measured('drover', watched) };
+  const [bareMb, droverMb] = [await measured('bare', folder, watched), await measured('drover', folder, watched)];
   const [bareMs, droverMs] = [median(wall.bare), median(wall.drover)];
   const what = `${WORKERS} workers x ${STEPS} steps`;
   return [
     `${what}, wall: bare ${Math.round(bareMs)} ms, drover ${Math.round(droverMs)} ms: ${(droverMs / bareMs).toFixed(2)}x (aim ${WALL_AIM}x)`,
-    `${what}, memory at most: bare ${Math.round(memory.bare)} MB, drover ${Math.round(memory.drover)} MB (aim ${MEMORY_AIM_MB} MB)`,
+    `${what}, memory at most: bare ${Math.round(bareMb)} MB, drover ${Math.round(droverMb)} MB (aim ${MEMORY_AIM_MB} MB)`,
   ];
 }
 
@@ -71,14 +81,23 @@ const PROGRAMS: Readonly<Record<Program, readonly string[]>> = {
   bare: [join(root, 'bench', 'bare', 'herd.mjs')],
   drover: [
     join(root, 'dist', 'drover.cjs'),
-    ...['run', 'go', '--model', 'anthropic/any', '--workers', String(WORKERS), '--json', '--yes'],
+    'run',
+    'go',
+    '--json',
+    '--yes',
+    '--model=anthropic/any',
+    `--workers=${WORKERS}`,
   ],
 };
 
 /** A figure of one run, from its start to its end. */
-async function measured(program: Program, figure: (child: ChildProcess) => Promise<number>): Promise<number> {
+async function measured(
+  program: Program,
+  among: string,
+  figure: (child: ChildProcess) => Promise<number>,
+): Promise<number> {
   const server = await startRehearsal(script);
-  const folder = mkdtempSync(join(tmpdir(), 'drover-bench-'));
+  const folder = mkdtempSync(join(among, 'run-'));
   const cwd = repositoryIn(folder);
   const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env;
   const own = {
@@ -98,7 +117,6 @@ async function measured(program: Program, figure: (child: ChildProcess) => Promi
     return ended;
   } finally {
     await server.close();
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 
