@@ -158,7 +158,11 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
         }),
     },
     stop.signal,
-  ).finally(() => bus.close());
+  ).finally(() => {
+    bus.close();
+    // While the view shows the last of it.
+    void workers.close();
+  });
   const [end] = await Promise.all([ended, shown]);
   diagnostics.diagnose('run ended', { run: id, outcome: end.outcome, exitCode: end.exitCode });
   await work.companion?.ended(end, { git: slots.store.git, redactor, startedAt });

@@ -164,10 +164,7 @@ class ThreadEnd {
     const id = this.#lastId;
     const waiting: Waiting = { ...Promise.withResolvers<Answered>(), onEvents };
     this.#waiting.set(id, waiting);
-    const withdraw = () => {
-      this.send({ type: 'withdraw', id, failure: failureOf(signal) });
-      this.flush();
-    };
+    const withdraw = () => this.#withdraw(id, failureOf(signal));
     this.send({ type: 'request', id, request });
     if (signal.aborted) withdraw();
     // With what else is asked before anything is waited for.
@@ -180,9 +177,14 @@ class ThreadEnd {
     }
   }
 
+  #withdraw(id: number, failure: Failure): void {
+    if (!this.#waiting.has(id)) return;
+    this.send({ type: 'withdraw', id, failure });
+    this.flush();
+  }
+
   /** An answer in the groups in which it arrives; withdrawn where nobody reads on. */
   async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[]> {
-    const unread = new AbortController();
     const arrived: ModelEvent[] = [];
     let news = Promise.withResolvers<undefined>();
     const onEvents = (events: readonly ModelEvent[]) => {
@@ -190,20 +192,19 @@ class ThreadEnd {
       news.resolve(undefined);
     };
     const { ticket } = this;
-    const whole = this.ask({ type: 'stream', request, ticket }, AbortSignal.any([signal, unread.signal]), onEvents);
-    let isRead = false;
+    const whole = this.ask({ type: 'stream', request, ticket }, signal, onEvents);
+    const id = this.#lastId;
     try {
       for (;;) {
         // What arrived before the end, or before a failure, comes first.
         const last = await Promise.race([news.promise, whole]);
         news = Promise.withResolvers<undefined>();
-        isRead = last !== undefined;
         if (last === undefined) yield arrived.splice(0);
         else if (last.reply.type === 'finished') return yield last.reply.events;
         else throw unexpected(last.reply);
       }
     } finally {
-      if (!isRead) unread.abort(gone());
+      this.#withdraw(id, gone().failure);
     }
   }
 

@@ -1,7 +1,9 @@
 // Where a program is: looked for on a PATH once, and not in every folder of it each time it is started.
 
-import { accessSync, constants, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
+
+const EXECUTABLE = 0o111;
 
 const known = new Map<string, string>(); // by name and PATH
 
@@ -21,10 +23,10 @@ export function programOn(path: string, name: string): string | undefined {
 
 function isProgram(file: string): boolean {
   try {
-    accessSync(file, constants.X_OK);
-    return statSync(file).isFile();
+    const found = statSync(file, { throwIfNoEntry: false });
+    return found?.isFile() === true && (found.mode & EXECUTABLE) !== 0;
   } catch (error) {
-    // Not there, or not for us: the search goes on, as the system's own would.
+    // Not for us: the search goes on, as the system's own would.
     if (error instanceof Error && 'code' in error) return false;
     throw error;
   }
