@@ -48,7 +48,7 @@ test.each(CHANGES)('%s', async (_, files, change) => {
   expect({ files: made?.files ?? [], byGit }).toEqual({ files, byGit: files });
 });
 
-test('where drover’s own index is not what it was, git is asked, and all that is committed is told', async () => {
+test('where drover’s own index is not what it was, git is asked, and nothing is hidden by it', async () => {
   const user = await userRepository();
   const { head } = await user.open();
   const slots = await user.slots();
@@ -57,6 +57,7 @@ test('where drover’s own index is not what it was, git is asked, and all that 
   const index = join(workspace.path, '..', 'git', 'index');
   const tampered = { ...user.env, GIT_INDEX_FILE: index, GIT_WORK_TREE: workspace.path };
   gitAs(slots.store.gitDir, tampered, ['add', 'src/new.ts']);
+  gitAs(slots.store.gitDir, tampered, ['update-index', '--assume-unchanged', 'src/a.ts']);
   await writeFiles(workspace.path, { 'src/a.ts': 'other' });
   expect((await workspace.commit(order('drover/run_1/task')))?.files).toEqual(['src/a.ts', 'src/new.ts']);
 });

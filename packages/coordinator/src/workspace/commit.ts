@@ -48,8 +48,10 @@ export async function commitTree(order: Committing): Promise<Committed | undefin
   if (!slot.hasTree()) throw failed(['add'], 'the workspace is gone, or a link stands in its place');
   const draft = join(slot.folder, 'git', 'index.commit');
   rmSync(`${draft}.lock`, { force: true });
-  copyIndex(slot.index, draft);
   const git = slot.git(draft);
+  // A worker that has changed drover's index could have had what it did left out.
+  if (slot.hasIndexOf(order.base)) copyIndex(slot.index, draft);
+  else await git(['read-tree', '--reset', order.base]);
   const nested = await stageAll(git, order);
   const { changes, links } = await sifted(git, { ...order, draft });
   const leftOut = [...new Set([...nested, ...links])].toSorted().map(shown);

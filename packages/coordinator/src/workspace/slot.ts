@@ -172,6 +172,11 @@ export class Slot {
     return gitAt({ gitDir: storeGit, workTree: this.tree, indexFile: index, settings, env });
   }
 
+  /** Drover's own index is as drover left it, and one of this commit. */
+  hasIndexOf(base: string): boolean {
+    return this.#index.read()?.base === base;
+  }
+
   /** What another index says that drover's own doesn't; undefined where drover's is not one of this commit. */
   changesIn(index: string, base: string): readonly Change[] | undefined {
     const kept = this.#index.read();
