@@ -22,7 +22,8 @@ const DEFAULTS = { entry: faulty, onDiagnostic: () => undefined };
 // Starting a thread is what costs most here, so most tests share these.
 const pool = openPool({ ...DEFAULTS, threadsMax: 8, heapMb: 96, silentMs: 4_000, graceMs: 20_000 });
 const hasty = openPool({ ...DEFAULTS, threadsMax: 1, graceMs: 100 });
-afterAll(() => Promise.all([pool.close(), hasty.close()]));
+const watchful = openPool({ ...DEFAULTS, threadsMax: 2, silentMs: 1_500 });
+afterAll(() => Promise.all([pool, hasty, watchful].map((each) => each.close())));
 
 const shell = (command: string): Script => ({
   answers: [{ calls: [{ name: 'shell', args: { command } }] }, { text: 'done' }],
@@ -53,7 +54,7 @@ test('a task that is asked to stop ends by itself: its processes are gone, and i
 });
 
 test('a task that does not stop when asked is ended with its thread, and its end is told for it', async () => {
-  const spec = await taskOn(await rehearsal(shell('touch now; sleep 1000')), 'wait', { task: 'loop' });
+  const spec = await taskOn(await rehearsal(shell('touch now; sleep 1000')), 'wait', { task: 'deaf' });
   const run = listener();
   const stop = new AbortController();
   const outcome = hasty.run(spec, run.link, stop.signal);
@@ -72,24 +73,27 @@ test('a task that does not stop when asked is ended with its thread, and its end
 
 proves(
   'worker.lost-alone',
-  'a thread that throws, exits, loops or runs out of heap costs its own attempt and nobody else’s',
+  'a thread that throws, exits, loops, hangs or runs out of heap costs its own attempt and nobody else’s',
   async () => {
     const lost = await rehearsal(shell('touch now; sleep 1000'));
     const well = await rehearsal(shell('sleep 0.2; echo fine'));
-    const kinds = ['throw', 'exit', 'loop', 'heap'];
+    const kinds = ['throw', 'exit', 'heap', 'loop', 'deaf'];
+    const poolFor = (kind: string | undefined) => (kind === 'loop' || kind === 'deaf' ? watchful : pool);
     const runs = kinds.map(() => listener());
     const specs = await Promise.all(kinds.map((task) => taskOn(lost, 'go wrong', { task })));
 
-    const lostOutcomes = Promise.all(specs.map((spec, at) => pool.run(spec, runs[at]!.link, never)));
+    const lostOutcomes = Promise.all(specs.map((spec, at) => poolFor(kinds[at]).run(spec, runs[at]!.link, never)));
     const others = await Promise.all(
       [1, 2].map(async () => pool.run(await taskOn(well, 'go well'), listener().link, never)),
     );
     expect(others.map(({ status }) => status)).toEqual(['finished', 'finished']);
     expect((await lostOutcomes).map(({ status, failure }) => ({ status, failure }))).toEqual(
-      [/thrown on purpose/, /exited with code: 3/, /no sign of life/, /out of memory/].map((message) => ({
-        status: 'failed',
-        failure: { kind: 'worker.lost', message: expect.stringMatching(message) },
-      })),
+      [/thrown on purpose/, /exited with code: 3/, /out of memory/, /no sign of life/, /no sign of life/].map(
+        (message) => ({
+          status: 'failed',
+          failure: { kind: 'worker.lost', message: expect.stringMatching(message) },
+        }),
+      ),
     );
     expect(markedProcesses()).toEqual([]);
     for (const run of runs)

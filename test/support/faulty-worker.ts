@@ -14,8 +14,11 @@ const faults: Record<string, () => void> = {
     throw new Error('thrown on purpose');
   },
   exit: () => process.exit(3),
-  // Never gives the thread back, and leaves the core to the other tests.
   loop: () => {
+    for (;;);
+  },
+  // Never gives the thread back either, and leaves the core to others.
+  deaf: () => {
     for (const cell = new Int32Array(new SharedArrayBuffer(4)); ;) Atomics.wait(cell, 0, 0, 10);
   },
   heap: () => {
