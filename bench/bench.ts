@@ -4,11 +4,11 @@
 // in turns, against the same server, and the median is shown.
 
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { startRehearsal, type Rehearsal } from '@drover/rehearsal/server';
 import type { Script } from '@drover/rehearsal/script';
+import { newFolder } from './folder.ts';
 import { journalLines } from './journal.ts';
 import { runLines } from './run.ts';
 import { serverLines } from './server.ts';
@@ -102,7 +102,7 @@ async function measure(script: Script, times: number): Promise<Runs> {
 
 async function measureOnce(program: Program, script: Script): Promise<Run> {
   const server = await startRehearsal(script);
-  const home = mkdtempSync(join(tmpdir(), 'drover-bench-'));
+  const home = newFolder();
   try {
     const begun = Date.now();
     const cpuMs = await runTimed(program, server, home);
@@ -113,7 +113,6 @@ async function measureOnce(program: Program, script: Script): Promise<Run> {
     return { wallMs, cpuMs, firstRequestMs: first.at - begun, stepMs };
   } finally {
     await server.close();
-    rmSync(home, { recursive: true, force: true });
   }
 }
 

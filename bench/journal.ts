@@ -6,9 +6,8 @@
 // call, and as many again while the model is asked. Both are measured in turns, and each figure is the median
 // of many steps. The aim is one in milliseconds all the same; what is drover's own says who missed it.
 
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Session } from '@drover/core/agent/session';
 import type { Store } from '@drover/core/bus';
@@ -18,6 +17,7 @@ import { wireApis } from '@drover/core/model/catalog';
 import type { Provider } from '@drover/core/model/protocol';
 import { builtinTools } from '@drover/core/tools/builtin';
 import { startRehearsal } from '@drover/rehearsal/server';
+import { newFolder } from './folder.ts';
 
 const HOOKS = { onTrouble: () => undefined, onRecovery: () => undefined, diagnose: () => undefined };
 const ROUNDS = 25;
@@ -29,12 +29,8 @@ const RESULT_BYTES = 900;
 const RECORD = { v: 1, type: 'warning', message: 'x'.repeat(150) };
 
 export async function journalLines(): Promise<readonly string[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'drover-bench-'));
-  try {
-    return [await perStep(folder), await perRecord(folder), await resuming(folder)];
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = newFolder();
+  return [await perStep(folder), await perRecord(folder), await resuming(folder)];
 }
 
 async function perStep(folder: string): Promise<string> {

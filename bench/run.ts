@@ -3,15 +3,15 @@
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startRehearsal } from '@drover/rehearsal/server';
 import type { AgentScript, Answer, Script } from '@drover/rehearsal/script';
+import { newFolder } from './folder.ts';
 
 const WORKERS = 8;
 const STEPS = 20;
-const TIMES = 5;
+const TIMES = 7;
 const WALL_AIM = 3;
 const MEMORY_AIM_MB = 350;
 const LOOK_MS = 50;
@@ -49,26 +49,16 @@ type Program = 'bare' | 'drover';
 
 /** Lines to print. */
 export async function runLines(): Promise<readonly string[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'drover-bench-'));
-  try {
-    return await measure(folder);
-  } finally {
-    // Not before the end: for a minute after many files were removed, some systems take far longer to make new ones.
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-async function measure(folder: string): Promise<readonly string[]> {
   const wall: Record<Program, number[]> = { bare: [], drover: [] };
   for (let n = 0; n <= TIMES; n++) {
     for (const program of ['bare', 'drover'] as const) {
-      const wallMs = await measured(program, folder, timed);
+      const wallMs = await measured(program, timed);
       // The first of each warms the disk and the compile cache.
       if (n > 0) wall[program].push(wallMs);
     }
   }
   // By itself: to look at the memory of a process takes its time.
-  const [bareMb, droverMb] = [await measured('bare', folder, watched), await measured('drover', folder, watched)];
+  const [bareMb, droverMb] = [await measured('bare', watched), await measured('drover', watched)];
   const [bareMs, droverMs] = [median(wall.bare), median(wall.drover)];
   const what = `${WORKERS} workers x ${STEPS} steps`;
   return [
@@ -91,13 +81,9 @@ const PROGRAMS: Readonly<Record<Program, readonly string[]>> = {
 };
 
 /** A figure of one run, from its start to its end. */
-async function measured(
-  program: Program,
-  among: string,
-  figure: (child: ChildProcess) => Promise<number>,
-): Promise<number> {
+async function measured(program: Program, figure: (child: ChildProcess) => Promise<number>): Promise<number> {
   const server = await startRehearsal(script);
-  const folder = mkdtempSync(join(among, 'run-'));
+  const folder = newFolder();
   const cwd = repositoryIn(folder);
   const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env;
   const own = {

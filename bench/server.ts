@@ -9,11 +9,11 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent, get, type IncomingMessage, request } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startRehearsal } from '@drover/rehearsal/server';
+import { newFolder } from './folder.ts';
 
 const READERS = 100;
 const EVENTS = 4_000;
@@ -27,23 +27,19 @@ const END = 'event: session_end';
 
 /** Lines to print. */
 export async function serverLines(): Promise<readonly string[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'drover-bench-'));
+  const folder = newFolder();
   const file = join(folder, 'frames');
   const rates: Record<'bare' | 'burst' | 'drover', number[]> = { bare: [], burst: [], drover: [] };
-  try {
-    for (let n = 0; n <= TIMES; n++) {
-      const drover = await droverRate(folder);
-      writeFileSync(file, drover.text);
-      const bare = await bareRate(file, 1);
-      const burst = await bareRate(file, BURST);
-      // The first of each warms the disk and the compiler.
-      if (n === 0) continue;
-      rates.drover.push(drover.rate);
-      rates.bare.push(bare.rate);
-      rates.burst.push(burst.rate);
-    }
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
+  for (let n = 0; n <= TIMES; n++) {
+    const drover = await droverRate(folder);
+    writeFileSync(file, drover.text);
+    const bare = await bareRate(file, 1);
+    const burst = await bareRate(file, BURST);
+    // The first of each warms the disk and the compiler.
+    if (n === 0) continue;
+    rates.drover.push(drover.rate);
+    rates.bare.push(bare.rate);
+    rates.burst.push(burst.rate);
   }
   const [bare, burst, drover] = [median(rates.bare), median(rates.burst), median(rates.drover)];
   const ratio = drover / bare;

@@ -2,7 +2,7 @@
 // some rounds of both, by the clock and in time of processors, which a busy machine changes less.
 
 import { execFile, execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { differences, fingerprint } from '@drover/coordinator/audit';
 import { openRepository, type Repository } from '@drover/coordinator/repository';
 import { Slots, type Workspace } from '@drover/coordinator/workspace/slots';
+import { newFolder } from './folder.ts';
 
 const WORKERS = 8;
 const FOLDERS = 100;
@@ -26,34 +27,30 @@ type Cost = { readonly wallMs: number; readonly cpuMs: number };
 type Round = Readonly<Record<'floor' | 'first' | 'commit' | 'next' | 'nextRun' | 'audit', Cost>>;
 
 export async function workspaceLines(): Promise<readonly string[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'drover-bench-'));
-  try {
-    const repository = await sample(join(folder, 'project'));
-    const rounds: Round[] = [];
-    for (let n = 0; n < ROUNDS; n++) rounds.push(await round(repository, join(folder, `round-${n}`)));
-    // What else the machine does only ever adds to it.
-    const best = (key: keyof Round, cost: keyof Cost) => Math.min(...rounds.map((each) => each[key][cost]));
-    const row = (what: string, key: keyof Round, aim: number) => {
-      const [wall, floor] = [best(key, 'wallMs'), best('floor', 'wallMs')];
-      const [cpu, cpuFloor] = [best(key, 'cpuMs'), best('floor', 'cpuMs')];
-      const processors = `CPU ${cpu.toFixed(0)} against ${cpuFloor.toFixed(0)} ms`;
-      return line(
-        what,
-        wall / floor,
-        `${wall.toFixed(0)} ms against ${floor.toFixed(0)} ms, ${processors}, aim ${aim}x`,
-        aim,
-      );
-    };
-    return [
-      row(`${WORKERS} first workspaces of 2,000 files`, 'first', 1.5),
-      row(`${WORKERS} workspaces, next task in the slot`, 'next', 0.1),
-      row(`${WORKERS} workspaces, next run`, 'nextRun', 0.1),
-      row(`${WORKERS} commits`, 'commit', 0.5),
-      row('two fingerprints of the checkout', 'audit', 0.1),
-    ];
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = newFolder();
+  const repository = await sample(join(folder, 'project'));
+  const rounds: Round[] = [];
+  for (let n = 0; n < ROUNDS; n++) rounds.push(await round(repository, join(folder, `round-${n}`)));
+  // What else the machine does only ever adds to it.
+  const best = (key: keyof Round, cost: keyof Cost) => Math.min(...rounds.map((each) => each[key][cost]));
+  const row = (what: string, key: keyof Round, aim: number) => {
+    const [wall, floor] = [best(key, 'wallMs'), best('floor', 'wallMs')];
+    const [cpu, cpuFloor] = [best(key, 'cpuMs'), best('floor', 'cpuMs')];
+    const processors = `CPU ${cpu.toFixed(0)} against ${cpuFloor.toFixed(0)} ms`;
+    return line(
+      what,
+      wall / floor,
+      `${wall.toFixed(0)} ms against ${floor.toFixed(0)} ms, ${processors}, aim ${aim}x`,
+      aim,
+    );
+  };
+  return [
+    row(`${WORKERS} first workspaces of 2,000 files`, 'first', 1.5),
+    row(`${WORKERS} workspaces, next task in the slot`, 'next', 0.1),
+    row(`${WORKERS} workspaces, next run`, 'nextRun', 0.1),
+    row(`${WORKERS} commits`, 'commit', 0.5),
+    row('two fingerprints of the checkout', 'audit', 0.1),
+  ];
 }
 
 async function sample(top: string): Promise<Repository> {

@@ -1,0 +1,13 @@
+// Folders to measure in. They are removed together, when all is measured: for a minute after many files were removed,
+// some systems take far longer to make new ones.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const root = mkdtempSync(join(tmpdir(), 'drover-bench-'));
+process.once('exit', () => rmSync(root, { recursive: true, force: true }));
+
+export function newFolder(): string {
+  return mkdtempSync(join(root, 'one-'));
+}
