@@ -204,7 +204,7 @@ class ThreadEnd {
         else throw unexpected(last.reply);
       }
     } finally {
-      this.#withdraw(id, gone().failure);
+      this.#withdraw(id, GONE);
     }
   }
 
@@ -234,8 +234,10 @@ class ThreadEnd {
   }
 }
 
+const GONE: Failure = { kind: 'aborted', by: 'shutdown' };
+
 function gone(): DroverError {
-  return new DroverError({ kind: 'aborted', by: 'shutdown' });
+  return new DroverError(GONE);
 }
 
 /** A delta that goes on where the last one ended needs no message of its own. */
