@@ -79,3 +79,10 @@ test('a worker that finds nothing in the cache is told of, with where it differs
     'nothing of what it was seeded with was read from the cache, though it is the coordinator’s to the byte',
   ]);
 });
+
+test('of a provider that caches nothing at all, nothing is said', async () => {
+  const script = planned({ one: { answers: [says('there is nothing to do')] } });
+  const desk = await RunDesk.with({ ...script, cache: { enabled: false } });
+  const { events } = await desk.run(['run', 'do one thing']);
+  expect(events.filter(({ type }) => type === 'warning')).toEqual([]);
+});

@@ -1,6 +1,7 @@
 // An answer that crosses the wire: the run asks the provider, the thread hears what arrives as it arrives.
 
 import { once } from 'node:events';
+import { setTimeout as wait } from 'node:timers/promises';
 import { MessageChannel } from 'node:worker_threads';
 import { DroverError, type Failure } from '@drover/core/failure';
 import type { ModelEvent, ModelRequest, Provider } from '@drover/core/model/protocol';
@@ -114,6 +115,23 @@ test('a failure half way arrives as a failure, behind all that came before it', 
     throw new DroverError(LOST);
   });
   expect(await heard(thread.stream(REQUEST, never))).toEqual({ events: [STARTED, delta('a')], failure: LOST });
+});
+
+test('whoever takes long to read misses nothing of what came before a failure', async () => {
+  const { thread } = wired(async function* () {
+    yield [STARTED];
+    yield [delta('a')];
+    throw new DroverError(LOST);
+  });
+  const groups: (readonly ModelEvent[])[] = [];
+  const reading = (async () => {
+    for await (const group of inGroups(thread.stream(REQUEST, never))) {
+      groups.push(group);
+      await wait(20);
+    }
+  })();
+  await expect(reading).rejects.toEqual(new DroverError(LOST));
+  expect(groups.flat()).toEqual([STARTED, delta('a')]);
 });
 
 test('a bug of the provider’s, or an end without an end, is a failure and no silence', async () => {
