@@ -5,8 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const root = mkdtempSync(join(tmpdir(), 'drover-bench-'));
-process.once('exit', () => rmSync(root, { recursive: true, force: true }));
+const given = process.env['DROVER_BENCH_FOLDER'];
+export const root = given ?? mkdtempSync(join(tmpdir(), 'drover-bench-'));
+if (given === undefined) process.once('exit', () => rmSync(root, { recursive: true, force: true }));
 
 export function newFolder(): string {
   return mkdtempSync(join(root, 'one-'));

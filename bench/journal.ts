@@ -28,7 +28,7 @@ const ANSWER_BYTES = 1_500;
 const RESULT_BYTES = 900;
 const RECORD = { v: 1, type: 'warning', message: 'x'.repeat(150) };
 
-export async function journalLines(): Promise<readonly string[]> {
+export async function lines(): Promise<readonly string[]> {
   const folder = newFolder();
   return [await perStep(folder), await perRecord(folder), await resuming(folder)];
 }
@@ -196,5 +196,3 @@ function line(what: string, figure: string, note: string, isOk: boolean): string
 function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
-
-if (import.meta.main) for (const each of await journalLines()) process.stdout.write(`${each}\n`);

@@ -48,7 +48,7 @@ function work(id: string): readonly Answer[] {
 type Program = 'bare' | 'drover';
 
 /** Lines to print. */
-export async function runLines(): Promise<readonly string[]> {
+export async function lines(): Promise<readonly string[]> {
   const wall: Record<Program, number[]> = { bare: [], drover: [] };
   for (let n = 0; n <= TIMES; n++) {
     for (const program of ['bare', 'drover'] as const) {
@@ -152,5 +152,3 @@ function memoryOf(pid: number): number {
 function median(figures: readonly number[]): number {
   return figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? 0;
 }
-
-if (import.meta.main) for (const line of await runLines()) process.stdout.write(`${line}\n`);

@@ -26,7 +26,7 @@ const BEGINNING = 'event: text_delta';
 const END = 'event: session_end';
 
 /** Lines to print. */
-export async function serverLines(): Promise<readonly string[]> {
+export async function lines(): Promise<readonly string[]> {
   const folder = newFolder();
   const file = join(folder, 'frames');
   const rates: Record<'bare' | 'burst' | 'drover', number[]> = { bare: [], burst: [], drover: [] };
@@ -167,5 +167,3 @@ function median(values: readonly number[]): number {
 function thousands(value: number): string {
   return Math.round(value).toLocaleString('en');
 }
-
-if (import.meta.main) for (const line of await serverLines()) process.stdout.write(`${line}\n`);

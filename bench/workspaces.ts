@@ -26,7 +26,7 @@ const { signal } = new AbortController();
 type Cost = { readonly wallMs: number; readonly cpuMs: number };
 type Round = Readonly<Record<'floor' | 'first' | 'commit' | 'next' | 'nextRun' | 'audit', Cost>>;
 
-export async function workspaceLines(): Promise<readonly string[]> {
+export async function lines(): Promise<readonly string[]> {
   const folder = newFolder();
   const repository = await sample(join(folder, 'project'));
   const rounds: Round[] = [];
