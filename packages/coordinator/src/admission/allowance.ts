@@ -76,8 +76,12 @@ export class Allowance {
     return isReset ? this.#limit - this.#taken : this.#unaided;
   }
 
-  /** How long until so much is there; undefined where nothing says so. What is over the limit needs all of it. */
-  readyInMs(amount: number, now: number): number | undefined {
+  /**
+   * How long until so much is there; undefined where nothing says so. What is over the limit needs all of it. What is
+   * on its way may arrive all at once, and a limit that is full meanwhile gains nothing: only news can make room then.
+   */
+  readyInMs(amount: number, now: number, onTheWay = 0): number | undefined {
+    if (onTheWay > 0 && onTheWay + amount > this.#limit) return undefined;
     const missing = Math.min(amount, this.#limit) - this.left(now);
     if (missing <= 0) return 0;
     if (this.#isSteady && this.#perMs > 0) return missing / (this.#perMs * REFILL_TRUST);

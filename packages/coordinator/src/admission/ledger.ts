@@ -45,11 +45,14 @@ export class Ledger {
   /** What there is too little of, the longest wait first, or undefined where there is enough of everything. */
   shortage(wanted: Wanted, now: number): Shortage | undefined {
     const expected = this.#expected(wanted);
+    // Of these nobody knows yet whether they have arrived.
+    const onTheWay = this.#flights.filter(({ isReported, landedAt }) => !isReported && landedAt === undefined);
     const short = [...this.#accounts.values()]
-      .map(({ rate, allowance }) => ({
-        name: rate.name,
-        waitMs: allowance.readyInMs(before(rate, expected) + after(rate, expected), now),
-      }))
+      .map(({ rate, allowance }) => {
+        const amount = before(rate, expected) + after(rate, expected);
+        const unarrived = onTheWay.reduce((sum, flight) => sum + before(rate, flight), 0);
+        return { name: rate.name, waitMs: allowance.readyInMs(amount, now, unarrived) };
+      })
       .filter(({ waitMs }) => waitMs !== 0);
     return short.sort((a, b) => (b.waitMs ?? Infinity) - (a.waitMs ?? Infinity))[0];
   }
