@@ -136,57 +136,72 @@ describe('what is left of a limit', () => {
 
   test('what was sent since the report is taken off, and comes back as the bucket refills', () => {
     const left = new Allowance(rate(1), sighting, 0);
-    expect(left.left(0)).toBe(1);
-    left.take(1, 0);
-    expect(left.readyInMs(1, 0)).toBeCloseTo(1 / (0.009 * 0.95));
-    expect(left.left(100_000)).toBe(11);
+    expect(left.left).toBe(1);
+    left.take(1);
+    expect(left.readyInMs(1)).toBeCloseTo(1 / (0.009 * 0.95));
+    left.pass(100_000, 0);
+    expect(left.left).toBe(11);
   });
 
   test('a report raises it only by what it surely knows, and lowers it always', () => {
     const left = new Allowance(rate(10), sighting, 0);
-    for (let count = 0; count < 6; count++) left.take(1, 0);
+    for (let count = 0; count < 6; count++) left.take(1);
     left.report(rate(9), { unseen: 5, ageMs: 0 }, 0);
-    expect(left.left(0)).toBe(4);
+    expect(left.left).toBe(4);
     left.report(rate(8), { unseen: 1, ageMs: 0 }, 0);
-    expect(left.left(0)).toBe(7);
+    expect(left.left).toBe(7);
     left.report(rate(2), { unseen: 0, ageMs: 0 }, 0);
-    expect(left.left(0)).toBe(2);
+    expect(left.left).toBe(2);
   });
 
   test('a rate that was found while little was missing does not outdo a better one', () => {
     const left = new Allowance(rate(0), sighting, 0);
     left.report(rate(10, { resetMs: 1 }), sighting, 0);
-    for (let count = 0; count < 10; count++) left.take(1, 0);
-    expect(left.readyInMs(1, 0)).toBeCloseTo(1 / (0.01 * 0.95));
+    for (let count = 0; count < 10; count++) left.take(1);
+    expect(left.readyInMs(1)).toBeCloseTo(1 / (0.01 * 0.95));
   });
 
   test('a reset that may be old makes for a slower refill', () => {
     const left = new Allowance(rate(0), { unseen: 0, ageMs: 1_000 }, 0);
-    expect(left.readyInMs(1, 0)).toBeCloseTo(1 / (0.005 * 0.95));
+    expect(left.readyInMs(1)).toBeCloseTo(1 / (0.005 * 0.95));
   });
 
   test('once the refill is not to be trusted, there is nothing before the reset', () => {
     const left = new Allowance(rate(1), sighting, 0);
-    expect(left.take(1, 0)).toBe(false);
-    expect(left.take(1, 500)).toBe(true);
+    expect(left.take(1)).toBe(false);
+    left.pass(500, 0);
+    expect(left.take(1)).toBe(true);
     left.distrustRefill();
-    expect([left.readyInMs(1, 600), left.left(600)]).toEqual([400, -1]);
+    left.pass(600, 0);
+    expect([left.readyInMs(1), left.left]).toEqual([400, -1]);
     // The reset forgets what was sent before it; but whether it was, nobody has said yet.
-    expect(left.left(1_000)).toBe(9);
+    left.pass(1_000, 0);
+    expect(left.left).toBe(9);
+  });
+
+  test('what is on its way may not have arrived, and a limit that is full gains nothing meanwhile', () => {
+    const left = new Allowance(rate(1), sighting, 0);
+    left.pass(100_000, 0);
+    for (let count = 0; count < 10; count++) left.take(1);
+    left.pass(200_000, 10);
+    expect([left.left, left.readyInMs(1), left.readyInMs(2)]).toEqual([1, 0, undefined]);
+    // Once they have arrived, it refills from there.
+    left.pass(200_000, 0);
+    expect(left.readyInMs(2)).toBeCloseTo(1 / (0.009 * 0.95));
   });
 
   test('what is larger than the whole limit waits for all of it', () => {
     const left = new Allowance(rate(0), sighting, 0);
-    expect(left.readyInMs(500, 0)).toBeCloseTo(11 / (0.01 * 0.95));
+    expect(left.readyInMs(500)).toBeCloseTo(11 / (0.01 * 0.95));
   });
 
   test('without a reset nobody knows when', () => {
     const left = new Allowance({ name: 'tokens', countsCacheReads: true, remaining: 3 }, sighting, 0);
-    expect([left.readyInMs(3, 0), left.readyInMs(4, 0)]).toEqual([0, undefined]);
+    expect([left.readyInMs(3), left.readyInMs(4)]).toEqual([0, undefined]);
   });
 
   test('tokens in whole thousands are taken to be half a thousand less', () => {
     const left = new Allowance(rate(7_000, { limit: 30_000 }), sighting, 0);
-    expect(left.left(0)).toBe(6_500);
+    expect(left.left).toBe(6_500);
   });
 });

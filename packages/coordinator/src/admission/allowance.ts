@@ -4,6 +4,9 @@
 // may or may not be in it. So it is taken as two bounds: at most `remaining` is left, at least that less
 // everything that may be missing in it. Between them what we counted ourselves stands.
 //
+// A limit that is full gains nothing. What is on its way may not have arrived, and then more is there than we count; so
+// what we count is never refilled to more than the limit less all that is on its way.
+//
 // Both big providers refill steadily, so that the time to the reset and what is missing give the rate.
 // Others begin a new window at the reset and give nothing before. Which it is nobody says: steady is
 // assumed, and where a request was refused that went out on the strength of it, no longer.
@@ -30,6 +33,7 @@ export class Allowance {
   #level = Number.NEGATIVE_INFINITY; // steadily refilled, as of #at
   #unaided = Number.NEGATIVE_INFINITY; // the same with no refill
   #taken = 0; // since the report, or missing in it
+  #onTheWay = 0; // as of #at
   #at: number;
   #perMs = 0; // 0 while unknown
   #rateShare = 0; // how much of the limit was missing when the rate was found
@@ -44,7 +48,7 @@ export class Allowance {
   report(rate: Rate, { unseen, ageMs }: Sighting, now: number): void {
     const grain = rate.remaining % COARSE.grain === 0 && (rate.limit ?? 0) >= COARSE.from ? COARSE.grain : 1;
     const remaining = rate.remaining - Math.floor(grain / 2);
-    const known = Math.min(remaining, Math.max(remaining - unseen, this.left(now)));
+    const known = Math.min(remaining, Math.max(remaining - unseen, this.left));
     if (rate.limit !== undefined && rate.limit !== this.#limit) {
       this.#limit = rate.limit;
       this.#rateShare = 0;
@@ -67,32 +71,36 @@ export class Allowance {
     this.#rateShare *= FORGETTING;
   }
 
-  left(now: number): number {
-    if (this.#isSteady && this.#perMs > 0) {
-      return Math.min(this.#limit, this.#level + this.#perMs * REFILL_TRUST * (now - this.#at));
-    }
-    const isReset = this.#fullAt !== undefined && now >= this.#fullAt;
+  /** It is now, and up to now so much was on its way. Before anything else is done or asked. */
+  pass(now: number, onTheWay: number): void {
+    const most = this.#limit - onTheWay;
+    const gained = this.#perMs * REFILL_TRUST * (now - this.#at);
+    if (this.#level < most) this.#level = Math.min(most, this.#level + gained);
+    this.#onTheWay = onTheWay;
+    this.#at = now;
+  }
+
+  /** As of the last `pass`. */
+  get left(): number {
+    if (this.#isSteady && this.#perMs > 0) return this.#level;
+    const isReset = this.#fullAt !== undefined && this.#at >= this.#fullAt;
     // Less what the reset may have come before.
     return isReset ? this.#limit - this.#taken : this.#unaided;
   }
 
-  /**
-   * How long until so much is there; undefined where nothing says so. What is over the limit needs all of it. What is
-   * on its way may arrive all at once, and a limit that is full meanwhile gains nothing: only news can make room then.
-   */
-  readyInMs(amount: number, now: number, onTheWay = 0): number | undefined {
-    if (onTheWay > 0 && onTheWay + amount > this.#limit) return undefined;
-    const missing = Math.min(amount, this.#limit) - this.left(now);
+  /** How long until so much is there; undefined where only news helps. What is over the limit needs all of it. */
+  readyInMs(amount: number): number | undefined {
+    if (this.#onTheWay > 0 && this.#onTheWay + amount > this.#limit) return undefined;
+    const missing = Math.min(amount, this.#limit) - this.left;
     if (missing <= 0) return 0;
     if (this.#isSteady && this.#perMs > 0) return missing / (this.#perMs * REFILL_TRUST);
-    return this.#fullAt !== undefined && this.#fullAt > now ? this.#fullAt - now : undefined;
+    return this.#fullAt !== undefined && this.#fullAt > this.#at ? this.#fullAt - this.#at : undefined;
   }
 
   /** True where only the refill made room for it. */
-  take(amount: number, now: number): boolean {
+  take(amount: number): boolean {
     const isLent = this.#unaided < Math.min(amount, this.#limit);
-    this.#level = this.left(now) - amount;
-    this.#at = now;
+    this.#level = this.left - amount;
     this.#unaided -= amount;
     this.#taken += amount;
     return isLent && this.#isSteady;

@@ -44,23 +44,22 @@ export class Ledger {
 
   /** What there is too little of, the longest wait first, or undefined where there is enough of everything. */
   shortage(wanted: Wanted, now: number): Shortage | undefined {
+    this.#pass(now);
     const expected = this.#expected(wanted);
-    // Of these nobody knows yet whether they have arrived.
-    const onTheWay = this.#flights.filter(({ isReported, landedAt }) => !isReported && landedAt === undefined);
     const short = [...this.#accounts.values()]
-      .map(({ rate, allowance }) => {
-        const amount = before(rate, expected) + after(rate, expected);
-        const unarrived = onTheWay.reduce((sum, flight) => sum + before(rate, flight), 0);
-        return { name: rate.name, waitMs: allowance.readyInMs(amount, now, unarrived) };
-      })
+      .map(({ rate, allowance }) => ({
+        name: rate.name,
+        waitMs: allowance.readyInMs(before(rate, expected) + after(rate, expected)),
+      }))
       .filter(({ waitMs }) => waitMs !== 0);
     return short.sort((a, b) => (b.waitMs ?? Infinity) - (a.waitMs ?? Infinity))[0];
   }
 
   depart(wanted: Wanted, now: number): Flight {
+    this.#pass(now);
     const expected = this.#expected(wanted);
     const lenders = [...this.#accounts.values()]
-      .filter(({ rate, allowance }) => allowance.take(before(rate, expected) + after(rate, expected), now))
+      .filter(({ rate, allowance }) => allowance.take(before(rate, expected) + after(rate, expected)))
       .map(({ allowance }) => allowance);
     const flight: Flight = {
       ...expected,
@@ -77,6 +76,7 @@ export class Ledger {
   /** Takes what the headers of an answer say; once for each. */
   report(flight: Flight, rates: readonly Rate[], now: number): void {
     if (flight.isReported) return;
+    this.#pass(now);
     flight.isReported = true;
     for (const rate of rates) {
       const key = `${rate.name} ${rate.countsCacheReads}`;
@@ -89,6 +89,7 @@ export class Ledger {
 
   /** The answer is there, and so is its usage if anybody counted. */
   land(flight: Flight, usage: Usage | undefined, now: number): void {
+    this.#pass(now);
     if (usage !== undefined && usage.estimated !== true) {
       this.#learn(flight, usage);
       for (const { rate, allowance } of this.#accounts.values()) {
@@ -106,6 +107,17 @@ export class Ledger {
   /** The provider refused what we thought there was room for. */
   refused({ lenders }: Flight): void {
     for (const allowance of lenders) allowance.distrustRefill();
+  }
+
+  // Before anything changes of what is on its way: nobody knows whether that has arrived.
+  #pass(now: number): void {
+    const onTheWay = this.#flights.filter(({ isReported, landedAt }) => !isReported && landedAt === undefined);
+    for (const { rate, allowance } of this.#accounts.values()) {
+      allowance.pass(
+        now,
+        onTheWay.reduce((sum, flight) => sum + before(rate, flight), 0),
+      );
+    }
   }
 
   #expected(wanted: Wanted): Expected {
