@@ -19,7 +19,7 @@ function benchFor(runTask: RunTask): { readonly bench: Bench; readonly told: str
     path: '/nowhere',
     base: 'b',
     commit: async () => undefined,
-    release: async () => void told.push('released'),
+    release: async (since?: 'commit') => void told.push(since === undefined ? 'released' : 'released as committed'),
   };
   const bench = {
     run: 'run_1',
@@ -60,7 +60,16 @@ test('what comes after the end of an attempt is left out', async () => {
   });
   await attemptTask(bench, ATTEMPT, never);
   speak('too late');
-  expect(told).toEqual(['3 one 2 task_start', '3 one 2 at work', '3 one 2 task_end', 'released']);
+  expect(told).toEqual(['3 one 2 task_start', '3 one 2 at work', '3 one 2 task_end', 'released as committed']);
+});
+
+test.each([
+  ['it failed', 'failed', {}],
+  ['it has gates, which run in there after the commit', 'finished', { gates: ['true'] }],
+] as const)('a workspace may be other than it was committed where %s', async (_, status, more) => {
+  const { bench, told } = benchFor(async () => ({ status, summary: '', usage: NO_USAGE, refused: [] }));
+  await attemptTask(bench, { ...ATTEMPT, task: { ...task, ...more } }, never);
+  expect(told).toEqual(['3 one 2 task_start', '3 one 2 task_end', 'released']);
 });
 
 test('an attempt that is stopped while it waits for its turn has begun nothing, and gives its workspace back', async () => {

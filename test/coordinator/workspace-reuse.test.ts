@@ -1,25 +1,18 @@
 // A slot that is used again costs what has changed in it; and what proves that the rest has not can't be deceived.
 
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import {
   chmodSync,
-  copyFileSync,
   existsSync,
-  linkSync,
   lstatSync,
   mkdirSync,
   readFileSync,
-  renameSync,
   rmSync,
-  statSync,
   symlinkSync,
   unlinkSync,
-  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { Slots, type Workspace } from '@drover/coordinator/workspace/slots';
 import { forgetYoung } from '@drover/coordinator/workspace/renewal/sweep';
 import { describe, expect, test } from 'vitest';
@@ -35,6 +28,7 @@ import {
   writeFiles,
 } from './user-repository.ts';
 import { proves } from '../support/proves.ts';
+import { DECEPTIONS, forge, known, rewrite, settled } from './workspace-deceptions.ts';
 import { fakeGit } from './workspace-cut.ts';
 
 /** Slots whose gits are written down, and those that were. */
@@ -53,11 +47,6 @@ async function watched(user: UserRepository, ...lines: readonly string[]): Promi
 async function next(slots: Slots, workspace: Workspace): Promise<Workspace> {
   await workspace.release();
   return take(slots, workspace.base, { task: 'next' });
-}
-
-/** When nothing that was written up to now could be confused with what is written from now on. */
-async function settled(): Promise<void> {
-  await delay(150);
 }
 
 test('the next task at the same base starts no git for what is as it was, and one for all that is not', async () => {
@@ -187,104 +176,6 @@ test('very many files are written again, too, and the slot goes to another base 
 
 // ── what the proof relies on ──────────────────────────────────────────────────────────────────
 
-type Scene = {
-  readonly user: UserRepository;
-  readonly path: string;
-  readonly slot: string;
-  readonly base: string;
-  readonly outside: string;
-};
-
-const SECOND = 1_000_000_000n;
-
-const rewrite = (path: string): void => {
-  const { atime, mtime } = statSync(path);
-  writeFileSync(path, readFileSync(path, 'utf8').replace('1', '7'));
-  utimesSync(path, atime, mtime);
-};
-
-/** Makes the slot's index say that src/a.ts, as it is now, is the one that drover wrote. */
-const forge = ({ path, slot }: Scene, partsOfSeconds = 1n): void => {
-  const index = readFileSync(join(slot, 'git/index'));
-  const { ctimeNs, mtimeNs, ino } = statSync(join(path, 'src/a.ts'), { bigint: true });
-  const fields = [ctimeNs, mtimeNs].flatMap((ns) => [ns / SECOND, (ns % SECOND) * partsOfSeconds]);
-  const at = index.indexOf('src/a.ts') - 62;
-  fields.forEach((value, n) => index.writeUInt32BE(Number(value), at + 4 * n));
-  index.writeUInt32BE(Number(ino & 0xffffffffn), at + 20);
-  const digest = createHash('sha1').update(index.subarray(0, -20)).digest();
-  digest.copy(index, index.length - 20);
-  writeFileSync(join(slot, 'git/index'), index);
-  const [base] = readFileSync(join(slot, 'git/base'), 'utf8').split(' ');
-  writeFileSync(join(slot, 'git/base'), `${base} ${digest.toString('hex')}`);
-};
-
-const DECEPTIONS: [string, (scene: Scene) => void][] = [
-  ['a file rewritten to the same length, its time set back', ({ path }) => rewrite(join(path, 'src/a.ts'))],
-  [
-    'a file more in a folder, whose time is set back',
-    ({ path }) => {
-      const folder = join(path, 'src/deep');
-      const { atime, mtime } = statSync(folder);
-      writeFileSync(join(folder, 'more'), 'x');
-      utimesSync(folder, atime, mtime);
-    },
-  ],
-  [
-    'a file replaced by an older one of the same size and time',
-    ({ path, outside }) => {
-      const file = join(path, 'src/a.ts');
-      const { atime, mtime } = statSync(file);
-      const other = join(outside, 'other');
-      copyFileSync(file, other);
-      rewrite(other);
-      utimesSync(other, atime, mtime);
-      renameSync(other, file);
-    },
-  ],
-  ['other permissions of a file', ({ path }) => chmodSync(join(path, 'src/a.ts'), 0o777)],
-  ['other permissions of a folder', ({ path }) => chmodSync(join(path, 'src/deep'), 0o777)],
-  ['another name for a file', ({ path, outside }) => linkSync(join(path, 'src/a.ts'), join(outside, 'same'))],
-  [
-    'a folder moved away and a link to it in its place',
-    ({ path, outside }) => {
-      renameSync(join(path, 'src/deep'), join(outside, 'deep'));
-      symlinkSync(join(outside, 'deep'), join(path, 'src/deep'));
-    },
-  ],
-  [
-    'a folder moved away and back, with another file in it',
-    ({ path, outside }) => {
-      renameSync(join(path, 'src/deep'), join(outside, 'deep'));
-      writeFileSync(join(outside, 'deep/.git'), 'gitdir: elsewhere');
-      renameSync(join(outside, 'deep'), join(path, 'src/deep'));
-    },
-  ],
-  ['a repository deep inside', ({ user, path }) => void gitAs(join(path, 'src/deep'), user.env, ['init', '--quiet'])],
-  [
-    'an index of the slot that was changed and ends as before',
-    (scene) => {
-      rewrite(join(scene.path, 'src/a.ts'));
-      const file = join(scene.slot, 'git/index');
-      const end = readFileSync(file).subarray(-20);
-      forge(scene);
-      writeFileSync(file, Buffer.concat([readFileSync(file).subarray(0, -20), end]));
-      writeFileSync(join(scene.slot, 'git/base'), `${scene.base} ${end.toString('hex')}`);
-      const later = Date.now() / 1_000 + 60;
-      utimesSync(file, later, later);
-    },
-  ],
-  [
-    'an index of the slot in which the changed file is the right one',
-    (scene) => {
-      rewrite(join(scene.path, 'src/a.ts'));
-      forge(scene);
-      // As if drover had had the tree to itself for long after that.
-      const later = Date.now() / 1_000 + 60;
-      utimesSync(join(scene.slot, 'git/index'), later, later);
-    },
-  ],
-];
-
 describe('the next task finds a clean workspace, where drover knew every file and folder for long, after', () => {
   test.each(DECEPTIONS)('%s', async (_, deceive) => {
     const { scene, slots, workspace, clean } = await known();
@@ -296,20 +187,6 @@ describe('the next task finds a clean workspace, where drover knew every file an
     expect(await after.commit(order('drover/run_1/next'))).toBeUndefined();
   });
 });
-
-/** A workspace of which everything is known, and has been for a while. */
-async function known() {
-  const user = await userRepository();
-  const { head } = await user.open();
-  const slots = await user.slots();
-  const first = await take(slots, head);
-  await settled();
-  const workspace = await next(slots, first);
-  const outside = join(user.folder, 'outside');
-  mkdirSync(outside);
-  const scene = { user, path: workspace.path, slot: join(workspace.path, '..'), base: head, outside };
-  return { scene, slots, workspace, clean: contents(workspace.path) };
-}
 
 describe.each([
   ['with', 1n],

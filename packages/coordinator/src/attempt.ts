@@ -245,7 +245,8 @@ async function end(
   );
   await bench.settled();
   // Not before its end is on the disk: a run that goes on without knowing of it goes on in there.
-  if (isOver) await workspace?.release();
+  const isAsCommitted = status === 'finished' && (task.gates ?? []).length === 0;
+  if (isOver) await workspace?.release(isAsCommitted ? 'commit' : undefined);
   return {
     status,
     again,

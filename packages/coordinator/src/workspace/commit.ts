@@ -15,7 +15,7 @@ import type { Git } from '../git.ts';
 import type { Identity } from '../repository.ts';
 import { ABSENT, type Change, GITLINK } from './index-changes.ts';
 import { isCode } from './removal.ts';
-import type { Slot } from './slot.ts';
+import type { Differences, Slot } from './slot.ts';
 import type { Store } from './store.ts';
 import { copyIndex } from './worker-git.ts';
 
@@ -53,7 +53,8 @@ export async function commitTree(order: Committing): Promise<Committed | undefin
   if (slot.hasIndexOf(order.base)) copyIndex(slot.index, draft);
   else await git(['read-tree', '--reset', order.base]);
   const nested = await stageAll(git, order);
-  const { changes, links } = await sifted(git, { ...order, draft });
+  const { changes, touched, links } = await sifted(git, { ...order, draft });
+  if (touched !== undefined) slot.see({ touched });
   const leftOut = [...new Set([...nested, ...links])].toSorted().map(shown);
   if (changes.length === 0 && leftOut.length > 0) {
     throw failed(
@@ -134,29 +135,35 @@ function entriesOf(folder: Buffer): readonly Dirent<Buffer>[] {
 
 type Drafted = Committing & { readonly draft: string }; // the index in which all is staged
 
+type Sifted = {
+  readonly changes: readonly string[];
+  readonly touched: ReadonlySet<string> | undefined; // see Slot
+  readonly links: readonly string[];
+};
+
 /** What was changed, without what can't be part of a commit or isn't the worker's: that is not staged any more. */
-async function sifted(
-  git: Git,
-  given: Drafted,
-): Promise<{ readonly changes: readonly string[]; readonly links: readonly string[] }> {
+async function sifted(git: Git, given: Drafted): Promise<Sifted> {
   const { base, keepOut } = given;
   const own = keepOut.map((path) => Buffer.from(path).toString('latin1'));
   const isOwn = ({ path, before }: Change) =>
     before === ABSENT && (isLeftover(path) || own.some((kept) => path === kept || path.startsWith(`${kept}/`)));
   const isUnwanted = (change: Change) => change.after === GITLINK || isOwn(change);
-  const changes = await changesOf(git, given);
+  const { changes, touched } = await changesOf(git, given);
   const unwanted = changes.filter(isUnwanted);
-  if (unwanted.length === 0) return { changes: changes.map(({ path }) => path), links: [] };
+  if (unwanted.length === 0) return { changes: changes.map(({ path }) => path), touched, links: [] };
   const removals = unwanted.map(({ path }) => `0 ${'0'.repeat(base.length)}\t${path}\0`).join('');
   await git(['update-index', '-z', '--index-info'], { input: Buffer.from(removals, 'latin1') });
   // What stands at a path that was taken out is gone from the commit, so all is looked at again.
   const rest = await changesOf(git, given);
   const links = unwanted.filter(({ after }) => after === GITLINK).map(({ path }) => path);
-  return { changes: rest.map(({ path }) => path), links };
+  return { changes: rest.changes.map(({ path }) => path), touched: rest.touched, links };
 }
 
 /** Git itself is asked only where nobody can say what the tree was before. */
-async function changesOf(git: Git, { slot, base, draft }: Drafted): Promise<readonly Change[]> {
+async function changesOf(
+  git: Git,
+  { slot, base, draft }: Drafted,
+): Promise<Pick<Differences, 'changes'> & Partial<Differences>> {
   const known = slot.changesIn(draft, base);
   if (known !== undefined) return known;
   const compare = ['diff-index', '--cached', '--raw', '-z', '--no-renames', '--ignore-submodules=none', base];
@@ -167,5 +174,5 @@ async function changesOf(git: Git, { slot, base, draft }: Drafted): Promise<read
     const [before = '', after = ''] = (fields[n] ?? '').slice(1).split(' ');
     changes.push({ before, after, path: fields[n + 1] ?? '' });
   }
-  return changes;
+  return { changes };
 }

@@ -1,8 +1,8 @@
 // What differs between two indexes of one tree: what `git diff-index --cached` says of the second and the commit that
-// the first is an index of.
+// the first is an index of; and which files git has found to look different, whatever is in them.
 
 import type { ObjectFormat } from '../repository.ts';
-import { type IndexEntry, type IndexFile, objectOf } from './index-file.ts';
+import { type IndexEntry, type IndexFile, objectOf, statOf } from './index-file.ts';
 
 const MODE_DIGITS = 6;
 
@@ -24,6 +24,20 @@ export function changesBetween(before: IndexFile, after: IndexFile, format: Obje
   });
   const gone = [...left.values()].map((entry) => ({ path: entry.path, before: modeOf(entry), after: ABSENT }));
   return gone.length === 0 ? changed : [...changed, ...gone].toSorted(byPath);
+}
+
+/** Paths of the first index of which the second doesn't say to the byte what it said: times, inode, size, content. */
+export function touchedBetween(before: IndexFile, after: IndexFile, format: ObjectFormat): ReadonlySet<string> {
+  const found = new Map(after.entries.map((entry) => [entry.path, entry]));
+  const isSame = (was: IndexEntry): boolean => {
+    const is = found.get(was.path);
+    return (
+      is !== undefined &&
+      statOf(before.bytes, was).equals(statOf(after.bytes, is)) &&
+      objectOf(before.bytes, was, format).equals(objectOf(after.bytes, is, format))
+    );
+  };
+  return new Set(before.entries.filter((entry) => !isSame(entry)).map(({ path }) => path));
 }
 
 function modeOf(entry: IndexEntry | undefined): string {

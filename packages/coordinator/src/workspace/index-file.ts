@@ -56,6 +56,11 @@ export function objectOf(bytes: Buffer, { at }: IndexEntry, format: ObjectFormat
   return bytes.subarray(at + STAT_BYTES, at + STAT_BYTES + HASH_BYTES[format]);
 }
 
+/** How the file looked when it was noted: times, device, inode, mode, owner, size. */
+export function statOf(bytes: Buffer, { at }: IndexEntry): Buffer {
+  return bytes.subarray(at, at + STAT_BYTES);
+}
+
 /**
  * Whether nothing at all has happened to a file since it was written: whatever does, changes its ctime, and nobody
  * can choose that one. What happens in the same moment as the writing is told by `writtenMs` only.

@@ -37,15 +37,17 @@ import * as z from 'zod/mini';
 import { gitAt, type Git, type GitAnswer } from '../git.ts';
 import type { ObjectFormat } from '../repository.ts';
 import type { Blobs } from './blobs.ts';
-import { type Change, changesBetween } from './index-changes.ts';
+import { type Change, changesBetween, touchedBetween } from './index-changes.ts';
 import { EMPTY_INDEX, type IndexEntry, type IndexFile, readIndex } from './index-file.ts';
 import { isCode, removeAll, setAside } from './removal.ts';
 import { fileMode } from './renewal/own-file.ts';
 import { restore } from './renewal/restore.ts';
-import { forgetYoung, type KnownFolders, learnFolders, sweep, type SweepOrder } from './renewal/sweep.ts';
+import { forgetYoung, type KnownFolders, learnFolders, type Sight, sweep, type SweepOrder } from './renewal/sweep.ts';
 import { type KeptIndex, SlotIndex } from './slot-index.ts';
 
 const PERMISSIONS = 0o7777;
+// That what a commit saw is believed. By then the next task is there, or nobody minds that all is looked at again.
+const SIGHT_MS_MAX = 1_000;
 
 const OWNER = z.object({
   run: z.string(),
@@ -58,6 +60,12 @@ const OWNER = z.object({
 });
 
 export type Owner = Readonly<z.infer<typeof OWNER>>;
+
+export type Differences = {
+  readonly changes: readonly Change[];
+  /** Paths of drover's own index that look different to git, whatever is in them. */
+  readonly touched: ReadonlySet<string>;
+};
 
 export type SlotOptions = {
   readonly slotsFolder: string;
@@ -81,6 +89,8 @@ export class Slot {
   #at: string | undefined;
   readonly #index: SlotIndex;
   readonly #folders: KnownFolders = new Map();
+  #handedOverMs: number | undefined;
+  #sight: (Sight & { readonly sinceMs: number }) | undefined;
 
   private constructor(options: SlotOptions, number: number, lock: Lock) {
     this.number = number;
@@ -142,6 +152,7 @@ export class Slot {
   /** From here on it is this attempt's, and stays so over a crash. */
   handOver(owner: Owner): void {
     this.#at = undefined;
+    this.#handedOverMs = Date.now();
     const draft = `${this.#ownerPath}.new`;
     writeFileSync(draft, `${JSON.stringify(owner)}\n`);
     renameSync(draft, this.#ownerPath);
@@ -178,11 +189,26 @@ export class Slot {
   }
 
   /** What another index says that drover's own doesn't; undefined where drover's is not one of this commit. */
-  changesIn(index: string, base: string): readonly Change[] | undefined {
+  changesIn(index: string, base: string): Differences | undefined {
+    const { objectFormat: format } = this.#options;
     const kept = this.#index.read();
-    const other = readIndex(readFileSync(index), this.#options.objectFormat);
+    const other = readIndex(readFileSync(index), format);
     if (kept === undefined || kept.base !== base || other === undefined) return undefined;
-    return changesBetween(kept.index, other, this.#options.objectFormat);
+    return {
+      changes: changesBetween(kept.index, other, format),
+      touched: touchedBetween(kept.index, other, format),
+    };
+  }
+
+  /** Git has just looked at all files, and nobody works in the tree any more. */
+  see({ touched }: Pick<Differences, 'touched'>): void {
+    if (this.#handedOverMs === undefined) return;
+    this.#sight = { touched, handedOverMs: this.#handedOverMs, sinceMs: performance.now() };
+  }
+
+  /** Somebody has worked in the tree again. */
+  unsee(): void {
+    this.#sight = undefined;
   }
 
   /** Removes what was set aside. Leaves what can't be removed for another time. */
@@ -259,6 +285,13 @@ export class Slot {
     return this.git(this.index)(['checkout-index', '--force', '--index', '-z', '--stdin'], { input, signal });
   }
 
+  // Once: whatever follows changes the tree, and then it is somebody else's.
+  #takeSight(): Sight | undefined {
+    const sight = this.#sight;
+    this.#sight = undefined;
+    return sight !== undefined && performance.now() - sight.sinceMs <= SIGHT_MS_MAX ? sight : undefined;
+  }
+
   #sweepOrder({ index, writtenMs: indexMs }: KeptIndex): SweepOrder {
     const { objectFormat: format } = this.#options;
     const { tree: top, folderMode: mode } = this;
@@ -267,7 +300,8 @@ export class Slot {
 
   async #sweep(kept: KeptIndex): Promise<readonly IndexEntry[] | undefined> {
     try {
-      return await sweep(this.#sweepOrder(kept));
+      const sight = this.#takeSight();
+      return await sweep({ ...this.#sweepOrder(kept), ...(sight !== undefined && { sight }) });
     } catch (error) {
       if (error instanceof Error && 'code' in error) return undefined;
       throw error;

@@ -38,8 +38,8 @@ export type Workspace = {
   readonly base: string;
   /** Undefined where nothing was changed. May be done again, and gives the same. */
   readonly commit: (order: CommitOrder) => Promise<Committed | undefined>;
-  /** What is in it is of no more interest. Once is enough. */
-  readonly release: () => Promise<void>;
+  /** What is in it is of no more interest; with 'commit', nobody has worked in it since that. Once is enough. */
+  readonly release: (since?: 'commit') => Promise<void>;
 };
 
 export type SlotsOptions = {
@@ -235,9 +235,10 @@ export class Slots {
       path: slot.tree,
       base,
       commit: (order) => commitTree({ ...order, slot, base, identity, keepOut: included, store: this.store }),
-      release: async () => {
+      release: async (since) => {
         if (isReleased) return;
         isReleased = true;
+        if (since === undefined) slot.unsee();
         slot.disown();
         if (this.#held.has(slot.number)) this.#idle.push(slot);
       },

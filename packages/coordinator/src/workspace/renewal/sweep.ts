@@ -5,6 +5,8 @@
 //   setting the machine's clock. So a file with the ctime, inode and size that the index has is the one drover wrote, if
 //   that was over for a moment when the worker got it; otherwise it is read. And a folder that looks as it did when
 //   drover knew every name in it has these names only.
+//   Right after a commit git has compared all of that already, by whole seconds: a file that was written in a second
+//   before the worker's first, and looked the same to git, needn't be looked at again.
 //
 // Not left to `git clean`, because git doesn't see everything: a `.git` that somebody put into a folder
 // with tracked files is invisible to it, and whoever runs git in there next would run what that one's config says.
@@ -22,12 +24,21 @@ import { isWorkerGit, WORKER_GIT } from '../worker-git.ts';
 /** Files get their times from a clock that is a few milliseconds late. */
 export const CLOCK_MS = 100;
 
+const SECOND_MS = 1_000;
 const BUSY_MS_MAX = 10; // then others get a turn
 const PERMISSIONS = 0o7777;
 const READ_BYTES_MAX = 1_000_000; // of a file that is read to see whether it has changed; a larger one is written again
 
 /** How folders looked when every name in them was known, by path. */
 export type KnownFolders = Map<string, { readonly inode: number; readonly ctimeMs: number }>;
+
+/** What a commit has found out of the files, while nobody has had the tree since. */
+export type Sight = {
+  /** Paths of those that don't look as the index says. */
+  readonly touched: ReadonlySet<string>;
+  /** Before that, nobody but drover has touched any. */
+  readonly handedOverMs: number;
+};
 
 export type SweepOrder = {
   readonly top: string;
@@ -40,6 +51,7 @@ export type SweepOrder = {
   readonly mode: number;
   /** Where what has to go is put. */
   readonly trash: string;
+  readonly sight?: Sight;
 };
 
 /** The files that are missing now; undefined where something couldn't be taken away. */
@@ -145,7 +157,7 @@ async function changedFiles(order: SweepOrder): Promise<Files> {
   const changed: IndexEntry[] = [];
   const missing: IndexEntry[] = [];
   const isLate = clock();
-  for (const entry of index.entries) {
+  for (const entry of suspects(order)) {
     if (isLate()) await nextTurn();
     const place = pathOf(top, entry.path);
     const found = lstatSync(place, { throwIfNoEntry: false });
@@ -155,6 +167,12 @@ async function changedFiles(order: SweepOrder): Promise<Files> {
       changed.push(entry);
   }
   return { changed, missing };
+}
+
+function suspects({ index, sight }: SweepOrder): readonly IndexEntry[] {
+  if (sight === undefined) return index.entries;
+  const second = Math.floor((sight.handedOverMs - CLOCK_MS) / SECOND_MS) * SECOND_MS;
+  return index.entries.filter((entry) => sight.touched.has(entry.path) || writtenMs(index.bytes, entry) >= second);
 }
 
 // One that is written differently than it is kept, such as with other line ends, is taken for changed.

@@ -1,0 +1,110 @@
+// Right after a commit most files needn't be looked at again: git has just done so. What git can't see is looked at all
+// the same, and who doesn't say that nobody has worked there since has everything looked at.
+
+import { lstatSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { readIndex, writtenMs } from '@drover/coordinator/workspace/index-file';
+import { CLOCK_MS, sweep } from '@drover/coordinator/workspace/renewal/sweep';
+import type { Workspace } from '@drover/coordinator/workspace/slots';
+import { expect, test } from 'vitest';
+import { contents, gitAs, order, take, writeFiles } from './user-repository.ts';
+import { DECEPTIONS, known, type Known, rewrite, type Scene } from './workspace-deceptions.ts';
+
+const NEXT_SECOND_MS = 1_150;
+
+const MORE: typeof DECEPTIONS = [
+  [
+    'a file changed beside a repository that git will not look into',
+    ({ user, path }: Scene) => {
+      rewrite(join(path, 'src/deep/c.ts'));
+      gitAs(join(path, 'src/deep'), user.env, ['init', '--quiet']);
+    },
+  ],
+];
+
+/** The same, when its files were written in a second before this one. */
+async function later<T>(given: T): Promise<T> {
+  await delay(NEXT_SECOND_MS);
+  return given;
+}
+
+/** The same workspace, handed over again. */
+async function handedOver({ scene, slots, workspace, clean }: Known): Promise<Known> {
+  await workspace.release();
+  return { scene, slots, clean, workspace: await take(slots, scene.base, { task: 'again' }) };
+}
+
+async function commit(workspace: Workspace): Promise<void> {
+  // Where there is nothing but a repository of its own, it says so.
+  await workspace.commit(order('drover/run_1/next')).catch(() => undefined);
+}
+
+test('whatever a worker did, and was committed, the next one finds a clean workspace', async () => {
+  const places = await Promise.all(
+    [...DECEPTIONS, ...MORE].map(async ([name, deceive]) => [name, deceive, await known().then(later)] as const),
+  );
+  for (const [name, deceive, before] of places) {
+    const { scene, slots, workspace, clean } = await handedOver(before);
+    deceive(scene);
+    await commit(workspace);
+    await workspace.release('commit');
+    const after = await take(slots, scene.base, { task: 'after' });
+    expect([name, contents(after.path)]).toEqual([name, clean]);
+    expect([name, lstatSync(join(after.path, 'src/a.ts')).nlink]).toEqual([name, 1]);
+    expect([name, gitAs(after.path, scene.user.env, ['status', '--porcelain', '--ignored'])]).toEqual([name, '']);
+  }
+});
+
+test('a file that git has seen to be as it was is not looked at again, unless somebody may have changed it since', async () => {
+  const content = async (since: 'commit' | undefined, laterMs: number) => {
+    const { scene, slots, workspace } = await known().then(later).then(handedOver);
+    await writeFiles(scene.path, { 'src/a.ts': 'work', 'new.ts': 'new' });
+    await commit(workspace);
+    rewrite(join(scene.path, 'src/b.ts'));
+    await delay(laterMs);
+    await workspace.release(since);
+    return contents((await take(slots, scene.base, { task: 'after' })).path)['src/b.ts'];
+  };
+  const found = await Promise.all([content('commit', 0), content(undefined, 0), content('commit', 1_050)]);
+  expect(found).toEqual(['644 export const b = 7;\n', '644 export const b = 2;\n', '644 export const b = 2;\n']);
+});
+
+test.each([
+  ['in the same second, is looked at again', 0, ['src/b.ts']],
+  ['in a moment of the next one, since clocks of files are late', 'next', ['src/b.ts']],
+  ['in a later one, is not', 5_000, []],
+] as const)(
+  'a file that was written before a worker came %s: not every git sees parts of seconds',
+  async (_, afterMs, found) => {
+    const { scene } = await known();
+    const indexPath = join(scene.slot, 'git/index');
+    const index = readIndex(readFileSync(indexPath), 'sha1')!;
+    const entry = index.entries.find(({ path }) => path === 'src/b.ts')!;
+    const written = writtenMs(index.bytes, entry);
+    const next = (Math.floor(written / 1_000) + 1) * 1_000 + CLOCK_MS / 2;
+    rewrite(join(scene.path, 'src/b.ts'));
+    const missing = await sweep({
+      top: scene.path,
+      index,
+      format: 'sha1',
+      indexMs: statSync(indexPath).mtimeMs,
+      folders: new Map(),
+      mode: statSync(join(scene.path, 'src')).mode & 0o7777,
+      trash: join(scene.slot, 'trash'),
+      sight: { touched: new Set(), handedOverMs: afterMs === 'next' ? next : written + afterMs },
+    });
+    expect(missing?.map(({ path }) => path)).toEqual(found);
+  },
+);
+
+test('what a commit has seen is of no use once the workspace has been somebody else’s', async () => {
+  const { scene, slots, workspace, clean } = await known().then(later).then(handedOver);
+  await commit(workspace);
+  await workspace.release('commit');
+  const second = await take(slots, scene.base, { task: 'second' });
+  rewrite(join(scene.path, 'src/b.ts'));
+  // Without a commit of its own.
+  await second.release('commit');
+  expect(contents((await take(slots, scene.base, { task: 'third' })).path)).toEqual(clean);
+});
