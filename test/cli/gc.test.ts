@@ -13,7 +13,8 @@ import { Shelf } from './shelf.ts';
 
 const SCRIPT = planned({
   fine: { answers: [writes('fine.txt', 'fine\n'), submits('fine')] },
-  red: { answers: [writes('red.txt', 'red\n'), submits('red')] },
+  // One after the other, so that one workspace does for all.
+  red: { dependsOn: ['fine'], answers: [writes('red.txt', 'red\n'), submits('red')] },
 });
 
 /** A run that came to its end: one task landed, one was stopped by the gate, and both are in the user's repository. */
@@ -37,10 +38,9 @@ test('what could go is shown with the reason and its size, and nothing is touche
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(plain(stdout)).toMatchInlineSnapshot(`
     "
-    Can be removed: 5 things, <size>
-      a workspace of <cwd> that no run uses: 2, <size>
+    Can be removed: 4 things, <size>
+      a workspace of <cwd> that no run uses: 1, <size>
         workspaces/project/slots/1
-        workspaces/project/slots/2
       its work is in <cwd>: 3
         drover/run_<id>…/fine
         drover/run_<id>…/merged
@@ -62,7 +62,7 @@ test('a person is asked; with no it stays, with yes it goes, and then there is n
   const yes = await desk.drover(['gc'], { typed: ['y'], columns: 80 });
   expect([yes.code, yes.stdout.trimEnd().split('\n').at(-1)]).toEqual([
     0,
-    expect.stringMatching(/^Removed 5 things, /),
+    expect.stringMatching(/^Removed 4 things, /),
   ]);
   const after = await desk.drover(['gc'], { typed: [], columns: 80, env: { NO_COLOR: '1' } });
   expect(after).toEqual({ code: 0, stdout: 'Nothing to remove.\n', stderr: '' });
