@@ -67,33 +67,38 @@ proves(
   async () => {
     const pauseMs = 1_200;
     const faults = [{ at: 30, fault: 'status', status: 429, headers: { 'retry-after-ms': String(pauseMs) } }] as const;
-    const { server, run } = await herdOn({ answers: STEPS, order: 'conversation', faults }, { parallelMax: 8 });
+    const parallelMax = 8;
+    const { server, run } = await herdOn({ answers: STEPS, order: 'conversation', faults }, { parallelMax });
     const results = await run(WORKERS);
     expect(results.map(({ outcome }) => outcome.status)).toEqual(ALL_DONE);
     expect(refusals(server)).toBe(1);
 
     const at = refusedAt(server);
-    // What was already on its way when the refusal came back still arrives.
-    const since = arrivals(server).filter((arrival) => arrival > at + 300);
-    expect(since[0]).toBeGreaterThanOrEqual(at + pauseMs);
-    const [first = 0, , , , fifth = 0] = since;
+    // What was already on its way when the refusal came back still arrives, on a busy machine at any time.
+    const late = arrivals(server).filter((arrival) => arrival > at && arrival < at + pauseMs);
+    expect(late.length).toBeLessThan(parallelMax);
+    const [first = 0, , , , fifth = 0] = arrivals(server).filter((arrival) => arrival >= at + pauseMs);
     expect(fifth - first).toBeGreaterThanOrEqual(100);
   },
 );
 
 test('an overloaded provider that names no time is left alone for a while, and then asked by one', async () => {
   const faults = [{ at: 30, fault: 'status', status: 529 }] as const;
-  const { server, run, told } = await herdOn({ answers: STEPS, order: 'conversation', faults }, { parallelMax: 4 });
+  const parallelMax = 4;
+  const { server, run, told } = await herdOn({ answers: STEPS, order: 'conversation', faults }, { parallelMax });
   const results = await run(WORKERS);
   expect(results.map(({ outcome }) => outcome.status)).toEqual(ALL_DONE);
-  const since = arrivals(server).filter((arrival) => arrival > refusedAt(server) + 300);
-  expect(since[0]).toBeGreaterThanOrEqual(refusedAt(server) + 700);
+  const at = refusedAt(server);
+  const late = arrivals(server).filter((arrival) => arrival > at && arrival < at + 700);
+  expect(late.length).toBeLessThan(parallelMax);
   const reasons = told.map(({ event }) => (event.type === 'throttle_wait' ? event.reason : ''));
   expect(reasons.some((reason) => reason.startsWith('the provider is overloaded: nothing is sent for'))).toBe(true);
 });
 
 test('a provider that bears few at once and says nothing of it is found out, and nothing is lost', async () => {
-  const script = { answers: STEPS, order: 'conversation', limits: { concurrency: 8 } } as const;
+  // Long enough for all to be under way together, however busy the machine is.
+  const answers = STEPS.map((step) => ({ ...step, delayMs: 400 }));
+  const script = { answers, order: 'conversation', limits: { concurrency: 8 } } as const;
   const { server, run } = await herdOn(script, { api: 'openai', parallelMax: 16 });
   const results = await run(16);
   expect(results.map(({ outcome }) => outcome.status)).toEqual(Array(16).fill('done'));
