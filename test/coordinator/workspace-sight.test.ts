@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readIndex, writtenMs } from '@drover/coordinator/workspace/index-file';
 import { CLOCK_MS, sweep } from '@drover/coordinator/workspace/renewal/sweep';
-import type { Workspace } from '@drover/coordinator/workspace/slots';
+import { Slots, type Workspace } from '@drover/coordinator/workspace/slots';
 import { expect, test } from 'vitest';
-import { contents, gitAs, order, take, writeFiles } from './user-repository.ts';
+import { contents, gitAs, order, take, userRepository, writeFiles } from './user-repository.ts';
 import { DECEPTIONS, known, type Known, rewrite, type Scene } from './workspace-deceptions.ts';
 
 const NEXT_SECOND_MS = 1_150;
@@ -92,7 +92,7 @@ test.each([
       folders: new Map(),
       mode: statSync(join(scene.path, 'src')).mode & 0o7777,
       trash: join(scene.slot, 'trash'),
-      sight: { touched: new Set(), handedOverMs: afterMs === 'next' ? next : written + afterMs },
+      sight: { touched: new Set(), aloneUntilMs: afterMs === 'next' ? next : written + afterMs },
     });
     expect(missing?.map(({ path }) => path)).toEqual(found);
   },
@@ -107,4 +107,19 @@ test('what a commit has seen is of no use once the workspace has been somebody e
   // Without a commit of its own.
   await second.release('commit');
   expect(contents((await take(slots, scene.base, { task: 'third' })).path)).toEqual(clean);
+});
+
+test('what prepares a workspace may touch files, too: only up to then drover alone has had them', async () => {
+  const user = await userRepository();
+  const commands = ['test -e ../prepared || { touch ../prepared; sleep 1.2; }'];
+  const repository = await user.open();
+  const setup = { commands, outputFolder: user.folder };
+  const slots = await Slots.open({ home: user.home, repository, run: 'run_1', env: user.env, setup });
+  const workspace = await take(slots, repository.head);
+  const clean = contents(workspace.path);
+  await commit(workspace);
+  rewrite(join(workspace.path, 'src/b.ts'));
+  await workspace.release('commit');
+  expect(contents((await take(slots, repository.head, { task: 'after' })).path)).toEqual(clean);
+  await slots.close();
 });

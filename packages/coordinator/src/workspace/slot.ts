@@ -89,7 +89,7 @@ export class Slot {
   #at: string | undefined;
   readonly #index: SlotIndex;
   readonly #folders: KnownFolders = new Map();
-  #handedOverMs: number | undefined;
+  #aloneUntilMs: number | undefined; // see Sight
   #sight: (Sight & { readonly sinceMs: number }) | undefined;
 
   private constructor(options: SlotOptions, number: number, lock: Lock) {
@@ -152,7 +152,6 @@ export class Slot {
   /** From here on it is this attempt's, and stays so over a crash. */
   handOver(owner: Owner): void {
     this.#at = undefined;
-    this.#handedOverMs = Date.now();
     const draft = `${this.#ownerPath}.new`;
     writeFileSync(draft, `${JSON.stringify(owner)}\n`);
     renameSync(draft, this.#ownerPath);
@@ -164,9 +163,10 @@ export class Slot {
     rmSync(this.#ownerPath, { force: true });
   }
 
-  /** See SlotIndex; while drover alone has had the tree. */
+  /** The last moment in which drover alone has had the tree; see SlotIndex. */
   settleTimes(): void {
     if (this.#at === undefined) return;
+    this.#aloneUntilMs = Date.now();
     this.#index.settleTimes();
     forgetYoung(this.#folders);
   }
@@ -202,8 +202,8 @@ export class Slot {
 
   /** Git has just looked at all files, and nobody works in the tree any more. */
   see({ touched }: Pick<Differences, 'touched'>): void {
-    if (this.#handedOverMs === undefined) return;
-    this.#sight = { touched, handedOverMs: this.#handedOverMs, sinceMs: performance.now() };
+    if (this.#aloneUntilMs === undefined) return;
+    this.#sight = { touched, aloneUntilMs: this.#aloneUntilMs, sinceMs: performance.now() };
   }
 
   /** Somebody has worked in the tree again. */

@@ -36,8 +36,8 @@ export type KnownFolders = Map<string, { readonly inode: number; readonly ctimeM
 export type Sight = {
   /** Paths of those that don't look as the index says. */
   readonly touched: ReadonlySet<string>;
-  /** Before that, nobody but drover has touched any. */
-  readonly handedOverMs: number;
+  /** Up to then, nobody but drover has touched any. */
+  readonly aloneUntilMs: number;
 };
 
 export type SweepOrder = {
@@ -171,7 +171,7 @@ async function changedFiles(order: SweepOrder): Promise<Files> {
 
 function suspects({ index, sight }: SweepOrder): readonly IndexEntry[] {
   if (sight === undefined) return index.entries;
-  const second = Math.floor((sight.handedOverMs - CLOCK_MS) / SECOND_MS) * SECOND_MS;
+  const second = Math.floor((sight.aloneUntilMs - CLOCK_MS) / SECOND_MS) * SECOND_MS;
   return index.entries.filter((entry) => sight.touched.has(entry.path) || writtenMs(index.bytes, entry) >= second);
 }
 
