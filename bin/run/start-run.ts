@@ -49,7 +49,8 @@ export async function newSettings(
   if (made.deliver === 'merge') {
     const place = { repository, base: repository.head, env: childEnvironment(io.env) };
     const obstacle = await mergeObstacle(place, AbortSignal.timeout(MERGE_CHECK_MS_MAX));
-    if (obstacle !== undefined) throw new UsageError(`--deliver merge: ${obstacle}`);
+    if (obstacle !== undefined)
+      throw new UsageError(`--deliver merge: ${obstacle}. Without --deliver merge you get a branch to merge when you like`);
   }
   return made;
 }

@@ -54,7 +54,7 @@ const CASES: Readonly<
   'merging into a dirty checkout': {
     make: (desk) => writeFile(join(desk.repository, 'a.txt'), 'changed\n'),
     args: ['--deliver', 'merge'],
-    says: '--deliver merge: ',
+    says: 'committed or stashed: a.txt. Without --deliver merge you get a branch',
   },
   'merging without a branch': {
     make: async (desk) => void desk.git('checkout', '-q', '--detach'),

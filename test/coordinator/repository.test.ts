@@ -104,7 +104,9 @@ describe('drover says what is wrong and what to do about it', () => {
   test('before the first commit', async () => {
     const user = await userRepository();
     user.git('checkout', '--quiet', '--orphan', 'empty');
-    await expect(user.open()).rejects.toThrow('has no commit yet, and work has to start from one: git add');
+    await expect(user.open()).rejects.toThrow(
+      `empty in ${user.top} has no commit yet, and work has to start from one: git add what is there, then git commit; or check out a branch that has one`,
+    );
   });
 
   test('in a bare repository, and inside a git folder', async () => {

@@ -163,12 +163,12 @@ async function readState(opened: Folders & Config, env: Readonly<Record<string, 
   const header = (name: string) =>
     entries.find((entry) => entry.startsWith(`# branch.${name} `))?.slice(`# branch.${name} `.length) ?? '';
   const head = header('oid');
+  const branch = header('head');
   if (!/^[0-9a-f]+$/.test(head)) {
     throw new UsageError(
-      `${opened.top} has no commit yet, and work has to start from one: git add what is there, then git commit`,
+      `${branch} in ${opened.top} has no commit yet, and work has to start from one: git add what is there, then git commit; or check out a branch that has one`,
     );
   }
-  const branch = header('head');
   return { head, notIncluded: notIncluded(entries), ...(branch !== '(detached)' && { branch }) };
 }
 

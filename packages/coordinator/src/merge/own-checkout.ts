@@ -54,7 +54,7 @@ export async function mergeObstacle(checkout: OwnCheckout, signal: AbortSignal):
   if (changed.length === 0) return undefined;
   const more = changed.length - PATHS_NAMED_MAX;
   const named = changed.slice(0, PATHS_NAMED_MAX).join(', ');
-  return `your checkout has changes that are not committed: ${named}${more > 0 ? ` and ${more} more` : ''}`;
+  return `your checkout has changes that are not committed or stashed: ${named}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 /** Returns what is in the way, in git's words; undefined where it is done. */
