@@ -158,8 +158,16 @@ describe('merge', () => {
   });
 
   const inTheWay: [string, (at: Awaited<ReturnType<typeof landed>>) => unknown, RegExp][] = [
-    ['a file is changed', ({ top }) => put(top, { 'a.txt': 'mine' }), /changes that are not committed or stashed: a\.txt$/],
-    ['a change is staged', ({ inUser }) => inUser('rm', '--quiet', '--cached', 'gone'), /not committed or stashed: gone$/],
+    [
+      'a file is changed',
+      ({ top }) => put(top, { 'a.txt': 'mine' }),
+      /changes that are not committed or stashed: a\.txt$/,
+    ],
+    [
+      'a change is staged',
+      ({ inUser }) => inUser('rm', '--quiet', '--cached', 'gone'),
+      /not committed or stashed: gone$/,
+    ],
     [
       'the branch has moved',
       ({ inUser }) => inUser('commit', '--quiet', '--allow-empty', '-m', 'x'),

@@ -1,7 +1,7 @@
 // Right after a commit most files needn't be looked at again: git has just done so. What git can't see is looked at all
 // the same, and who doesn't say that nobody has worked there since has everything looked at.
 
-import { lstatSync, readFileSync, statSync } from 'node:fs';
+import { lstatSync, mkdtempSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readIndex, writtenMs } from '@drover/coordinator/workspace/index-file';
@@ -40,19 +40,29 @@ async function commit(workspace: Workspace): Promise<void> {
   await workspace.commit(order('drover/run_1/next')).catch(() => undefined);
 }
 
-test('whatever a worker did, and was committed, the next one finds a clean workspace', async () => {
+test('whatever a worker did, and was committed, the next one finds a clean workspace, on that base and on another', async () => {
   const places = await Promise.all(
     [...DECEPTIONS, ...MORE].map(async ([name, deceive]) => [name, deceive, await known().then(later)] as const),
   );
   for (const [name, deceive, before] of places) {
-    const { scene, slots, workspace, clean } = await handedOver(before);
-    deceive(scene);
-    await commit(workspace);
-    await workspace.release('commit');
-    const after = await take(slots, scene.base, { task: 'after' });
-    expect([name, contents(after.path)]).toEqual([name, clean]);
-    expect([name, lstatSync(join(after.path, 'src/a.ts')).nlink]).toEqual([name, 1]);
-    expect([name, gitAs(after.path, scene.user.env, ['status', '--porcelain', '--ignored'])]).toEqual([name, '']);
+    const { user } = before.scene;
+    await user.write({ 'src/b.ts': 'later\n' });
+    user.git('-c', 'user.name=U', '-c', 'user.email=u@example.com', 'commit', '--quiet', '--all', '--message=later');
+    let workspace = before.workspace;
+    for (const [base, more] of [
+      [before.scene.base, {}],
+      [user.git('rev-parse', 'HEAD'), { 'src/b.ts': '644 later\n' }],
+    ] as const) {
+      const { scene, slots, clean } = before;
+      ({ workspace } = await handedOver({ ...before, workspace }));
+      deceive({ ...scene, outside: mkdtempSync(join(scene.outside, 'in-')) });
+      await commit(workspace);
+      await workspace.release('commit');
+      workspace = await take(slots, base, { task: 'after' });
+      expect([name, contents(workspace.path)]).toEqual([name, { ...clean, ...more }]);
+      expect([name, lstatSync(join(workspace.path, 'src/a.ts')).nlink]).toEqual([name, 1]);
+      expect([name, gitAs(workspace.path, user.env, ['status', '--porcelain', '--ignored'])]).toEqual([name, '']);
+    }
   }
 });
 
