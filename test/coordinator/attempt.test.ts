@@ -27,7 +27,7 @@ function benchFor(runTask: RunTask): { readonly bench: Bench; readonly told: str
     tell: (event: Event, { worker, task: of, attempt }: { worker?: number; task?: string; attempt?: number }) =>
       told.push(`${worker} ${of} ${attempt} ${event.type === 'warning' ? event.message : event.type}`),
     settled: async () => undefined,
-    slots: { take: async () => workspace },
+    slots: { take: async () => workspace, again: async () => ({ ...workspace, path: '/as/it/was' }) },
     runTask,
     admission: { admissionFor: () => ({ abandon: () => undefined }) },
     question: async () => ({ allowed: false, by: 'nobody', always: false }),
@@ -47,6 +47,7 @@ const ATTEMPT: Attempt = {
   system: '',
   seed: seedOf('none', undefined, { goal: 'g', tasks: [task] }),
   mayFail: false,
+  goesOn: false,
   turn: async () => undefined,
   onAnswer: () => undefined,
 };
@@ -70,6 +71,20 @@ test.each([
   const { bench, told } = benchFor(async () => ({ status, summary: '', usage: NO_USAGE, refused: [] }));
   await attemptTask(bench, { ...ATTEMPT, task: { ...task, ...more } }, never);
   expect(told).toEqual(['3 one 2 task_start', '3 one 2 task_end', 'released']);
+});
+
+test.each([
+  ['goes on in the workspace it had, also where nothing is known of it but that it was begun', true, '/as/it/was'],
+  ['begins in a workspace of its own', false, '/nowhere'],
+])('an attempt %s', async (_, goesOn, path) => {
+  const places: string[] = [];
+  const { bench } = benchFor(async ({ workspace, begin }) => {
+    places.push(workspace);
+    expect(begin).toEqual({ content: expect.stringContaining('Do it.') });
+    return { status: 'finished', summary: '', usage: NO_USAGE, refused: [] };
+  });
+  await attemptTask(bench, { ...ATTEMPT, goesOn }, never);
+  expect(places).toEqual([path]);
 });
 
 test('an attempt that is stopped while it waits for its turn has begun nothing, and gives its workspace back', async () => {

@@ -14,6 +14,7 @@ import { label, sampleSettings, Teller } from '../support/sample-run.ts';
 
 const LOST: Failure = { kind: 'worker.lost', message: 'gone' };
 const REFUSED: Failure = { kind: 'answer.refused', message: 'no' };
+const SEED = { seeding: 'full', messages: 2, tokens: 9, digest: 'd' } as const;
 const COORDINATOR = { worker: 0, turn: 1, step: 1 };
 
 const planned = (id: string, ...dependsOn: readonly string[]): PlannedTask => ({
@@ -56,8 +57,7 @@ class Story extends Teller {
 
   task(id: string, failure: Failure | undefined): this {
     const place = { worker: 1, task: id, attempt: 1 };
-    const seed = { seeding: 'full', messages: 2, tokens: 9, digest: 'd' } as const;
-    this.say({ type: 'task_start', base: 'base0000', workspace: '/ws/1', seed }, place);
+    this.say({ type: 'task_start', base: 'base0000', workspace: '/ws/1', seed: SEED }, place);
     const rest = { again: false, files: [], usage: NO_USAGE };
     if (failure === undefined) return this.say({ type: 'task_end', status: 'finished', ...rest }, place);
     return this.say({ type: 'task_end', status: 'failed', failure, ...rest }, place);
@@ -213,7 +213,13 @@ test('whatever a run was started with is known to whoever goes on', () => {
 test.each<[string, boolean, Partial<TaskPast>]>([
   ['was not begun', true, { attempts: 0 }],
   ['was to be tried again, and was not', true, { attempts: 0, before: { reason: 'lost' } }],
-  ['nothing is known of', false, {}],
+  ['failed, and is to be tried again', true, { failure: LOST }],
+  [
+    'could not be committed, and is to be tried again',
+    false,
+    { failure: { kind: 'git.failed', args: [], message: '' } },
+  ],
+  ['is at work', false, { open: { attempt: 1, base: 'b' } }],
   ['has landed', true, { status: 'landed' }],
   ['waits to land', true, { finished: { attempt: 1, commit: 'c', files: [], summary: '' } }],
   ['is at work again', false, { status: 'landed', open: { attempt: 2, base: 'b' } }],
@@ -222,4 +228,18 @@ test.each<[string, boolean, Partial<TaskPast>]>([
   ['could not be committed', false, { status: 'failed', failure: { kind: 'git.failed', args: ['add'], message: '' } }],
 ])('the work of a task that %s is kept elsewhere than in its workspace: %s', (_, kept, past) => {
   expect(isKept({ attempts: 1, failures: 0, conflicts: 0, ...past }, 1)).toBe(kept);
+});
+
+test.each<[string, Failure, boolean]>([
+  ['was lost', LOST, true],
+  ['could not be committed', { kind: 'git.failed', args: ['add'], message: 'no space left' }, false],
+])('where an attempt %s, a run that goes on knows whether its workspace holds the only copy', (_, failure, kept) => {
+  const place = { worker: 1, task: 'a', attempt: 1 };
+  const ended = { type: 'task_end', status: 'failed', files: [], usage: NO_USAGE, failure } as const;
+  for (const again of [true, false]) {
+    const story = new Story().begin().plan('c1', planned('a'));
+    story.say({ type: 'task_start', base: 'b', workspace: '/ws/1', seed: SEED }, place).say({ ...ended, again }, place);
+    const past = runPastOf(story.events as unknown as readonly JsonObject[])?.tasks.get('a');
+    expect([again, past?.status, past !== undefined && isKept(past, 1)]).toEqual([again, undefined, kept]);
+  }
 });

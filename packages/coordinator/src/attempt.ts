@@ -52,6 +52,8 @@ export type Attempt = {
   /** Why there is another attempt. */
   readonly before?: string;
   /** It was begun by a process that is gone, and goes on in its workspace if that is still there. */
+  readonly goesOn: boolean;
+  /** What it has gone through by then, if anything. */
   readonly past?: Past;
   readonly mayFail: boolean; // another attempt would follow
   /** Resolves when it is this worker's turn to begin. */
@@ -75,7 +77,7 @@ export async function attemptTask(bench: Bench, given: Attempt, signal: AbortSig
   let workspace: Workspace | undefined;
   let outcome: TaskOutcome;
   try {
-    const again = given.past === undefined ? undefined : await bench.slots.again({ task: task.id, attempt });
+    const again = given.goesOn ? await bench.slots.again({ task: task.id, attempt }) : undefined;
     workspace = again ?? (await bench.slots.take({ worker, task: task.id, attempt, base, signal }));
     // In another workspace what it remembers of the first one would be untrue.
     const past = again === undefined ? undefined : given.past;

@@ -146,12 +146,12 @@ async function settleTask(work: Work, signal: AbortSignal): Promise<TaskStatus |
         const next = progress.next();
         attempts.set(task.id, next.attempt);
         const { system, seed } = plan;
+        const { base, attempt, before, mayFail, goesOn } = next;
         const past =
-          next.goesOn && conditions.past
-            ? agentPastOf(conditions.past, { task: task.id, attempt: next.attempt }, seed.messages)
+          goesOn && conditions.past
+            ? agentPastOf(conditions.past, { task: task.id, attempt }, seed.messages)
             : undefined;
-        const { base, attempt, before, mayFail } = next;
-        const details = { ...(before !== undefined && { before }), ...(past !== undefined && { past }) };
+        const details = { goesOn, ...(before !== undefined && { before }), ...(past !== undefined && { past }) };
         return attemptTask(
           bench,
           { task, attempt, worker, base, system, seed, mayFail, turn: warm.turn, onAnswer: warm.done, ...details },

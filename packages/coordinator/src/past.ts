@@ -148,18 +148,17 @@ class Planning {
 
 export type Whose = { readonly task: string; readonly attempt: number };
 
-/** What one worker of the run went through. */
 /** What came of it is on a branch of its own, or was nothing: the attempt's workspace holds the only copy of no work. */
 export function isKept({ attempts, open, finished, status, failure }: TaskPast, attempt: number): boolean {
   // It had its workspace, and waited for its turn.
   if (attempt > attempts) return true;
   if (open !== undefined) return false;
-  // What a failed attempt left is committed, too, unless that is what failed.
-  if (status === 'failed') return failure?.kind !== 'git.failed';
+  // What a failed attempt left is committed, too, unless that is what failed; also where another is to follow.
+  if (status === 'failed' || status === undefined) return failure?.kind !== 'git.failed';
   return finished !== undefined || KEPT.has(status);
 }
 
-const KEPT: ReadonlySet<TaskStatus | undefined> = new Set(['landed', 'done', 'conflict', 'gate_failed']);
+const KEPT: ReadonlySet<TaskStatus> = new Set(['landed', 'done', 'conflict', 'gate_failed']);
 
 const NO_SETTINGS = new Set(['v', 'seq', 'at', 'run', 'type', 'resumed']);
 
@@ -168,6 +167,7 @@ function settingsIn(start: object): RunSettings {
   return Object.fromEntries(Object.entries(start).filter(([key]) => !NO_SETTINGS.has(key))) as unknown as RunSettings;
 }
 
+/** What one worker of the run went through. */
 export function agentPastOf({ records }: RunPast, whose: Whose, seed: readonly Message[]): Past | undefined {
   const own = records.filter(({ task, attempt }) => task === whose.task && attempt === whose.attempt);
   return pastOf(own as unknown as readonly JsonObject[], seed);
@@ -205,6 +205,7 @@ function foldEnd(task: Writable<TaskPast>, end: Extract<Recorded, { readonly typ
   // One that was interrupted goes on where it was.
   if (status === 'cancelled') return;
   delete task.open;
+  if (end.failure !== undefined) task.failure = end.failure;
   if (again) {
     task.failures += 1;
     task.before = { reason };
@@ -212,7 +213,6 @@ function foldEnd(task: Writable<TaskPast>, end: Extract<Recorded, { readonly typ
   }
   if (status !== 'finished') {
     task.status = status;
-    if (end.failure !== undefined) task.failure = end.failure;
     return;
   }
   if (commit === undefined) task.status = 'done';

@@ -31,8 +31,8 @@ export function reopened(planned: readonly PlannedTask[], tasks: ReadonlyMap<str
 
 function open(task: Standing | undefined): void {
   if (task === undefined) return;
+  // Why it failed stays known: it says whether its workspace holds the only copy of what it did.
   delete task.status;
-  delete task.failure;
   task.failures = 0;
 }
 
