@@ -50,7 +50,9 @@ export async function newSettings(
     const place = { repository, base: repository.head, env: childEnvironment(io.env) };
     const obstacle = await mergeObstacle(place, AbortSignal.timeout(MERGE_CHECK_MS_MAX));
     if (obstacle !== undefined)
-      throw new UsageError(`--deliver merge: ${obstacle}. Without --deliver merge you get a branch to merge when you like`);
+      throw new UsageError(
+        `--deliver merge: ${obstacle}. Without --deliver merge you get a branch to merge when you like`,
+      );
   }
   return made;
 }

@@ -193,6 +193,12 @@ function nameOf({ id, worker }: TaskProgress): string {
   return worker === undefined ? id : `${id} (worker ${worker})`;
 }
 
+function whatResumeDoes({ failure }: End): string {
+  return failure?.kind === 'checkout.changed'
+    ? 'deliver it, once your checkout is as you want it'
+    : 'go on with what is not done';
+}
+
 function nextSection(state: RunState, end: End, paper: Paper, when: string): readonly string[] {
   const { delivered } = end;
   const handedOver = deliveredLines(end, paper);
@@ -200,7 +206,7 @@ function nextSection(state: RunState, end: End, paper: Paper, when: string): rea
   const commands = [
     ...(delivered?.next === undefined ? [] : [[delivered.next, 'take it over']]),
     when === 'later' ? [`drover logs ${short}`, 'see what happened'] : [`drover show ${short}`, 'look at it again'],
-    ...(canGoOn(state) ? [[`drover resume ${short}`, 'go on with what is not done']] : []),
+    ...(canGoOn(state) ? [[`drover resume ${short}`, whatResumeDoes(end)]] : []),
   ].map(([command = '', about = '']) => [clean(command).replaceAll('\n', ' '), about] as const);
   const width = Math.max(...commands.map(([command]) => widthOfText(command)));
   const lines = commands.flatMap(([command, about]) => {

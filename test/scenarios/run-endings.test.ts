@@ -107,9 +107,16 @@ proves(
     }, 5);
     const { code, end } = await desk.run(['run', 'make files']).finally(() => clearInterval(touch));
     expect([code, end.failure?.kind, end.delivered]).toEqual([8, 'checkout.changed', undefined]);
-    expect(end.reason).toContain('a.txt');
+    expect(end.reason).toBe(
+      'your checkout was changed during the run, so nothing was delivered; the work is kept. Changed: a.txt',
+    );
     expect(desk.git('branch', '--list', 'drover/*')).toBe('');
     expect(statuses(end)).toEqual({ one: 'landed', two: 'landed' });
+
+    const { stdout } = await desk.drover(['show', end.run ?? ''], { columns: 120, env: { NO_COLOR: '1' } });
+    expect(stdout).toMatch(/drover resume \w+ +deliver it, once your checkout is as you want it\n/);
+    const resumed = await desk.drover(['resume', end.run ?? '', '--yes', '--json']);
+    expect([resumed.code, desk.delivered(end.run ?? '')]).toMatchObject([0, { 'one.txt': '1', 'two.txt': '2' }]);
   },
 );
 

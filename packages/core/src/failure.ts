@@ -133,7 +133,7 @@ export function describe(failure: Failure): string {
     case 'git.failed':
       return `git ${failure.args.join(' ')} failed: ${failure.message}`;
     case 'checkout.changed':
-      return `your checkout was changed during the run: ${failure.paths.join(', ')}`;
+      return `your checkout was changed during the run, so nothing was delivered; the work is kept. Changed: ${failure.paths.join(', ')}`;
   }
 }
 
