@@ -11,8 +11,6 @@ import { Allowance } from './allowance.ts';
 import type { Rate, RateName } from './rate-headers.ts';
 
 const SAMPLES_MAX = 16;
-// Requests sent within this time of each other may arrive in another order.
-const ARRIVAL_MS = 1_000;
 
 /** One request under way. */
 export type Flight = {
@@ -23,7 +21,7 @@ export type Flight = {
   /** Those that had room for it only by their refill. */
   readonly lenders: readonly Allowance[];
   answer: number; // tokens: expected, then known
-  isReported: boolean;
+  reportedAt: number | undefined; // then it had arrived
   landedAt: number | undefined;
 };
 
@@ -66,7 +64,7 @@ export class Ledger {
       wanted,
       lenders,
       departedAt: now,
-      isReported: false,
+      reportedAt: undefined,
       landedAt: undefined,
     };
     this.#flights.push(flight);
@@ -75,9 +73,9 @@ export class Ledger {
 
   /** Takes what the headers of an answer say; once for each. */
   report(flight: Flight, rates: readonly Rate[], now: number): void {
-    if (flight.isReported) return;
+    if (flight.reportedAt !== undefined) return;
     this.#pass(now);
-    flight.isReported = true;
+    flight.reportedAt = now;
     for (const rate of rates) {
       const key = `${rate.name} ${rate.countsCacheReads}`;
       const sighting = { unseen: this.#unseen(flight, rate), ageMs: now - flight.departedAt };
@@ -111,7 +109,9 @@ export class Ledger {
 
   // Before anything changes of what is on its way: nobody knows whether that has arrived.
   #pass(now: number): void {
-    const onTheWay = this.#flights.filter(({ isReported, landedAt }) => !isReported && landedAt === undefined);
+    const onTheWay = this.#flights.filter(
+      ({ reportedAt, landedAt }) => reportedAt === undefined && landedAt === undefined,
+    );
     for (const { rate, allowance } of this.#accounts.values()) {
       allowance.pass(
         now,
@@ -135,12 +135,13 @@ export class Ledger {
     remember(this.#answers, output);
   }
 
-  // Answers are counted as they are made, so no report knows of those that were under way with it.
+  // Requests may arrive in any order: a report surely knows of those only that had been seen to arrive when it was asked
+  // for. Answers are counted as they are made, so no report knows of those that were under way with it.
   #unseen(reporting: Flight, rate: Rate): number {
     const others = this.#flights.filter(
       (flight) => flight !== reporting && (flight.landedAt === undefined || flight.landedAt > reporting.departedAt),
     );
-    const prompts = others.filter(({ departedAt }) => departedAt >= reporting.departedAt - ARRIVAL_MS);
+    const prompts = others.filter(({ reportedAt = Infinity }) => reportedAt > reporting.departedAt);
     return (
       prompts.reduce((sum, flight) => sum + before(rate, flight), 0) +
       [reporting, ...others].reduce((sum, flight) => sum + after(rate, flight), 0)
