@@ -54,7 +54,7 @@ export async function commitTree(order: Committing): Promise<Committed | undefin
   else await git(['read-tree', '--reset', order.base]);
   const nested = await stageAll(git, order);
   const { changes, touched, links } = await sifted(git, { ...order, draft });
-  if (touched !== undefined) slot.see({ touched });
+  slot.see({ touched });
   const leftOut = [...new Set([...nested, ...links])].toSorted().map(shown);
   if (changes.length === 0 && leftOut.length > 0) {
     throw failed(
@@ -135,9 +135,8 @@ function entriesOf(folder: Buffer): readonly Dirent<Buffer>[] {
 
 type Drafted = Committing & { readonly draft: string }; // the index in which all is staged
 
-type Sifted = {
+type Sifted = Pick<Differences, 'touched'> & {
   readonly changes: readonly string[];
-  readonly touched: ReadonlySet<string> | undefined; // see Slot
   readonly links: readonly string[];
 };
 
@@ -160,10 +159,7 @@ async function sifted(git: Git, given: Drafted): Promise<Sifted> {
 }
 
 /** Git itself is asked only where nobody can say what the tree was before. */
-async function changesOf(
-  git: Git,
-  { slot, base, draft }: Drafted,
-): Promise<Pick<Differences, 'changes'> & Partial<Differences>> {
+async function changesOf(git: Git, { slot, base, draft }: Drafted): Promise<Differences> {
   const known = slot.changesIn(draft, base);
   if (known !== undefined) return known;
   const compare = ['diff-index', '--cached', '--raw', '-z', '--no-renames', '--ignore-submodules=none', base];
@@ -174,5 +170,5 @@ async function changesOf(
     const [before = '', after = ''] = (fields[n] ?? '').slice(1).split(' ');
     changes.push({ before, after, path: fields[n + 1] ?? '' });
   }
-  return { changes };
+  return { changes, touched: undefined };
 }

@@ -63,8 +63,8 @@ export type Owner = Readonly<z.infer<typeof OWNER>>;
 
 export type Differences = {
   readonly changes: readonly Change[];
-  /** Paths of drover's own index that look different to git, whatever is in them. */
-  readonly touched: ReadonlySet<string>;
+  /** Paths of drover's own index that look different to git, whatever is in them; undefined where nobody knows. */
+  readonly touched: ReadonlySet<string> | undefined;
 };
 
 export type SlotOptions = {
@@ -202,8 +202,9 @@ export class Slot {
 
   /** Git has just looked at all files, and nobody works in the tree any more. */
   see({ touched }: Pick<Differences, 'touched'>): void {
-    if (this.#aloneUntilMs === undefined) return;
-    this.#sight = { touched, aloneUntilMs: this.#aloneUntilMs, sinceMs: performance.now() };
+    const aloneUntilMs = this.#aloneUntilMs;
+    const isKnown = touched !== undefined && aloneUntilMs !== undefined;
+    this.#sight = isKnown ? { touched, aloneUntilMs, sinceMs: performance.now() } : undefined;
   }
 
   /** Somebody has worked in the tree again. */
