@@ -8,13 +8,15 @@ import { homedir } from 'node:os';
 import { DroverError, UsageError } from '@drover/core/failure';
 import type { Listed } from './command-line.ts';
 import { codeOfFailure, codeOfStop, exitCode } from './exit-code.ts';
-import { type Io, isGone, print, type StopCause, type StopListener } from './io.ts';
+import { type Io, isGone, print, type StopCause, type StopListener, whenUnread } from './io.ts';
 import { plainlyTyped } from './plain-words.ts';
 import { clean } from './views/terminal-text.ts';
 
 const NODE_MIN = 24;
 // Whoever asked us to stop waits no longer than 3 s, whatever is still open; a stubborn child takes one.
 const STOP_MS_MAX = 2_000;
+// Of these, that a reader is waited for who reads nothing at all: the last words are not for them.
+const UNREAD_MS_MAX = 1_000;
 const FLUSH_MS_MAX = 1_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -187,6 +189,7 @@ function onStop({ stop, atOnce }: StopListener): () => void {
   };
   const hear = (cause: StopCause): void => {
     if (deadline !== undefined && cause === 'SIGINT') end(cause);
+    if (deadline === undefined) whenUnread(process.stdout, UNREAD_MS_MAX, () => end(cause));
     deadline ??= setTimeout(end, STOP_MS_MAX, cause).unref();
     stop(cause);
   };

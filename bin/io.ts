@@ -41,6 +41,21 @@ export async function print(output: Output, text: string): Promise<void> {
   });
 }
 
+/** Calls back once nothing of what waits to be written has been taken for so long. */
+export function whenUnread(output: Pick<Output, 'writableNeedDrain' | 'on'>, ms: number, giveUp: () => void): void {
+  let since = performance.now();
+  const isTaken = (): void => void (since = performance.now());
+  const look = setInterval(() => {
+    if (!output.writableNeedDrain) isTaken();
+    if (performance.now() - since < ms) return;
+    clearInterval(look);
+    giveUp();
+  }, ms / LOOKS).unref();
+  output.on('drain', isTaken);
+}
+
+const LOOKS = 10;
+
 const ROOM_OR_GONE = ['drain', 'close', 'error'] as const;
 
 export function isGone(output: Output): boolean {
