@@ -44,8 +44,8 @@ export async function forward(policy: Policy, dialing: Dialing, exchange: Exchan
   const asked = ask(socket, { request, path, allowed, dialing });
   response.once('close', () => socket.destroy());
   asked.on('error', () => answerRefusal(response, broken(allowed.target)));
-  // Without a listener Node would only drop the connection.
-  asked.once('upgrade', () => asked.destroy(new Error('the target switched protocols unasked')));
+  // A target that switches protocols unasked.
+  asked.once('upgrade', () => answerRefusal(response, broken(allowed.target)));
   asked.once('response', (answer: IncomingMessage) => respond(answer, response));
   // Not a pipeline: that would destroy the client's connection before it got an answer.
   request.on('error', () => asked.destroy()).pipe(asked);
@@ -53,7 +53,8 @@ export async function forward(policy: Policy, dialing: Dialing, exchange: Exchan
 
 const broken = (target: Target): Refusal => new Refusal(502, `${formatTarget(target)} did not send a valid response`);
 
-function parseAbsolute({ url = '', headers }: IncomingMessage): { authority: string; path: string } {
+function parseAbsolute({ url = '', headers, httpVersionMajor }: IncomingMessage): { authority: string; path: string } {
+  if (httpVersionMajor !== 1) throw new Refusal(400, 'the proxy of the sandbox speaks HTTP/1.0 and HTTP/1.1 only');
   if (headers.upgrade !== undefined) throw new Refusal(501, 'the proxy of the sandbox does not upgrade connections');
   const coding = headers['transfer-encoding'];
   if (coding !== undefined && coding.toLowerCase() !== 'chunked')
