@@ -18,8 +18,9 @@ export const guarantees = {
     'Cancelling closes the connection at once and leaves no process behind, whatever a command started.',
   'output.bounded': 'A tool’s output may be of any size: memory does not grow with it.',
   'files.inside': 'File tools never read or write outside the workspace, by whatever path or link.',
-  'permission.asked': 'A command drover does not fully understand is never run without being asked for.',
-  'permission.deny-wins': 'What a rule denies stays denied, also with --yes and however the command is wrapped.',
+  'permission.asked': 'Outside a sandbox no shell command runs unasked, unless your rules allow every command in it.',
+  'permission.deny-wins':
+    'A deny rule also holds with --yes and for wrapped commands; outside a sandbox a command that hides what it runs never runs unasked.',
   'budget.holds': 'The budget is reserved before each request, so it is never passed.',
   'bus.nobody-waits': 'A view that is slow, or stuck, delays nobody and loses nothing that matters.',
   'journal.kill-anywhere': 'Pull the plug at any moment: what was told is not lost, and no call is made twice.',

@@ -61,11 +61,13 @@ const entries = (gates: readonly string[]): Readonly<Record<keyof Config, Entry>
     lines: ["ignore: [dist, '*.min.js']"],
   },
   allow: {
-    about: 'What agents may do without being asked for. Default: what is harmless, and writing where they work.',
+    about:
+      'Calls that agents may make without approval. Default: reading, writing in the workspace, and shell commands inside the sandbox.',
     lines: ["allow: ['shell(pnpm test*)', 'shell(pnpm lint*)']"],
   },
   ask: {
-    about: 'What is asked for each time, and refused where nobody is there to ask. Default: what drover does not know.',
+    about:
+      'Calls to ask about each time, and to refuse if there is no terminal to ask on. Default: everything that is not allowed.',
     lines: ["ask: ['write(migrations/**)']"],
   },
   deny: {

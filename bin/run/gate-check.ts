@@ -1,10 +1,9 @@
-// Gates that can't ever pass are refused before anything is spent on work that they would refuse.
+// Refuses gates that can never pass before the run spends anything.
 //
-// Only what is certain: what bash can't read, and a first command that is a plain name which bash doesn't find. What has a
-// path may be there once a task has made it.
+// Only certain cases count: a gate that bash can't parse, and a first command that is a plain name which bash doesn't find.
+// A command with a path may exist once a task has made it.
 
-import { loadParser } from '@drover/core/permission/shell-parser';
-import { understand } from '@drover/core/permission/shell-grammar';
+import { literalText, loadParser } from '@drover/core/permission/shell-parser';
 import { UsageError } from '@drover/core/failure';
 import { execFile } from 'node:child_process';
 
@@ -26,14 +25,19 @@ export async function checkGates(gates: readonly string[], place: GatePlace): Pr
   }
 }
 
+/** The plain name that the gate begins with; undefined if it begins with anything else. */
 async function firstCommand(gate: string): Promise<string | undefined> {
-  const understood = understand(gate, await loadParser());
-  const [first] = understood.understood ? understood.commands : [];
-  const isPlain = first?.words[0]?.kind === 'literal' && /^[\w.+-]+$/.test(first.name);
-  return isPlain ? first.name : undefined;
+  const { parse } = await loadParser();
+  let node = parse(gate).commands[0]?.command;
+  while (node?.type === 'AndOr' || node?.type === 'Pipeline') node = node.commands[0];
+  if (node?.type !== 'Command' || node.prefix.some((part) => part.type === 'Assignment' && part.name === 'PATH'))
+    return;
+  const word = node.name;
+  const name = word && literalText(word);
+  return name !== undefined && /^[\w.+-]+$/.test(name) ? name : undefined;
 }
 
-/** What it complains of where it fails; undefined where it does not, or is not there at all. */
+/** The first line of bash's complaint; undefined if bash succeeds or is missing. */
 function bash(args: readonly string[], { cwd, env }: GatePlace): Promise<string | undefined> {
   return new Promise((resolve) => {
     execFile('bash', args, { cwd, env: { ...env }, timeout: CHECK_MS_MAX }, (error, _, stderr) => {

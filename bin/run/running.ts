@@ -140,7 +140,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
       policy: {
         rules: work.rules,
         yes: work.yes,
-        gates: settings.gates,
+        contained: false,
       },
       question: (question, signal) => view.whileAsking(() => asked.ask(question, signal)),
       retry: defaultRetry,

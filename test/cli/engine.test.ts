@@ -59,15 +59,16 @@ test('a command sees nothing of the environment but what is on the list', async 
 
 test.each([
   ['touch x', [], false],
-  ['ls', [], true],
+  ['ls', [], false],
   ['touch x', ['--allow', 'shell(touch *)'], true],
   ['touch x', ['--allow', 'shell(mkdir *)'], false],
-  ['ls', ['--ask', 'shell(ls*)'], false],
-  ['ls', ['--deny', 'shell(ls*)'], false],
+  ['ls', ['--allow', 'shell(ls)'], true],
+  ['ls', ['--allow', 'shell(ls)', '--ask', 'shell(ls*)'], false],
+  ['ls', ['--allow', 'shell(ls)', '--deny', 'shell(ls*)'], false],
   ['touch x', ['--yes'], true],
   ['touch x', ['--yes', '--ask', 'shell(touch*)'], true],
   ['touch x', ['--yes', '--deny', 'shell(touch*)'], false],
-  ['touch x', ['--gate', 'touch x'], true],
+  ['touch x', ['--gate', 'touch x'], false],
 ])('where nobody can be asked, %s with %j is allowed: %s', async (command, args, isAllowed) => {
   const cwd = await temporaryFolder();
   const call = `{name: shell, args: {command: ${command}}}`;

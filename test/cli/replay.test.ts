@@ -60,7 +60,11 @@ const LIVES: readonly [how: string, script: string, args?: readonly string[]][] 
     'calls what is not there, and wrongly',
     script(`{calls: [${call('nosuch', {})}, ${call('read', { path: 5 })}]}`, '{text: Oh.}'),
   ],
-  ['is not allowed to', script(`{calls: [${shell('touch x')}, ${shell('ls')}]}`, '{text: Oh.}')],
+  [
+    'is not allowed to',
+    script(`{calls: [${shell('touch x')}, ${shell('ls')}]}`, '{text: Oh.}'),
+    ['--deny', 'shell(touch*)'],
+  ],
   ['reaches a limit', script(`{calls: [${shell('ls')}]}`, '{text: Done.}'), ['--turns', '1']],
   ['meets a wrong key', script(`{calls: [${shell('ls')}]}`, '{fault: {fault: status, status: 401}}')],
   ['meets a wrong key at once', script('{fault: {fault: status, status: 401}}')],
@@ -77,7 +81,7 @@ const LIVES: readonly [how: string, script: string, args?: readonly string[]][] 
 
 test.each(LIVES)('a session that %s goes as it went', async (_, text, args = []) => {
   const desk = await Desk.with(text);
-  await desk.exec('s', 'go', ['--view', 'silent', ...args]);
+  await desk.exec('s', 'go', ['--view', 'silent', '--yes', ...args]);
   expect(await desk.run(['replay', 's', '--view', 'silent'])).toEqual({ code: 0, stdout: '', stderr: '' });
 });
 
@@ -98,7 +102,7 @@ test('what looks like a template in an answer is said as it was', async () => {
   const desk = await Desk.with(
     script(`{thinking: "{{ text }}", text: "{{ text }}", calls: [${shell('echo "{{ text }}"')}]}`, '{text: Done.}'),
   );
-  await desk.exec('s', '{{ model }} {{{ task }}} {{{{step}}}} {{ results.0');
+  await desk.exec('s', '{{ model }} {{{ task }}} {{{{step}}}} {{ results.0', ['--yes']);
   expect(JSON.stringify(await desk.records('s'))).toContain(
     'echo \\"{{ model }} {{{ task }}} {{{{step}}}} {{ results.0',
   );
@@ -107,7 +111,7 @@ test('what looks like a template in an answer is said as it was', async () => {
 
 test.each(['rehearsal-openai', 'rehearsal-openai-chat'])('a session with %s goes as it went', async (provider) => {
   const desk = await Desk.with(script(`{thinking: Hm., calls: [${shell('ls')}, ${shell('pwd')}]}`, '{text: Done.}'));
-  await desk.run(['exec', 'go', '--session', 's', '--model', `${provider}/script.yaml`]);
+  await desk.run(['exec', 'go', '--session', 's', '--yes', '--model', `${provider}/script.yaml`]);
   const { code, stdout } = await desk.run(['replay', 's', '--json']);
   const types = stdout
     .trimEnd()
@@ -118,7 +122,7 @@ test.each(['rehearsal-openai', 'rehearsal-openai-chat'])('a session with %s goes
 
 test('what was interrupted is given again as far as it went', async () => {
   const desk = await Desk.with(script(`{text: I look., calls: [${shell('ls')}, ${shell('pwd')}]}`, '{text: Done.}'));
-  await desk.exec('whole', 'go');
+  await desk.exec('whole', 'go', ['--yes']);
   const records = await desk.records('whole');
   for (const [at, { type }] of records.entries()) {
     if (at < 2 || type === 'session_end') continue;
@@ -142,7 +146,7 @@ test('a result that is longer than a tool may answer is the same again, and kept
 
 test('where it goes another way, the first difference is shown', async () => {
   const desk = await Desk.with(script(`{calls: [${shell('echo one')}]}`, '{text: Done.}'));
-  await desk.exec('s', 'go');
+  await desk.exec('s', 'go', ['--yes']);
   const records = await desk.records('s');
   await desk.rewrite(
     's',

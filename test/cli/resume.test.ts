@@ -27,9 +27,9 @@ test('exec --session begins a session, and goes on with it', async () => {
 
 test('what is not done says how to go on, to a person and to nobody else', async () => {
   const desk = await Desk.with(WORK);
-  const lines = await desk.exec('a', 'go', ['--turns', '1']);
-  const json = await desk.exec('b', 'go', ['--turns', '1', '--json']);
-  const gated = await desk.exec('a', 'go on', ['--gate', 'false']);
+  const lines = await desk.exec('a', 'go', ['--yes', '--turns', '1']);
+  const json = await desk.exec('b', 'go', ['--yes', '--turns', '1', '--json']);
+  const gated = await desk.exec('a', 'go on', ['--yes', '--gate', 'false']);
   expect(lines.stdout.trimEnd().split('\n').at(-1)).toBe('  go on with: drover resume a');
   expect(JSON.parse(json.stdout.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({ type: 'session_end' });
   expect(gated.stdout.trimEnd().split('\n').at(-1)).toBe('  say more with: drover exec --session a "…"');
@@ -38,9 +38,9 @@ test('what is not done says how to go on, to a person and to nobody else', async
 
 test('resume goes on where a limit was reached, with as many steps again', async () => {
   const desk = await Desk.with(WORK);
-  await desk.exec('work', 'go', ['--turns', '1']);
-  const again = await desk.run(['resume', 'work', '--turns', '1']);
-  const rest = await desk.run(['resume', '--turns', '1']);
+  await desk.exec('work', 'go', ['--yes', '--turns', '1']);
+  const again = await desk.run(['resume', 'work', '--yes', '--turns', '1']);
+  const rest = await desk.run(['resume', '--yes', '--turns', '1']);
   expect(again.code).toBe(3);
   expect({ ...rest, stdout: steady(rest.stdout) }).toEqual({
     code: 0,
@@ -55,9 +55,9 @@ test('a session works where it was begun, wherever one is, unless --cwd says oth
   const elsewhere = { cwd: await temporaryFolder(), env: { HOME: desk.cwd } };
   const tidy = (text: string): string => text.replaceAll(desk.cwd, '<desk>');
 
-  await desk.exec('s', 'go', ['--cwd', 'project', '--turns', '1']);
-  const there = await desk.run(['resume', 's', '--turns', '1'], elsewhere);
-  const here = await desk.run(['resume', 's', '--turns', '1', '--cwd', '.'], elsewhere);
+  await desk.exec('s', 'go', ['--yes', '--cwd', 'project', '--turns', '1']);
+  const there = await desk.run(['resume', 's', '--yes', '--turns', '1'], elsewhere);
+  const here = await desk.run(['resume', 's', '--yes', '--turns', '1', '--cwd', '.'], elsewhere);
   await rm(join(desk.cwd, 'project'), { recursive: true });
   const gone = await desk.run(['resume', 's'], elsewhere);
 
@@ -75,9 +75,19 @@ test('a session works where it was begun, wherever one is, unless --cwd says oth
 
 test('another model may go on, and is the session’s own from then on', async () => {
   const desk = await Desk.with(WORK);
-  await desk.exec('s', 'go', ['--turns', '1']);
-  await desk.run(['resume', 's', '--turns', '1', '--model', 'rehearsal-openai/script.yaml', '--view', 'silent']);
-  const { code, stdout } = await desk.run(['resume', 's']);
+  await desk.exec('s', 'go', ['--yes', '--turns', '1']);
+  await desk.run([
+    'resume',
+    's',
+    '--yes',
+    '--turns',
+    '1',
+    '--model',
+    'rehearsal-openai/script.yaml',
+    '--view',
+    'silent',
+  ]);
+  const { code, stdout } = await desk.run(['resume', 's', '--yes']);
   expect([code, stdout.split('\n', 1)[0]]).toEqual([
     0,
     'going on with session s: rehearsal-openai/script.yaml in <cwd>',
@@ -123,7 +133,7 @@ test('killed in the middle of a call, a further message ends what the call had s
 
 test('a session in which somebody works is left alone, and the owner is named', async () => {
   const desk = await Desk.with(WORK);
-  await desk.exec('s', 'go', ['--turns', '1']);
+  await desk.exec('s', 'go', ['--yes', '--turns', '1']);
   const leave = await desk.occupy('s');
   const path = '<cwd>/.drover/sessions/s/journal.jsonl';
   const sentence = `drover: process ${process.pid} is writing ${path}: wait for it, or stop it\n`;
@@ -138,12 +148,12 @@ test('a session in which somebody works is left alone, and the owner is named', 
     'drover: no run or session was interrupted; the newest is s (go), which is live: watch it with: drover logs s --follow\n',
   );
   await leave();
-  expect((await desk.run(['resume', 's'])).code).toBe(0);
+  expect((await desk.run(['resume', 's', '--yes'])).code).toBe(0);
 });
 
 test('what cannot be gone on with is told, with what can be done', async () => {
   const desk = await Desk.with(WORK);
-  await desk.exec('over', 'go');
+  await desk.exec('over', 'go', ['--yes']);
   const records = await desk.records('over');
   const begun = records.filter(({ type }) => type === 'session_start');
   await desk.copy('over', 'empty');

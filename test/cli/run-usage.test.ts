@@ -90,6 +90,7 @@ test.each([
   ['a builtin', '[ -e a.txt ] && ! false'],
   ['what is found in a variable', '$RUNNER test'],
   ['what is computed', '$(echo true)'],
+  ['a command on a PATH of its own', 'PATH=$PWD/tools:$PATH check-all'],
 ])('a gate that may pass is not refused: %s', async (_, gate) => {
   const desk = await RunDesk.with({ answers: [] });
   expect(await desk.drover(['run', 'do it', '--dry-run', '--gate', gate])).toMatchObject({ code: 0, stderr: '' });

@@ -27,7 +27,7 @@ inBrowser('what is at work', (open) => {
     expect((await page.locator('.question').innerText()).split('\n').filter(Boolean)).toEqual([
       'Tidy up asks to run shell',
       COMMAND,
-      '"touch" is not on the list of harmless commands',
+      'it would run outside a sandbox',
       'Allow once',
       'Always allow',
       'Don’t allow',

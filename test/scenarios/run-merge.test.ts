@@ -42,7 +42,7 @@ test('work that conflicts twice is kept on a branch of its own, and the rest is 
     }),
   );
   // The second attempt changes nothing, so it has nothing to merge.
-  const { code, end } = await desk.run(['run', 'change a']);
+  const { code, end } = await desk.run(['run', 'change a', '--allow', 'shell(true)']);
   expect([code, statuses(end)]).toEqual([0, { one: 'landed', two: 'done', three: 'landed' }]);
 });
 

@@ -13,6 +13,7 @@ import { calls, planned, RunDesk, submits, writes } from './run-desk.ts';
 
 const CHILD = join(import.meta.dirname, 'run-crash-child.ts');
 const GATE = 'test ! -e red.txt';
+const ALLOW = ['--allow', 'shell(cat base.txt)'];
 
 /** Four tasks, one builds on another, one conflicts once, one is left out by the gate. */
 const SCRIPT = planned({
@@ -55,6 +56,7 @@ export async function crashedRun(at: number | EventType, when: 'before' | 'after
     String(workers),
     '--view',
     'silent',
+    ...ALLOW,
   ];
   let code = await drover(desk, at, when, argv);
   const wasKilled = code === 'SIGKILL';
@@ -66,7 +68,7 @@ export async function crashedRun(at: number | EventType, when: 'before' | 'after
       desk,
       0,
       when,
-      id === undefined || recordsOf(desk).length === 0 ? argv : ['resume', id, '--view', 'silent'],
+      id === undefined || recordsOf(desk).length === 0 ? argv : ['resume', id, '--view', 'silent', ...ALLOW],
     );
   }
   const total = askedBy(desk);

@@ -59,7 +59,7 @@ export async function taskOn(
     outputFolder: join(folder, '.outputs'),
     limits: { stepsMax: 50, textCallRetriesMax: 2 },
     retry: quickRetry,
-    policy: { rules: [], yes: true, gates: [] },
+    policy: { rules: [], yes: true, contained: false },
     cacheKey,
     ...overrides,
   };

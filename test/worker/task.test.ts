@@ -99,7 +99,8 @@ test('a worker is refused plans, and in a task that is to look, also writing; it
 
 test('an outcome names the calls that were not allowed, where the worker stopped for want of them', async () => {
   const shell = (command: string) => ({ name: 'shell', args: { command } });
-  const policy = { rules: [parseRule('shell(curl*)', 'deny')], yes: false, gates: [] };
+  const rules = [parseRule('shell(curl*)', 'deny'), parseRule('shell(ls)', 'allow')];
+  const policy = { rules, yes: false, contained: false };
   const run = async (...answers: readonly Answer[]) => {
     const spec = await taskOn(await rehearsal({ answers }), 'go', { policy });
     return (await runTask(spec, listener().link, never)).refused;
@@ -167,7 +168,7 @@ test('a question crosses the wire: the run decides, and the call runs or does no
       { text: 'done' },
     ],
   });
-  const spec = await taskOn(server, 'go', { policy: { rules: [], yes: false, gates: [] } });
+  const spec = await taskOn(server, 'go', { policy: { rules: [], yes: false, contained: false } });
   const run = listener({
     question: async ({ subject }) => ({ allowed: subject.endsWith('touch a'), by: 'user', always: false }),
   });

@@ -49,7 +49,7 @@ export type RunOptions = {
   readonly admission: (tell: (event: Event, place: Place) => void) => RunAdmission;
   readonly bus: Bus;
   readonly past: RunPast | undefined;
-  readonly policy: Pick<Policy, 'rules' | 'yes' | 'gates'>;
+  readonly policy: Pick<Policy, 'rules' | 'yes' | 'contained'>;
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
   readonly retry: RetryPolicy;
   readonly env: Readonly<Record<string, string>>; // for child processes

@@ -305,7 +305,14 @@ function permissions(root: string, { rules = [], ask }: AgentOptions): Pick<Sess
     }
   };
   const questions = new Questions((question) => void put(question));
-  const policy: Policy = { root, rules, yes: false, gates: [], workspace: true, remembered: questions.remembered };
+  const policy: Policy = {
+    root,
+    rules,
+    yes: false,
+    contained: false,
+    workspace: true,
+    remembered: questions.remembered,
+  };
   return {
     judge: (tool, input) => judge(policy, tool, input),
     question: async (question, signal) => {

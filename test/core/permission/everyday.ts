@@ -1,5 +1,4 @@
-// What agents run all day to look round: three hundred commands that change nothing. Most of them should
-// need no consent; a user who is asked about `git log` soon says yes to everything.
+// Three hundred commands that agents run all day to look round. Few of them may be mistaken for a denied one.
 
 export const everyday: readonly string[] = [
   // git: what happened

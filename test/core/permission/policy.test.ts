@@ -1,9 +1,9 @@
-// The policy: which rule has the last word, and what holds where there is none.
+// The policy: which rule has the last word, and the default where no rule holds.
 
 import { answerKey, judge } from '@drover/core/permission/policy';
 import { expect, test } from 'vitest';
 import { proves } from '../../support/proves.ts';
-import { judgeCommand, policyWith, shell, toolNamed } from './tools.ts';
+import { judgeCommand, policyWith, toolNamed } from './tools.ts';
 
 const read = toolNamed('read', 'read');
 const write = toolNamed('write', 'write');
@@ -105,36 +105,34 @@ test('an answer for good holds against an ask rule, and not against a deny rule'
   ]).toEqual(['allow', 'allow', 'deny', 'deny', 'ask']);
 });
 
-test('a gate is allowed as it stands, and not with more behind it', async () => {
-  const gates = ['pnpm test && pnpm lint'];
-  const effectOf = async (command: string) => (await judgeCommand(command, { gates })).effect;
+test('a shell command is allowed inside the sandbox, and asked about outside', async () => {
   expect([
-    await effectOf('pnpm test && pnpm lint'),
-    await effectOf('  pnpm test && pnpm lint\n'),
-    await effectOf('pnpm test'),
-    await effectOf('pnpm test && pnpm lint; touch made'),
-    (await judgeCommand('pnpm test && pnpm lint', { gates, rules: { deny: ['shell(pnpm lint)'] } })).effect,
-  ]).toEqual(['allow', 'allow', 'ask', 'ask', 'deny']);
+    await judgeCommand('make', { contained: true }),
+    await judgeCommand('make'),
+    await judgeCommand('make', { yes: true }),
+  ]).toEqual([
+    { effect: 'allow', why: 'it runs inside the sandbox' },
+    { effect: 'ask', why: 'it would run outside a sandbox' },
+    { effect: 'allow', why: '--yes' },
+  ]);
 });
 
-test.each([
-  ['pnpm test', 'allow'],
-  ['pnpm   "test" --watch=false', 'allow'],
-  ['pnpm test | head -20', 'allow'],
-  ['cd src && CI=1 pnpm test 2>&1', 'allow'],
-  ['for p in a b; do pnpm test $p; done', 'allow'],
-  ['pnpm testing', 'allow'],
-  ['pnpm install', 'ask'],
-  ['pnpm test; touch made', 'ask'],
-  ['pnpm test $(touch made)', 'ask'],
-  ['pnpm test > made', 'ask'],
-  ['PATH=. pnpm test', 'ask'],
-  ['env pnpm test', 'ask'],
-  ['$X pnpm test', 'ask'],
-  ['pnpm test &', 'ask'],
-  ['echo pnpm test | sh', 'ask'],
-])('with shell(pnpm test*) allowed, %s: %s', async (command, effect) => {
-  expect((await judgeCommand(command, { rules: { allow: ['shell(pnpm test*)'] } })).effect).toBe(effect);
+test('inside the sandbox rules and remembered answers come before the default', async () => {
+  const contained = true;
+  const remembered = new Map([[answerKey('shell', 'make clean'), false]]);
+  expect([
+    await judgeCommand('make', { contained, rules: { deny: ['shell(make*)'] }, yes: true }),
+    await judgeCommand('make', { contained, rules: { ask: ['shell(make*)'] } }),
+    await judgeCommand('make', { contained, rules: { allow: ['shell(make*)'] } }),
+    await judgeCommand('make clean', { contained, remembered }),
+    await judgeCommand('cat .env', { contained, rules: { deny: ['read(.env)'] } }),
+  ]).toEqual([
+    { effect: 'deny', why: 'denied by the rule shell(make*)' },
+    { effect: 'ask', why: 'the rule shell(make*) wants it asked about' },
+    { effect: 'allow', why: 'allowed by the rule shell(make*)' },
+    { effect: 'deny', why: 'the user said no for good' },
+    { effect: 'deny', why: 'denied by the rule read(.env)' },
+  ]);
 });
 
 test('a rule for the shell without a pattern holds for any command', async () => {
@@ -202,6 +200,10 @@ proves('permission.deny-wins', 'a denied command is denied wherever it is found,
         why: 'denied by the rule shell(rm*)',
       });
     }
+    for (const command of WRAPPED) {
+      const { effect } = await judgeCommand(command, { rules, yes, contained: true });
+      expect(effect, command).toBe('deny');
+    }
   }
 });
 
@@ -237,7 +239,7 @@ const UNSEEN = [
 
 proves(
   'permission.deny-wins',
-  'what can’t be seen through is denied with --yes where something is denied, and asked about otherwise',
+  'outside the sandbox a deny rule refuses an unseen part with --yes, and has it asked about otherwise',
   async () => {
     const rules = { allow: ['*'], deny: ['shell(rm*)'] };
     for (const command of UNSEEN) {
@@ -250,6 +252,13 @@ proves(
     }
   },
 );
+
+test('inside the sandbox an unseen part is allowed in spite of deny and ask rules', async () => {
+  const rules = { deny: ['shell(rm*)'], ask: ['shell(curl*)'] };
+  for (const command of UNSEEN) {
+    expect((await judgeCommand(command, { rules, contained: true })).effect, command).toBe('allow');
+  }
+});
 
 test.each([
   'ls -la',
@@ -270,6 +279,11 @@ test.each([
   'git commit -m "rm the old ones"',
   'git rm f',
   'timeout 5 pnpm test "$x"',
+  '[ -e rm ] && ls',
+  'git switch -c new',
+  "awk -F'|' '{ print $2 || $3 }' f",
+  "sed -e 's/[a-z] *//' -e '/^$/d' f",
+  'GIT_PAGER=cat git log',
 ])('with rm denied, %s is not', async (command) => {
   expect((await judgeCommand(command, { rules: { deny: ['shell(rm*)'] }, yes: true })).effect).toBe('allow');
 });
@@ -283,7 +297,8 @@ test('a denied subcommand is found behind options, and where its place is comput
     await effectOf('git "$X"'),
     await effectOf('git log "$X"'),
     await effectOf('git log'),
-  ]).toEqual(['deny', 'deny', 'deny', 'allow', 'allow']);
+    await effectOf('git --git-dir x --no-pager PUSH'),
+  ]).toEqual(['deny', 'deny', 'deny', 'allow', 'allow', 'deny']);
 });
 
 test('a command denied without a wildcard is denied with arguments, too', async () => {
@@ -310,27 +325,11 @@ test('the shell is no way round a rule about files', async () => {
     await effectOf('cat ./src/../.env', true),
     await effectOf('cp a secrets/b', true),
     await effectOf('echo x > secrets/b', true),
+    await effectOf("bash -c 'cat .env'", true),
+    await effectOf('echo "$(cat .env)"', true),
     await effectOf('grep -r KEY .'),
     await effectOf('ls', true),
-  ]).toEqual(['deny', 'deny', 'deny', 'deny', 'ask', 'allow']);
-});
-
-test('a command that is not understood is asked about, and says why', async () => {
-  const whys = await Promise.all(
-    ['ls $(x)', 'ls &', 'f() { ls; }', 'ls (', 'make', 'sort -o a b'].map((command) =>
-      judge(policyWith({}), shell, command),
-    ),
-  );
-  expect(whys.map(({ effect, why }) => `${effect}: ${why}`)).toMatchInlineSnapshot(`
-    [
-      "ask: $(x) runs a command inside another",
-      "ask: & leaves a command running in the background",
-      "ask: it defines a function",
-      "ask: it does not parse: "(" is unexpected",
-      "ask: make may run anything",
-      "ask: sort: the option -o is not known to be harmless",
-    ]
-  `);
+  ]).toEqual(['deny', 'deny', 'deny', 'deny', 'deny', 'deny', 'ask', 'allow']);
 });
 
 test('a command that is long or deeply nested is judged all the same', async () => {
@@ -341,4 +340,12 @@ test('a command that is long or deeply nested is judged all the same', async () 
     [deep, long, many].map((command) => judgeCommand(command, { rules: { deny: ['shell(rm*)'] } })),
   );
   expect(effects.map(({ effect }) => effect)).toEqual(['ask', 'ask', 'ask']);
+});
+
+test('thousands of wrappers in one command do not keep the judge busy', async () => {
+  const commands = ['find . -exec '.repeat(1_400), 'env '.repeat(4_000), `xargs ${"sh -c 'env ls' ".repeat(1_000)}`];
+  for (const command of commands) {
+    const { effect } = await judgeCommand(command, { rules: { deny: ['shell(rm*)'] }, yes: true });
+    expect(effect, command.slice(0, 20)).toBe('deny');
+  }
 });

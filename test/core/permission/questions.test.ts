@@ -14,7 +14,7 @@ function question(requestId: string, subject: string, tool = shell): Question {
     tool: tool.name,
     input: subject,
     subject,
-    why: '"make" is not on the list of harmless commands',
+    why: 'it would run outside a sandbox',
     label,
   };
 }
@@ -133,6 +133,7 @@ test.each([
   [shell, 'pnpm build', "--allow 'shell(pnpm build)'"],
   [shell, 'cd src && make > log', "--allow 'shell'"],
   [shell, 'make $X', "--allow 'shell'"],
+  [shell, 'CI=1 make', "--allow 'shell'"],
   [toolNamed('write', 'write'), "src/it's.ts", String.raw`--allow 'write(src/it'\''s.ts)'`],
   [toolNamed('deploy', 'run'), '', "--allow 'deploy'"],
 ])('with nobody to ask, the answer is no at once and says how to allow it: %#', async (tool, subject, flag) => {
@@ -141,6 +142,6 @@ test.each([
     allowed: false,
     by: 'nobody',
     always: false,
-    reason: `"make" is not on the list of harmless commands, and nobody is there to ask; ${flag} or --yes would allow it`,
+    reason: `it would run outside a sandbox, and nobody is there to ask; ${flag} or --yes would allow it`,
   });
 });

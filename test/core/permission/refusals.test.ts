@@ -1,36 +1,53 @@
-// What looks harmless and is not: never run unasked, whatever is put behind what is.
+// A corpus of tricks, held against the judge: outside the sandbox none of them runs unasked, and a narrow rule lets none through.
 
-import { symlink } from 'node:fs/promises';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { proves } from '../../support/proves.ts';
 import { everyday } from './everyday.ts';
 import { refusals } from './refusals.ts';
-import { sampleRepository } from './sample-repository.ts';
-import { judgeCommand } from './tools.ts';
+import { judgeCommand, type Settings } from './tools.ts';
 
-let sample: Awaited<ReturnType<typeof sampleRepository>>;
-beforeAll(async () => {
-  sample = await sampleRepository();
-});
-afterAll(() => sample.remove());
+const ASK = { effect: 'ask', why: 'it would run outside a sandbox' };
+const NARROW = { allow: ['shell(ls*)', 'shell(cat*)', 'shell(echo*)', 'shell(git status*)', 'shell(cd*)'] };
 
-async function allowedOf(commands: readonly string[]): Promise<readonly string[]> {
-  const allowed: string[] = [];
-  for (const command of commands) {
-    const { effect } = await judgeCommand(command, { root: sample.root });
-    if (effect === 'allow') allowed.push(command);
-  }
-  return allowed;
+async function allowedOf(commands: readonly string[], settings: Settings): Promise<readonly string[]> {
+  const verdicts = await Promise.all(commands.map((command) => judgeCommand(command, settings)));
+  return commands.filter((_, at) => verdicts[at]?.effect === 'allow');
 }
 
-test.each(Object.entries(refusals))('asked about: %s', async (_, commands) => {
-  expect(await allowedOf(commands)).toEqual([]);
+proves('permission.asked', 'outside the sandbox every command without a rule is asked about', async () => {
+  const commands = [...everyday, ...Object.values(refusals).flat()];
+  expect(commands.length).toBeGreaterThan(600);
+  for (const command of commands) expect(await judgeCommand(command), command).toEqual(ASK);
 });
 
-test('there are enough of them to mean something', () => {
-  expect(Object.values(refusals).flat().length).toBeGreaterThan(300);
+test('inside the sandbox every command runs unasked', async () => {
+  const commands = [...everyday, ...Object.values(refusals).flat()];
+  expect(await allowedOf(commands, { contained: true })).toEqual(commands);
 });
+
+// Classes in which every command does more than a rule for its first words says.
+test.each([
+  'more than one command',
+  'substitution',
+  'where output goes',
+  'wrapped',
+  'spelling',
+  'interpreters',
+  'variables in front',
+])('rules for what a trick begins with allow none of: %s', async (name) => {
+  const commands = refusals[name] ?? [];
+  expect(commands.length).toBeGreaterThan(10);
+  expect(await allowedOf(commands, { rules: NARROW })).toEqual([]);
+});
+
+const COVERED = [
+  'ls',
+  'ls -la src',
+  'cat README.md 2>/dev/null',
+  'git status --short',
+  'echo "a b" | cat',
+  'cd src && ls',
+];
 
 const SUFFIXES = [
   '; touch made',
@@ -46,6 +63,8 @@ const SUFFIXES = [
   ' >> made',
   ' 2> made',
   ' &> made',
+  ' < made',
+  ' > /dev/null/../made',
   ' $(touch made)',
   ' `touch made`',
   ' <(touch made)',
@@ -53,6 +72,7 @@ const SUFFIXES = [
   ' "$(touch made)"',
   ' ${x:=$(touch made)}',
   ' $((a[$(touch made)]))',
+  ' <<EOF\n$(touch made)\nEOF',
   '; eval "touch made"',
   '; . ./made',
   '; }',
@@ -61,29 +81,15 @@ const SUFFIXES = [
   '; PATH=.',
 ];
 
-proves(
-  'permission.asked',
-  'a harmless command with something behind it is asked about',
-  async () => {
-    const harmless = await allowedOf(everyday);
-    expect(harmless.length).toBeGreaterThan(200);
-    // Behind a here-document a suffix is only text, or the end of it is missing.
-    const endable = harmless.filter((command) => !command.includes('<<EOF'));
-    expect(await allowedOf(endable.flatMap((command) => SUFFIXES.map((suffix) => command + suffix)))).toEqual([]);
-  },
-  60_000,
-);
+proves('permission.asked', 'a command that rules cover is asked about with anything behind it', async () => {
+  expect(await allowedOf(COVERED, { rules: NARROW })).toEqual(COVERED);
+  const longer = COVERED.flatMap((command) => SUFFIXES.map((suffix) => command + suffix));
+  expect(await allowedOf(longer, { rules: NARROW })).toEqual([]);
+});
 
-test('a link in the workspace does not lead out of it', async () => {
-  await symlink('/etc', join(sample.root, 'link'));
-  await symlink('/etc/passwd', join(sample.root, 'link.txt'));
-  const commands = [
-    'cat link/passwd',
-    'cat link.txt',
-    'ls link/',
-    'cd link && cat passwd',
-    'head link/../passwd',
-    'wc < link.txt',
-  ];
-  expect(await allowedOf(commands)).toEqual([]);
+test('a deny rule gets in the way of few everyday commands, and of none inside the sandbox', async () => {
+  const rules = { deny: ['shell(git push*)'] };
+  const refused = everyday.length - (await allowedOf(everyday, { rules, yes: true })).length;
+  expect(refused).toBeLessThanOrEqual(5);
+  expect(await allowedOf(everyday, { rules, contained: true })).toEqual(everyday);
 });

@@ -1,5 +1,4 @@
-// Commands that begin like harmless ones, and write or start something all the same. By class of trick;
-// none of them may run unasked.
+// Commands that begin like ones that only read, and write or start something all the same, by class of trick.
 
 export const refusals: Readonly<Record<string, readonly string[]>> = {
   'more than one command': [

@@ -25,20 +25,22 @@ export const shell = toolNamed('shell', 'run');
 
 type Rules = { readonly [effect in Effect]?: readonly string[] };
 
-/** In a workspace, with nothing allowed beyond the defaults. */
-export function policyWith(settings: Partial<Omit<Policy, 'rules'>> & { readonly rules?: Rules }): Policy {
+export type Settings = Partial<Omit<Policy, 'rules'>> & { readonly rules?: Rules };
+
+/** In a workspace, outside the sandbox, with nothing allowed beyond the defaults. */
+export function policyWith(settings: Settings): Policy {
   const { rules = {}, ...rest } = settings;
   const effects: readonly Effect[] = ['allow', 'ask', 'deny'];
   return {
     root: '/nowhere/workspace',
     yes: false,
     workspace: true,
-    gates: [],
+    contained: false,
     ...rest,
     rules: effects.flatMap((effect) => (rules[effect] ?? []).map((text) => parseRule(text, effect))),
   };
 }
 
-export function judgeCommand(command: string, settings: Parameters<typeof policyWith>[0] = {}): Promise<Verdict> {
+export function judgeCommand(command: string, settings: Settings = {}): Promise<Verdict> {
   return judge(policyWith(settings), shell, command);
 }

@@ -1,30 +1,34 @@
-// The policy: whether a call runs by itself, is asked about, or is refused.
+// The policy: whether a call runs unasked, is asked about, or is refused.
 //
-// The order: deny rules, always, also with --yes; what the user has answered for good; ask rules; allow
-// rules; then the defaults. Reading is allowed; writing in a workspace, too, but for the folder in which
-// git keeps its settings and hooks, since those are run; shell commands if every simple command in
-// them is known to be harmless, or if the whole is one of the user's gates. Everything else is asked about.
+// The order: deny rules (also with --yes), remembered answers, ask rules, allow rules, then the default.
+// By default reading is allowed; writing is allowed in a workspace, except in .git, whose settings and hooks are run;
+// a shell command is allowed inside the sandbox and asked about outside. Anything else is asked about.
+//
+// Shell rules
+//   1. An allow rule covers a plain command line only (plain-commands.ts), and every command of it needs a rule.
+//   2. A deny or ask rule holds if any command that the scan finds matches (shell-scan.ts).
+//   3. Outside the sandbox a command with an unseen part is asked about if a deny or ask rule could concern it. With --yes
+//      a deny rule refuses it.
+//   4. Inside the sandbox a shell rule is a tripwire: a match counts, an unseen part does not. The sandbox is the boundary.
+//   5. A path that is denied to the file tools is denied to the words of a shell command, too.
 
 import { relative } from 'node:path';
 import type { Verdict } from '../agent/calls.ts';
 import type { Json } from '../json.ts';
 import type { Tool } from '../tools/tool.ts';
-import { objectionTo, objectionToSurroundings } from './harmless.ts';
+import { covers, holdsFor } from './command-pattern.ts';
 import { isInside, realPath, realRoot } from './paths.ts';
-import { type Effect, matches, matchesPath, type Rule, SHELL, wildcard } from './rules.ts';
-import { type SimpleCommand, understand, type Understanding } from './shell-grammar.ts';
-import type { Place } from './shell-options.ts';
+import { plainCommands } from './plain-commands.ts';
+import { type Effect, matches, matchesPath, type Rule, SHELL } from './rules.ts';
 import { loadParser } from './shell-parser.ts';
-import { findMatch, type Scan, scanCommand } from './shell-scan.ts';
-
-const FOLDERS_MAX = 16;
+import { type Scan, scanCommand } from './shell-scan.ts';
 
 export type Policy = {
   readonly root: string; // the workspace: where commands start, and what paths are relative to
   readonly rules: readonly Rule[];
   readonly yes: boolean; // what would be asked about is allowed
   readonly workspace: boolean; // writing in it needs no consent
-  readonly gates: readonly string[];
+  readonly contained: boolean; // shell commands run inside the sandbox
   /** Answers for good, by answerKey. Absent where answers are kept elsewhere. */
   readonly remembered?: ReadonlyMap<string, boolean>;
 };
@@ -87,88 +91,57 @@ function rememberedFor({ remembered }: Policy, tool: Tool, subject: string): Ver
 }
 
 async function judgeShell(policy: Policy, tool: Tool, command: string): Promise<Verdict> {
-  const rules = policy.rules.filter((rule) => rule.tool === SHELL || rule.tool === '*');
-  const ruled = (effect: Effect) => rules.filter((rule) => rule.effect === effect);
-  const parser = await loadParser();
+  const ruled = (effect: Effect) =>
+    policy.rules.filter((rule) => rule.effect === effect && (rule.tool === SHELL || rule.tool === '*'));
   const isRestricted = policy.rules.some(({ effect }) => effect !== 'allow');
-  const scan = isRestricted ? scanCommand(command, parser) : undefined;
+  const scan = isRestricted ? scanCommand(command, await loadParser()) : undefined;
 
-  const denied = scan && (verdictOfScan(ruled('deny'), scan, policy) ?? deniedPath(policy, scan));
+  const denied = scan && (restriction(ruled('deny'), scan, policy) ?? deniedPath(policy, scan));
   if (denied !== undefined) return denied;
   const answered = rememberedFor(policy, tool, command);
   if (answered !== undefined) return answered;
-  const asked = scan && verdictOfScan(ruled('ask'), scan, policy);
+  const asked = scan && restriction(ruled('ask'), scan, policy);
   if (asked !== undefined) return asked;
-
-  const allowed = ruled('allow');
-  const everything = allowed.find(({ pattern }) => pattern === undefined);
-  if (everything !== undefined) return byRule(everything);
-  if (policy.gates.some((gate) => gate.trim() === command.trim())) return { effect: 'allow', why: 'it is a gate' };
-  const understanding = understand(command, parser);
-  return judgeCommands(policy, allowed, understanding);
+  const allowed = await permission(ruled('allow'), command);
+  if (allowed !== undefined) return allowed;
+  return policy.contained
+    ? { effect: 'allow', why: 'it runs inside the sandbox' }
+    : { effect: 'ask', why: 'it would run outside a sandbox' };
 }
 
-function verdictOfScan(rules: readonly Rule[], scan: Scan, { yes }: Policy): Verdict | undefined {
+/** The verdict of deny or ask rules; undefined if none of them concerns the command. */
+function restriction(rules: readonly Rule[], scan: Scan, { yes, contained }: Policy): Verdict | undefined {
   let doubt: string | undefined;
   for (const rule of rules) {
-    const found = rule.pattern === undefined ? 'yes' : findMatch(rule.pattern, scan);
-    if (found === 'yes') return byRule(rule);
-    const unseen = found === 'maybe' ? 'what it runs is computed' : scan.unseen;
+    const { pattern } = rule;
+    const found = pattern === undefined ? ['yes'] : scan.commands.map((words) => holdsFor(pattern, words));
+    if (found.includes('yes')) return byRule(rule);
+    if (contained) continue;
+    const unseen = found.includes('maybe') ? 'what it runs is computed' : scan.unseen;
     doubt ??= unseen && `it can't be told whether the rule ${rule.text} holds, since ${unseen}`;
     if (doubt !== undefined && rule.effect === 'deny' && yes) return { effect: 'deny', why: doubt };
   }
   return doubt === undefined ? undefined : { effect: 'ask', why: doubt };
 }
 
-// Who may not be read by one tool is not read by another.
 function deniedPath({ rules, root }: Policy, { words }: Scan): Verdict | undefined {
-  const paths = rules.filter(
-    ({ effect, tool, pattern }) => effect === 'deny' && isPathRule(tool) && pattern !== undefined,
+  const denied = rules.find(
+    (rule) =>
+      rule.effect === 'deny' &&
+      (rule.tool === 'read' || rule.tool === 'write') &&
+      rule.pattern !== undefined &&
+      words.values().some((word) => matchesPath(rule, word, root)),
   );
-  for (const rule of paths) {
-    for (const word of words) if (matchesPath(rule, word, root)) return byRule(rule);
-  }
-  return undefined;
+  return denied && byRule(denied);
 }
 
-function isPathRule(tool: string): boolean {
-  return tool === 'read' || tool === 'write';
-}
-
-function judgeCommands(policy: Policy, allowed: readonly Rule[], understanding: Understanding): Verdict {
-  if (!understanding.understood) return { effect: 'ask', why: understanding.why };
-  const { commands } = understanding;
-  const place = placeOf(realRoot(policy.root), commands);
-  if (place === undefined) return { effect: 'ask', why: 'it goes through too many folders' };
-  const restricting = policy.rules.find(({ effect, tool }) => effect !== 'allow' && tool === 'read');
-  for (const command of commands) {
-    if (isAllowed(command, allowed)) {
-      const objection = objectionToSurroundings(command, place);
-      if (objection !== undefined) return { effect: 'ask', why: objection };
-      continue;
-    }
-    const objection = objectionTo(command, place);
-    if (objection !== undefined) return { effect: 'ask', why: objection };
-    if (restricting !== undefined) {
-      return { effect: 'ask', why: `a shell command may read what the rule ${restricting.text} is about` };
-    }
-  }
-  return { effect: 'allow', why: 'its commands are harmless, or allowed by a rule' };
-}
-
-function isAllowed({ name, words }: SimpleCommand, rules: readonly Rule[]): boolean {
-  const text = words.map((word) => word.text).join(' ');
-  return name !== '' && rules.some(({ pattern = '*' }) => wildcard(pattern, text));
-}
-
-// A cd may fail, or be in a branch that isn't taken: what follows runs before it or after.
-function placeOf(root: string, commands: readonly SimpleCommand[]): Place | undefined {
-  let folders = [root];
-  for (const { name, words } of commands) {
-    const target = name === 'cd' ? words[1]?.text : undefined;
-    if (target === undefined) continue;
-    folders = [...new Set([...folders, ...folders.map((folder) => realPath(folder, target))])];
-    if (folders.length > FOLDERS_MAX) return undefined;
-  }
-  return { root, folders };
+/** The verdict of allow rules; undefined if a part of the command is not covered by them. */
+async function permission(rules: readonly Rule[], command: string): Promise<Verdict | undefined> {
+  const everything = rules.find(({ pattern }) => pattern === undefined);
+  if (everything !== undefined || rules.length === 0) return everything && byRule(everything);
+  const commands = plainCommands(command, await loadParser());
+  const used = commands?.map((words) => rules.find(({ pattern = '*' }) => covers(pattern, words))?.text);
+  if (used === undefined || used.includes(undefined)) return undefined;
+  const texts = [...new Set(used)];
+  return { effect: 'allow', why: `allowed by the rule${texts.length > 1 ? 's' : ''} ${texts.join(', ')}` };
 }

@@ -114,11 +114,11 @@ function nobody(question: Question): Decision {
   return { allowed: false, by: 'nobody', always: false, reason };
 }
 
-// The narrowest rule that allows it. A compound command is allowed by a rule for each of its commands;
-// which those would be is more than a hint can say.
+// The narrowest rule that allows the call. A compound command needs a rule for each of its commands, and a command with
+// an assignment is covered by no pattern: there the hint is the whole tool.
 function ruleFor({ tool, subject }: Question): string {
   const isPlain = subject !== '' && subject.length <= SUBJECT_CHARS_MAX && !/[\n*]/.test(subject);
-  const isOneRule = tool !== SHELL || !/[;&|<>()$`"'\\~{}?[\]]/.test(subject);
+  const isOneRule = tool !== SHELL || !/[;&|<>()$`"'\\~{}?[\]#!]|^\s*\w+\+?=|^\s*time\s/.test(subject);
   return isPlain && isOneRule ? `${tool}(${subject})` : tool;
 }
 

@@ -2,12 +2,11 @@
 //
 //   read                 every call of the tool, and of every tool that only reads
 //   write(src/**)        paths, relative to the workspace; * stays within a folder, ** does not
-//   shell(pnpm test*)    one simple command, its words joined by a space; * is any text
+//   shell(pnpm test*)    one simple command, word by word; command-pattern.ts says how
 //   *                    every call of every tool
 //
-// `read` and `write` stand for what a tool does as well as for the tool of that name: who denies
-// write(secrets/**) does not want it edited either. A path is followed through its links, so that a
-// link is no way round a rule.
+// `read` and `write` stand for every tool with that access: a rule that denies write(secrets/**) denies edits, too.
+// A rule follows the links of a path, so a link is no way round it.
 
 import { isAbsolute, relative, resolve } from 'node:path';
 import { UsageError } from '../failure.ts';
@@ -47,11 +46,11 @@ export function parseRule(text: string, effect: Effect): Rule {
   if (!rest.endsWith(')')) throw problem(rule.length, `the ")" is missing that closes "(", expected`);
   const pattern = rest.slice(1, -1).trim();
   if (pattern === '') throw problem(tool.length + 1, `a pattern is expected between the parentheses`);
-  // Otherwise shell(*) would need a command that is understood, and shell would not.
+  // shell(*) is shell: any command, also one that is not plain.
   return pattern === '*' || pattern === '**' ? { effect, tool, text: rule } : { effect, tool, pattern, text: rule };
 }
 
-/** Does the rule hold for this call? Not for the shell, whose commands are judged one by one. */
+/** Does the rule hold for this call? The policy judges shell commands itself. */
 export function matches(rule: Rule, tool: Tool, subject: string, root: string): boolean {
   if (!concerns(rule, tool)) return false;
   if (rule.pattern === undefined) return true;
@@ -91,12 +90,6 @@ export function wildcard(pattern: string, text: string): boolean {
     at = found + piece.length;
   }
   return text.length - tail.length >= at && text.endsWith(tail);
-}
-
-/** Could a text that begins like this match? */
-export function mayMatch(pattern: string, beginning: string): boolean {
-  const head = pattern.split('*', 1)[0] ?? '';
-  return head.startsWith(beginning) || (head !== pattern && beginning.startsWith(head));
 }
 
 const globs = new Map<string, RegExp>();

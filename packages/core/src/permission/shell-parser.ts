@@ -1,6 +1,10 @@
-// The parser of shell commands. It is loaded when the first command has to be judged: most starts need none.
+// The parser of shell commands, and the words whose value is certain before the shell runs them.
+//
+// The parser is loaded when the first command is judged: most starts need none.
 
-import type { ParsedScript, SyntaxNode } from 'unbash';
+import type { ParsedScript, SyntaxNode, Word } from 'unbash';
+
+const COMMAND_CHARS_MAX = 20_000;
 
 export type Parser = {
   readonly parse: (source: string) => ParsedScript;
@@ -12,4 +16,33 @@ let loading: Promise<Parser> | undefined;
 export function loadParser(): Promise<Parser> {
   loading ??= import('unbash');
   return loading;
+}
+
+/** The tree of a command, or a sentence that says why there is none. */
+export function parseCommand(source: string, parser: Parser): ParsedScript | string {
+  if (source.length > COMMAND_CHARS_MAX) return `it is longer than ${COMMAND_CHARS_MAX} characters`;
+  // oxlint-disable-next-line no-control-regex -- exactly those are looked for
+  if (/[\0-\x08\x0b-\x1f\x7f]/.test(source)) return 'it contains control characters';
+  const script = parser.parse(source);
+  return (script.errors?.length ?? 0) > 0 ? 'it does not parse' : script;
+}
+
+// One piece of a word that the shell takes as it stands: plain characters, or quoted ones. A `~` expands at the start and
+// behind `=` or `:`, and braces expand unless they hold a single plain word.
+const PLAIN = String.raw`[\p{L}\p{M}\p{N}_./:=@%+,^!-]|(?<=[\p{L}\p{N}_])[~#]|\{\w*\}`;
+const QUOTED = String.raw`\\[^\n]|'[^']*'|"(?:[^"$\x60\\]|\\["$\x60\\]|\$(?="))*"`;
+const LITERAL = new RegExp(`^(?:${PLAIN}|${QUOTED})+$`, 'u');
+const PIECES = new RegExp(QUOTED, 'gu');
+
+/** The value of a word that the shell does not expand; undefined if the shell computes it. */
+export function literalText({ text, value }: Word): string | undefined {
+  if (text === '[' || text === ']') return text;
+  if (!LITERAL.test(text)) return undefined;
+  const read = text.replace(PIECES, (piece) => {
+    if (piece.startsWith('\\')) return piece.slice(1);
+    const inside = piece.slice(1, -1);
+    return piece.startsWith("'") ? inside : inside.replace(/\\(["$`\\])/g, '$1');
+  });
+  // Two readings of the same text: where the parser disagrees, the word is not certain.
+  return read === value ? read : undefined;
 }

@@ -1,70 +1,54 @@
-// Every command that a shell command may run, however it is wrapped: what deny rules are held against.
+// Every command that a shell command may start, however it is wrapped: deny and ask rules are compared with these.
 //
-// The whole tree is searched, with what stands in substitutions, functions and the strings that shells
-// are given. Where something would run that can't be seen (a computed name, a program in another
-// language, input to a shell), the scan says so: it is then up to the policy to refuse.
+// The scan searches the whole tree, with substitutions, functions, and the strings that shells are given. It names the
+// first thing that it can't see through: a computed name, a program in another language, input to a shell.
 
 import type { Command, SyntaxNode } from 'unbash';
-import { objectionToAwk } from './programs/awk.ts';
-import { mayMatch, wildcard } from './rules.ts';
-import { objectionToSed } from './programs/sed.ts';
-import { assignments } from './shell-commands.ts';
-import { INTERPRETERS, problemOfText } from './shell-grammar.ts';
-import type { Parser } from './shell-parser.ts';
-import { literalText } from './shell-words.ts';
+import { COMPARED_WORDS_MAX, type Words } from './command-pattern.ts';
+import { literalText, parseCommand, type Parser } from './shell-parser.ts';
 
 const STRINGS_DEEP_MAX = 6;
-const CANDIDATES_MAX = 5_000;
-
-/** The words of a command; undefined where one is computed. */
-type Candidate = readonly (string | undefined)[];
+const COMMANDS_MAX = 1_000;
 
 export type Scan = {
-  readonly candidates: readonly Candidate[];
-  /** What runs unseen, if anything does. */
+  readonly commands: readonly Words[];
+  /** Why something runs unseen, if it does. */
   readonly unseen: string | undefined;
-  /** Every word that stands there, also those of redirects. */
+  /** Every literal word, also of redirects. */
   readonly words: ReadonlySet<string>;
 };
 
 const WRAPPERS = new Set(
   `env command builtin exec time timeout gtimeout nice ionice chrt taskset nohup setsid stdbuf sudo doas su runuser chroot
    unshare nsenter xargs parallel watch script flock strace ltrace busybox toybox caffeinate systemd-run ssh npx pnpx bunx
-   entr unbuffer proot fakeroot firejail bwrap setarch linux32 linux64 coproc`.split(/\s+/),
+   entr unbuffer proot fakeroot firejail bwrap setarch linux32 linux64`.split(/\s+/),
 );
-const SHELLS = new Set('sh bash dash zsh ksh ash fish busybox'.split(' '));
+const SHELLS = new Set('sh bash dash zsh ksh ash fish csh tcsh'.split(' '));
+const INTERPRETERS = new Set(
+  'python python2 python3 perl ruby node deno bun php lua Rscript osascript pwsh tclsh expect'.split(' '),
+);
 const REDEFINING = new Set('alias hash enable source . shopt bind complete'.split(' '));
 const GIT_RUNNING = new Set('bisect submodule rebase filter-branch difftool mergetool for-each-repo'.split(' '));
+const GIT_SETTING = /^(?:-c|--config-env|--exec-path)/;
 const RUNNING_OPTION =
   /^--?(?:checkpoint-action|to-command|use-compress-program|compress-program|pre|pager|rsh|rsh-command|info-script|new-volume-script|rsync-path|hostname-bin)\b/;
 const RUNNING_VARIABLE =
   /^(?:PATH|IFS|ENV|CDPATH|PAGER|MANPAGER|EDITOR|VISUAL|BROWSER|PS4|PROMPT_COMMAND|SHELLOPTS|BASHOPTS|BASH_\w+|LD_\w+|DYLD_\w+|GIT_\w+|LESS\w*|NODE_OPTIONS|PYTHON\w*|PERL\w*|RUBY\w*|\w+_OPTIONS)$/;
+const KNOWN_ASSIGNMENT = /^(?:(?:GIT_)?PAGER=cat|GIT_(?:OPTIONAL_LOCKS|TERMINAL_PROMPT)=0)$/;
+const AWK_RUNS = /system|@|\|/;
+const SED_OPTION = /^-(?:[nErsuz]+|i\S*|e)$/;
+// Printing, deleting and one plain substitution start nothing.
+const SED_SCRIPT =
+  /^(?:(?:[\d,$!]|\/[\w ^$#}.*-]*\/)*[pdq=]|[\d,$]*s([/|#,])(?:(?!\1)[^\\\n[]|\\[^\n]|\[\^?[\w -]+\])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpI\d]*)$/;
 
 export function scanCommand(source: string, parser: Parser): Scan {
   const scanner = new Scanner(parser);
   scanner.text(source, 0);
-  return { candidates: scanner.candidates, unseen: scanner.unseen, words: scanner.words };
-}
-
-/** Does a pattern hold for one of the commands? `maybe` where that depends on what is computed. */
-export function findMatch(pattern: string, { candidates }: Scan): 'yes' | 'maybe' | 'no' {
-  const wanted = pattern.toLowerCase();
-  // Who denies rm means rm with arguments, too.
-  const patterns = wanted.includes('*') ? [wanted] : [wanted, `${wanted} *`];
-  let found: 'yes' | 'maybe' | 'no' = 'no';
-  for (const candidate of candidates) {
-    const end = candidate.indexOf(undefined);
-    const known = (end === -1 ? candidate : candidate.slice(0, end)).join(' ').toLowerCase();
-    for (const each of patterns) {
-      if (end === -1 ? wildcard(each, known) : each.endsWith('*') && wildcard(each, `${known} `)) return 'yes';
-      if (end !== -1 && mayMatch(each, `${known} `)) found = 'maybe';
-    }
-  }
-  return found;
+  return scanner;
 }
 
 class Scanner {
-  readonly candidates: Candidate[] = [];
+  readonly commands: Words[] = [];
   readonly words = new Set<string>();
   unseen: string | undefined;
   readonly #parser: Parser;
@@ -74,10 +58,10 @@ class Scanner {
   }
 
   text(source: string, depth: number): void {
-    const problem = problemOfText(source);
-    if (problem !== undefined) return this.#miss(problem);
     if (depth > STRINGS_DEEP_MAX) return this.#miss('commands are nested too deeply');
-    this.#visit(this.#parser.parse(source), depth);
+    const script = parseCommand(source, this.#parser);
+    if (typeof script === 'string') this.#miss(script);
+    else this.#visit(script, depth);
   }
 
   #miss(what: string): void {
@@ -85,151 +69,171 @@ class Scanner {
   }
 
   #visit(node: SyntaxNode, depth: number): void {
-    if (node.type === 'Script' && (node.errors?.length ?? 0) > 0) this.#miss('it does not parse');
-    if (node.type === 'Word') {
-      const text = literalText(node);
-      if (text !== undefined) this.words.add(text);
+    switch (node.type) {
+      case 'Script': // of a substitution
+        if ((node.errors?.length ?? 0) > 0) this.#miss('it does not parse');
+        break;
+      case 'Word': {
+        const text = literalText(node);
+        if (text !== undefined) this.words.add(text);
+        break;
+      }
+      case 'Assignment':
+        this.#assignment(node.name, node.value.type === 'Word' ? literalText(node.value) : undefined);
+        break;
+      case 'ArithmeticWord':
+        // The shell evaluates a subscript, and runs a substitution that a variable in it holds.
+        if (node.value.includes('[')) this.#miss('it computes with a subscript');
+        break;
+      case 'Command':
+        this.#command(node, depth);
     }
-    if (node.type === 'Assignment')
-      this.#assignment(node.name, node.value.type === 'Word' ? literalText(node.value) : undefined);
-    if (node.type === 'Command') this.#command(node, depth);
-    // A name that is then used as a variable's subscript is computed, and may hold a substitution.
-    if (node.type === 'ArithmeticWord' && node.value.includes('[')) this.#miss('it computes with a subscript');
     this.#parser.forEachChild(node, (child) => this.#visit(child, depth));
   }
 
   #assignment(name: string, value: string | undefined): void {
-    if (!RUNNING_VARIABLE.test(name)) return;
-    const harmless = Object.hasOwn(assignments, name) ? assignments[name] : undefined;
-    if (value === undefined || (harmless !== 'plain' && harmless?.includes(value) !== true)) {
+    if (RUNNING_VARIABLE.test(name) && !KNOWN_ASSIGNMENT.test(`${name}=${value}`))
       this.#miss(`it sets ${name}, which may change what runs`);
-    }
   }
 
   #command({ name, args }: Command, depth: number): void {
     if (name === undefined) return;
-    const words = [name, ...args].map((word) => (word.type === 'Word' ? literalText(word) : word.text));
-    this.#run(words, depth);
+    this.#run(
+      [name, ...args].map((word) => (word.type === 'Word' ? literalText(word) : word.text)),
+      depth,
+    );
   }
 
-  #run(words: Candidate, depth: number): void {
-    const [name, ...rest] = words;
-    if (name === undefined) return this.#miss('the name of a command is computed');
+  #run(words: Words, depth: number): void {
     const base = this.#add(words);
-    if (WRAPPERS.has(base)) this.#wrapped(base, rest, depth);
-    if (SHELLS.has(base)) this.#shell(base, rest, depth);
-    else if (INTERPRETERS.has(base)) this.#interpreter(base, rest);
-    if (REDEFINING.has(base)) this.#miss(`${base} may change what runs`);
-    if (base === 'eval' || base === 'trap') this.#string(base === 'eval' ? rest : rest.slice(0, 1), depth);
-    if (base === 'find' || base === 'fd') this.#afterExec(rest, depth);
-    if (base === 'git') this.#git(rest, depth);
-    if (/^[gmn]?awk$/.test(base)) this.#program(rest, objectionToAwk);
-    if (/^g?sed$/.test(base)) this.#program(rest, objectionToSed);
-    if (rest.some((word) => word !== undefined && RUNNING_OPTION.test(word)))
-      this.#miss(`an option of ${base} starts a program`);
+    if (base !== undefined) this.#inside(base, words.slice(1), depth);
   }
 
-  // Returns the name without its folder.
-  #add([name = '', ...rest]: Candidate): string {
+  /** Returns the name without its folder; undefined if there is nothing to look into. */
+  #add(words: Words): string | undefined {
+    const [name, ...rest] = words.slice(0, 2 * COMPARED_WORDS_MAX);
+    if (name === undefined) this.#miss('the name of a command is computed');
+    if (this.commands.length >= COMMANDS_MAX) this.#miss('there are too many commands');
+    if (name === undefined || this.commands.length >= COMMANDS_MAX) return undefined;
     const base = name.slice(name.lastIndexOf('/') + 1);
-    if (this.candidates.length >= CANDIDATES_MAX) this.#miss('there are too many commands');
-    else {
-      this.candidates.push([base, ...rest]);
-      if (base !== name) this.candidates.push([name, ...rest]);
-    }
+    for (const each of new Set([base, name])) this.commands.push([each, ...rest.slice(0, COMPARED_WORDS_MAX)]);
+    for (const at of subcommandsIn(rest)) this.commands.push([base, ...rest.slice(at, at + COMPARED_WORDS_MAX)]);
     return base;
   }
 
-  // Which of the words is the command depends on the options; so each may be, and a string may hold one.
-  #wrapped(wrapper: string, words: Candidate, depth: number): void {
-    const isFed = wrapper === 'xargs' || wrapper === 'parallel';
+  #inside(base: string, words: Words, depth: number): void {
+    if (WRAPPERS.has(base)) this.#wrapped(base, words, depth);
+    if (SHELLS.has(base)) this.#shell(base, words, depth);
+    if (INTERPRETERS.has(base)) this.#interpreter(base, words);
+    if (REDEFINING.has(base)) this.#miss(`${base} may change what runs`);
+    if (base === 'eval') this.#string(words, depth);
+    if (base === 'trap') this.#string(words.slice(0, 1), depth);
+    if (base === 'find' || base === 'fd') this.#afterExec(words, depth);
+    if (base === 'git') this.#git(words, depth);
+    if (/^[gmn]?awk$/.test(base)) this.#awk(words);
+    if (/^g?sed$/.test(base)) this.#sed(words);
+    if (words.some((word) => word !== undefined && RUNNING_OPTION.test(word)))
+      this.#miss(`an option of ${base} starts a program`);
+  }
+
+  // Options decide which word is the command, so each may be; and a word with operators may be a command line.
+  #wrapped(wrapper: string, words: Words, depth: number): void {
+    if (wrapper === 'xargs' || wrapper === 'parallel') this.#fed(wrapper, words);
     let isCommandFound = false;
-    for (const [at, given] of words.entries()) {
-      const isFilledIn =
-        isFed &&
-        given !== undefined &&
-        !given.startsWith('-') &&
-        marksIn(words, at).some((mark) => given.includes(mark));
-      const word = isFilledIn ? undefined : given;
+    for (const [at, word] of words.entries()) {
       if (word === undefined) {
         if (!isCommandFound) this.#miss(`what ${wrapper} runs is computed`);
         continue;
       }
       const base = this.#add(words.slice(at));
-      const isInner = WRAPPERS.has(base) || INTERPRETERS.has(base);
-      isCommandFound ||= !isInner && !/^-|^\d|=|^\{/.test(word);
-      if (isInner && SHELLS.has(base)) this.#shell(base, words.slice(at + 1), depth);
-      else if (isInner && !WRAPPERS.has(base)) this.#interpreter(base, words.slice(at + 1));
+      if (base === undefined) return;
+      isCommandFound ||= !isRunner(base) && !/^-|^\d|=|^\{/.test(word);
+      // This loop reaches the words of an inner wrapper, too.
+      if (!WRAPPERS.has(base)) this.#inside(base, words.slice(at + 1), depth);
       if (/[\s;&|$`<>(]/.test(word)) this.text(word, depth + 1);
     }
-    if (isFed && words.length > 0 && !isCommandFound) this.#miss(`what ${wrapper} runs comes from its input`);
-    if (
-      isFed &&
-      words.some((word) => word !== undefined && (SHELLS.has(word) || (WRAPPERS.has(word) && word !== wrapper)))
-    ) {
+  }
+
+  #fed(wrapper: string, words: Words): void {
+    const option = words.findIndex((word) => word !== undefined && /^-[IJ]/.test(word));
+    const attached = words[option]?.slice(2) ?? '';
+    const mark = option === -1 ? '{}' : attached || words[option + 1];
+    const behind = option === -1 ? 0 : option + (attached === '' ? 2 : 1);
+    const command = words.slice(behind).find((word) => word === undefined || !/^-|^\d+$/.test(word));
+    if (command === undefined || mark === undefined || command.includes(mark) || isRunner(command))
       this.#miss(`what ${wrapper} runs comes from its input`);
-    }
   }
 
-  #shell(name: string, words: Candidate, depth: number): void {
-    if (name === 'busybox') return;
-    const at = words.findIndex((word) => word !== undefined && /^-[a-z]*c[a-z]*$/.test(word));
-    if (at !== -1) {
-      const program = words.slice(at + 1).find((word) => word === undefined || !/^[-+]/.test(word));
-      return program === undefined ? this.#miss(`what ${name} runs is computed`) : this.text(program, depth + 1);
-    }
-    const script = words.find((word) => word === undefined || !/^[-+]/.test(word));
-    if (script === undefined) this.#miss(`what ${name} runs is computed, or comes from its input`);
+  #shell(name: string, words: Words, depth: number): void {
+    const option = words.findIndex((word) => word !== undefined && /^-[a-z]*c[a-z]*$/i.test(word));
+    const operand = words.slice(option + 1).find((word) => word === undefined || !/^[-+]/.test(word));
+    if (operand === undefined) this.#miss(`what ${name} runs is computed, or comes from its input`);
+    else if (option !== -1) this.text(operand, depth + 1);
   }
 
-  #interpreter(name: string, words: Candidate): void {
-    const isFile =
-      words[0] !== undefined && (!words[0].startsWith('-') || words[0] === '-m' || /^--?v/i.test(words[0]));
+  #interpreter(name: string, [first]: Words): void {
+    const isFile = first !== undefined && (!first.startsWith('-') || first === '-m' || /^--?v/i.test(first));
     if (!isFile) this.#miss(`${name} runs a program that is not looked into`);
   }
 
-  #string(words: Candidate, depth: number): void {
-    const known = words.filter((word) => word !== undefined);
-    if (known.length < words.length) this.#miss('a string that is run is computed');
-    else this.text(known.join(' '), depth + 1);
+  #string(words: Words, depth: number): void {
+    if (words.includes(undefined)) this.#miss('a string that is run is computed');
+    else this.text(words.join(' '), depth + 1);
   }
 
-  #afterExec(words: Candidate, depth: number): void {
-    for (const [at, word] of words.entries()) {
-      if (word !== undefined && /^(?:-exec|-execdir|-ok|-okdir|-x|-X|--exec|--exec-batch)$/.test(word))
-        this.#run(words.slice(at + 1), depth);
-      if (word !== undefined && /^--exec(?:-batch)?=/.test(word))
-        this.text(word.slice(word.indexOf('=') + 1), depth + 1);
+  #afterExec(words: Words, depth: number): void {
+    for (const [at, word = ''] of words.entries()) {
+      if (/^--exec(?:-batch)?=/.test(word)) this.text(word.slice(word.indexOf('=') + 1), depth + 1);
+      if (!/^(?:-exec|-execdir|-ok|-okdir|-x|-X|--exec|--exec-batch)$/.test(word)) continue;
+      const base = this.#add(words.slice(at + 1));
+      // This loop reaches the -exec of an inner find, too.
+      if (base !== undefined && base !== 'find' && base !== 'fd') this.#inside(base, words.slice(at + 2), depth);
     }
   }
 
-  #git(words: Candidate, depth: number): void {
-    let at = 0;
-    for (; words[at]?.startsWith('-') === true; at++) {
-      if (/^(?:-c|--config-env|--exec-path)/.test(words[at] ?? '')) this.#miss('a setting of git may start a program');
-      if (/^(?:-c|-C|--git-dir|--work-tree|--namespace)$/.test(words[at] ?? '')) at++;
-    }
-    if (at > 0) this.candidates.push(['git', ...words.slice(at)]);
-    const subcommand = words[at];
-    if (subcommand !== undefined && GIT_RUNNING.has(subcommand)) this.#wrapped('git', words.slice(at + 1), depth);
+  #git(words: Words, depth: number): void {
+    const end = words.findIndex((word, at) => !isOption(word) && !isOption(words[at - 1]));
+    if (words.slice(0, end === -1 ? words.length : end).some((word = '') => GIT_SETTING.test(word)))
+      this.#miss('a setting of git may start a program');
+    const running = [0, ...subcommandsIn(words)].find((at) => GIT_RUNNING.has(words[at] ?? ''));
+    if (running !== undefined) this.#wrapped('git', words.slice(running + 1), depth);
   }
 
-  #program(words: Candidate, objection: (program: string) => string | undefined): void {
-    const isHarmless = words.some(
-      (word) => word !== undefined && !word.startsWith('-') && objection(word) === undefined,
+  #awk(words: Words): void {
+    const operand = words.find((word) => !isOption(word));
+    const isRunning = words.some(
+      (word) => word !== undefined && !/^-F|^.$/.test(word) && AWK_RUNS.test(word.replaceAll('||', '')),
     );
-    const isSuspicious = words.some(
-      (word) => word === undefined || /^-[^nErsuzFve]|^--(?!quiet|expression|regexp)/.test(word),
-    );
-    if (!isHarmless || isSuspicious) this.#miss('a script may start a program');
+    if (operand === undefined || isRunning) this.#miss('an awk program may start a program');
+  }
+
+  #sed(words: Words): void {
+    const operands = words.filter((word) => !isOption(word));
+    const scripts = words.includes('-e') ? words.filter((_, at) => words[at - 1] === '-e') : operands.slice(0, 1);
+    const isSeen =
+      scripts.every((script) => script !== undefined && SED_SCRIPT.test(script)) &&
+      words.every((word) => word === undefined || !isOption(word) || SED_OPTION.test(word));
+    if (!isSeen) this.#miss('a sed script may start a program');
   }
 }
 
-// What xargs fills in stands for anything: {} or, behind -I, what the user likes.
-function marksIn(words: Candidate, before: number): readonly string[] {
-  const own = words.slice(0, before).flatMap((word, at) => {
-    if (word === '-I' || word === '-J') return at + 1 < before ? [words[at + 1]] : [];
-    return [/^(?:-I|-i|--replace=)(.+)$/.exec(word ?? '')?.[1]];
-  });
-  return ['{}', ...own].filter((mark) => mark !== undefined);
+function isRunner(word: string): boolean {
+  const base = word.slice(word.lastIndexOf('/') + 1);
+  return WRAPPERS.has(base) || SHELLS.has(base) || INTERPRETERS.has(base);
+}
+
+function isOption(word: string | undefined): boolean {
+  return word?.startsWith('-') === true;
+}
+
+/** Where the words behind the first options begin: `git -C sub push` is `git push`, too. */
+function subcommandsIn(words: Words): readonly number[] {
+  const starts: number[] = [];
+  if (!isOption(words[0])) return starts;
+  for (let at = 1; at < Math.min(words.length, COMPARED_WORDS_MAX); at++) {
+    if (isOption(words[at])) continue;
+    starts.push(at);
+    if (!isOption(words[at - 1])) break; // behind an option it may be its value, and the next word the subcommand
+  }
+  return starts;
 }

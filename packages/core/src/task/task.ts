@@ -62,7 +62,7 @@ export type TaskSpec = {
   readonly outputFolder: string;
   readonly limits: Limits;
   readonly retry: RetryPolicy;
-  readonly policy: Pick<Policy, 'rules' | 'yes' | 'gates'>;
+  readonly policy: Pick<Policy, 'rules' | 'yes' | 'contained'>;
   /** Requests with the same key share a cached beginning: the run's. */
   readonly cacheKey: string;
 };

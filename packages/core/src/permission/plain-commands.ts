@@ -1,0 +1,56 @@
+// The simple commands of a plain command line: the only kind that an allow rule can cover.
+//
+// A plain line is a list of simple commands with `;`, `&&`, `||`, `|` or line breaks between them. Every word is literal. Output may go to
+// /dev/null or to another descriptor, and nowhere else. The text between the words has to be exactly these operators:
+// so a keyword, a `&`, a parenthesis, an assignment, or anything the parser stepped over makes the line not plain.
+
+import type { Command, SyntaxNode } from 'unbash';
+import { literalText, parseCommand, type Parser } from './shell-parser.ts';
+
+const START = /^[ \t\n]*(?:(?:!|time)[ \t]+)*$/;
+const BETWEEN = /^[ \t]*(?:;|&&|\|\||\|&?|\n)[ \t\n]*(?:(?:!|time)[ \t]+)*$/;
+const WITHIN = /^(?:[ \t]|\\\n)*$/;
+const END = /^[ \t\n]*;?[ \t\n]*$/;
+const REDIRECT = /^(?:\d?|&)>>?[ \t]*\/dev\/null$|^\d?<[ \t]*\/dev\/null$|^\d?[<>]&(?:\d|-)$/;
+
+/** The words of each simple command; undefined if the line is not plain. */
+export function plainCommands(source: string, parser: Parser): readonly (readonly string[])[] | undefined {
+  const script = parseCommand(source, parser);
+  if (typeof script === 'string') return undefined;
+  const commands: (readonly string[])[] = [];
+  let end = 0;
+  for (const command of commandsIn(script, parser)) {
+    const read = readCommand(command, source);
+    const gap = source.slice(end, command.pos);
+    if (read === undefined || !(commands.length === 0 ? START : BETWEEN).test(gap)) return undefined;
+    commands.push(read.words);
+    end = read.end;
+  }
+  return commands.length > 0 && END.test(source.slice(end)) ? commands : undefined;
+}
+
+function commandsIn(root: SyntaxNode, parser: Parser): readonly Command[] {
+  const found: Command[] = [];
+  const visit = (node: SyntaxNode): void => {
+    if (node.type === 'Command') found.push(node);
+    else parser.forEachChild(node, visit);
+  };
+  visit(root);
+  return found;
+}
+
+function readCommand({ pos, name, prefix, suffix }: Command, source: string) {
+  if (name === undefined || prefix.length > 0) return undefined;
+  const words: string[] = [];
+  let end = pos;
+  for (const part of [name, ...suffix]) {
+    const text = source.slice(part.pos, part.end);
+    if (!WITHIN.test(source.slice(end, part.pos))) return undefined;
+    end = part.end;
+    if (part.type === 'Redirect' && REDIRECT.test(text)) continue;
+    const word = part.type === 'Word' && part.text === text ? literalText(part) : undefined;
+    if (word === undefined) return undefined;
+    words.push(word);
+  }
+  return { words, end };
+}
