@@ -1,0 +1,113 @@
+// How much of the machine a task may use: resource limits of each process, and a control group where one can be had.
+//
+// Resource limits hold everywhere, but Linux does not count processes of root. A control group counts the processes and
+// the memory of a task together. Groups are made inside the one drover runs in: version 2 where its controllers
+// are delegated, version 1 where its folders can be written.
+
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
+import { join } from 'node:path';
+import type { Limits } from './policy.ts';
+
+const GIB = 1024 ** 3;
+
+/** A share of this machine that leaves it usable whatever a task does. */
+export function machineLimits(): Limits {
+  return {
+    processes: 2_048,
+    memoryBytes: Math.max(2 * GIB, Math.floor(totalmem() * 0.75)),
+    fileBytes: 16 * GIB,
+    openFiles: 65_536,
+    cpuSeconds: 4 * 3_600,
+    diskFreeBytes: GIB / 2,
+  };
+}
+
+/**
+ * Shell text that bounds the process that runs it, and all it starts. A bound that is above the one in force stays out.
+ * When memory runs out on a machine without control groups, the kernel ends a task before anything else.
+ * Descriptors that drover was itself started with are closed: they may lead anywhere.
+ */
+export function prelude({ processes, memoryBytes, fileBytes, openFiles, cpuSeconds }: Limits): string {
+  const blocks = Math.floor(fileBytes / 1_024);
+  const kib = Math.floor(memoryBytes / 1_024);
+  const bounds = [`-u ${processes}`, `-d ${kib}`, `-f ${blocks}`, `-n ${openFiles}`, `-t ${cpuSeconds}`, '-c 0'];
+  const limits = bounds.map((bound) => `ulimit ${bound}; `).join('');
+  return `{ ${limits}echo 1000 > /proc/self/oom_score_adj; ${CLOSE_DESCRIPTORS} } 2>/dev/null; `;
+}
+
+const CLOSE_DESCRIPTORS =
+  'for fd in /proc/self/fd/*; do fd=${fd##*/}; [ $fd -gt 2 ] && eval "exec $fd>&-"; done; unset fd;';
+
+export type ControlGroup = {
+  /** Folders whose `cgroup.procs` a process writes itself to. Empty where no group could be made. */
+  readonly folders: readonly string[];
+  readonly close: () => void;
+};
+
+const MOUNT = '/sys/fs/cgroup';
+
+/** A group for one task, or none. Never throws: a machine without groups has resource limits only. */
+export function openControlGroup(name: string, limits: Limits): ControlGroup {
+  const folders = existsSync(join(MOUNT, 'cgroup.controllers')) ? unified(name, limits) : separate(name, limits);
+  return {
+    folders,
+    close() {
+      for (const folder of folders) attempt(() => rmdirSync(folder));
+    },
+  };
+}
+
+function unified(name: string, limits: Limits): readonly string[] {
+  const own = ownGroups().get('');
+  if (own === undefined) return [];
+  const parent = join(MOUNT, own);
+  const folder = join(parent, name);
+  const isMade = attempt(() => {
+    // A group that has processes of its own can hand no controllers on: then this fails, and there is no group.
+    writeFileSync(join(parent, 'cgroup.subtree_control'), '+pids +memory');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'pids.max'), String(limits.processes));
+    writeFileSync(join(folder, 'memory.max'), String(limits.memoryBytes));
+  });
+  return isMade ? [folder] : [];
+}
+
+function separate(name: string, limits: Limits): readonly string[] {
+  const bounds = [
+    ['pids', 'pids.max', limits.processes],
+    ['memory', 'memory.limit_in_bytes', limits.memoryBytes],
+  ] as const;
+  return bounds.flatMap(([controller, file, value]) => {
+    const own = ownGroups().get(controller);
+    if (own === undefined) return [];
+    const folder = join(MOUNT, controller, own, name);
+    const isMade = attempt(() => {
+      mkdirSync(folder);
+      writeFileSync(join(folder, file), String(value));
+    });
+    return isMade ? [folder] : [];
+  });
+}
+
+/** Controller -> the group of this process; '' is version 2. */
+function ownGroups(): ReadonlyMap<string, string> {
+  const groups = new Map<string, string>();
+  attempt(() => {
+    for (const line of readFileSync('/proc/self/cgroup', 'utf8').trim().split('\n')) {
+      const [, controllers = '', path = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
+      for (const controller of controllers.split(',')) groups.set(controller, path);
+    }
+  });
+  return groups;
+}
+
+function attempt(act: () => void): boolean {
+  try {
+    act();
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return false;
+    throw error;
+  }
+}

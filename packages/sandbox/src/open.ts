@@ -1,0 +1,240 @@
+// Finds the sandbox of this machine, proves it, and says what is missing where there is none.
+//
+// The proof is a probe (probe.ts). Success is kept for this program, kernel, user and filter; a failure is not kept,
+// since the user is about to mend it.
+
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { lstatSync, mkdirSync, readlinkSync, realpathSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { release, userInfo } from 'node:os';
+import { delimiter, dirname, isAbsolute, join } from 'node:path';
+import { promisify } from 'node:util';
+import { etcFolder } from './etc.ts';
+import { machineLimits } from './limits.ts';
+import type { SandboxSystem, SystemFolder } from './policy.ts';
+import { type Check, probe, readVerdict } from './probe.ts';
+import { filterProgram } from './seccomp.ts';
+import { findToolchains, isIn } from './toolchains.ts';
+
+const PROBE_VERSION = 1;
+const VERSION_MIN = [0, 6] as const;
+
+export type SandboxPlace = {
+  /** Drover's own state, which no sandbox shows. */
+  readonly state: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly node: string;
+  readonly platform: NodeJS.Platform;
+  readonly architecture: string;
+};
+
+export type FoundSandbox =
+  | { readonly works: true; readonly system: SandboxSystem; readonly checks: readonly Check[] }
+  | {
+      readonly works: false;
+      readonly missing: string; // one sentence
+      readonly fix: string;
+      readonly checks: readonly Check[];
+    };
+
+/** `again` probes even where an earlier probe was kept. */
+export async function openSandbox(place: SandboxPlace, { again = false } = {}): Promise<FoundSandbox> {
+  switch (place.platform) {
+    case 'linux':
+      return openBubblewrap(place, again);
+    case 'darwin':
+      return openSeatbelt(place);
+    default:
+      return none(`drover has no sandbox for ${place.platform}`, 'use Linux, or WSL 2 on Windows');
+  }
+}
+
+async function openBubblewrap(place: SandboxPlace, again: boolean): Promise<FoundSandbox> {
+  const { state, env, architecture } = place;
+  if (architecture !== 'x64' && architecture !== 'arm64')
+    return none(`drover has no system call filter for ${architecture}`, 'use a machine of x64 or arm64');
+  const program = findProgram(env['PATH'] ?? '', 'bwrap');
+  if (program === undefined) return none('bubblewrap (bwrap) is not installed', INSTALL);
+  const filter = filterProgram(architecture);
+  const folder = join(state, 'sandbox');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const verdictFile = join(folder, `probe-${verdictKey(program, filter)}.json`);
+  const known = again ? undefined : asVerdict(readVerdict(verdictFile));
+  const about = known ?? (await aboutProgram(program));
+  if ('missing' in about) return none(about.missing, INSTALL);
+  const system = systemOf(place, { ...about, program, filter: keep(join(folder, filterName(filter)), filter), folder });
+  if (system === undefined)
+    return none(`drover's state is inside a system folder: ${state}`, 'set DROVER_HOME to a folder of yours');
+  if (known !== undefined) return { works: true, system, checks: known.checks };
+  const result = await probe(system, architecture);
+  if (!result.started) return none(`bubblewrap can't start a sandbox here: ${result.message}`, fixFor(result.message));
+  const { checks } = result;
+  const through = checks.filter(({ contained }) => !contained).map(({ name }) => name);
+  if (through.length > 0)
+    return {
+      works: false,
+      missing: `the sandbox does not hold here: a program inside could ${through.join(', ')}`,
+      fix: 'report this with the output of drover doctor',
+      checks,
+    };
+  keep(verdictFile, JSON.stringify({ ...about, checks } satisfies Verdict));
+  return { works: true, system, checks };
+}
+
+type About = { readonly version: string; readonly options: readonly string[] };
+type Verdict = About & { readonly checks: readonly Check[] };
+
+function asVerdict(value: unknown): Verdict | undefined {
+  const isOne = typeof value === 'object' && value !== null && 'checks' in value && 'options' in value;
+  // Drover wrote it, in a folder that only the user can write.
+  return isOne ? (value as Verdict) : undefined;
+}
+
+function verdictKey(program: string, filter: Buffer): string {
+  const { mtimeMs, size, ino } = statSync(program);
+  const { uid } = userInfo();
+  const facts = [PROBE_VERSION, program, mtimeMs, size, ino, release(), uid, filterName(filter)];
+  return createHash('sha256').update(facts.join('\n')).digest('hex').slice(0, 16);
+}
+
+function filterName(filter: Buffer): string {
+  return `filter-${createHash('sha256').update(filter).digest('hex').slice(0, 16)}`;
+}
+
+async function aboutProgram(program: string): Promise<About | { readonly missing: string }> {
+  const ask = async (option: string) => (await promisify(execFile)(program, [option], { timeout: 10_000 })).stdout;
+  try {
+    const version = /(\d+)\.(\d+)(?:\.\d+)?/.exec(await ask('--version'));
+    const [major, minor] = [Number(version?.[1]), Number(version?.[2])];
+    if (version === null || major < VERSION_MIN[0] || (major === VERSION_MIN[0] && minor < VERSION_MIN[1]))
+      return {
+        missing: `${program} is version ${version?.[0] ?? 'unknown'}, and drover needs ${VERSION_MIN.join('.')} or newer`,
+      };
+    const help = await ask('--help');
+    const options = ['--disable-userns'].filter((option) => help.includes(option));
+    return { version: `bubblewrap ${version[0]}`, options };
+  } catch (error) {
+    return { missing: `${program} can't be run (${error instanceof Error ? error.message : String(error)})` };
+  }
+}
+
+type Found = About & { readonly program: string; readonly filter: string; readonly folder: string };
+
+function systemOf(place: SandboxPlace, found: Found): SandboxSystem | undefined {
+  const { state, env, node } = place;
+  const home = realOf(env['HOME'] ?? '/');
+  const own = [realOf(state), ...(home === '/' ? [] : [home])];
+  const folders = systemFolders().filter(
+    ({ path, link }) => link !== undefined || !own.some((each) => isIn(each, path)),
+  );
+  if (!folders.some(({ path }) => path === '/usr')) return undefined;
+  const real = realOf(node);
+  const covered = [
+    ...folders.filter(({ link }) => link === undefined).map(({ path }) => path),
+    '/tmp',
+    '/proc',
+    '/dev',
+    '/etc',
+  ];
+  const toolchains = findToolchains({ env, home, covered: [...covered, realOf(state)] });
+  const nodeFolder = dirname(real);
+  const { program, filter, folder, version, options } = found;
+  return {
+    backend: 'bubblewrap',
+    program,
+    version,
+    folders,
+    toolchains: covered.some((each) => isIn(nodeFolder, each))
+      ? toolchains.folders
+      : [...toolchains.folders, nodeFolder],
+    toolchainEnv: toolchains.env,
+    etc: etcFolder(folder),
+    filter,
+    options,
+    shell: findProgram(env['PATH'] ?? '/usr/bin:/bin', 'bash') ?? '/bin/bash',
+    node: real,
+    home,
+    limits: machineLimits(),
+  };
+}
+
+const TOP_FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix', '/snap'];
+
+function systemFolders(): readonly SystemFolder[] {
+  return TOP_FOLDERS.flatMap((path): SystemFolder[] => {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found?.isSymbolicLink() === true) return [{ path, link: readlinkSync(path) }];
+    return found?.isDirectory() === true ? [{ path }] : [];
+  });
+}
+
+function openSeatbelt({ env, node, state }: SandboxPlace): FoundSandbox {
+  const program = findProgram('/usr/bin', 'sandbox-exec');
+  if (program === undefined) return none('sandbox-exec is missing', 'it comes with macOS; look for it in /usr/bin');
+  const home = realOf(env['HOME'] ?? '/');
+  const toolchains = findToolchains({ env, home, covered: ['/usr', '/opt', realOf(state)] });
+  const system: SandboxSystem = {
+    backend: 'seatbelt',
+    program,
+    version: 'seatbelt (experimental)',
+    folders: [],
+    toolchains: [...toolchains.folders, dirname(realOf(node))],
+    toolchainEnv: toolchains.env,
+    etc: '',
+    filter: '',
+    options: [],
+    shell: '/bin/bash',
+    node: realOf(node),
+    home,
+    limits: machineLimits(),
+  };
+  return { works: true, system, checks: [] };
+}
+
+function none(missing: string, fix: string): FoundSandbox {
+  return { works: false, missing, fix, checks: [] };
+}
+
+const INSTALL = 'install it (apt install bubblewrap, dnf install bubblewrap, pacman -S bubblewrap)';
+
+const INSIDE_A_CONTAINER =
+  'in a container, allow namespaces: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined';
+
+function fixFor(message: string): string {
+  if (/uid map|loopback|RTM_NEWADDR/i.test(message))
+    return `allow bwrap to make user namespaces: on Ubuntu, sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, or give bwrap an AppArmor profile with "userns,"; ${INSIDE_A_CONTAINER}`;
+  if (/namespace|Operation not permitted|Permission denied|clone/i.test(message))
+    return `allow user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1 where that exists; on Ubuntu, kernel.apparmor_restrict_unprivileged_userns=0; ${INSIDE_A_CONTAINER}`;
+  return INSIDE_A_CONTAINER;
+}
+
+function findProgram(path: string, name: string): string | undefined {
+  return path
+    .split(delimiter)
+    .filter(isAbsolute)
+    .map((folder) => join(folder, name))
+    .find((file) => {
+      const found = statSync(file, { throwIfNoEntry: false });
+      return found?.isFile() === true && (found.mode & 0o111) !== 0;
+    });
+}
+
+/** Links followed as far as there is something. */
+export function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error;
+    const above = dirname(path);
+    return above === path ? path : join(realOf(above), path.slice(above.length));
+  }
+}
+
+/** Written whole or not at all. */
+function keep(path: string, content: string | Buffer): string {
+  if (typeof content !== 'string' && statSync(path, { throwIfNoEntry: false })?.size === content.length) return path;
+  const draft = `${path}.${process.pid}`;
+  writeFileSync(draft, content, { mode: 0o600 });
+  renameSync(draft, path);
+  return path;
+}

@@ -1,0 +1,173 @@
+// The probe: a sandbox is started, and a program inside really tries to get out.
+//
+// The verdict does not rest on what the program says. A canary that was written, a connection that arrived or a process that
+// ended shows from outside; only what was read is taken from its output. One attempt that gets through means that
+// there is no sandbox.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { callingProgram } from './elf.ts';
+import type { SandboxPolicy, SandboxSystem } from './policy.ts';
+import { confine, hasStarted } from './sandbox.ts';
+import { type Architecture, REFUSED } from './syscalls.ts';
+
+const PROBE_MS_MAX = 20_000;
+const EPERM = 1;
+
+export type Check = { readonly name: string; readonly contained: boolean };
+
+export type ProbeResult =
+  | { readonly started: true; readonly checks: readonly Check[] }
+  | { readonly started: false; readonly message: string };
+
+export async function probe(system: SandboxSystem, architecture: Architecture): Promise<ProbeResult> {
+  const folder = mkdtempSync(join(tmpdir(), 'drover-probe-'));
+  const bait = await layBait(folder, architecture);
+  try {
+    const { report, output, complaint } = await run(bait.policy(system), bait.script(system.node));
+    if (!hasStarted(report)) return { started: false, message: complaint.trim() || 'it did not start' };
+    return { started: true, checks: bait.verdict(output) };
+  } finally {
+    bait.clear();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+type Bait = {
+  readonly policy: (system: SandboxSystem) => SandboxPolicy;
+  readonly script: (node: string) => string;
+  readonly verdict: (output: string) => readonly Check[];
+  readonly clear: () => void;
+};
+
+async function layBait(folder: string, architecture: Architecture): Promise<Bait> {
+  const marker = randomUUID();
+  const outside = join(folder, 'outside');
+  const root = join(folder, 'root');
+  for (const path of [outside, root, join(folder, 'box', 'home'), join(folder, 'box', 'tmp')])
+    mkdirSync(path, { recursive: true });
+  const secret = join(outside, 'secret');
+  writeFileSync(secret, marker);
+  const ptrace = REFUSED['ptrace']?.[architecture] ?? 0;
+  writeFileSync(join(root, 'ptrace'), callingProgram(architecture, ptrace), { mode: 0o755 });
+  const calls = { tcp: 0, unix: 0 };
+  const tcp = await listening(0, () => calls.tcp++);
+  const unix = await listening(join(outside, 'socket'), () => calls.unix++);
+  const address = tcp.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const bystander = spawn('sleep', ['60'], { env: { PATH: '/usr/bin:/bin', DROVER_PROBE: marker }, stdio: 'ignore' });
+  bystander.on('error', () => undefined);
+  const told = { secret, written: join(outside, 'written'), socket: join(outside, 'socket'), port, pid: bystander.pid };
+  return {
+    policy: (system) => policyFor(system, root, join(folder, 'box')),
+    script: (node) => `'${node}' -e '${ATTEMPT}' '${JSON.stringify(told)}'`,
+    verdict: (output) => [
+      { name: 'write a file outside', contained: !existsSync(told.written) },
+      { name: 'read a file outside', contained: !output.includes(`read:${marker}`) },
+      { name: 'connect to a port of this machine', contained: calls.tcp === 0 },
+      { name: "reach the socket of drover's launcher", contained: calls.unix === 0 },
+      { name: 'see or end a process outside', contained: isAlive(bystander) && !output.includes(`seen:${marker}`) },
+      { name: 'trace a process', contained: output.includes(`ptrace:${EPERM}\n`) },
+      // Without this line nothing was tried.
+      { name: 'finish the attempts', contained: output.includes('tried:all\n') },
+    ],
+    clear() {
+      bystander.kill('SIGKILL');
+      tcp.close();
+      unix.close();
+    },
+  };
+}
+
+function policyFor(system: SandboxSystem, root: string, folder: string): SandboxPolicy {
+  return { system, root, folder, readable: [], writable: [], sealed: [], hidden: [], groups: [] };
+}
+
+function isAlive({ exitCode, signalCode, pid }: ChildProcess): boolean {
+  // A machine without `sleep` has no bystander to harm.
+  return pid === undefined || (exitCode === null && signalCode === null);
+}
+
+// Runs inside, and must hold no single quote.
+const ATTEMPT = `
+const fs = require("node:fs"), net = require("node:net");
+const told = JSON.parse(process.argv[1]);
+const attempt = (act) => { try { return act(); } catch { return undefined; } };
+attempt(() => fs.writeFileSync(told.written, "x"));
+console.log("read:" + attempt(() => fs.readFileSync(told.secret, "utf8")));
+for (const id of fs.readdirSync("/proc").filter((name) => /^[0-9]+$/.test(name))) {
+  const found = /DROVER_PROBE=([^\\0]*)/.exec(attempt(() => fs.readFileSync("/proc/" + id + "/environ", "utf8")) ?? "");
+  if (found) console.log("seen:" + found[1]);
+}
+if (told.pid > 100) attempt(() => process.kill(told.pid, "SIGKILL"));
+console.log("ptrace:" + require("node:child_process").spawnSync("./ptrace").status);
+const reach = (target) => new Promise((done) => {
+  const socket = net.connect(target);
+  socket.once("connect", () => { socket.destroy(); setTimeout(done, 100); });
+  socket.once("error", done);
+  setTimeout(done, 1000).unref();
+});
+Promise.all([reach({ host: "127.0.0.1", port: told.port }), reach({ path: told.socket })]).then(() => console.log("tried:all"));
+`;
+
+type Ran = { readonly report: string; readonly output: string; readonly complaint: string };
+
+function run(policy: SandboxPolicy, script: string): Promise<Ran> {
+  const { file, args, env, files } = confine(policy, { script, env: { PATH: '/usr/bin:/bin' } });
+  const open = files.map((path) => openSync(path, 'r'));
+  const child = spawn(file, args, {
+    env,
+    cwd: policy.root,
+    timeout: PROBE_MS_MAX,
+    killSignal: 'SIGKILL',
+    stdio: ['ignore', 'pipe', 'pipe', ...open, 'pipe'],
+  });
+  for (const descriptor of open) closeSync(descriptor);
+  const texts = [1, 2, 3 + open.length].map((number) => {
+    const text = { told: '' };
+    const stream = child.stdio[number];
+    if (stream !== null && stream !== undefined && 'setEncoding' in stream)
+      stream.setEncoding('utf8').on('data', (piece: string) => void (text.told += piece));
+    return text;
+  });
+  return new Promise((resolve) => {
+    const [output, complaint, report] = texts.map((text) => () => text.told);
+    const tell = (error?: Error) =>
+      resolve({
+        report: report?.() ?? '',
+        output: output?.() ?? '',
+        complaint: error?.message ?? complaint?.() ?? '',
+      });
+    child.once('error', tell);
+    child.once('close', () => tell());
+  });
+}
+
+function listening(where: number | string, onConnection: () => void): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((socket) => {
+      onConnection();
+      socket.destroy();
+    });
+    server.once('error', reject);
+    server.listen(typeof where === 'string' ? { path: where } : { port: where, host: '127.0.0.1' }, () => {
+      server.unref();
+      resolve(server);
+    });
+  });
+}
+
+/** A verdict that was kept: it counts for the same program, kernel, user and filter. */
+export function readVerdict(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    // None was kept, or half of one.
+    if (error instanceof SyntaxError || (error instanceof Error && 'code' in error)) return undefined;
+    throw error;
+  }
+}

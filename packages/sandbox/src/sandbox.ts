@@ -1,0 +1,94 @@
+// The sandbox: a policy and a shell command become the process that runs the command inside.
+//
+// Guarantees
+//   1. A command sees system folders, toolchains and what the policy names, and no other file. It writes to its root, to
+//      its private HOME and /tmp, and to what the policy calls writable.
+//   2. It sees no process but its own, and every process it starts is gone when it ends.
+//   3. It reaches no network but the hosts that the proxy allows; without a proxy, none.
+//   4. It holds no capability, makes no namespace, and cannot call what `syscalls.ts` refuses.
+//   5. Its processes, memory, files and CPU time are bounded.
+//   6. A sandbox that does not start never runs the command: `hasStarted` tells the two apart, whatever was printed.
+//
+// Failure: the caller reports a sandbox that did not start as a failure of drover. It never starts the command outside.
+
+import { bubblewrapArguments, PROXY_SOCKET } from './bubblewrap.ts';
+import { prelude } from './limits.ts';
+import { offlineEnvironment, proxyEnvironment, relayArguments } from './net/relay.ts';
+import type { ConfinedProcess, SandboxPolicy } from './policy.ts';
+import { seatbeltProfile } from './seatbelt.ts';
+
+const RELAY_PORT = 3128;
+
+export type ShellCommand = {
+  readonly script: string;
+  readonly env: Readonly<Record<string, string>>;
+};
+
+/** The process that runs the script in the sandbox. Its stderr is its stdout. */
+export function confine(policy: SandboxPolicy, { script, env }: ShellCommand): ConfinedProcess {
+  const { system, proxy } = policy;
+  const inner = {
+    ...env,
+    ...system.toolchainEnv,
+    ...(proxy === undefined ? offlineEnvironment() : proxyEnvironment(RELAY_PORT)),
+    ...innerPlaces(policy, env),
+  };
+  const command = [system.shell, '-c', `${prelude(system.limits)}${relayed(policy)}exec 2>&1; ${script}`];
+  switch (system.backend) {
+    case 'bubblewrap':
+      return {
+        ...joined(policy.groups, [system.program, ...bubblewrapArguments(policy), '--', ...command]),
+        env: inner,
+        files: [system.filter],
+        report: true,
+      };
+    case 'seatbelt':
+      return {
+        file: system.program,
+        args: ['-p', seatbeltProfile(policy), ...command],
+        env: inner,
+        files: [],
+        report: false,
+      };
+  }
+}
+
+/** Whether the command was started, by what the sandbox reported on its descriptor. */
+export function hasStarted(report: string): boolean {
+  return /"exit-code"\s*:/.test(report);
+}
+
+function innerPlaces({ system }: SandboxPolicy, env: Readonly<Record<string, string>>): Record<string, string> {
+  const tmp = '/tmp';
+  return { HOME: system.home, TMPDIR: tmp, TMP: tmp, TEMP: tmp, PATH: pathWith(env['PATH'] ?? '', system.node) };
+}
+
+/** Drover's own Node comes last: the project's choice counts. */
+function pathWith(path: string, node: string): string {
+  const folder = node.slice(0, node.lastIndexOf('/'));
+  const folders = path.split(':').filter((each) => each !== '');
+  return [...folders, ...(folders.includes(folder) ? [] : [folder])].join(':');
+}
+
+// The relay is ready before the command begins, so that its first connection is not refused. It is no child of the
+// shell, so that a plain `wait` in a script does not wait for it.
+function relayed({ proxy, system }: SandboxPolicy): string {
+  if (proxy === undefined) return '';
+  const socket = system.backend === 'bubblewrap' ? PROXY_SOCKET : proxy.socket;
+  const relay = [system.node, ...relayArguments(RELAY_PORT, socket, proxy.rules)].map(quoted).join(' ');
+  return `read -r _ < <( (${relay} 2>/dev/null &) ); `;
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+// A process joins its control groups before it becomes the sandbox, so that nothing it starts is outside them.
+const JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1/cgroup.procs" || exit 125; shift; done; shift; exec "$@"';
+
+function joined(groups: readonly string[], argv: readonly string[]): Pick<ConfinedProcess, 'file' | 'args'> {
+  const [file = '', ...args] = argv;
+  return groups.length === 0
+    ? { file, args }
+    : { file: '/bin/sh', args: ['-c', JOIN, 'join', ...groups, '--', ...argv] };
+}

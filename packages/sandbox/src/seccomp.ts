@@ -1,0 +1,76 @@
+// The system call filter of the sandbox, as the BPF program that bubblewrap loads.
+//
+// Guarantees
+//   1. A process of another architecture, or an x32 call, ends or fails before any other rule is looked at.
+//   2. Every call in REFUSED fails with EPERM; `clone` fails with EPERM where it would make a namespace.
+//   3. `clone3` fails with ENOSYS, so that C libraries use `clone`.
+//   4. Sockets to the host of a virtual machine (AF_VSOCK), which no network namespace contains, cannot be opened.
+//   5. Every other call is allowed: the file system, process and network namespaces contain those.
+
+import { type Architecture, CLONE, CLONE3, REFUSED, SOCKET } from './syscalls.ts';
+
+const AUDIT_ARCH: Readonly<Record<Architecture, number>> = { x64: 0xc000_003e, arm64: 0xc000_00b7 };
+
+// Offsets in struct seccomp_data.
+const NUMBER = 0;
+const ARCH = 4;
+const FIRST_ARGUMENT = 16; // its lower half; both architectures are little-endian
+
+const KILL_PROCESS = 0x8000_0000;
+const ALLOW = 0x7fff_0000;
+const EPERM = 1;
+const ENOSYS = 38;
+const EAFNOSUPPORT = 97;
+const failWith = (errno: number): number => 0x0005_0000 | errno;
+
+const X32_BIT = 0x4000_0000;
+const AF_VSOCK = 40;
+// CLONE_NEWTIME (0x80) cannot be asked for with clone: those bits are the exit signal.
+const CLONE_NAMESPACES = 0x7e02_0000;
+
+const LOAD = 0x20;
+const EQUAL = 0x15;
+const AT_LEAST = 0x35;
+const ANY_BIT = 0x45;
+const RETURN = 0x06;
+
+type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number];
+
+const load = (offset: number): Instruction => [LOAD, 0, 0, offset];
+const give = (value: number): Instruction => [RETURN, 0, 0, value];
+/** Runs the next instruction if the condition holds, else skips it. */
+const when = (code: number, value: number): Instruction => [code, 0, 1, value];
+
+export function filterInstructions(architecture: Architecture): readonly Instruction[] {
+  return [
+    load(ARCH),
+    [EQUAL, 1, 0, AUDIT_ARCH[architecture]],
+    give(KILL_PROCESS),
+    load(NUMBER),
+    ...(architecture === 'x64' ? [when(AT_LEAST, X32_BIT), give(failWith(ENOSYS))] : []),
+    ...Object.values(REFUSED).flatMap((numbers) => [when(EQUAL, numbers[architecture]), give(failWith(EPERM))]),
+    when(EQUAL, CLONE3[architecture]),
+    give(failWith(ENOSYS)),
+    ...onArgument(CLONE[architecture], when(ANY_BIT, CLONE_NAMESPACES), EPERM),
+    ...onArgument(SOCKET[architecture], when(EQUAL, AF_VSOCK), EAFNOSUPPORT),
+    give(ALLOW),
+  ];
+}
+
+/** Refuses one call where its first argument fits. What follows needs the number no more only if it was this call. */
+function onArgument(number: number, condition: Instruction, errno: number): readonly Instruction[] {
+  return [[EQUAL, 0, 4, number], load(FIRST_ARGUMENT), condition, give(failWith(errno)), give(ALLOW)];
+}
+
+/** The program as the kernel reads it: eight bytes an instruction. */
+export function filterProgram(architecture: Architecture): Buffer {
+  const instructions = filterInstructions(architecture);
+  const program = Buffer.alloc(instructions.length * 8);
+  instructions.forEach(([code, ifTrue, ifFalse, value], at) => {
+    program.writeUInt16LE(code, at * 8);
+    program.writeUInt8(ifTrue, at * 8 + 2);
+    program.writeUInt8(ifFalse, at * 8 + 3);
+    program.writeUInt32LE(value >>> 0, at * 8 + 4);
+  });
+  return program;
+}

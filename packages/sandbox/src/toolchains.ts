@@ -1,0 +1,75 @@
+// Toolchains outside the system folders, such as ~/.cargo/bin or ~/.nvm: what of them a sandbox shows, read-only.
+//
+// A folder is shown if it is on the PATH, or if it belongs to a version manager that is. Of the user's HOME nothing else
+// is shown: a folder above HOME, HOME itself, and folders that hold credentials beside programs are left out.
+
+import { existsSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, isAbsolute, join } from 'node:path';
+
+/** Version managers: the variable that names their folder, and where that is unless set. */
+const MANAGERS: readonly (readonly [variable: string, below: string])[] = [
+  ['RUSTUP_HOME', '.rustup'],
+  ['PYENV_ROOT', '.pyenv'],
+  ['RBENV_ROOT', '.rbenv'],
+  ['NVM_DIR', '.nvm'],
+  ['VOLTA_HOME', '.volta'],
+  ['FNM_DIR', '.local/share/fnm'],
+  ['ASDF_DATA_DIR', '.asdf'],
+  ['MISE_DATA_DIR', '.local/share/mise'],
+  ['SDKMAN_DIR', '.sdkman'],
+  ['BUN_INSTALL', '.bun'],
+  ['UV_PYTHON_INSTALL_DIR', '.local/share/uv/python'],
+];
+
+/** Single installations that a variable names. */
+const INSTALLATIONS = ['JAVA_HOME', 'GOROOT', 'DOTNET_ROOT', 'CONDA_PREFIX', 'VIRTUAL_ENV', 'MAVEN_HOME', 'M2_HOME'];
+
+// Beside their programs these keep credentials, caches or data of the user.
+const PROGRAMS_ONLY = ['.cargo', '.local', '.npm-global', 'go'];
+
+export type Toolchains = {
+  readonly folders: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+};
+
+type Surroundings = {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly home: string;
+  /** Folders that other mounts show, or that no toolchain may bring in. */
+  readonly covered: readonly string[];
+};
+
+export function findToolchains({ env, home, covered }: Surroundings): Toolchains {
+  const path = (env['PATH'] ?? '').split(':').filter((folder) => isAbsolute(folder) && isFolder(folder));
+  const managers = MANAGERS.flatMap(([variable, below]) => {
+    const folder = env[variable] ?? join(home, below);
+    const isUsed = env[variable] !== undefined || path.some((each) => isIn(each, folder)) || variable === 'RUSTUP_HOME';
+    return isUsed && isFolder(folder) ? [[variable, folder] as const] : [];
+  });
+  const installations = INSTALLATIONS.flatMap((variable) => {
+    const folder = env[variable];
+    return folder !== undefined && isAbsolute(folder) && isFolder(folder) ? [folder] : [];
+  });
+  const wanted = [...managers.map(([, folder]) => folder), ...installations, ...path.map((each) => prefix(each, home))];
+  const folders = [...new Set(wanted.map((folder) => realpathSync(folder)))].filter(
+    (folder) => !isIn(home, folder) && !covered.some((other) => isIn(folder, other) || isIn(other, folder)),
+  );
+  return { folders, env: Object.fromEntries(managers) };
+}
+
+/** The installation that a folder of programs belongs to; the folder itself where that would show too much. */
+function prefix(programs: string, home: string): string {
+  const above = dirname(programs);
+  const isInstallation = basename(programs) === 'bin' && existsSync(join(above, 'lib'));
+  const isPersonal = isIn(home, above) || PROGRAMS_ONLY.some((name) => above === join(home, name));
+  return isInstallation && !isPersonal ? above : programs;
+}
+
+/** Equal, or inside. */
+export function isIn(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`);
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
