@@ -1,11 +1,13 @@
 // The launcher of a run: started while the run is small, and gone before it.
 
 import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { LauncherAddress } from '@drover/core/tools/process/launcher';
 import { launchWith } from '@drover/core/tools/process/start';
 
 const isSource = import.meta.url.endsWith('.ts');
@@ -13,7 +15,7 @@ const entry = fileURLToPath(new URL(isSource ? '../launcher.ts' : './launcher.cj
 
 export type RunLauncher = {
   /** Where it listens, once it does. Until then, and where it can't, threads start their processes themselves. */
-  readonly path: string;
+  readonly address: LauncherAddress;
   readonly pid: number | undefined;
   /** For a process that is about to end: nothing more is started by it. */
   readonly kill: () => void;
@@ -36,13 +38,16 @@ export function openLauncher(surroundings: Readonly<Record<string, string>>): Ru
   const gone = once(child, 'exit').catch(() => undefined);
   child.stdin.on('error', () => undefined);
   child.unref();
-  const before = launchWith(path);
+  // Not as an argument, which every process of the machine can read.
+  const address = { path, secret: randomBytes(32).toString('hex') };
+  child.stdin.write(`${address.secret}\n`);
+  const before = launchWith(address);
   const kill = () => {
     child.kill('SIGKILL');
     rmSync(dirname(path), { recursive: true, force: true });
   };
   return {
-    path,
+    address,
     pid: child.pid,
     kill,
     async close() {

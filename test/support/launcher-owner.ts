@@ -4,7 +4,10 @@ import { runChild } from '@drover/core/tools/process/child';
 import { openLauncher } from '../../bin/run/open-launcher.ts';
 import { listening } from './listening.ts';
 
-const { path, pid } = openLauncher({ PATH: process.env['PATH'] ?? '' });
+const {
+  address: { path },
+  pid,
+} = openLauncher({ PATH: process.env['PATH'] ?? '' });
 await listening(path);
 
 const callId = `owner-${process.pid}`;

@@ -11,4 +11,4 @@ const shared = globalThis as { [SHARED]?: RunLauncher };
 
 shell();
 shared[SHARED] ??= openLauncher({ PATH: process.env['PATH'] ?? '' });
-launchWith(shared[SHARED].path);
+launchWith(shared[SHARED].address);

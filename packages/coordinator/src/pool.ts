@@ -17,6 +17,7 @@ import type { Json } from '@drover/core/json';
 import type { TaskLink } from '@drover/core/task/link';
 import type { RunTask, TaskOutcome, TaskSpec } from '@drover/core/task/task';
 import { type Order, serveTask } from '@drover/core/task/wire';
+import type { LauncherAddress } from '@drover/core/tools/process/launcher';
 import { endOrphans } from '@drover/core/tools/process/tree';
 import { Piscina } from 'piscina';
 import { Pulse } from './threads/pulse.ts';
@@ -34,7 +35,7 @@ const KILL_AGAIN_MS = 10;
 export type PoolOptions = {
   readonly entry: URL | string; // the file whose `work` a thread runs
   readonly threadsMax: number;
-  readonly launcher?: string; // where the launcher listens, if there is one
+  readonly launcher?: LauncherAddress; // absent where there is none
   readonly heapMb?: number; // of one thread
   readonly graceMs?: number; // for a task that is asked to stop
   readonly silentMs?: number; // after which a thread that is busy and gives no sign of life is taken for lost

@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -32,7 +33,7 @@ async function launcher(): Promise<RunLauncher & { readonly pid: number }> {
   const { pid, ...rest } = openLauncher(env);
   if (pid === undefined) throw new Error('there is no launcher');
   opened.push({ pid, ...rest });
-  await listening(rest.path);
+  await listening(rest.address.path);
   return { ...rest, pid };
 }
 
@@ -69,18 +70,18 @@ test('a command under way when the launcher dies is ended and said to be so, and
 });
 
 test('where the launcher is not there, a command is started without it', async () => {
-  const { path, close } = await launcher();
+  const { address, close } = await launcher();
   await close();
-  launchWith(path);
+  launchWith(address);
   const { call } = await workspace();
   expect(await call(shell, { command: 'echo $PPID' })).toMatchObject({ output: String(process.pid) });
   launchWith(undefined);
 });
 
 test('a launcher that does not answer is taken for lost, and starts nothing later', async () => {
-  const { path, pid } = await launcher();
+  const { address, pid } = await launcher();
   const { cwd } = await workspace();
-  const thread = new Launcher(path, { replyMs: 300 });
+  const thread = new Launcher(address, { replyMs: 300 });
   await (
     await thread.start(program('true'), undefined)
   )?.ended;
@@ -94,13 +95,43 @@ test('a launcher that does not answer is taken for lost, and starts nothing late
   expect(await thread.start(program('true'), undefined)).toBeUndefined();
 });
 
+test('the launcher serves no connection that does not know its secret', async () => {
+  const { address } = await launcher();
+  const { cwd } = await workspace();
+  const { path } = address;
+  const ask = { ...program('touch', 'taken'), cwd, id: 'x', pipes: [] };
+  for (const first of [ask, { secret: '' }, { secret: 'guess' }, { secret: address.secret.slice(1) }, 'no object']) {
+    const socket = connect(path);
+    socket.on('error', () => undefined);
+    socket.write(`${JSON.stringify(first)}\n${JSON.stringify(ask)}\n`);
+    socket.resume();
+    await once(socket, 'close');
+  }
+  await (
+    await startProcess(program('true'))
+  ).ended;
+  expect(existsSync(join(cwd, 'taken'))).toBe(false);
+  expect(readFileSync(`/proc/${opened.at(-1)?.pid}/cmdline`, 'latin1')).not.toContain(address.secret);
+});
+
+test('a process gets files to read, and reports on the descriptor behind them', async () => {
+  await launcher();
+  const { cwd } = await workspace({ 'a.txt': 'from a', 'b.txt': 'from b' });
+  const files = [join(cwd, 'a.txt'), join(cwd, 'b.txt')];
+  const args = ['-c', 'cat <&3 >&5; cat <&4 >&5; exit 3'];
+  const started = await startProcess({ ...program('bash', ...args), files, report: true });
+  started.stdout.resume();
+  started.stderr.resume();
+  expect(await started.ended).toEqual({ exitCode: 3, report: 'from afrom b' });
+});
+
 test('signals that end other processes do not end the launcher, its owner does', async () => {
-  const { pid, path, close } = await launcher();
+  const { pid, address, close } = await launcher();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.kill(pid, signal);
   const { call } = await workspace();
   expect(await call(shell, { command: 'echo $PPID' })).toMatchObject({ output: String(pid) });
   await close();
-  expect([isThere(pid), existsSync(dirname(path))]).toEqual([false, false]);
+  expect([isThere(pid), existsSync(dirname(address.path))]).toEqual([false, false]);
 });
 
 test('an owner that is killed takes the launcher along, and what it had started is found by its mark', async () => {
@@ -149,8 +180,8 @@ test('a run leaves no launcher behind, and its exit code is not lost with it', a
 });
 
 test('what a thread had running when it was lost is ended', async () => {
-  const { path } = await launcher();
-  const thread = new Launcher(path);
+  const { address } = await launcher();
+  const thread = new Launcher(address);
   const started = await thread.start(program('sleep', '97'), undefined);
   expect(started).toBeDefined();
   thread.close();
@@ -165,7 +196,7 @@ describe.each([
   let ours: RunLauncher | undefined;
   beforeAll(async () => {
     ours = open();
-    if (ours !== undefined) await listening(ours.path);
+    if (ours !== undefined) await listening(ours.address.path);
   });
   afterAll(() => ours?.close());
 

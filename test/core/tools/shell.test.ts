@@ -54,7 +54,7 @@ describe.each([
   let launcher: RunLauncher | undefined;
   beforeAll(async () => {
     launcher = open();
-    if (launcher !== undefined) await listening(launcher.path);
+    if (launcher !== undefined) await listening(launcher.address.path);
   });
   afterAll(() => launcher?.close());
 

@@ -24,6 +24,7 @@ import { DroverError, type Failure } from '../failure.ts';
 import type { Admitted, Seen, Wanted } from '../model/admission.ts';
 import type { ModelEvent, ModelRequest, Provider, Usage } from '../model/protocol.ts';
 import { inGroups, oneByOne } from '../one-by-one.ts';
+import type { LauncherAddress } from '../tools/process/launcher.ts';
 import type { TaskLink } from './link.ts';
 import type { TaskSpec } from './task.ts';
 
@@ -32,7 +33,7 @@ const SIGN_EVERY_MS = 1_000;
 const WAIT_MS = 5;
 
 /** What a thread is given to do. */
-export type Order = { readonly launcher?: string } & (
+export type Order = { readonly launcher?: LauncherAddress } & (
   | ({ readonly spec: TaskSpec } & Opening)
   /** Only to get ready: what a task would load first is loaded now. */
   | { readonly warm: true }

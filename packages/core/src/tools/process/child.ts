@@ -13,7 +13,7 @@
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ToolError } from '../../failure.ts';
-import { LauncherLost, type ProcessEnd, type StartedProcess } from './launcher.ts';
+import { LauncherLost, type ProcessEnd, type ProcessSpec, type StartedProcess } from './launcher.ts';
 import { startProcess } from './start.ts';
 import { endOrphans, MARK, markedProcesses, markOf, ProcessTree, sendSignal } from './tree.ts';
 
@@ -40,8 +40,12 @@ export type ChildSpec = {
   readonly callId: string;
   readonly timeoutMs: number;
   readonly onStdout: OutputReader;
-  /** Where nobody wants it by itself, it comes with stdout. */
+  /** Omit to merge stderr into stdout. */
   readonly onStderr?: OutputReader;
+  readonly files?: ProcessSpec['files'];
+  readonly report?: ProcessSpec['report'];
+  /** The process is a sandbox. Ending it ends everything inside at once, so what is inside is asked first. */
+  readonly contains?: boolean;
 };
 
 export type ChildEnd = {
@@ -51,6 +55,7 @@ export type ChildEnd = {
   readonly durationMs: number;
   /** How many processes outlived the one that was started, and had to be ended. */
   readonly leftBehind: number;
+  readonly report?: string;
 };
 
 /** Throws ToolError where it can't be started. */
@@ -64,7 +69,7 @@ export async function runChild(spec: ChildSpec, signal: AbortSignal): Promise<Ch
   const exited = child.ended.then((told) => void (end = told));
   const pipes = new Pipes(child, spec);
   const stop = stopRequest(spec.timeoutMs, signal);
-  const tree = new ProcessTree(group, spec.callId);
+  const tree = new ProcessTree(group, spec.callId, spec.contains === true);
 
   try {
     await Promise.race([exited, stop.asked]);
@@ -109,10 +114,11 @@ export function endAllChildren(signal: NodeJS.Signals): void {
 }
 
 async function start(spec: ChildSpec): Promise<StartedProcess> {
-  const { file, args, cwd, onStderr } = spec;
+  const { file, args, cwd, onStderr, files, report } = spec;
   const env = { ...spec.env, [MARK]: markOf(spec.callId) };
   try {
-    return await startProcess({ file, args, cwd, env, detached: true, together: onStderr === undefined });
+    const further = { ...(files && { files }), ...(report && { report }) };
+    return await startProcess({ file, args, cwd, env, detached: true, together: onStderr === undefined, ...further });
   } catch (error) {
     if (error instanceof LauncherLost) {
       // It may have been started all the same.

@@ -10,14 +10,19 @@
 //   first line says whose it is; then the process itself gets it, so that what it writes goes straight to the
 //   thread, and nothing is read that the thread doesn't want yet.
 //
+// WHO MAY ASK
+//   The first line of every connection carries a secret that the owner gave the launcher on its standard input. A
+//   connection without it is closed, and nothing is started for it.
+//
 // WHO DIES FIRST
 //   The owner: the launcher ends with it, and what it had started is left as it is. A thread: what it had
 //   started, or was about to, is ended. The launcher: whoever waits for a process is told so, and from then
 //   on threads start their processes themselves, as they do where there is none.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { rmSync } from 'node:fs';
-import { connect, createServer, type Socket } from 'node:net';
+import { timingSafeEqual } from 'node:crypto';
+import { closeSync, openSync, rmSync } from 'node:fs';
+import { connect, createServer, type Server, Socket } from 'node:net';
 import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
 import { threadId } from 'node:worker_threads';
@@ -27,6 +32,11 @@ const REPLY_MS_MAX = 10_000;
 // An owner that has died takes its threads along; the launcher has gone with it before this is over.
 const THREAD_LOST_MS = 50;
 const CONNECTIONS_WAITING_MAX = 1_024;
+const REPORT_CHARS_MAX = 4_096;
+const SECRET_CHARS_MAX = 256;
+
+/** Where a launcher listens, and what it wants to hear first. */
+export type LauncherAddress = { readonly path: string; readonly secret: string };
 
 export type ProcessSpec = {
   readonly file: string;
@@ -38,9 +48,17 @@ export type ProcessSpec = {
   readonly detached: boolean; // in a group and a session of its own
   /** What it writes to stderr may come with what it writes to stdout. */
   readonly together?: boolean;
+  /** Opened for reading as descriptor 3 and those that follow. */
+  readonly files?: readonly string[];
+  /** What it writes to the descriptor behind those comes with its end. */
+  readonly report?: boolean;
 };
 
-export type ProcessEnd = { readonly exitCode?: number; readonly signal?: NodeJS.Signals };
+export type ProcessEnd = {
+  readonly exitCode?: number;
+  readonly signal?: NodeJS.Signals;
+  readonly report?: string;
+};
 
 export type StartedProcess = {
   readonly pid: number;
@@ -51,7 +69,8 @@ export type StartedProcess = {
 };
 
 type Request = ProcessSpec & { readonly id: string; readonly pipes: readonly number[] };
-type Pipe = { readonly pipe: string };
+type Hello = { readonly secret: string };
+type Pipe = Hello & { readonly pipe: string };
 type Reply = { readonly id: string } & (
   | { readonly pid: number }
   | { readonly refused: { readonly code: string; readonly message: string } }
@@ -70,15 +89,15 @@ type Open = {
 
 /** A thread's end. */
 export class Launcher {
-  readonly #path: string;
+  readonly #address: LauncherAddress;
   readonly #replyMs: number;
   readonly #open = new Map<string, Open>();
   #line: Socket | undefined;
   #lost = false;
   #count = 0;
 
-  constructor(path: string, { replyMs }: { readonly replyMs: number } = { replyMs: REPLY_MS_MAX }) {
-    this.#path = path;
+  constructor(address: LauncherAddress, { replyMs }: { readonly replyMs: number } = { replyMs: REPLY_MS_MAX }) {
+    this.#address = address;
     this.#replyMs = replyMs;
   }
 
@@ -88,7 +107,7 @@ export class Launcher {
     if (line === undefined) return undefined;
     const id = `${threadId}.${this.#count++}`;
     const numbers = [1, ...(spec.together === true ? [] : [2]), ...(input === undefined ? [] : [0])];
-    const pipes = await Promise.all(numbers.map((number) => connected(this.#path, { pipe: `${id}/${number}` })));
+    const pipes = await Promise.all(numbers.map((number) => connected(this.#address, { pipe: `${id}/${number}` })));
     const [stdout, stderr, stdin] = [1, 2, 0].map((number) => pipes[numbers.indexOf(number)]);
     if (stdout === undefined || pipes.includes(undefined) || line.destroyed) {
       for (const pipe of pipes) pipe?.destroy();
@@ -121,7 +140,7 @@ export class Launcher {
   async #connected(): Promise<Socket | undefined> {
     if (this.#lost) return undefined;
     if (this.#line !== undefined) return this.#line;
-    const line = await connected(this.#path);
+    const line = await connected(this.#address);
     if (line === undefined || this.#line !== undefined) {
       line?.destroy();
       return this.#line;
@@ -154,24 +173,32 @@ export class Launcher {
   }
 }
 
-/** The launcher's end. Its owner is there for as long as `owner` is open. */
+/** The launcher's end. The owner's first line is the secret; the owner is there for as long as `owner` is open. */
 export function serveLaunches(path: string, owner: Socket, exit: () => void): void {
-  const launches = new Launches();
-  const server = createServer((connection) => launches.welcome(connection));
   const end = () => {
     rmSync(dirname(path), { recursive: true, force: true });
     exit();
   };
-  server.once('error', end);
-  server.listen({ path, backlog: CONNECTIONS_WAITING_MAX });
+  let server: Server | undefined;
+  readLines(owner, (secret) => {
+    if (server !== undefined) return;
+    const launches = new Launches(secret);
+    server = createServer((connection) => launches.welcome(connection));
+    server.once('error', end);
+    server.listen({ path, backlog: CONNECTIONS_WAITING_MAX });
+  });
   owner.on('error', end);
   owner.once('close', end);
-  owner.resume();
 }
 
 class Launches {
   readonly #pipes = new Map<string, Socket>();
   readonly #waiting = new Map<string, () => void>(); // for pipes, by the process
+  readonly #secret: string;
+
+  constructor(secret: string) {
+    this.#secret = secret;
+  }
 
   welcome(connection: Socket): void {
     const running = new Set<ChildProcess>();
@@ -179,9 +206,16 @@ class Launches {
     connection.once('close', () => {
       if (running.size > 0) setTimeout(() => endGroups(running), THREAD_LOST_MS);
     });
+    let isKnown = false;
     readLines(connection, (text) => {
-      const asked = JSON.parse(text) as Request | Pipe;
-      if ('pipe' in asked) return this.#keep(asked.pipe, connection);
+      if (!isKnown) {
+        const hello = helloIn(text);
+        isKnown = hello !== undefined && isSame(hello.secret, this.#secret);
+        if (!isKnown) connection.destroy();
+        else if (hello !== undefined && 'pipe' in hello) this.#keep(hello.pipe, connection);
+        return;
+      }
+      const asked = JSON.parse(text) as Request;
       const begin = () => this.#begin(asked, connection, running);
       this.#waiting.set(asked.id, begin);
       // The owner's end, or the thread's, may be there already, and then nothing is to be started.
@@ -203,22 +237,21 @@ class Launches {
     if (!line.readable || line.destroyed) return;
     const tell = (reply: Reply) => line.write(`${JSON.stringify(reply)}\n`);
     try {
+      using files = openFiles(request.files ?? []);
       const [stdout, stderr = stdout, stdin = 'ignore'] = [1, 2, 0].map((number) => pipes[numbers.indexOf(number)]);
       const child = spawn(request.file, request.args, {
         argv0: request.argv0,
         cwd: request.cwd,
         env: request.env,
         detached: request.detached,
-        stdio: [stdin, stdout, stderr],
+        stdio: [stdin, stdout, stderr, ...files.descriptors, ...(request.report === true ? ['pipe' as const] : [])],
       });
       child.once('error', (error) => tell(refusal(id, error)));
       if (child.pid === undefined) return;
       tell({ id, pid: child.pid });
       running.add(child);
-      child.once('exit', (exitCode, signal) => {
-        running.delete(child);
-        tell({ id, end: { ...(exitCode !== null && { exitCode }), ...(signal !== null && { signal }) } });
-      });
+      child.once('exit', () => running.delete(child));
+      void processEnd(child, request).then((end) => tell({ id, end }));
     } catch (error) {
       tell(refusal(id, error));
     } finally {
@@ -226,6 +259,53 @@ class Launches {
       for (const pipe of pipes) pipe.destroy();
     }
   }
+}
+
+/** Opened for a process that is about to start, and closed here when it has them. Throws what opening does. */
+export function openFiles(paths: readonly string[]): Disposable & { readonly descriptors: readonly number[] } {
+  const descriptors = paths.map((path) => openSync(path, 'r'));
+  return { descriptors, [Symbol.dispose]: () => descriptors.forEach((each) => closeSync(each)) };
+}
+
+/** How a process ended, with what it reported, where it was to report. */
+export async function processEnd(
+  child: ChildProcess,
+  { files = [], report }: Pick<ProcessSpec, 'files' | 'report'>,
+): Promise<ProcessEnd> {
+  const pipe = report === true ? child.stdio[3 + files.length] : undefined;
+  const told = pipe instanceof Socket ? reportFrom(pipe) : undefined;
+  const end = await new Promise<ProcessEnd>((resolve) => {
+    child.once('exit', (exitCode, signal) => {
+      resolve({ ...(exitCode !== null && { exitCode }), ...(signal !== null && { signal }) });
+    });
+  });
+  return told === undefined ? end : { ...end, report: await told };
+}
+
+function reportFrom(pipe: Socket): Promise<string> {
+  let told = '';
+  pipe.setEncoding('utf8');
+  pipe.on('data', (text: string) => void (told = (told + text).slice(0, REPORT_CHARS_MAX)));
+  // A pipe that breaks is closed.
+  pipe.on('error', () => undefined);
+  return new Promise((resolve) => {
+    pipe.once('close', () => resolve(told));
+  });
+}
+
+function helloIn(text: string): Hello | Pipe | undefined {
+  try {
+    const hello = JSON.parse(text) as Partial<Pipe> | null;
+    return typeof hello?.secret === 'string' ? (hello as Hello | Pipe) : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function isSame(given: string, secret: string): boolean {
+  const [a, b] = [given, secret].map((text) => Buffer.from(text.slice(0, SECRET_CHARS_MAX).padEnd(SECRET_CHARS_MAX)));
+  return a !== undefined && b !== undefined && a.length === b.length && secret !== '' && timingSafeEqual(a, b);
 }
 
 function refusal(id: string, error: unknown): Reply {
@@ -247,7 +327,10 @@ function endGroups(children: ReadonlySet<ChildProcess>): void {
 }
 
 /** Undefined where nobody listens. */
-function connected(path: string, first?: Pipe): Promise<Socket | undefined> {
+function connected(
+  { path, secret }: LauncherAddress,
+  first: { readonly pipe?: string } = {},
+): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const socket = connect(path);
     socket.once('error', () => resolve(undefined));
@@ -256,7 +339,7 @@ function connected(path: string, first?: Pipe): Promise<Socket | undefined> {
       socket.on('error', () => undefined);
       resolve(socket);
     });
-    if (first !== undefined) socket.write(`${JSON.stringify(first)}\n`);
+    socket.write(`${JSON.stringify({ ...first, secret })}\n`);
   });
 }
 

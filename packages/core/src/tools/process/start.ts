@@ -2,22 +2,29 @@
 
 import { spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
-import { Launcher, type ProcessEnd, type ProcessSpec, type StartedProcess } from './launcher.ts';
+import {
+  Launcher,
+  type LauncherAddress,
+  openFiles,
+  processEnd,
+  type ProcessSpec,
+  type StartedProcess,
+} from './launcher.ts';
 import { programOn } from './program.ts';
 
 let launcher: Launcher | undefined;
-let launcherPath: string | undefined;
+let launcherAddress: LauncherAddress | undefined;
 
 /**
  * From now on this thread has its processes started by the launcher that listens there; undefined: by itself.
  * Returns what it was before.
  */
-export function launchWith(path: string | undefined): string | undefined {
-  const before = launcherPath;
-  if (path === before) return before;
+export function launchWith(address: LauncherAddress | undefined): LauncherAddress | undefined {
+  const before = launcherAddress;
+  if (address?.path === before?.path) return before;
   launcher?.close();
-  launcherPath = path;
-  launcher = path === undefined ? undefined : new Launcher(path);
+  launcherAddress = address;
+  launcher = address === undefined ? undefined : new Launcher(address);
   return before;
 }
 
@@ -42,12 +49,19 @@ function located(spec: ProcessSpec): ProcessSpec {
 
 async function startHere(spec: ProcessSpec, input: string | Buffer | undefined): Promise<StartedProcess> {
   const { argv0, cwd, env, detached } = spec;
+  using files = openFiles(spec.files ?? []);
   const child = spawn(spec.file, spec.args, {
     argv0,
     cwd,
     env,
     detached,
-    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    stdio: [
+      input === undefined ? 'ignore' : 'pipe',
+      'pipe',
+      'pipe',
+      ...files.descriptors,
+      ...(spec.report === true ? ['pipe' as const] : []),
+    ],
   });
   const { pid, stdin, stdout, stderr } = child;
   if (pid === undefined || stdout === null || stderr === null) {
@@ -55,11 +69,7 @@ async function startHere(spec: ProcessSpec, input: string | Buffer | undefined):
       child.once('error', reject);
     });
   }
-  const ended = new Promise<ProcessEnd>((resolve) => {
-    child.once('exit', (exitCode, signal) => {
-      resolve({ ...(exitCode !== null && { exitCode }), ...(signal !== null && { signal }) });
-    });
-  });
+  const ended = processEnd(child, spec);
   // A signal that can't be delivered is reported here too; the end of the process is not.
   child.on('error', () => undefined);
   // One that ends before it has read its input is heard of by its exit.

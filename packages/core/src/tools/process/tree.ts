@@ -21,11 +21,14 @@ export function markOf(callId: string): string {
 export class ProcessTree {
   readonly #group: number;
   readonly #mark: string;
+  readonly #contains: boolean;
   // Process id -> when it started: an id alone may be somebody else's by now.
   readonly #seen = new Map<number, string>();
 
-  constructor(group: number, callId: string) {
+  /** `contains`: the leader of the group is a sandbox, and all in it end with it. */
+  constructor(group: number, callId: string, contains = false) {
     this.#group = group;
+    this.#contains = contains;
     this.#mark = `${MARK}=${markOf(callId)}\0`;
   }
 
@@ -53,8 +56,11 @@ export class ProcessTree {
   }
 
   signal(members: readonly number[], signal: NodeJS.Signals): void {
-    sendSignal(-this.#group, signal);
-    for (const id of members) sendSignal(id, signal);
+    const inside = members.filter((id) => id !== this.#group);
+    // The sandbox would take all inside along before any of them could tidy up.
+    const isRequest = this.#contains && signal !== 'SIGKILL' && inside.length > 0;
+    if (!isRequest) sendSignal(-this.#group, signal);
+    for (const id of isRequest ? inside : members) sendSignal(id, signal);
   }
 }
 

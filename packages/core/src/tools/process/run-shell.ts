@@ -1,0 +1,75 @@
+// Runs a shell command to its end: inside the sandbox where there is one, in the open where the caller says so.
+//
+// Guarantees
+//   1. With a sandbox the command never runs outside it. A sandbox that does not start is a DroverError, whatever was
+//      printed; the caller never mistakes it for a result of the command.
+//   2. stdout and stderr come as one stream, in the order they were written.
+//   3. A command that would fill the disk is ended while there is still room for drover's own files.
+
+import { statfsSync } from 'node:fs';
+import { hasStarted, confine } from '@drover/sandbox/sandbox';
+import type { SandboxPolicy } from '@drover/sandbox/policy';
+import { seal } from '@drover/sandbox/seal';
+import { DroverError } from '../../failure.ts';
+import { type ChildEnd, type OutputReader, runChild } from './child.ts';
+import { programOn } from './program.ts';
+
+const COMPLAINT_CHARS_MAX = 1_000;
+const DISK_LOOK_MS = 500;
+
+export type ShellSpec = {
+  readonly script: string;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly sandbox: SandboxPolicy | undefined;
+  readonly callId: string;
+  readonly timeoutMs: number;
+  readonly onOutput: OutputReader;
+};
+
+export type ShellEnd = ChildEnd & { readonly isDiskFull: boolean };
+
+/** Throws ToolError where there is no shell, and DroverError where the sandbox did not start. */
+export async function runShell(spec: ShellSpec, signal: AbortSignal): Promise<ShellEnd> {
+  const { sandbox } = spec;
+  if (sandbox === undefined) return { ...(await runOutside(spec, signal)), isDiskFull: false };
+  using _sealed = seal(sandbox.sealed);
+  using disk = watchDisk(sandbox);
+  const { file, args, env, files, report } = confine(sandbox, spec);
+  let complaint = '';
+  const child = { file, args, env, files, report, cwd: spec.cwd, contains: true };
+  const { callId, timeoutMs } = spec;
+  const onStdout: OutputReader = (chunk) => {
+    if (complaint.length < COMPLAINT_CHARS_MAX) complaint += chunk.toString('latin1').slice(0, COMPLAINT_CHARS_MAX);
+    return spec.onOutput(chunk);
+  };
+  const end = await runChild({ ...child, callId, timeoutMs, onStdout }, AbortSignal.any([signal, disk.signal]));
+  const isOver = end.endedBy === 'itself' && end.exitCode !== undefined;
+  if (isOver && report && !hasStarted(end.report ?? ''))
+    throw new DroverError({ kind: 'sandbox.failed', message: complaint.trim() || `it ended with ${end.exitCode}` });
+  return { ...end, isDiskFull: disk.signal.aborted };
+}
+
+function runOutside(
+  { script, onOutput, env, cwd, callId, timeoutMs }: ShellSpec,
+  signal: AbortSignal,
+): Promise<ChildEnd> {
+  const file = programOn(env['PATH'] ?? '', 'bash') === undefined ? '/bin/sh' : 'bash';
+  // One pipe for both, since between two the order of lines is lost.
+  const args = ['-c', `exec 2>&1; ${script}`];
+  return runChild({ file, args, env, cwd, callId, timeoutMs, onStdout: onOutput }, signal);
+}
+
+/** Aborts when the disk is nearly full and this command may be why: it was not so when it began. */
+function watchDisk({ root, system }: SandboxPolicy): Disposable & { readonly signal: AbortSignal } {
+  const full = new AbortController();
+  const isFull = () => {
+    const { bavail, bsize } = statfsSync(root);
+    return bavail * bsize < system.limits.diskFreeBytes;
+  };
+  if (isFull()) return { signal: full.signal, [Symbol.dispose]: () => undefined };
+  const timer = setInterval(() => {
+    if (isFull()) full.abort();
+  }, DISK_LOOK_MS);
+  return { signal: full.signal, [Symbol.dispose]: () => clearInterval(timer) };
+}
