@@ -4,7 +4,9 @@ import type { Node } from 'yaml';
 import { UsageError } from '@drover/core/failure';
 import type { Api, Price } from '@drover/core/model/catalog';
 import { parseRule, type Rule } from '@drover/core/permission/rules';
+import type { SandboxMode } from '@drover/core/task/run';
 import { parseDuration } from './quantities.ts';
+import { type HostName, parseHost, SANDBOX_MODES } from './sandbox/hosts-and-modes.ts';
 import { type DocumentReader, readDocument } from './yaml-document.ts';
 
 export type ProviderConfig = { readonly api: Api; readonly baseUrl: string; readonly keyEnv: string | undefined };
@@ -32,6 +34,9 @@ export type Config = {
   readonly ask?: readonly Rule[];
   readonly deny?: readonly Rule[];
   readonly timeouts?: Timeouts;
+  readonly sandbox?: SandboxMode;
+  readonly net?: readonly HostName[];
+  readonly writable?: readonly string[];
 };
 
 export function parseConfig(text: string, file: string): Promise<Config> {
@@ -55,6 +60,9 @@ function readRoot(reader: DocumentReader): Config {
     allow: (node) => reader.list(node, (entry) => reader.parsed(entry, (text) => parseRule(text, 'allow'))),
     ask: (node) => reader.list(node, (entry) => reader.parsed(entry, (text) => parseRule(text, 'ask'))),
     deny: (node) => reader.list(node, (entry) => reader.parsed(entry, (text) => parseRule(text, 'deny'))),
+    sandbox: (node) => reader.oneOf(node, SANDBOX_MODES),
+    net: (node) => reader.list(node, (entry) => reader.parsed(entry, parseHost)),
+    writable: (node) => reader.list(node, (entry) => reader.text(entry)),
     timeouts: (node) =>
       reader.record<Timeouts>(node, 'timeouts', {
         headers: (entry) => reader.parsed(entry, parseDuration),

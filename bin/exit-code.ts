@@ -114,6 +114,7 @@ export function codeOfFailure(failure: Failure): number {
     case 'git.failed':
     case 'gate.failed':
     case 'setup.failed':
+    case 'sandbox.failed':
       return exitCode.incomplete;
     case 'checkout.changed':
     case 'permission.denied':

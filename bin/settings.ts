@@ -16,9 +16,11 @@ import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
 import { knownProviders, type Price } from '@drover/core/model/catalog';
 import type { Rule } from '@drover/core/permission/rules';
+import type { SandboxMode } from '@drover/core/task/run';
 import { isApproved } from './approved-configs.ts';
 import { type Config, isAddress, parseConfig, type ProviderConfig, type Timeouts } from './config-file.ts';
 import type { Io } from './io.ts';
+import type { HostName } from './sandbox/hosts-and-modes.ts';
 
 export type Settings = {
   /** Where drover keeps its state. */
@@ -37,6 +39,10 @@ export type Settings = {
   readonly ignore: readonly string[];
   readonly rules: readonly Rule[];
   readonly timeouts: Timeouts;
+  /** Undefined where no config says it. */
+  readonly sandbox: SandboxMode | undefined;
+  readonly net: readonly HostName[];
+  readonly writable: readonly string[]; // absolute
   /** For the user to read: what of the project's config was left out. */
   readonly warnings: readonly string[];
 };
@@ -94,8 +100,21 @@ export async function settingsFrom({ userPath, user, project }: ConfigFiles, io:
       ...(theirs.deny ?? []),
     ],
     timeouts: { ...trusted.timeouts, ...own.timeouts },
-    warnings: project === undefined || approved ? [] : leftOut(project, cwd, userPath),
+    // A project may insist on a sandbox, and never do away with it, approved or not.
+    sandbox: own.sandbox === 'off' || theirs.sandbox !== 'required' ? own.sandbox : 'required',
+    net: [...(own.net ?? []), ...(trusted.net ?? [])],
+    writable: [...absolutePaths(user, own.writable), ...absolutePaths(project, trusted.writable)],
+    warnings: [
+      ...(project === undefined || approved ? [] : leftOut(project, cwd, userPath)),
+      ...(project === undefined ? [] : loosening(project, cwd)),
+    ],
   };
+}
+
+/** In a config file a relative path begins at the folder of the project, or in HOME. */
+function absolutePaths(file: ConfigFile | undefined, paths: readonly string[] = []): readonly string[] {
+  const folder = file === undefined ? '/' : dirname(dirname(file.path));
+  return paths.map((path) => resolve(folder, path));
 }
 
 const MAY_BE_SET_BY_A_PROJECT: readonly (keyof Config)[] = ['workers', 'ignore', 'turns', 'ask', 'deny'];
@@ -107,7 +126,7 @@ function leftOut({ path, config }: ConfigFile, cwd: string, userPath: string): r
   const file = relative(cwd, path) || path;
   const gates = config.gates ?? [];
   const keys = Object.keys(config) as (keyof Config)[];
-  const ignored = keys.filter((key) => key !== 'gates' && !MAY_BE_SET_BY_A_PROJECT.includes(key));
+  const ignored = keys.filter((key) => key !== 'gates' && key !== 'sandbox' && !MAY_BE_SET_BY_A_PROJECT.includes(key));
   return [
     ...(ignored.length === 0
       ? []
@@ -116,6 +135,12 @@ function leftOut({ path, config }: ConfigFile, cwd: string, userPath: string): r
         ]),
     ...gates.map((gate) => `${file} names a gate, which is not run unless you ask for it: --gate ${quoted(gate)}`),
   ];
+}
+
+function loosening({ path, config }: ConfigFile, cwd: string): readonly string[] {
+  if (config.sandbox === undefined || config.sandbox === 'required') return [];
+  const file = relative(cwd, path) || path;
+  return [`${file} sets sandbox: ${config.sandbox}, which is ignored: a project may only require a sandbox`];
 }
 
 function quoted(text: string): string {

@@ -16,7 +16,7 @@ import type { Surroundings } from '../execution/execution.ts';
 import type { ModelChoice } from '../execution/model-choice.ts';
 import { openJournal } from '../execution/open-journal.ts';
 import { openProvider, type OpenedProvider } from '../execution/open-provider.ts';
-import { openSession, type SessionWork } from '../execution/open-session.ts';
+import { containSession, openSession, type SessionWork } from '../execution/open-session.ts';
 import type { Asked } from '../execution/permission.ts';
 import { priceOf } from '../execution/price.ts';
 import { tokensOf } from '../views/figures.ts';
@@ -146,13 +146,15 @@ export class Talk {
     if (this.#opened !== undefined) return this.#opened;
     const { settings } = this.#surroundings;
     const journal = await openJournal({ home: settings.home, session: this.id }, this.#surroundings);
-    const { store, past, close } = journal;
+    const { store, past } = journal;
+    const box = await containSession(this.#work, settings.home);
     const work = { ...this.#work, budget: this.#budgetLeft() };
     const price = priceOf(work.model, undefined, settings);
     const session = openSession(work, this.#surroundings, {
       provider: this.#provider.provider,
       price,
       asked: this.#asked,
+      contained: box.contained,
       store,
       past,
       tools: builtinTools,
@@ -160,6 +162,11 @@ export class Talk {
       stepsBefore: 0,
     });
     if (past !== undefined) this.#used = { usage: past.usage, cost: price && costOf(past.usage, price) };
+    box.tellTo(session);
+    const close = async () => {
+      await box.close();
+      await journal.close();
+    };
     this.#opened = { session, close };
     return this.#opened;
   }

@@ -8,7 +8,7 @@ import { sessionFor } from '../execution/begun.ts';
 import type { Io } from '../io.ts';
 import { parseSessionName } from '../kept/kept-id.ts';
 
-const { model, cwd, log, allow, ask, deny, yes, turns, timeout, budget } = agentOptions;
+const { model, cwd, log, allow, ask, deny, yes, sandbox, net, writable, turns, timeout, budget } = agentOptions;
 
 export const chat = command({
   options: {
@@ -20,6 +20,9 @@ export const chat = command({
     ask,
     deny,
     yes,
+    sandbox,
+    net,
+    writable,
     turns: { ...turns, about: 'At most so many steps for each message' },
     timeout: { ...timeout, about: 'Stop after so long with each message: 90s, 30m' },
     budget,

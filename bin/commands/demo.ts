@@ -18,6 +18,7 @@ import { newSettings, surroundingsOf } from '../run/start-run.ts';
 import { columnsOf } from '../views/terminal-text.ts';
 import { openRunView } from '../views/view-choice.ts';
 import { wrapped } from '../views/word-wrap.ts';
+import { type Containment, openContainment } from '../sandbox/containment.ts';
 import { styleFor } from '../views/style.ts';
 
 const GATE = 'node --test';
@@ -80,6 +81,7 @@ async function show(project: string, io: Io): Promise<number> {
   const args = { ...untyped(), model: model.label, workers: WORKERS, gate: [GATE], yes: true };
   const around = await surroundingsOf(project, io);
   const settings = await newSettings(args, { goal: GOAL, tasks: undefined }, around, io);
+  const containment = await containmentOfDemo(around.settings.home, io);
   const sights = new Sights(await openRunView(args, io));
   const end = await carryRun(
     {
@@ -92,6 +94,7 @@ async function show(project: string, io: Io): Promise<number> {
       view: sights,
       rules: [],
       yes: true,
+      containment,
       mayBePartial: false,
       result: undefined,
     },
@@ -101,6 +104,16 @@ async function show(project: string, io: Io): Promise<number> {
   const history = branch === undefined ? [] : await historyOf(project, path, branch);
   await print(io.stdout, sights.told(history, { columns, style: styleFor(io.stdout, io.env) }));
   return end.exitCode;
+}
+
+/** Also in CI a machine without a sandbox can show the demo: its commands are drover's own. */
+async function containmentOfDemo(state: string, io: Io): Promise<Containment> {
+  const containment = await openContainment({ mode: 'auto', net: [], writable: [] }, { io, state });
+  if (containment.notice !== undefined) {
+    const sentence = `This machine has no sandbox, so the demo runs its own commands without one: ${containment.missing}`;
+    await print(io.stdout, `${wrapped(sentence, columnsOf(io.stdout))}\n\n`);
+  }
+  return containment;
 }
 
 // What such a model would cost, in US dollars per million tokens.

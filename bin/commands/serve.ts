@@ -10,7 +10,7 @@ const PORT_DEFAULT = 7117;
 const PORT_MAX = 65_535;
 const NAME = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
 
-const { model, log, allow, ask, deny, yes, turns, budget } = agentOptions;
+const { model, log, allow, ask, deny, yes, sandbox, net, writable, turns, budget } = agentOptions;
 
 export const serve = command({
   options: {
@@ -27,6 +27,9 @@ export const serve = command({
     ask,
     deny,
     yes,
+    sandbox,
+    net,
+    writable,
     turns,
     budget,
   },
@@ -45,6 +48,7 @@ export const serve = command({
           model: args.model,
           rules: [...args.allow, ...args.ask, ...args.deny],
           yes: args.yes,
+          sandbox: args,
           turns: args.turns,
           budget: args.budget,
           diagnostics,

@@ -12,6 +12,8 @@ import { type Io, print } from '../io.ts';
 import { parseBudget, parseCount, parseDuration } from '../quantities.ts';
 import { shortIdIn } from '../kept/kept-id.ts';
 import { nextStep } from '../kept/state.ts';
+import { openContainment } from '../sandbox/containment.ts';
+import { sandboxOptions, sandboxWish } from '../sandbox/sandbox-options.ts';
 import { loadSettings, type Settings } from '../settings.ts';
 import { clean } from '../views/terminal-text.ts';
 import { openView, viewOptions } from '../views/view-choice.ts';
@@ -32,6 +34,7 @@ export const agentOptions = {
   ),
   ask: list('Permission:', 'RULE', 'Ask before what matches', (text) => parseRule(text, 'ask')),
   deny: list('Permission:', 'RULE', 'Never allow what matches, whatever else says', (text) => parseRule(text, 'deny')),
+  ...sandboxOptions,
   yes: flag('Permission:', 'Answer every question with yes; what is denied stays denied'),
   turns: value('Limits:', 'N', 'At most so many steps', (text) => parseCount(text, 1, TURNS_MAX)),
   timeout: value('Limits:', 'TIME', 'Stop after so long: 90s, 30m, 1h30m', parseDuration),
@@ -75,7 +78,11 @@ export async function sessionWork(
   const { allow, ask, deny, yes, turns, timeout: timeoutMs, budget, gate } = args;
   const rules = [...settings.rules, ...allow, ...ask, ...deny];
   const gates = [...settings.gates, ...gate];
-  return { settings, work: { session: session.id, cwd, model, rules, yes, gates, turns, timeoutMs, budget } };
+  const wish = sandboxWish(args, { settings, cwd: io.cwd, root: cwd });
+  const containment = await openContainment(wish, { io, state: settings.home });
+  if (containment.notice !== undefined) await print(io.stderr, `${clean(`drover: ${containment.notice}`)}\n`);
+  const work = { session: session.id, cwd, model, rules, yes, gates, turns, timeoutMs, budget, containment };
+  return { settings, work };
 }
 
 function adviceAfter({ code, status }: Executed, short: string): string {

@@ -15,7 +15,7 @@ import type { View } from '../views/view.ts';
 import { gatesPass } from './gate.ts';
 import { openJournal } from './open-journal.ts';
 import { openProvider } from './open-provider.ts';
-import { openSession, type SessionWork } from './open-session.ts';
+import { containSession, openSession, type SessionWork } from './open-session.ts';
 import { questionsTo } from './permission.ts';
 import { Person } from './person.ts';
 import { priceOf } from './price.ts';
@@ -43,8 +43,11 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
   const journal = await openJournal({ home: settings.home, session: id }, surroundings);
   const { store, past } = opened.adopt(journal, ({ close }) => close());
 
+  const box = opened.adopt(await containSession(work, settings.home), (each) => each.close());
+  const { contained } = box;
   const session = openSession(work, surroundings, {
     provider,
+    contained,
     price,
     asked: questionsTo(person),
     store,
@@ -54,6 +57,7 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
     // Steps that were taken before are no reason to take none now.
     stepsBefore: 'resume' in work.input ? (past?.steps ?? 0) : 0,
   });
+  box.tellTo(session);
   diagnostics.diagnose('session opened', { session: id, model: model.label });
   const execution = session.execute(work.input, stop.signal);
   if (past !== undefined) {
@@ -65,6 +69,7 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
   diagnostics.diagnose('turn ended', { session: id, status });
 
   const code = codeOfEnding({ outcome: result.outcome, refused: refusedCalls(result).length > 0, stop: stop.cause() });
-  if (code !== exitCode.done || (await gatesPass(work, io, stop.signal))) return { code, status };
+  if (code !== exitCode.done || (await gatesPass({ ...work, sandbox: contained?.policy }, io, stop.signal)))
+    return { code, status };
   return { code: stop.signal.aborted ? codeOfStop(stop.cause()) : exitCode.gate, status };
 }

@@ -1,8 +1,9 @@
 // Gates: commands that must pass once the agent is done.
 
 import { newId } from '@drover/core/ids';
-import { runChild } from '@drover/core/tools/process/child';
 import { childEnvironment } from '@drover/core/tools/process/environment';
+import { runShell } from '@drover/core/tools/process/run-shell';
+import type { SandboxPolicy } from '@drover/sandbox/policy';
 import { type Io, print } from '../io.ts';
 import { clean } from '../views/terminal-text.ts';
 
@@ -11,15 +12,19 @@ const GATE_MS_MAX = 3_600_000;
 const OUTPUT_BYTES_KEPT = 64 * 1024;
 const LINES_SHOWN = 20;
 
-export type Gates = { readonly gates: readonly string[]; readonly cwd: string };
+export type Gates = {
+  readonly gates: readonly string[];
+  readonly cwd: string;
+  readonly sandbox: SandboxPolicy | undefined;
+};
 
 /** Runs them in order; the first that fails ends it, and is told on standard error with the end of its output. */
-export async function gatesPass({ gates, cwd }: Gates, io: Io, signal: AbortSignal): Promise<boolean> {
+export async function gatesPass({ gates, cwd, sandbox }: Gates, io: Io, signal: AbortSignal): Promise<boolean> {
   for (const gate of gates) {
     const tail = new Tail();
     const keep = (chunk: Buffer): undefined => tail.push(chunk);
-    const child = { file: 'bash', args: ['-c', gate], cwd, env: childEnvironment(io.env), callId: newId('call') };
-    const end = await runChild({ ...child, timeoutMs: GATE_MS_MAX, onStdout: keep }, signal);
+    const command = { script: gate, cwd, env: childEnvironment(io.env), callId: newId('call'), sandbox };
+    const end = await runShell({ ...command, timeoutMs: GATE_MS_MAX, onOutput: keep }, signal);
     if (end.exitCode === 0) continue;
     const how = end.exitCode === undefined ? `ended by ${end.signal ?? end.endedBy}` : `exit code ${end.exitCode}`;
     await print(io.stderr, clean(`${tail.lastLines()}drover: the gate '${gate}' fails (${how})\n`));

@@ -14,8 +14,11 @@ import { Redactor } from '@drover/core/redaction/redactor';
 import { secretValues } from '@drover/core/redaction/secret-values';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Tool } from '@drover/core/tools/tool';
+import type { Contained } from '@drover/coordinator/workspace/containment';
+import type { NetworkEvent } from '@drover/core/events';
 import type { Io } from '../io.ts';
 import type { Budget } from '../quantities.ts';
+import type { Containment } from '../sandbox/containment.ts';
 import type { Settings } from '../settings.ts';
 import { type ModelChoice, secretsOf } from './model-choice.ts';
 import { type Asked, permissionFor } from './permission.ts';
@@ -30,6 +33,7 @@ export type SessionWork = {
   readonly turns: number | undefined;
   readonly timeoutMs: number | undefined;
   readonly budget: Budget | undefined;
+  readonly containment: Containment;
 };
 
 export type Opened = Pick<SessionJournal, 'store' | 'past'> & {
@@ -38,8 +42,33 @@ export type Opened = Pick<SessionJournal, 'store' | 'past'> & {
   readonly asked: Asked;
   readonly tools: readonly Tool[];
   readonly remoteTimeoutMs: number | undefined;
+  /** Contains its commands; undefined where they run in the open. */
+  readonly contained: Contained | undefined;
   /** Steps of its turn that don't count any more. */
   readonly stepsBefore: number;
+};
+
+/** The sandbox of a session. Connections that are made before the session is there are not told. */
+export async function containSession(
+  { containment, cwd, rules, session: id }: SessionWork,
+  home: string,
+): Promise<SessionBox> {
+  let tell: (event: NetworkEvent) => void = () => undefined;
+  const folder = join(sessionFolder(home, id), 'box');
+  const contained = await containment.folder?.({ root: cwd, folder, rules, onConnection: (event) => tell(event) });
+  return {
+    contained,
+    tellTo: (session) => (tell = (event) => session.bus.emit(event, {})),
+    async close() {
+      await contained?.close();
+    },
+  };
+}
+
+type SessionBox = {
+  readonly contained: Contained | undefined;
+  readonly tellTo: (session: Session) => void;
+  readonly close: () => Promise<void>;
 };
 
 export function openSession(
@@ -48,7 +77,7 @@ export function openSession(
   opened: Opened,
 ) {
   const { settings, io } = place;
-  const { provider, price, asked, store, past, tools, remoteTimeoutMs, stepsBefore } = opened;
+  const { provider, price, asked, store, past, tools, remoteTimeoutMs, stepsBefore, contained } = opened;
   const { session: id } = work;
   const facts = factsOf(work.model.name);
   const redaction = new EventRedaction(new Redactor([...secretValues(io.env), ...secretsOf(work.model)]));
@@ -69,14 +98,16 @@ export function openSession(
       env: childEnvironment(io.env),
       ignore: settings.ignore,
       outputFolder: join(sessionFolder(settings.home, id), 'outputs'),
+      ...(contained !== undefined && { sandbox: contained.policy }),
     },
+    sandbox: contained === undefined && work.containment.use.used !== 'off' ? 'none' : work.containment.use.used,
     limits: {
       stepsMax: stepsBefore + (work.turns ?? settings.turns ?? STEPS_MAX_DEFAULT),
       textCallRetriesMax: settings.textCallRetries ?? TEXT_CALL_RETRIES_DEFAULT,
       ...(work.timeoutMs !== undefined && { timeoutMs: work.timeoutMs }),
     },
     retry: defaultRetry,
-    ...permissionFor(work, asked),
+    ...permissionFor({ ...work, contained: contained !== undefined }, asked),
     pass: (event, moment) => redaction.pass(event, moment),
     store,
     ...(past !== undefined && { past }),

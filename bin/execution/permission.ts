@@ -11,15 +11,16 @@ type Wishes = {
   readonly cwd: string;
   readonly rules: readonly Rule[];
   readonly yes: boolean;
+  readonly contained: boolean;
 };
 
 /** Somebody who answers, and whose answers for good are remembered. */
 export type Asked = Pick<Questions, 'ask' | 'remembered'>;
 
 export function permissionFor(wishes: Wishes, asked: Asked): Pick<SessionOptions, 'judge' | 'question'> {
-  const { cwd: root, rules, yes } = wishes;
+  const { cwd: root, rules, yes, contained } = wishes;
   // A user who starts an agent in a folder wants it to write there.
-  const policy: Policy = { root, rules, yes, contained: false, workspace: true, remembered: asked.remembered };
+  const policy: Policy = { root, rules, yes, contained, workspace: true, remembered: asked.remembered };
   return {
     judge: (tool, input) => judge(policy, tool, input),
     question: (question, signal) => asked.ask(question, signal),

@@ -53,12 +53,25 @@ const entries = (gates: readonly string[]): Readonly<Record<keyof Config, Entry>
     lines: [`gates: [${(gates.length === 0 ? ['make test'] : gates).map(quoted).join(', ')}]`],
   },
   setup: {
-    about: 'Commands that prepare each workspace before anybody works or tests in it. Default: none.',
+    about: 'Commands that prepare each workspace before work or tests begin in it. Default: none.',
     lines: ["setup: ['pnpm install --offline']"],
   },
   ignore: {
     about: 'What the searches of agents leave out, in patterns as in .gitignore. Default: none.',
     lines: ["ignore: [dist, '*.min.js']"],
+  },
+  sandbox: {
+    about:
+      'Whether commands of agents are contained: auto (where it is possible), required, or off. Default: auto, and required in CI. A project may only require it.',
+    lines: ['sandbox: required'],
+  },
+  net: {
+    about: 'Hosts that commands in the sandbox may reach. Default: none.',
+    lines: ["net: ['packages.example.com']"],
+  },
+  writable: {
+    about: 'Folders besides the workspace that commands in the sandbox may write to. Default: none.',
+    lines: ["writable: ['/var/cache/builds']"],
   },
   allow: {
     about:

@@ -36,6 +36,7 @@ import { showAll } from '../execution/screen.ts';
 import { workerEntry } from '../execution/worker-entry.ts';
 import { codeOfRun } from '../exit-code.ts';
 import { watchForStop } from '../stop.ts';
+import type { Containment } from '../sandbox/containment.ts';
 import type { RunView } from '../views/view.ts';
 import { approval } from './approval.ts';
 import { openLauncher, type RunLauncher } from './open-launcher.ts';
@@ -51,6 +52,7 @@ export type RunWork = {
   readonly view: RunView;
   readonly rules: readonly Rule[];
   readonly yes: boolean;
+  readonly containment: Containment;
   readonly mayBePartial: boolean;
   readonly result: string | undefined; // a file
   readonly companion?: Companion;
@@ -71,7 +73,8 @@ export type LeftBehind = { readonly git: Git; readonly redactor: Redactor; reado
 
 export async function carryRun(work: RunWork, surroundings: Surroundings): Promise<RunEnd> {
   const { settings: config, diagnostics, io } = surroundings;
-  const { id, model, repository, view, settings } = work;
+  const { id, model, repository, view, containment } = work;
+  const settings = { ...work.settings, sandbox: containment.use };
 
   await using opened = new AsyncDisposableStack();
   const env = childEnvironment(io.env);
@@ -91,8 +94,13 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
     each.close(),
   );
   const setup = { commands: settings.setup ?? [], outputFolder: join(runFolder(config.home, id), 'outputs', 'setup') };
-  const slots = opened.adopt(await Slots.open({ home: config.home, repository, run: id, env, setup }), (each) =>
-    each.close(),
+  const contain = containment.workspaces?.({
+    rules: work.rules,
+    onConnection: (event, label) => bus.emit(event, label),
+  });
+  const slots = opened.adopt(
+    await Slots.open({ home: config.home, repository, run: id, env, setup, ...(contain && { contain }) }),
+    (each) => each.close(),
   );
   const redactor = new Redactor([...secretValues(io.env), ...secretsOf(model)]);
   const bus = openBus(id, redactor, { store, past });
@@ -140,7 +148,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
       policy: {
         rules: work.rules,
         yes: work.yes,
-        contained: false,
+        contained: contain !== undefined,
       },
       question: (question, signal) => view.whileAsking(() => asked.ask(question, signal)),
       retry: defaultRetry,
@@ -201,7 +209,7 @@ async function openWorkers(
   const pool = openPool({
     entry: workerEntry,
     threadsMax: settings.workers,
-    ...(launcher !== undefined && { launcher: launcher.path }),
+    ...(launcher !== undefined && { launcher: launcher.address }),
     onDiagnostic: (message, fields) => diagnostics.diagnose(message, fields),
   });
   // No more than can start at once, until it is known how many there are to be.

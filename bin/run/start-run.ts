@@ -14,6 +14,8 @@ import { openDiagnostics } from '../diagnostics.ts';
 import { chooseModel, inFolder, nameModel } from '../execution/model-choice.ts';
 import { priceOf } from '../execution/price.ts';
 import { type Io, print } from '../io.ts';
+import { openContainment } from '../sandbox/containment.ts';
+import { sandboxWish } from '../sandbox/sandbox-options.ts';
 import { codeOf, loadSettings, type Settings, workFolder } from '../settings.ts';
 import { clean } from '../views/terminal-text.ts';
 import { openRunView } from '../views/view-choice.ts';
@@ -73,6 +75,10 @@ export async function startRun(
   const model = chooseModel(args.model ?? run.model, settings, args.model === undefined ? repository.top : io.cwd);
   const price = priceOf(model, run.cap, settings);
   await checkFiles(args, io);
+  const before = run.sandbox;
+  const place = { settings, cwd: io.cwd, root: repository.top, ...(before !== undefined && { before }) };
+  const containment = await openContainment(sandboxWish(args, place), { io, state: settings.home });
+  if (containment.notice !== undefined) await print(io.stderr, `${clean(`drover: ${containment.notice}`)}\n`);
   const view = await openRunView(args, io);
   const diagnostics = await openDiagnostics(io, args.log);
   const [{ carryRun }, companion] = await Promise.all([
@@ -91,6 +97,7 @@ export async function startRun(
         view,
         rules: [...settings.rules, ...args.allow, ...args.ask, ...args.deny],
         yes: args.yes,
+        containment,
         mayBePartial: args['allow-partial'],
         result: args.result,
         ...(companion !== undefined && { companion }),

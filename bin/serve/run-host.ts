@@ -45,6 +45,7 @@ export async function hostRun(wanted: RunWanted, wishes: ServeWishes): Promise<H
       view: nothingShown,
       rules: [...settings.rules, ...wishes.rules],
       yes: wishes.yes,
+      containment: wishes.containment,
       mayBePartial: false,
       result: undefined,
       asked: questions,

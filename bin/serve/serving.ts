@@ -13,13 +13,15 @@ import { chooseModel } from '../execution/model-choice.ts';
 import { openProvider } from '../execution/open-provider.ts';
 import { codeOfStop } from '../exit-code.ts';
 import { type Io, print } from '../io.ts';
+import { openContainment } from '../sandbox/containment.ts';
+import { sandboxWish } from '../sandbox/sandbox-options.ts';
 import { codeOf, loadSettings, type Settings } from '../settings.ts';
 import { watchForStop } from '../stop.ts';
 import { styleFor } from '../views/style.ts';
 import { clean } from '../views/terminal-text.ts';
 import { hostFor } from './host.ts';
 import { keptToken } from './token-file.ts';
-import type { ServeWishes } from './wishes.ts';
+import type { TypedWishes } from './wishes.ts';
 
 export type Where = {
   readonly cwd: string | undefined; // the folder that is served
@@ -30,12 +32,17 @@ export type Where = {
 };
 
 /** Serves until it is told to stop. */
-export async function serve({ cwd, address, port, names, json }: Where, wishes: ServeWishes): Promise<number> {
-  const { io } = wishes;
+export async function serve({ cwd, address, port, names, json }: Where, typed: TypedWishes): Promise<number> {
+  const { io } = typed;
   const root = await folder(cwd, io);
   const settings = await loadSettings(io, root);
-  if (wishes.model !== undefined) await checkModel(wishes.model, settings, io);
-  for (const warning of settings.warnings) await print(io.stderr, `${clean(`drover: ${warning}`)}\n`);
+  if (typed.model !== undefined) await checkModel(typed.model, settings, io);
+  const wish = sandboxWish(typed.sandbox, { settings, cwd: io.cwd, root });
+  const containment = await openContainment(wish, { io, state: settings.home });
+  const { notice } = containment;
+  for (const warning of [...settings.warnings, ...(notice === undefined ? [] : [notice])])
+    await print(io.stderr, `${clean(`drover: ${warning}`)}\n`);
+  const wishes = { ...typed, containment };
   const { version } = (await import('../../package.json', { with: { type: 'json' } })).default;
   const { token, path } = await keptToken(settings.home);
   const tickets = new Tickets();

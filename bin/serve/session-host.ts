@@ -8,7 +8,7 @@ import type { HostedSession, SessionWanted } from '@drover/server/host';
 import { chooseModel, inFolder } from '../execution/model-choice.ts';
 import { openJournal } from '../execution/open-journal.ts';
 import { openProvider } from '../execution/open-provider.ts';
-import { openSession } from '../execution/open-session.ts';
+import { containSession, openSession } from '../execution/open-session.ts';
 import { priceOf } from '../execution/price.ts';
 import { loadSettings, stateFolder } from '../settings.ts';
 import type { ServeWishes } from './wishes.ts';
@@ -30,21 +30,25 @@ export async function hostSession({ id, begin }: SessionWanted, wishes: ServeWis
   const { provider } = opened.adopt(await openProvider(model, settings), ({ close }) => close());
   // One question after the other is told as an event; whoever reads it may answer.
   const questions = opened.adopt(new Questions(() => undefined), (each) => each.close());
+  const work = {
+    session: id,
+    cwd,
+    model,
+    rules: [...settings.rules, ...wishes.rules],
+    yes: wishes.yes,
+    gates: settings.gates,
+    turns: wishes.turns,
+    timeoutMs: undefined,
+    budget,
+    containment: wishes.containment,
+  };
+  const box = opened.adopt(await containSession(work, settings.home), (each) => each.close());
   const session = openSession(
-    {
-      session: id,
-      cwd,
-      model,
-      rules: [...settings.rules, ...wishes.rules],
-      yes: wishes.yes,
-      gates: settings.gates,
-      turns: wishes.turns,
-      timeoutMs: undefined,
-      budget,
-    },
+    work,
     { settings, io },
     {
       provider,
+      contained: box.contained,
       price: priceOf(model, budget, settings),
       asked: questions,
       store: journal.store,
@@ -54,6 +58,7 @@ export async function hostSession({ id, begin }: SessionWanted, wishes: ServeWis
       stepsBefore: 0,
     },
   );
+  box.tellTo(session);
   const kept = opened.move();
   return { session, questions, close: () => kept.disposeAsync() };
 }

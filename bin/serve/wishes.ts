@@ -4,13 +4,19 @@ import type { Rule } from '@drover/core/permission/rules';
 import type { Diagnostics } from '../diagnostics.ts';
 import type { Io } from '../io.ts';
 import type { Budget } from '../quantities.ts';
+import type { Containment } from '../sandbox/containment.ts';
+import type { SandboxArgs } from '../sandbox/sandbox-options.ts';
 
 export type ServeWishes = {
   readonly model: string | undefined;
   readonly rules: readonly Rule[];
   readonly yes: boolean;
+  readonly containment: Containment;
   readonly turns: number | undefined;
   readonly budget: Budget | undefined; // of each session, and of each run that says nothing else
   readonly diagnostics: Diagnostics;
   readonly io: Io;
 };
+
+/** As typed: the folder that is served decides what they mean. */
+export type TypedWishes = Omit<ServeWishes, 'containment'> & { readonly sandbox: SandboxArgs };

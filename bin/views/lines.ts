@@ -97,6 +97,8 @@ class Lines {
         return this.#call(event);
       case 'tool_execution_end':
         return this.#result(event);
+      case 'network':
+        return event.allowed ? '' : this.#note('warning', refusedHost(event));
       case 'permission_request':
         return this.#note('question', `${event.summary} — ${event.why}`);
       case 'permission_decision':
@@ -305,6 +307,11 @@ class Lines {
 }
 
 /** What the end of a part adds to the deltas shown. Where some were dropped in between, the whole is shown again. */
+/** A host that a command wanted and the sandbox does not allow. */
+export function refusedHost({ host, port, reason }: Of<'network'>): string {
+  return `the sandbox did not let a command reach ${host}:${port}${reason === undefined ? '' : `: ${reason}`}`;
+}
+
 function restOf(whole: string, shown: string): string {
   return whole.startsWith(shown) ? whole.slice(shown.length) : `\n${whole}`;
 }

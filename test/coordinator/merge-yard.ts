@@ -52,7 +52,7 @@ export async function yard(files: Changes = { 'a.txt': 'one\ntwo\nthree\n' }) {
     const surroundings = { cwd: path, env: { ...env, GIT_INDEX_FILE: `${path}.index` } };
     runSync('git', [...work, 'read-tree', commit], surroundings);
     runSync('git', [...work, 'checkout-index', '-a'], surroundings);
-    return { path, release: () => rm(path, { recursive: true }) };
+    return { path, sandbox: undefined, release: () => rm(path, { recursive: true }) };
   };
 
   return {

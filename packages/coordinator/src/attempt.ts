@@ -128,6 +128,7 @@ async function work(
     begin: past === undefined || past.turn === 0 ? { content } : { resume: true },
     ...(past !== undefined && past.turn > 0 && { past }),
     workspace: workspace.path,
+    ...(workspace.sandbox !== undefined && { sandbox: workspace.sandbox }),
     outputFolder: bench.outputFolder(task.id, attempt),
   };
   const open = linkOf(bench, given);
@@ -215,7 +216,7 @@ async function end(
         );
     }
     if (status === 'finished' && workspace !== undefined && kept.commit !== undefined) {
-      failure = await gateFailure(gatesOf(bench, given, { workspace: workspace.path, commit: kept.commit }), signal);
+      failure = await gateFailure(gatesOf(bench, given, { workspace, commit: kept.commit }), signal);
       if (failure !== undefined) status = 'failed';
     }
     // One that was interrupted stays as it is, to go on.
@@ -262,7 +263,7 @@ async function end(
 function gatesOf(
   { slots, common, outputFolder, tell }: Bench,
   { task, attempt, worker }: Attempt,
-  left: { readonly workspace: string; readonly commit: string },
+  left: { readonly workspace: Workspace; readonly commit: string },
 ): TaskGates {
   const place = { worker, task: task.id, attempt };
   return {
@@ -284,6 +285,7 @@ function isWorthAnotherTry({ kind }: Failure): boolean {
 const ANOTHER_TRY: ReadonlySet<Failure['kind']> = new Set([
   'worker.lost',
   'git.failed',
+  'sandbox.failed',
   'provider.unavailable',
   'provider.garbled',
   'provider.stalled',

@@ -5,12 +5,13 @@
 
 import type { Failure } from '@drover/core/failure';
 import type { Git } from './git.ts';
+import type { Workspace } from './workspace/slots.ts';
 import { type GateEvent, Gates } from './merge/gate.ts';
 
 export type TaskGates = {
   readonly task: string;
   readonly gates: readonly string[];
-  readonly workspace: string;
+  readonly workspace: Pick<Workspace, 'path' | 'sandbox'>;
   readonly commit: string;
   readonly store: Git;
   readonly env: Readonly<Record<string, string>>;
@@ -23,7 +24,8 @@ export async function gateFailure(given: TaskGates, signal: AbortSignal): Promis
   const { task, gates, workspace, commit, store, env, outputFolder, emit } = given;
   if (gates.length === 0) return undefined;
   const tree = (await store(['rev-parse', '--verify', `${commit}^{tree}`], { signal })).out.trim();
-  const checkout = async () => ({ path: workspace, release: async () => undefined });
+  const { path, sandbox } = workspace;
+  const checkout = async () => ({ path, sandbox, release: async () => undefined });
   const tried = new Gates({ gates, checkout, env, outputFolder, knownGates: new Map(), emit });
   const verdict = await tried.verdict({ commit, tree, tasks: [task] }, signal);
   return verdict.passed ? undefined : { kind: 'gate.failed', command: verdict.command, output: verdict.reason };

@@ -9,7 +9,7 @@ import type { Failure } from './failure.ts';
 import type { Json } from './json.ts';
 import type { Cap } from './model/budget.ts';
 import type { AssistantMessage, BlockEvent, Message, ToolDefinition, Usage } from './model/protocol.ts';
-import type { RunSettings, TaskRow, Delivered } from './task/run.ts';
+import type { RunSettings, SandboxUse, TaskRow, Delivered } from './task/run.ts';
 import type { PlannedTask, SeedSummary } from './task/task.ts';
 
 export type CallLabel = {
@@ -36,6 +36,15 @@ export type Decision = {
 
 /** It grew towards the limit, the provider refused it, or somebody wished so. */
 export type CompactionReason = 'limit' | 'overflow' | 'wish';
+
+/** A command in the sandbox asked the proxy for a host. */
+export type NetworkEvent = {
+  readonly type: 'network';
+  readonly host: string;
+  readonly port: number;
+  readonly allowed: boolean;
+  readonly reason?: string; // why not
+};
 
 export type Event = RunEvent | SessionEvent;
 
@@ -120,6 +129,7 @@ export type SessionEvent =
       readonly type: 'session_start';
       readonly model: string;
       readonly cwd: string;
+      readonly sandbox?: SandboxUse['used']; // absent where an older version wrote it
       readonly remoteTools?: readonly RemoteTool[]; // absent: none, or the same as before
       readonly remoteTimeoutMs?: number; // for those that don't say it themselves
     }
@@ -156,6 +166,7 @@ export type SessionEvent =
       readonly why: string;
     } & CallLabel)
   | ({ readonly type: 'permission_decision'; readonly requestId: string } & Decision & CallLabel)
+  | NetworkEvent
   // upkeep
   | {
       readonly type: 'usage';
@@ -250,6 +261,7 @@ export function deliveryOf(type: EventType): 'lossy' | 'reliable' | 'control' {
     case 'tool_execution_start':
     case 'tool_execution_end':
     case 'permission_decision':
+    case 'network':
     case 'usage':
     case 'retry':
     case 'attempt_discarded':

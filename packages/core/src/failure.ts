@@ -49,7 +49,9 @@ export type Failure =
   | { readonly kind: 'limit.reached'; readonly limit: LimitName; readonly message: string }
   /** It says it is done, and a command that had to pass does not. */
   | { readonly kind: 'gate.failed'; readonly command: string; readonly output: string }
-  /** What was to prepare a workspace did not, so nobody could work there. */
+  /** The sandbox did not start, so the command in it was never run. */
+  | { readonly kind: 'sandbox.failed'; readonly message: string }
+  /** The commands that prepare a workspace failed, so no work began there. */
   | { readonly kind: 'setup.failed'; readonly command: string; readonly output: string }
   /** An agent stopped for want of calls that were not allowed. */
   | { readonly kind: 'permission.denied'; readonly calls: readonly string[] }
@@ -126,6 +128,8 @@ export function describe(failure: Failure): string {
       return `the gate '${failure.command}' fails:\n${failure.output}`;
     case 'setup.failed':
       return `the workspace could not be prepared by '${failure.command}':\n${failure.output}`;
+    case 'sandbox.failed':
+      return `the sandbox did not start, so nothing was run in it: ${failure.message} — drover doctor shows what is missing`;
     case 'permission.denied':
       return `not allowed: ${failure.calls.join('; ')}`;
     case 'worker.lost':

@@ -7,7 +7,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { permits, parseHostRule, parseTarget } from '@drover/sandbox/net/hosts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { client, get, parseAnswer, proxyFixture, readAll, refusedConnect, site, tcpSite, tunnel } from './proxy-fixture.ts';
+import {
+  client,
+  get,
+  parseAnswer,
+  proxyFixture,
+  readAll,
+  refusedConnect,
+  site,
+  tcpSite,
+  tunnel,
+} from './proxy-fixture.ts';
 
 test('of 300 concurrent tunnels 256 open and the rest get a sentence', async () => {
   const port = await tcpSite((remote) => void remote.pipe(remote));
@@ -91,7 +101,22 @@ test('a second close does nothing more', async () => {
 });
 
 const RULES = ['mirror.example.com', '*.wild.example.com'];
-const noise = fc.constantFrom('', 'a.', '.', 'evil.example', '@', '%00', '\\', '\u0000', '/', '#', '?', '\r\n', ' ', 'é');
+const noise = fc.constantFrom(
+  '',
+  'a.',
+  '.',
+  'evil.example',
+  '@',
+  '%00',
+  '\\',
+  '\u0000',
+  '/',
+  '#',
+  '?',
+  '\r\n',
+  ' ',
+  'é',
+);
 const host = fc.constantFrom('mirror.example.com', 'wild.example.com', 'a.WILD.example.com', 'evil.example', '127.1');
 const authorities = fc.tuple(noise, host, noise, fc.constantFrom(':443', ':80', '')).map((parts) => parts.join(''));
 

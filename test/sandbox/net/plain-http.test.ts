@@ -90,7 +90,11 @@ test('a pipelined request is refused after the answer to the first', async () =>
 
 const SMUGGLED: readonly [string, string[], string][] = [
   ['two lengths', ['Content-Length: 4', 'Content-Length: 5'], 'abcde'],
-  ['a length and chunks', ['Content-Length: 4', 'Transfer-Encoding: chunked'], '0\r\n\r\nGET /smuggled HTTP/1.1\r\n\r\n'],
+  [
+    'a length and chunks',
+    ['Content-Length: 4', 'Transfer-Encoding: chunked'],
+    '0\r\n\r\nGET /smuggled HTTP/1.1\r\n\r\n',
+  ],
   ['chunks and a length', ['Transfer-Encoding: chunked', 'Content-Length: 4'], '0\r\n\r\n'],
   ['two codings', ['Transfer-Encoding: chunked', 'Transfer-Encoding: identity'], '0\r\n\r\n'],
   ['an unknown coding', ['Transfer-Encoding: gzip, chunked'], '0\r\n\r\n'],
@@ -157,7 +161,16 @@ test('a host with a line break cannot end the request line', async () => {
 
 test('the response passes without its hop-by-hop headers, duplicates kept', async () => {
   const { port } = await site((_, response) => {
-    const listed = ['Connection', 'X-Listed', 'X-Listed', 'gone', 'Proxy-Authenticate', 'Basic', 'Keep-Alive', 'timeout=1'];
+    const listed = [
+      'Connection',
+      'X-Listed',
+      'X-Listed',
+      'gone',
+      'Proxy-Authenticate',
+      'Basic',
+      'Keep-Alive',
+      'timeout=1',
+    ];
     response.writeHead(203, 'Fine', ['Set-Cookie', 'a=1', 'Set-Cookie', 'b=2', ...listed]).end('body');
   });
   const proxy = await proxyFixture({ rules: rulesFor(port) });

@@ -56,7 +56,10 @@ test('a public name that resolves to loopback is refused with the reason', async
 test.each([['169.254.169.254'], ['::ffff:169.254.169.254'], ['fd00:ec2::254'], ['64:ff9b::a9fe:a9fe']])(
   'a name that resolves to the metadata address %s is refused',
   async (address) => {
-    const proxy = await proxyFixture({ rules: ['*.example.com'], resolve: () => Promise.resolve(['8.8.8.8', address]) });
+    const proxy = await proxyFixture({
+      rules: ['*.example.com'],
+      resolve: () => Promise.resolve(['8.8.8.8', address]),
+    });
     const { status, body } = await refusedConnect(proxy, 'metadata.example.com:80');
     expect({ status, body }).toEqual({ status: 403, body: expect.stringContaining('a metadata address') });
   },
@@ -139,17 +142,25 @@ test('a reset of the target closes the tunnel, and the proxy goes on', async () 
 
 test('a client that goes away takes its connection to the target with it', async () => {
   const { promise: gone, resolve } = Promise.withResolvers<void>();
-  const port = await tcpSite((remote) => void remote.resume().once('close', resolve).once('end', () => remote.end()));
+  const port = await tcpSite(
+    (remote) =>
+      void remote
+        .resume()
+        .once('close', resolve)
+        .once('end', () => remote.end()),
+  );
   const proxy = await proxyFixture({ rules: [`127.0.0.1:${port}`] });
   (await tunnel(proxy, `127.0.0.1:${port}`)).destroy();
   await gone;
 });
 
 test('a target that refuses or does not answer in time is named in a 502', async () => {
-  const proxy = await proxyFixture({ rules: ['127.0.0.1:1', 'slow.example.com'], bounds: { connectMs: 50 }, resolve: stall });
-  expect((await refusedConnect(proxy, '127.0.0.1:1')).phrase).toBe(
-    'drover: cannot reach 127.0.0.1:1 (ECONNREFUSED)',
-  );
+  const proxy = await proxyFixture({
+    rules: ['127.0.0.1:1', 'slow.example.com'],
+    bounds: { connectMs: 50 },
+    resolve: stall,
+  });
+  expect((await refusedConnect(proxy, '127.0.0.1:1')).phrase).toBe('drover: cannot reach 127.0.0.1:1 (ECONNREFUSED)');
   expect((await refusedConnect(proxy, 'slow.example.com:443')).phrase).toBe(
     'drover: cannot resolve slow.example.com (no answer)',
   );

@@ -56,6 +56,7 @@ export function isPassing(failure: Failure | undefined): boolean {
     case 'worker.lost':
     case 'git.failed':
     case 'setup.failed':
+    case 'sandbox.failed':
     case 'aborted':
     case 'internal':
     case 'journal.busy':

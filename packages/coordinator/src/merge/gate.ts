@@ -8,7 +8,8 @@
 // A gate that is stopped by the signal has no end: it came to nothing, and nothing is remembered of it.
 
 import type { RunEvent } from '@drover/core/events';
-import { runCommand, tailOf } from '../shell-command.ts';
+import { type CommandPlace, runCommand, tailOf } from '../shell-command.ts';
+import type { Workspace } from '../workspace/slots.ts';
 
 export type GateEvent = Extract<RunEvent, { readonly type: 'gate_start' | 'gate_end' }>;
 
@@ -18,7 +19,7 @@ export type GateResult = { readonly passed: boolean; readonly output: string };
 export type Checkout = (
   commit: string,
   signal: AbortSignal,
-) => Promise<{ readonly path: string; readonly release: () => Promise<void> }>;
+) => Promise<Pick<Workspace, 'path' | 'sandbox' | 'release'>>;
 
 export type GatesOptions = {
   readonly gates: readonly string[];
@@ -71,7 +72,8 @@ export class Gates {
     const workspace = await this.#options.checkout(combined.commit, signal);
     try {
       for (const command of this.#options.gates) {
-        const result = await this.#run(command, { combined, cwd: workspace.path }, signal);
+        const { path: cwd, sandbox } = workspace;
+        const result = await this.#run(command, { combined, cwd, sandbox }, signal);
         this.#results.set(gateKey(combined.tree, command), result);
         if (!result.passed) return red(command, result);
       }
@@ -83,12 +85,12 @@ export class Gates {
 
   async #run(
     command: string,
-    { combined, cwd }: { readonly combined: Combined; readonly cwd: string },
+    { combined, cwd, sandbox }: Pick<CommandPlace, 'cwd' | 'sandbox'> & { readonly combined: Combined },
     signal: AbortSignal,
   ): Promise<GateResult> {
     const { env, emit, outputFolder } = this.#options;
     const { tree, tasks } = combined;
-    const place = { cwd, env, outputFolder };
+    const place = { cwd, env, outputFolder, sandbox };
     emit({ type: 'gate_start', command, tree, tasks });
     const first = await runCommand(command, place, signal);
     // What hung once for half an hour is believed.

@@ -5,6 +5,7 @@
 //   <slots>/<n>/tree/       what a worker sees; its `.git` is the worker's own
 //               git/        drover's index of the tree, which commit it is of, and the list of what is ignored besides
 //               owner.json  whose attempt it holds; while it is there, nobody else takes the slot
+//               box/        HOME and /tmp of the commands that run in it
 //               trash/      set aside, to be removed when there is time
 //               .git        a dead end, so that git in a workspace without `.git` finds no repository further up
 //
@@ -210,6 +211,16 @@ export class Slot {
   /** Somebody has worked in the tree again. */
   unsee(): void {
     this.#sight = undefined;
+  }
+
+  /** Where the commands of an attempt keep private files. */
+  get box(): string {
+    return join(this.folder, 'box');
+  }
+
+  /** Sets aside the private files of the attempt before: the next one must not find them. */
+  clearBox(): void {
+    if (lstatSync(this.box, { throwIfNoEntry: false }) !== undefined) setAside(this.box, this.#trash());
   }
 
   /** Removes what was set aside. Leaves what can't be removed for another time. */

@@ -10,8 +10,10 @@ import { failureOf } from '@drover/core/agent/limits';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Repository } from '../repository.ts';
+import type { SandboxPolicy } from '@drover/sandbox/policy';
+import { objectFolders, type Repository } from '../repository.ts';
 import { Blobs } from './blobs.ts';
+import type { Contain, Contained } from './containment.ts';
 import { type CommitOrder, type Committed, commitTree } from './commit.ts';
 import {
   asIgnored,
@@ -36,9 +38,11 @@ export type { CommitOrder, Committed } from './commit.ts';
 export type Workspace = {
   readonly path: string;
   readonly base: string;
+  /** Contains the commands that run in it. */
+  readonly sandbox: SandboxPolicy | undefined;
   /** Undefined where nothing was changed. May be done again, and gives the same. */
   readonly commit: (order: CommitOrder) => Promise<Committed | undefined>;
-  /** What is in it is of no more interest; with 'commit', nobody has worked in it since that. Once is enough. */
+  /** Returns the slot to the pool. Idempotent. With 'commit': the tree was not touched since its commit. */
   readonly release: (since?: 'commit') => Promise<void>;
 };
 
@@ -49,6 +53,7 @@ export type SlotsOptions = {
   readonly env: Readonly<Record<string, string>>;
   /** Commands that prepare a workspace, and where what they print is kept. */
   readonly setup?: { readonly commands: readonly string[]; readonly outputFolder: string };
+  readonly contain?: Contain;
 };
 
 export type Wish = {
@@ -73,6 +78,7 @@ export class Slots {
   #idle: Slot[] = [];
   #coming: Promise<Slot>[] = [];
   #inclusion: Promise<Inclusion> | undefined;
+  #objects: Promise<readonly string[]> | undefined;
   #userExcludes: Promise<string> | undefined;
 
   private constructor(options: SlotsOptions, store: Store, lines: readonly IncludeLine[]) {
@@ -132,7 +138,7 @@ export class Slots {
       this.#held.set(number, slot);
       const { owner } = slot;
       if (owner !== undefined && slot.hasTree() && (await this.#hasCommit(owner.base))) {
-        return this.#workspace(slot, owner);
+        return this.#workspace(slot, owner, await this.#contain(slot, owner));
       }
       slot.disown();
       this.#idle.push(slot);
@@ -204,7 +210,8 @@ export class Slots {
     throw new DroverError({ kind: 'git.failed', args: ['worktree'], message });
   }
 
-  async #furnish(slot: Slot, { worker, task, attempt, base, signal }: Wish): Promise<Workspace> {
+  async #furnish(slot: Slot, wish: Wish): Promise<Workspace> {
+    const { worker, task, attempt, base, signal } = wish;
     const { repository, run, env, setup } = this.#options;
     const { included } = await this.inclusion();
     this.#userExcludes ??= this.#readUserExcludes();
@@ -214,11 +221,32 @@ export class Slots {
     await placeIncluded(included, repository.top, slot.tree);
     const branch = `drover/${run}/${task}`;
     writeWorkerGit({ tree, index, storeGit: this.store.gitDir, repository, base, branch, exclude, mode });
-    const place = { cwd: tree, env, outputFolder: setup?.outputFolder ?? '', git: slot.git(index) };
-    const made = await setUp(setup?.commands ?? [], place, signal);
-    const owner = { run, task, attempt, worker, base, included: [...included.map(({ path }) => path), ...made] };
-    slot.handOver(owner);
-    return this.#workspace(slot, owner);
+    slot.clearBox();
+    const contained = await this.#contain(slot, wish);
+    try {
+      const sandbox = contained?.policy;
+      const place = { cwd: tree, env, outputFolder: setup?.outputFolder ?? '', git: slot.git(index), sandbox };
+      const made = await setUp(setup?.commands ?? [], place, signal);
+      const owner = { run, task, attempt, worker, base, included: [...included.map(({ path }) => path), ...made] };
+      slot.handOver(owner);
+      return this.#workspace(slot, owner, contained);
+    } catch (error) {
+      await contained?.close();
+      throw error;
+    }
+  }
+
+  async #contain(
+    slot: Slot,
+    { worker, task, attempt }: Pick<Owner, 'worker' | 'task' | 'attempt'>,
+  ): Promise<Contained | undefined> {
+    const { contain, repository } = this.#options;
+    if (contain === undefined) return undefined;
+    this.#objects ??= objectFolders(join(this.store.gitDir, 'objects'));
+    const { included } = await this.inclusion();
+    const linked = included.filter(({ how }) => how === 'link').map(({ path }) => join(repository.top, path));
+    const readable = [...(await this.#objects), ...linked];
+    return contain({ root: slot.tree, folder: slot.box, readable, worker, task, attempt });
   }
 
   // What the user never commits, the worker shouldn't either.
@@ -228,16 +256,18 @@ export class Slots {
     return (await Promise.all(own.map(async (path) => (await textOf(path)) ?? ''))).join('\n');
   }
 
-  #workspace(slot: Slot, { base, included }: Owner): Workspace {
+  #workspace(slot: Slot, { base, included }: Owner, contained: Contained | undefined): Workspace {
     const { identity } = this.#options.repository;
     let isReleased = false;
     return {
       path: slot.tree,
       base,
+      sandbox: contained?.policy,
       commit: (order) => commitTree({ ...order, slot, base, identity, keepOut: included, store: this.store }),
       release: async (since) => {
         if (isReleased) return;
         isReleased = true;
+        await contained?.close();
         if (since === undefined) slot.unsee();
         slot.disown();
         if (this.#held.has(slot.number)) this.#idle.push(slot);

@@ -5,10 +5,14 @@
 // call has no result, and the model is the one who knows what to do instead. A call that was never
 // started, or that was handed out to a remote tool, has a `tool_execution_end` without a start.
 //
+// A call for which drover could not do its part (its sandbox did not start) gets a result, too, so that the history
+// stays valid; then the turn ends with that failure, and the model is not asked to work round it.
+//
 // A call's intent is on the disk before it is run, so after a crash it is known which calls may have had
 // an effect: those get a result that says so, unless the tool is safe to repeat.
 
 import type { CallLabel, Decision, Event, PendingCall } from '../events.ts';
+import { describe, DroverError, type Failure } from '../failure.ts';
 import { newId } from '../ids.ts';
 import type { Json } from '../json.ts';
 import type { CallPart, Message, ToolResult } from '../model/protocol.ts';
@@ -71,11 +75,13 @@ export type Settled = Pick<OpenCalls, 'results' | 'pending'> & {
   readonly denials: readonly Denial[];
   readonly unknownOnly: boolean;
   readonly isFinal: boolean; // a call that ends the turn has worked
+  /** Drover could not do its part of a call; the turn ends with this. */
+  readonly failure: Failure | undefined;
 };
 
 export async function settleCalls(bench: Bench, open: OpenCalls, signal: AbortSignal): Promise<Settled> {
   const { calls } = open;
-  const settling: Settling = { bench, lanes: new Lanes(PARALLEL_MAX), denials: [], pending: [] };
+  const settling: Settling = { bench, lanes: new Lanes(PARALLEL_MAX), denials: [], pending: [], failures: [] };
   if (calls.length > CALLS_MAX) {
     const message = `the model asked for ${calls.length} calls at once; the first ${CALLS_MAX} are run`;
     bench.emit({ type: 'warning', message });
@@ -95,7 +101,8 @@ export async function settleCalls(bench: Bench, open: OpenCalls, signal: AbortSi
   const isFinal = results.some(
     (result) => result?.isError === false && toolNamed(bench.tools, result.name)?.final === true,
   );
-  return { results, pending: handedOut(bench, settling.pending), denials: settling.denials, unknownOnly, isFinal };
+  const { denials, failures } = settling;
+  return { results, pending: handedOut(bench, settling.pending), denials, unknownOnly, isFinal, failure: failures[0] };
 }
 
 /** In the order of the calls. The clock starts when the last local call has ended, since they are told of then. */
@@ -166,6 +173,7 @@ type Settling = {
   readonly lanes: Lanes;
   readonly denials: Denial[];
   readonly pending: Outgoing[];
+  readonly failures: Failure[];
 };
 
 type Outgoing = { readonly label: CallLabel; readonly args: Json; readonly timeoutMs: number | undefined };
@@ -202,7 +210,13 @@ async function settle(
     return undefined;
   }
   const demand = { alone: tool.alone, touches: tool.touches(parsed.input) };
-  return settling.lanes.run(demand, () => execute(bench, tool, parsed.input, label, signal));
+  return settling.lanes.run(demand, () =>
+    execute(bench, tool, parsed.input, label, signal).catch((error: unknown) => {
+      if (!(error instanceof DroverError)) throw error;
+      settling.failures.push(error.failure);
+      return refuse(`Not run: ${describe(error.failure)}`);
+    }),
+  );
 }
 
 async function deniedBecause(

@@ -64,7 +64,7 @@ async function settleOpen(
   signal: AbortSignal,
 ): Promise<'ask' | 'done' | 'suspended'> {
   const bench = { ...agent.bench, settled: agent.settled, emit: (event: Event) => emit(agent, turn, event) };
-  const { results, pending, denials, unknownOnly, isFinal } = await settleCalls(bench, open, signal);
+  const { results, pending, denials, unknownOnly, isFinal, failure } = await settleCalls(bench, open, signal);
   turn.denials.push(...denials);
   if (pending.length > 0 && !signal.aborted) {
     turn.open = { ...open, results, pending };
@@ -76,6 +76,7 @@ async function settleOpen(
   );
   turn.open = undefined;
   addMessage(agent, turn, { role: 'tool', results: whole });
+  if (failure !== undefined) throw new DroverError(failure);
   if (isFinal) return 'done';
   if (signal.aborted) throw new DroverError(failureOf(signal));
   turn.unknownInARow = unknownOnly ? turn.unknownInARow + 1 : 0;

@@ -9,6 +9,7 @@ import type { Cap } from '../model/budget.ts';
 import type { Price } from '../model/catalog.ts';
 import type { Message, Provider, ToolDefinition } from '../model/protocol.ts';
 import type { RetryPolicy } from '../model/retry.ts';
+import type { SandboxUse } from '../task/run.ts';
 import type { Tool, ToolContext } from '../tools/tool.ts';
 import type { Question, Verdict } from './calls.ts';
 import type { Limits } from './limits.ts';
@@ -31,6 +32,8 @@ export type SessionOptions = {
   /** How long a call that is handed out may wait for its result, where its tool doesn't say it. */
   readonly remoteTimeoutMs?: number;
   readonly context: Omit<ToolContext, 'callId' | 'signal'>;
+  /** How its commands are contained, for the journal. */
+  readonly sandbox?: SandboxUse['used'];
   /** A system prompt made elsewhere, to the byte. */
   readonly system?: string;
   /** What was said before it began, by others. */

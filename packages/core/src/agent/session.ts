@@ -243,12 +243,18 @@ export class Session {
   }
 
   async #tellStart(): Promise<void> {
-    const { provider, model, context, past, tools, remoteTimeoutMs } = this.#options;
+    const { provider, model, context, past, tools, remoteTimeoutMs, sandbox } = this.#options;
     const label = `${provider.id}/${model}`;
     const declared = declaredIn(tools, remoteTimeoutMs);
     // Told again where another model goes on, or one with other tools, so that the journal says who did what.
     if (past?.model !== label || !isDeclared(declared, past))
-      this.#emit({ type: 'session_start', model: label, cwd: context.cwd, ...declared });
+      this.#emit({
+        type: 'session_start',
+        model: label,
+        cwd: context.cwd,
+        ...(sandbox !== undefined && { sandbox }),
+        ...declared,
+      });
     // Also where the prompt comes from elsewhere: what it holds is not to be told again.
     const instructions = await this.#instructions.forStart();
     this.conversation.system = this.#options.system ?? systemPrompt(instructions);

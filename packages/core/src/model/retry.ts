@@ -53,6 +53,7 @@ export function retryDelayMs(
     case 'limit.reached':
     case 'gate.failed':
     case 'setup.failed':
+    case 'sandbox.failed':
     case 'permission.denied':
     case 'worker.lost':
     case 'git.failed':

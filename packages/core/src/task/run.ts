@@ -6,6 +6,18 @@ import type { Cap } from '../model/budget.ts';
 import type { Usage } from '../model/protocol.ts';
 import type { Seeding } from './task.ts';
 
+/** Use a sandbox where there is one, insist on it, or run commands in the open. */
+export type SandboxMode = 'auto' | 'required' | 'off';
+
+/** How commands were contained. */
+export type SandboxUse = {
+  readonly mode: SandboxMode;
+  readonly used: 'bubblewrap' | 'seatbelt' | 'none' | 'off'; // none: there was none to be had
+  readonly version?: string;
+  readonly net: readonly string[]; // hosts that commands may reach
+  readonly writable: readonly string[]; // folders besides the workspace
+};
+
 export type Delivery = 'branch' | 'merge' | 'patch';
 
 /** All that a run needs to know again after a crash; secrets are in none of it. */
@@ -20,6 +32,7 @@ export type RunSettings = {
   readonly seeding: Seeding;
   readonly gates: readonly string[];
   readonly setup?: readonly string[]; // prepares each workspace
+  readonly sandbox?: SandboxUse; // absent where an older version wrote it
   readonly deliver: Delivery;
   readonly cap?: Cap;
   readonly taskCap?: Cap; // for each task

@@ -1,6 +1,7 @@
 // A task: one piece of a plan, and everything that is needed to work on it, as data. A TaskSpec goes to
 // another thread, and could go to another machine; what comes back is a TaskOutcome, never an exception.
 
+import type { SandboxPolicy } from '@drover/sandbox/policy';
 import type { Input } from '../agent/session.ts';
 import type { Limits } from '../agent/limits.ts';
 import type { Failure } from '../failure.ts';
@@ -57,6 +58,8 @@ export type TaskSpec = {
   /** What this attempt went through before a crash; its messages begin with the seed. */
   readonly past?: Past;
   readonly workspace: string;
+  /** Contains its commands; absent where they run in the open. */
+  readonly sandbox?: SandboxPolicy;
   readonly env: Readonly<Record<string, string>>; // for child processes
   readonly ignore: readonly string[]; // what searches leave out
   readonly outputFolder: string;

@@ -1,15 +1,15 @@
-// shell: run a command in the workspace.
+// shell: run a command in the workspace, inside the sandbox where there is one.
 //
-// It gets no input, no keys and no terminal; stdout and stderr arrive as one text in the order they
+// The command gets no input, no keys and no terminal; stdout and stderr arrive as one text in the order they
 // were written; nothing it started is left when it is over.
 
+import { hintsFor } from '@drover/sandbox/hints';
 import * as z from 'zod/mini';
 import { ToolError } from '../failure.ts';
-import { type ChildEnd, runChild } from './process/child.ts';
 import { Deltas } from './output/deltas.ts';
 import { Capture } from './output/capture.ts';
 import { gitEnvironment } from './process/git-environment.ts';
-import { programOn } from './process/program.ts';
+import { runShell, type ShellEnd } from './process/run-shell.ts';
 import { defineTool, outputFile, type ToolContext, type ToolEvent } from './tool.ts';
 
 const TIMEOUT_MS = 120_000;
@@ -17,8 +17,8 @@ const TIMEOUT_MS_MAX = 1_800_000;
 // Linux takes no longer argument.
 const COMMAND_BYTES_MAX = 120_000;
 
-// What would wait for a person who is not there.
-const NOBODY_THERE = { PAGER: 'cat', GIT_EDITOR: ':' };
+// Pagers and editors would wait for input that never comes.
+const UNATTENDED = { PAGER: 'cat', GIT_EDITOR: ':' };
 
 export const shell = defineTool({
   name: 'shell',
@@ -39,23 +39,16 @@ async function* runCommand(command: string, timeoutMs: number, context: ToolCont
   }
   const capture = new Capture(outputFile(context));
   const deltas = new Deltas();
-  // Also when nobody wants the rest any more: then the loop below is left by a return.
+  // Also when the caller wants no more: then the loop below is left by a return.
   const left = new AbortController();
   const keep = (chunk: Buffer) => {
     deltas.push(chunk);
     return capture.write(chunk);
   };
-  const running = runChild(
-    {
-      file: programOn(context.env['PATH'] ?? '', 'bash') === undefined ? '/bin/sh' : 'bash',
-      // One pipe for both, since between two the order of lines is lost.
-      args: ['-c', `exec 2>&1; ${command}`],
-      cwd: context.cwd,
-      env: { ...context.env, ...NOBODY_THERE, ...gitEnvironment },
-      callId: context.callId,
-      timeoutMs,
-      onStdout: keep,
-    },
+  const { cwd, callId, sandbox } = context;
+  const env = { ...context.env, ...UNATTENDED, ...gitEnvironment };
+  const running = runShell(
+    { script: command, cwd, env, sandbox, callId, timeoutMs, onOutput: keep },
     AbortSignal.any([context.signal, left.signal]),
   ).finally(() => deltas.close());
 
@@ -66,7 +59,7 @@ async function* runCommand(command: string, timeoutMs: number, context: ToolCont
     const { exitCode, signal, durationMs } = end;
     yield {
       type: 'complete',
-      output: told(text, verdict(end, timeoutMs)),
+      output: told(text, [...verdict(end, timeoutMs), ...hints(text, end, context)]),
       ...((end.endedBy !== 'itself' || exitCode !== 0) && { isError: true }),
       details: { ...(exitCode !== undefined && { exitCode }), ...(signal !== undefined && { signal }), durationMs },
     };
@@ -81,7 +74,13 @@ function told(text: string, notes: readonly string[]): string {
   return lines.join('\n');
 }
 
-function verdict(end: ChildEnd, timeoutMs: number): readonly string[] {
+/** What the user could allow, where a command failed for want of it. */
+function hints(text: string, { exitCode }: ShellEnd, { sandbox }: ToolContext): readonly string[] {
+  return sandbox === undefined || exitCode === 0 ? [] : hintsFor(text, sandbox);
+}
+
+function verdict(end: ShellEnd, timeoutMs: number): readonly string[] {
+  if (end.isDiskFull) return ['stopped because the disk is nearly full: remove what is not needed'];
   switch (end.endedBy) {
     case 'abort':
       return ['interrupted'];

@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { catchall, never, type ZodMiniObject } from 'zod/mini';
 import { type $ZodType, type output, toJSONSchema } from 'zod/v4/core';
-import { ToolError } from '../failure.ts';
+import type { SandboxPolicy } from '@drover/sandbox/policy';
+import { DroverError, ToolError } from '../failure.ts';
 import { isJsonObject, type Json } from '../json.ts';
 import type { ImagePart, ToolDefinition } from '../model/protocol.ts';
 import { type ParsedArguments, parseArguments } from './arguments.ts';
@@ -25,6 +26,8 @@ export type ToolContext = {
   readonly env: Readonly<Record<string, string>>; // for child processes: allow-listed, no provider keys
   readonly ignore?: readonly string[]; // patterns of files that searches leave out, as in .gitignore
   readonly outputFolder: string; // where the whole of a long output is kept; made when needed
+  /** Contains the commands that tools run; absent where they run outside. */
+  readonly sandbox?: SandboxPolicy;
   readonly signal: AbortSignal;
 };
 
@@ -131,7 +134,7 @@ export function outputFile(context: Pick<ToolContext, 'callId' | 'outputFolder'>
   return join(context.outputFolder, `${context.callId}.txt`);
 }
 
-/** Runs a call to its end. Never throws; what went wrong is an output with `isError`. */
+/** Runs a call to its end. Throws only DroverError: drover could not do its part. Anything else is an output with `isError`. */
 export async function runTool(
   tool: Tool,
   input: Json,
@@ -225,6 +228,7 @@ function stringified(value: unknown): string | undefined {
 }
 
 function failedAnswer(name: string, error: unknown): Answer {
+  if (error instanceof DroverError) throw error;
   const text = error instanceof Error ? error.message : String(error);
   return { output: error instanceof ToolError ? text : `${name} failed: ${text}`, isError: true, partial: true };
 }

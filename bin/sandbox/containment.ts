@@ -1,0 +1,171 @@
+// The sandbox of this command: found, proven and wished for once, then put round each workspace or folder.
+//
+// Guarantees
+//   1. `required` without a working sandbox is a UsageError, before anything is spent.
+//   2. `off` comes from the user alone: a flag, or the user's own config.
+//   3. Where there is no sandbox, the notice says so once, and every command is asked about.
+
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { Contain, Contained } from '@drover/coordinator/workspace/containment';
+import type { NetworkEvent } from '@drover/core/events';
+import { UsageError } from '@drover/core/failure';
+import { deniedPaths } from '@drover/core/permission/denied-paths';
+import type { Rule } from '@drover/core/permission/rules';
+import type { SandboxUse } from '@drover/core/task/run';
+import { openControlGroup } from '@drover/sandbox/limits';
+import { type FoundSandbox, openSandbox, realOf } from '@drover/sandbox/open';
+import type { SandboxPolicy, SandboxSystem } from '@drover/sandbox/policy';
+import { isIn } from '@drover/sandbox/toolchains';
+import type { Io } from '../io.ts';
+import { projectView } from './project-view.ts';
+import type { SandboxWish } from './sandbox-options.ts';
+
+export type Containment = {
+  /** For the journal and the report. */
+  readonly use: SandboxUse;
+  /** A sentence for the user, where commands are not contained. */
+  readonly notice: string | undefined;
+  /** Why there is none, where there is none to be had. */
+  readonly missing?: string;
+  /** Absent where commands run in the open. */
+  readonly workspaces: ((place: Outside) => Contain) | undefined;
+  readonly folder: ((place: Outside & Folder) => Promise<Contained | undefined>) | undefined;
+};
+
+/** What a sandbox needs of the agent that it is for. */
+export type Outside = {
+  readonly rules: readonly Rule[];
+  readonly onConnection: (event: NetworkEvent, label: Label) => void;
+};
+
+type Label = { readonly worker?: number; readonly task?: string; readonly attempt?: number };
+
+type Folder = { readonly root: string; readonly folder: string };
+
+type Place = { readonly io: Io; readonly state: string };
+
+/** Throws UsageError where the wish cannot be met. */
+export async function openContainment(wish: SandboxWish, { io, state }: Place): Promise<Containment> {
+  const { mode } = wish;
+  const use = { mode, net: wish.net.map(({ text }) => text), writable: wish.writable };
+  if (mode === 'off') return open({ ...use, used: 'off' }, 'commands run without a sandbox (--sandbox off)');
+  const found = await findSandbox(io, state);
+  if (found.works) {
+    const { system } = found;
+    return {
+      use: { ...use, used: system.backend, version: system.version },
+      notice: undefined,
+      workspaces: (place) => (view) => enclose(system, wish, { ...place, ...view, state, sealed: [], label: view }),
+      folder: (place) => encloseFolder(system, wish, { ...place, state }),
+    };
+  }
+  const { missing, fix } = found;
+  if (mode === 'required')
+    throw new UsageError(
+      `commands must be contained (--sandbox required, the default in CI), and there is no sandbox: ${missing}; ${fix}, or accept what --sandbox off gives up`,
+    );
+  return {
+    ...open({ ...use, used: 'none' }, `no sandbox: ${missing}, so every command is asked about; ${fix}`),
+    missing,
+  };
+}
+
+function open(use: SandboxUse, notice: string): Containment {
+  return { use, notice, workspaces: undefined, folder: undefined };
+}
+
+/** The sandbox of this machine. */
+export function findSandbox(io: Io, state: string, options?: { readonly again: boolean }): Promise<FoundSandbox> {
+  const { platform, arch: architecture, execPath: node } = process;
+  return openSandbox({ state, env: io.env, node, platform, architecture }, options);
+}
+
+type Enclosed = Outside &
+  Folder & {
+    readonly readable: readonly string[];
+    readonly sealed: readonly string[];
+    readonly state: string;
+    readonly label: Label;
+  };
+
+/** Undefined where the folder holds the user's home: nothing of it could be kept from a command. */
+async function encloseFolder(
+  system: SandboxSystem,
+  wish: SandboxWish,
+  place: Outside & Folder & { readonly state: string },
+): Promise<Contained | undefined> {
+  const root = realOf(place.root);
+  if (isIn(system.home, root)) {
+    if (wish.mode === 'required')
+      throw new UsageError(
+        `${root} holds your home folder, which no sandbox can protect then; work in a folder below it`,
+      );
+    return undefined;
+  }
+  return enclose(system, wish, { ...place, root, ...projectView(root), label: {} });
+}
+
+let groups = 0;
+
+async function enclose(system: SandboxSystem, wish: SandboxWish, place: Enclosed): Promise<Contained> {
+  const { root, folder, rules, state } = place;
+  for (const name of ['home', 'tmp']) mkdirSync(join(folder, name), { recursive: true, mode: 0o700 });
+  const denied = deniedPaths(rules, root);
+  const group = openControlGroup(`drover-${process.pid}-${groups++}`, system.limits);
+  const proxy = wish.net.length === 0 ? undefined : await openSocket(wish, place);
+  const real = realOf(state);
+  const shown = [root, ...place.readable, ...wish.writable];
+  const policy: SandboxPolicy = {
+    system,
+    root,
+    folder,
+    readable: place.readable.map(realOf),
+    writable: wish.writable,
+    sealed: [...place.sealed, ...denied.sealed],
+    hidden: [...denied.hidden, ...(shown.some((each) => isIn(real, each)) ? [real] : [])],
+    groups: group.folders,
+    ...(proxy !== undefined && { proxy: { socket: proxy.socket, rules: wish.net.map(({ rule }) => rule) } }),
+  };
+  return {
+    policy,
+    async close() {
+      await proxy?.close();
+      group.close();
+    },
+  };
+}
+
+/** Where a path of a socket may be, it is at most a hundred characters long: not in the state folder. */
+async function openSocket(
+  { net }: SandboxWish,
+  { onConnection, label }: Enclosed,
+): Promise<{ readonly socket: string; readonly close: () => Promise<void> }> {
+  const socket = join(mkdtempSync(join(tmpdir(), 'drover-net-')), 'proxy');
+  const { worker, task, attempt } = label;
+  const place = {
+    ...(worker !== undefined && { worker }),
+    ...(task !== undefined && { task }),
+    ...(attempt !== undefined && { attempt }),
+  };
+  try {
+    const { openProxy } = await import('@drover/sandbox/net/proxy');
+    const proxy = await openProxy({
+      rules: net.map(({ rule }) => rule),
+      socket,
+      onConnection: (connection) => onConnection({ type: 'network', ...connection }, place),
+    });
+    return {
+      socket,
+      async close() {
+        await proxy.close();
+        await rm(dirname(socket), { recursive: true, force: true });
+      },
+    };
+  } catch (error) {
+    rmSync(dirname(socket), { recursive: true, force: true });
+    throw error;
+  }
+}

@@ -1,0 +1,85 @@
+// What a sandbox shows of a project in which an agent works directly, in the user's own folder.
+//
+// The folder is writable. Git's own folder, and files that make another program run something later, are read-only: a
+// command inside must not leave behind what the user's editor, shell or git would run outside.
+
+import { lstatSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { realOf } from '@drover/sandbox/open';
+import { isIn } from '@drover/sandbox/toolchains';
+
+/** Relative to the folder, and to the top of its repository. */
+export const RUN_LATER: readonly string[] = [
+  '.git',
+  '.drover',
+  '.mcp.json',
+  '.claude',
+  '.agents',
+  '.envrc',
+  '.husky',
+  '.vscode/tasks.json',
+  '.idea',
+];
+
+export type ProjectView = { readonly readable: readonly string[]; readonly sealed: readonly string[] };
+
+/** `root` is real. */
+export function projectView(root: string): ProjectView {
+  const top = topOf(root);
+  const git = top === undefined ? [] : gitFolders(join(top, '.git'));
+  const hooks = top === undefined ? [] : git.flatMap((folder) => hooksFolder(folder, top));
+  const inside = [...git, ...hooks].filter((path) => isIn(path, root));
+  return {
+    readable: [...(top === undefined || top === root ? [] : [top]), ...git.filter((path) => !isIn(path, root))],
+    sealed: [...new Set([...RUN_LATER.flatMap((name) => sealable(root, name)), ...inside])],
+  };
+}
+
+function topOf(folder: string): string | undefined {
+  for (let at = folder; ; at = dirname(at)) {
+    if (statSync(join(at, '.git'), { throwIfNoEntry: false }) !== undefined) return at;
+    if (dirname(at) === at) return undefined;
+  }
+}
+
+/** The path itself, or the folder above it where that is missing: then the whole folder is kept from being made. */
+function sealable(root: string, name: string): readonly string[] {
+  const path = join(root, name);
+  const above = dirname(path);
+  const isThere = lstatSync(above, { throwIfNoEntry: false })?.isDirectory() === true;
+  const wanted = isThere ? path : above;
+  // A mount cannot cover a link; where it leads inside the folder is sealed instead.
+  if (lstatSync(wanted, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return [wanted];
+  const real = realOf(wanted);
+  return isIn(real, root) && real !== root ? [real] : [];
+}
+
+/** The folder of a repository, and of the one whose worktree it is. A `.git` may be a file that names it. */
+function gitFolders(path: string): readonly string[] {
+  const named = statSync(path).isDirectory() ? path : pathIn(path, /^gitdir: (.+)$/m);
+  if (named === undefined) return [];
+  const common = pathIn(join(named, 'commondir'), /^(.+)$/m);
+  return [...new Set([named, ...(common === undefined ? [] : [common])].map(realOf))];
+}
+
+/** Hooks that the repository keeps beside its files. */
+function hooksFolder(git: string, top: string): readonly string[] {
+  const config = textOf(join(git, 'config'));
+  const path = /^\s*hookspath\s*=\s*"?([^"\n;#]+?)"?\s*$/im.exec(config ?? '')?.[1];
+  return path === undefined ? [] : [realOf(resolve(top, path))];
+}
+
+function pathIn(file: string, pattern: RegExp): string | undefined {
+  const found = pattern.exec(textOf(file) ?? '')?.[1]?.trim();
+  return found === undefined ? undefined : resolve(dirname(file), found);
+}
+
+function textOf(file: string): string | undefined {
+  try {
+    return statSync(file).isFile() ? readFileSync(file, 'utf8') : undefined;
+  } catch (error) {
+    // There is none.
+    if (error instanceof Error && 'code' in error) return undefined;
+    throw error;
+  }
+}

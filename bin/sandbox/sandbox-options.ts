@@ -1,0 +1,67 @@
+// The options and config keys that say how commands are contained, as one wish.
+
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { UsageError } from '@drover/core/failure';
+import type { SandboxMode } from '@drover/core/task/run';
+import { realOf } from '@drover/sandbox/open';
+import { isIn } from '@drover/sandbox/toolchains';
+import { choice, list, nonEmpty, type Values } from '../command.ts';
+import type { Settings } from '../settings.ts';
+import { isContinuousIntegration } from '../views/view-choice.ts';
+import { type HostName, parseHost, SANDBOX_MODES } from './hosts-and-modes.ts';
+
+export const sandboxOptions = {
+  sandbox: choice(
+    'Sandbox:',
+    'Contain commands where possible, insist on it, or run them in the open (auto; required in CI)',
+    SANDBOX_MODES,
+  ),
+  net: list('Sandbox:', 'HOST', 'Let commands reach this host', parseHost),
+  writable: list('Sandbox:', 'PATH', 'Let commands write there, too', nonEmpty),
+};
+
+export type SandboxArgs = Values<typeof sandboxOptions>;
+
+export type SandboxWish = {
+  readonly mode: SandboxMode;
+  readonly net: readonly HostName[];
+  readonly writable: readonly string[]; // real
+};
+
+type Place = {
+  readonly settings: Settings;
+  readonly cwd: string; // where relative paths begin
+  readonly root: string; // the folder, or the repository, that is worked on
+  /** As recorded by the run that is resumed. */
+  readonly before?: {
+    readonly mode: SandboxMode;
+    readonly net: readonly string[];
+    readonly writable: readonly string[];
+  };
+};
+
+/** A flag counts before what a run was begun with, and that before the config. Throws UsageError. */
+export function sandboxWish(args: SandboxArgs, { settings, cwd, root, before }: Place): SandboxWish {
+  const configured = settings.sandbox ?? (isContinuousIntegration(settings.env) ? 'required' : 'auto');
+  const net = [...settings.net, ...(before?.net ?? []).map(parseHost), ...args.net];
+  const paths = [...settings.writable, ...(before?.writable ?? []), ...args.writable.map((path) => resolve(cwd, path))];
+  return {
+    mode: args.sandbox ?? before?.mode ?? configured,
+    net: [...new Map(net.map((host) => [host.text, host])).values()],
+    writable: [...new Set(paths.map((path) => writablePath(path, root, settings)))],
+  };
+}
+
+function writablePath(path: string, root: string, { home: state, env }: Settings): string {
+  const real = realOf(path);
+  const refuse = (why: string) => new UsageError(`--writable ${path}: ${why}`);
+  if (statSync(real, { throwIfNoEntry: false }) === undefined) throw refuse('there is no such path; make it first');
+  if (isIn(realOf(root), real))
+    throw refuse('it is, or holds, the folder that is worked on; name a folder beside it, such as a cache');
+  if (isIn(realOf(state), real) || isIn(real, realOf(state)))
+    throw refuse(`it would open drover's own state in ${state}; name another folder`);
+  if (isIn(realOf(env['HOME'] ?? '/'), real))
+    throw refuse('it is, or holds, your home folder; name a folder in it, such as a cache');
+  return real;
+}

@@ -1,0 +1,23 @@
+// What a workspace tells about itself when it is put into a sandbox, and what it gets.
+
+import type { SandboxPolicy } from '@drover/sandbox/policy';
+
+export type WorkspaceView = {
+  readonly root: string;
+  /** For private files of its commands. */
+  readonly folder: string;
+  /** Object folders of git, and what links of the workspace lead to. */
+  readonly readable: readonly string[];
+  readonly worker: number;
+  readonly task: string;
+  readonly attempt: number;
+};
+
+export type Contained = {
+  readonly policy: SandboxPolicy;
+  /** Ends what serves the sandbox from outside. Idempotent. */
+  readonly close: () => Promise<void>;
+};
+
+/** Absent where commands run in the open. */
+export type Contain = (view: WorkspaceView) => Promise<Contained>;

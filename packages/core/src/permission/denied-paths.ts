@@ -1,0 +1,59 @@
+// The paths that deny rules name, as a sandbox needs them: files and folders that exist, to be covered by mounts.
+//
+// A pattern without wildcards, or one that ends in `/**`, is one path. Any other is looked up in the folder; what is
+// made later is not covered, since the command that made it knows it anyway.
+
+import { readdirSync, statSync } from 'node:fs';
+import { dirname, isAbsolute, join, relative } from 'node:path';
+import { matchesPath, type Rule } from './rules.ts';
+
+const ENTRIES_MAX = 50_000;
+
+export type DeniedPaths = {
+  /** Not to be read. */
+  readonly hidden: readonly string[];
+  /** Not to be written. */
+  readonly sealed: readonly string[];
+};
+
+/** `root` is the folder that relative patterns begin in. */
+export function deniedPaths(rules: readonly Rule[], root: string): DeniedPaths {
+  const denied = (tool: string) =>
+    rules.filter((rule) => rule.effect === 'deny' && rule.tool === tool).flatMap((rule) => pathsOf(rule, root));
+  return {
+    hidden: denied('read').filter((path) => statSync(path, { throwIfNoEntry: false }) !== undefined),
+    sealed: denied('write').map(coverable),
+  };
+}
+
+/** The path, or the highest folder above it that is missing: only that can be covered. */
+function coverable(path: string): string {
+  const above = dirname(path);
+  return statSync(above, { throwIfNoEntry: false }) === undefined ? coverable(above) : path;
+}
+
+function pathsOf(rule: Rule, root: string): readonly string[] {
+  const { pattern } = rule;
+  // A rule without a pattern is about the tool, and not about files.
+  if (pattern === undefined) return [];
+  const plain = pattern.replace(/^\.\//, '').replace(/\/(?:\*\*)?$/, '');
+  const path = isAbsolute(plain) ? plain : join(root, plain);
+  const isInside = !relative(root, path).startsWith('..') && path !== root;
+  if (!/[*?{[]/.test(plain)) return isInside ? [path] : [];
+  return found(rule, root);
+}
+
+function found(rule: Rule, root: string): readonly string[] {
+  const paths: string[] = [];
+  const waiting = [root];
+  let looked = 0;
+  for (let folder = waiting.pop(); folder !== undefined && looked < ENTRIES_MAX; folder = waiting.pop()) {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      looked += 1;
+      const path = join(folder, entry.name);
+      if (!entry.isSymbolicLink() && matchesPath(rule, relative(root, path), root)) paths.push(path);
+      else if (entry.isDirectory() && entry.name !== '.git') waiting.push(path);
+    }
+  }
+  return paths;
+}
