@@ -19,14 +19,14 @@ const tests = load(['test/**/*.ts', 'bench/**/*.ts']);
 const docs = load(['*.md', 'packages/*/*.md', 'examples/**/*.md']);
 
 const MAY_IMPORT: Record<string, readonly string[]> = {
-  'packages/core': [],
-  'packages/rehearsal': [],
   'packages/sandbox': [],
-  'packages/coordinator': ['core'],
+  'packages/rehearsal': [],
+  'packages/core': ['sandbox'],
+  'packages/coordinator': ['core', 'sandbox'],
   'packages/worker': ['core'],
   'packages/client': ['core'], // types only
   'packages/server': ['client', 'coordinator', 'core'],
-  bin: ['client', 'coordinator', 'core', 'rehearsal', 'server', 'worker'],
+  bin: ['client', 'coordinator', 'core', 'rehearsal', 'sandbox', 'server', 'worker'],
 };
 
 test('packages import only downwards', () => {

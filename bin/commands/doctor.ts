@@ -7,6 +7,7 @@ import { redactorFor } from '../diagnostics.ts';
 import { codeOf, type Finding, shown } from '../doctor/finding.ts';
 import { machineFindings } from '../doctor/machine.ts';
 import { lookAtPlace } from '../doctor/place.ts';
+import { sandboxFindings } from '../doctor/sandbox.ts';
 import { answerFindings, providerFindings } from '../doctor/providers.ts';
 import { print } from '../io.ts';
 import { workFolder } from '../settings.ts';
@@ -27,11 +28,12 @@ export const doctor = command({
     const cwd = await workFolder(folder, io);
     const [machine, place] = await Promise.all([machineFindings(io, cwd), lookAtPlace(io, cwd)]);
     const { settings } = place;
+    const sandbox = await sandboxFindings(io, settings);
     const providers = settings === undefined ? [] : providerFindings(settings, model, io.cwd);
     const answers = settings !== undefined && online ? await answerFindings(settings, model, io.cwd) : [];
     // A provider may say a key back to us.
     const redactor = await redactorFor(io);
-    const findings = [...machine, ...place.findings, ...providers, ...answers].map((finding): Finding => ({
+    const findings = [...machine, ...sandbox, ...place.findings, ...providers, ...answers].map((finding): Finding => ({
       ...finding,
       says: redactor.text(finding.says),
     }));

@@ -1,5 +1,6 @@
 // A session as it is opened here: by the settings and the model, at its journal, with somebody to ask.
 
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
 import { Session } from '@drover/core/agent/session';
@@ -61,6 +62,7 @@ export async function containSession(
     tellTo: (session) => (tell = (event) => session.bus.emit(event, {})),
     async close() {
       await contained?.close();
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }

@@ -30,6 +30,7 @@ export async function probe(system: SandboxSystem, architecture: Architecture): 
   try {
     const { report, output, complaint } = await run(bait.policy(system), bait.script(system.node));
     if (!hasStarted(report)) return { started: false, message: complaint.trim() || 'it did not start' };
+    if (!bait.isFinished(output)) return { started: false, message: `the attempts broke off: ${output.slice(-500)}` };
     return { started: true, checks: bait.verdict(output) };
   } finally {
     bait.clear();
@@ -41,6 +42,7 @@ type Bait = {
   readonly policy: (system: SandboxSystem) => SandboxPolicy;
   readonly script: (node: string) => string;
   readonly verdict: (output: string) => readonly Check[];
+  readonly isFinished: (output: string) => boolean;
   readonly clear: () => void;
 };
 
@@ -72,9 +74,8 @@ async function layBait(folder: string, architecture: Architecture): Promise<Bait
       { name: "reach the socket of drover's launcher", contained: calls.unix === 0 },
       { name: 'see or end a process outside', contained: isAlive(bystander) && !output.includes(`seen:${marker}`) },
       { name: 'trace a process', contained: output.includes(`ptrace:${EPERM}\n`) },
-      // Without this line nothing was tried.
-      { name: 'finish the attempts', contained: output.includes('tried:all\n') },
     ],
+    isFinished: (output) => output.includes('tried:all\n'),
     clear() {
       bystander.kill('SIGKILL');
       tcp.close();

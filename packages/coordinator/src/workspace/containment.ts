@@ -15,7 +15,7 @@ export type WorkspaceView = {
 
 export type Contained = {
   readonly policy: SandboxPolicy;
-  /** Ends what serves the sandbox from outside. Idempotent. */
+  /** Ends what serves the sandbox from outside. */
   readonly close: () => Promise<void>;
 };
 

@@ -74,6 +74,7 @@ export class Slots {
   readonly #closing = new AbortController();
   readonly #removing = new Set<Promise<void>>();
   readonly #withTrash = new Set<Slot>();
+  readonly #contained = new Set<Contained>();
   #emptying: NodeJS.Timeout | undefined;
   #idle: Slot[] = [];
   #coming: Promise<Slot>[] = [];
@@ -170,6 +171,7 @@ export class Slots {
     this.#closing.abort();
     await Promise.all(this.#coming);
     await this.#blobs.close();
+    await Promise.all([...this.#contained].map((each) => this.#uncontain(each)));
     this.#emptyTrash();
     await Promise.race([Promise.all(this.#removing), delay(TRASH_MS_MAX, undefined, { ref: false })]);
     for (const slot of this.#held.values()) slot.unlock();
@@ -231,7 +233,7 @@ export class Slots {
       slot.handOver(owner);
       return this.#workspace(slot, owner, contained);
     } catch (error) {
-      await contained?.close();
+      await this.#uncontain(contained);
       throw error;
     }
   }
@@ -246,7 +248,14 @@ export class Slots {
     const { included } = await this.inclusion();
     const linked = included.filter(({ how }) => how === 'link').map(({ path }) => join(repository.top, path));
     const readable = [...(await this.#objects), ...linked];
-    return contain({ root: slot.tree, folder: slot.box, readable, worker, task, attempt });
+    const contained = await contain({ root: slot.tree, folder: slot.box, readable, worker, task, attempt });
+    this.#contained.add(contained);
+    return contained;
+  }
+
+  async #uncontain(contained: Contained | undefined): Promise<void> {
+    if (contained === undefined || !this.#contained.delete(contained)) return;
+    await contained.close();
   }
 
   // What the user never commits, the worker shouldn't either.
@@ -267,7 +276,9 @@ export class Slots {
       release: async (since) => {
         if (isReleased) return;
         isReleased = true;
-        await contained?.close();
+        await this.#uncontain(contained);
+        slot.clearBox();
+        this.#emptyTrashLater(slot);
         if (since === undefined) slot.unsee();
         slot.disown();
         if (this.#held.has(slot.number)) this.#idle.push(slot);
