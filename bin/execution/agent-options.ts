@@ -79,7 +79,7 @@ export async function sessionWork(
   const rules = [...settings.rules, ...allow, ...ask, ...deny];
   const gates = [...settings.gates, ...gate];
   const wish = sandboxWish(args, { settings, cwd: io.cwd, root: cwd });
-  const containment = await openContainment(wish, { io, state: settings.home });
+  const containment = await openContainment(wish, { io, state: settings.home, root: cwd });
   if (containment.notice !== undefined) await print(io.stderr, `${clean(`drover: ${containment.notice}`)}\n`);
   const work = { session: session.id, cwd, model, rules, yes, gates, turns, timeoutMs, budget, containment };
   return { settings, work };

@@ -1,6 +1,7 @@
 // Opens a journal under drover's own folder, and tells of trouble with the disk at once.
 
-import { DroverError, UsageError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/failure';
+import { cannotKeep } from '../state-problem.ts';
 import { type Hooks, openSessionJournal, type SessionJournal } from '@drover/core/journal/session-journal';
 import type { Diagnostics } from '../diagnostics.ts';
 import { type Io, print } from '../io.ts';
@@ -32,8 +33,6 @@ export async function keptIn<Opened>(
     if (error instanceof DroverError || !(error instanceof Error && 'code' in error)) throw error;
     // SQLite, which holds the lock, has one code for everything, and words besides.
     const why = 'errstr' in error ? String(error.errstr) : codeOf(error);
-    throw new UsageError(`nothing can be kept in ${home} (${why}); set DROVER_HOME to a folder that can be written`, {
-      cause: error,
-    });
+    throw cannotKeep(home, why, error);
   }
 }

@@ -20,6 +20,8 @@ import { type FoundSandbox, openSandbox, realOf } from '@drover/sandbox/open';
 import type { SandboxPolicy, SandboxSystem } from '@drover/sandbox/policy';
 import { isIn } from '@drover/sandbox/toolchains';
 import type { Io } from '../io.ts';
+import { codeOf } from '../settings.ts';
+import { cannotKeep } from '../state-problem.ts';
 import { projectView } from './project-view.ts';
 import type { SandboxWish } from './sandbox-options.ts';
 
@@ -32,7 +34,7 @@ export type Containment = {
   readonly missing?: string;
   /** Absent where commands run in the open. */
   readonly workspaces: ((place: Outside) => Contain) | undefined;
-  readonly folder: ((place: Outside & Folder) => Promise<Contained | undefined>) | undefined;
+  readonly folder: ((place: Outside & Folder) => Promise<Contained>) | undefined;
 };
 
 /** What a sandbox needs of the agent that it is for. */
@@ -45,14 +47,20 @@ type Label = { readonly worker?: number; readonly task?: string; readonly attemp
 
 type Folder = { readonly root: string; readonly folder: string };
 
-type Place = { readonly io: Io; readonly state: string };
+type Place = {
+  readonly io: Io;
+  readonly state: string;
+  /** The folder to contain commands in, where that is the user's own and no workspace. */
+  readonly root?: string;
+};
 
 /** Throws UsageError where the wish cannot be met. */
-export async function openContainment(wish: SandboxWish, { io, state }: Place): Promise<Containment> {
+export async function openContainment(wish: SandboxWish, { io, state, root }: Place): Promise<Containment> {
   const { mode } = wish;
   const use = { mode, net: wish.net.map(({ text }) => text), writable: wish.writable };
-  if (mode === 'off') return open({ ...use, used: 'off' }, 'commands run without a sandbox (--sandbox off)');
-  const found = await findSandbox(io, state);
+  // The user has said so; there is no need to say it back.
+  if (mode === 'off') return open({ ...use, used: 'off' }, undefined);
+  const found = suitable(await findSandbox(io, state), root);
   if (found.works) {
     const { system } = found;
     return {
@@ -65,7 +73,7 @@ export async function openContainment(wish: SandboxWish, { io, state }: Place): 
   const { missing, fix } = found;
   if (mode === 'required')
     throw new UsageError(
-      `commands must be contained (--sandbox required, the default in CI), and there is no sandbox: ${missing}; ${fix}, or accept what --sandbox off gives up`,
+      `commands must be contained (--sandbox required, the default in CI), and there is no sandbox: ${missing}; ${fix}; --sandbox off runs every command in the open instead`,
     );
   return {
     ...open({ ...use, used: 'none' }, `no sandbox: ${missing}, so every command is asked about; ${fix}`),
@@ -73,14 +81,30 @@ export async function openContainment(wish: SandboxWish, { io, state }: Place): 
   };
 }
 
-function open(use: SandboxUse, notice: string): Containment {
+/** A folder that holds the user's home cannot be shown without showing everything. */
+function suitable(found: FoundSandbox, root: string | undefined): FoundSandbox {
+  if (!found.works || root === undefined || !isIn(found.system.home, realOf(root))) return found;
+  const missing = `${root} is, or holds, your home folder, and a sandbox would show all of it`;
+  return { works: false, missing, fix: 'work in a folder below it', checks: [] };
+}
+
+function open(use: SandboxUse, notice: string | undefined): Containment {
   return { use, notice, workspaces: undefined, folder: undefined };
 }
 
 /** The sandbox of this machine. */
-export function findSandbox(io: Io, state: string, options?: { readonly again: boolean }): Promise<FoundSandbox> {
-  const { platform, arch: architecture, execPath: node } = process;
-  return openSandbox({ state, env: io.env, node, platform, architecture }, options);
+export async function findSandbox(
+  io: Io,
+  state: string,
+  options?: { readonly again: boolean },
+): Promise<FoundSandbox> {
+  const { platform, arch: architecture } = process;
+  try {
+    return await openSandbox({ state, env: io.env, node: io.node, platform, architecture }, options);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error;
+    throw cannotKeep(state, codeOf(error), error);
+  }
 }
 
 type Enclosed = Outside &
@@ -91,20 +115,12 @@ type Enclosed = Outside &
     readonly label: Label;
   };
 
-/** Undefined where the folder holds the user's home: nothing of it could be kept from a command. */
 async function encloseFolder(
   system: SandboxSystem,
   wish: SandboxWish,
   place: Outside & Folder & { readonly state: string },
-): Promise<Contained | undefined> {
+): Promise<Contained> {
   const root = realOf(place.root);
-  if (isIn(system.home, root)) {
-    if (wish.mode === 'required')
-      throw new UsageError(
-        `${root} holds your home folder, which no sandbox can protect then; work in a folder below it`,
-      );
-    return undefined;
-  }
   return enclose(system, wish, { ...place, root, ...projectView(root), label: {} });
 }
 

@@ -14,11 +14,11 @@ import { type HostName, parseHost, SANDBOX_MODES } from './hosts-and-modes.ts';
 export const sandboxOptions = {
   sandbox: choice(
     'Sandbox:',
-    'Contain commands where possible, insist on it, or run them in the open (auto; required in CI)',
+    'Contain commands where possible, always, or never (default: auto; in CI: required)',
     SANDBOX_MODES,
   ),
-  net: list('Sandbox:', 'HOST', 'Let commands reach this host', parseHost),
-  writable: list('Sandbox:', 'PATH', 'Let commands write there, too', nonEmpty),
+  net: list('Sandbox:', 'HOST', 'Let contained commands reach a host', parseHost),
+  writable: list('Sandbox:', 'PATH', 'Let contained commands write to a path outside the workspace', nonEmpty),
 };
 
 export type SandboxArgs = Values<typeof sandboxOptions>;

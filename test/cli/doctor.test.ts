@@ -30,7 +30,9 @@ async function examined(given: Given, ...args: string[]): Promise<{ readonly cod
   expect(stderr).toBe('');
   const { ok, checks } = JSON.parse(stdout) as Report;
   expect(ok).toBe(code === 0);
-  const lines = checks.map(({ check, state, says }) => `${state} ${check}: ${steady(says)}`);
+  // Whether there is a sandbox depends on the machine; tests of that are elsewhere.
+  const steadyChecks = checks.filter(({ check }) => check !== 'sandbox');
+  const lines = steadyChecks.map(({ check, state, says }) => `${state} ${check}: ${steady(says)}`);
   return { code, lines };
 }
 

@@ -26,6 +26,8 @@ export async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
+const NO_SANDBOX = /^drover: no sandbox: .*\n/gm;
+
 export class FakeIo {
   readonly io: Io;
   readonly #out: Sink;
@@ -60,8 +62,13 @@ export class FakeIo {
     return this.#out.text;
   }
 
+  /** Without the notice that this machine, or this folder, has no sandbox: tests of that look at `notices`. */
   get stderr(): string {
-    return this.#err.text;
+    return this.#err.text.replaceAll(NO_SANDBOX, '');
+  }
+
+  get notices(): readonly string[] {
+    return this.#err.text.match(NO_SANDBOX) ?? [];
   }
 }
 

@@ -234,6 +234,12 @@ test('the help of a command has groups, examples and the exit codes, and fits th
           --deny   RULE: Never allow what matches, whatever else says (repeatable)
           --yes    Answer every question with yes; what is denied stays denied
 
+    Sandbox:
+          --sandbox   auto|required|off: Contain commands where possible, always, or never (default:
+                      auto; in CI: required)
+          --net       HOST: Let contained commands reach a host (repeatable)
+          --writable  PATH: Let contained commands write to a path outside the workspace (repeatable)
+
     Limits:
           --turns    N: At most so many steps
           --timeout  TIME: Stop after so long: 90s, 30m, 1h30m

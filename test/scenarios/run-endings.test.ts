@@ -67,7 +67,7 @@ test('work that was not allowed ends a run with 8', async () => {
   const desk = await RunDesk.with(
     planned({ one: { answers: [calls('shell', { command: 'make install' }), says('I may not')] } }),
   );
-  const { code, end } = await desk.run(['run', 'install it']);
+  const { code, end } = await desk.run(['run', 'install it', '--sandbox', 'off']);
   expect([code, statuses(end)]).toEqual([8, { one: 'failed' }]);
   expect(end.tasks[0]?.reason).toContain('make install');
 });
@@ -125,7 +125,8 @@ test('a shell command that reaches the checkout is found by the audit', async ()
   const path = join(desk.repository, 'planted.txt');
   const script = planned({ one: { answers: [calls('shell', { command: `echo gotcha > ${path}` }), submits('one')] } });
   const other = await RunDesk.with(script);
-  const { code, end } = await desk.run(['run', 'do it', '--yes'], { env: { ANTHROPIC_BASE_URL: other.server.url } });
+  const args = ['run', 'do it', '--yes', '--sandbox', 'off'];
+  const { code, end } = await desk.run(args, { env: { ANTHROPIC_BASE_URL: other.server.url } });
   expect([code, end.failure]).toEqual([
     8,
     { kind: 'checkout.changed', paths: [expect.stringContaining('planted.txt')] },
