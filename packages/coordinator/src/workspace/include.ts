@@ -13,9 +13,10 @@
 import { cp, glob, lstat, mkdir, readlink, realpath, symlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
+import { readOwnFile } from '@drover/core/files/own-file';
 import { gitOf, type Repository } from '../repository.ts';
 import { isCode } from './removal.ts';
-import { isInside, textOf } from './store.ts';
+import { isInside } from './store.ts';
 
 const LINES_MAX = 1_000;
 const MATCHES_MAX = 10_000;
@@ -35,7 +36,9 @@ export type Inclusion = {
 
 /** Throws UsageError for a line that can't be meant. */
 export async function readInclude(top: string): Promise<readonly IncludeLine[]> {
-  const lines = ((await textOf(join(top, INCLUDE_FILE))) ?? '').split('\n');
+  const found = await readOwnFile({ path: join(top, INCLUDE_FILE), within: top });
+  if (found.kind === 'refused') throw new UsageError(`${INCLUDE_FILE} ${found.problem}; ${found.fix}`);
+  const lines = found.kind === 'missing' ? [] : found.bytes.toString('utf8').split('\n');
   if (lines.length > LINES_MAX) throw new UsageError(`${INCLUDE_FILE} has more than ${LINES_MAX} lines: use globs`);
   return lines.flatMap((line, n) => {
     const text = line.trim();
