@@ -11,9 +11,10 @@
 //   (see approved-configs.ts).
 
 import { createHash } from 'node:crypto';
-import { readFile, stat } from 'node:fs/promises';
+import { lstat, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
+import { readOwnFile } from '@drover/core/files/own-file';
 import { knownProviders, type Price } from '@drover/core/model/catalog';
 import type { Rule } from '@drover/core/permission/rules';
 import type { SandboxMode } from '@drover/core/task/run';
@@ -59,7 +60,7 @@ export async function loadSettings(io: Io, cwd: string): Promise<Settings> {
   checkAddresses(env);
   const { user: userPath, project: projectPath } = await configPaths(io, cwd);
   const user = await readConfigFile(userPath);
-  const project = projectPath === undefined ? undefined : await readConfigFile(projectPath);
+  const project = projectPath === undefined ? undefined : await readProjectConfig(projectPath);
   return settingsFrom({ userPath, user, project }, io, cwd);
 }
 
@@ -202,7 +203,8 @@ async function projectConfigPath(cwd: string, home: string): Promise<string | un
   for (const folder of await projectFolders(cwd)) {
     const path = join(folder, '.drover', 'config.yaml');
     // In the user's home, .drover is drover's own folder and not a project's.
-    if (dirname(path) !== home && (await exists(path))) return path;
+    // A link that leads nowhere is found too: reading it says what is wrong with it.
+    if (dirname(path) !== home && (await lstat(path).catch(() => undefined)) !== undefined) return path;
   }
   return undefined;
 }
@@ -211,16 +213,18 @@ async function exists(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined)) !== undefined;
 }
 
-/** Undefined where there is none; throws UsageError where it can't be read, or holds mistakes. */
-export async function readConfigFile(path: string): Promise<ConfigFile | undefined> {
-  let bytes: Buffer;
-  try {
-    bytes = await readFile(path);
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw new UsageError(`${path} cannot be read (${code}); mend or remove it`, { cause: error });
-  }
+/** A config that belongs to a repository, so its links may not lead out of it. */
+export async function readProjectConfig(path: string): Promise<ConfigFile | undefined> {
+  const folder = dirname(dirname(path));
+  return readConfigFile(path, (await projectFolders(folder)).at(-1));
+}
+
+/** Undefined for a missing file; throws UsageError for a file that cannot be read or holds mistakes. */
+export async function readConfigFile(path: string, within?: string): Promise<ConfigFile | undefined> {
+  const found = await readOwnFile({ path, within });
+  if (found.kind === 'missing') return undefined;
+  if (found.kind === 'refused') throw new UsageError(`${path} ${found.problem}; ${found.fix}`);
+  const { bytes } = found;
   const text = decoded(bytes);
   if (text === undefined) throw new UsageError(`${path} is not UTF-8 text; save it as UTF-8`);
   const sha256 = createHash('sha256').update(bytes).digest('hex');

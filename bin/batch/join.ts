@@ -4,11 +4,12 @@
 // is work that is not done, so the batch is not done either, whatever the others say.
 
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, readdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { countsOf, isGood, type Result } from '@drover/coordinator/batch/results';
 import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
 import { UsageError } from '@drover/core/failure';
+import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import { sumUsage, NO_USAGE } from '@drover/core/model/usage';
 import { exitCode } from '../exit-code.ts';
 import type { Within } from './kept-batch.ts';
@@ -16,6 +17,8 @@ import { FILES, openOut, writeOutputs } from './outputs.ts';
 import type { BatchSummary } from './summary.ts';
 
 const FOLDERS_MAX = 10_000;
+// A shard's results and patches grow with its tasks.
+const OUTPUT_BYTES_MAX = 256 * MB;
 
 export type Part = { readonly folder: string; readonly summary: BatchSummary; readonly results: readonly Result[] };
 
@@ -42,14 +45,24 @@ async function partFolders(folder: string): Promise<readonly string[]> {
 
 export async function readPart(folder: string): Promise<Part> {
   try {
-    const summary = JSON.parse(await readFile(join(folder, FILES.summary), 'utf8')) as BatchSummary;
-    const rows = (await readFile(join(folder, FILES.results), 'utf8')).split('\n').filter((line) => line !== '');
-    return { folder, summary, results: rows.map((row) => JSON.parse(row) as Result) };
+    const summary = JSON.parse((await readOutput(folder, FILES.summary)).toString('utf8')) as BatchSummary;
+    const rows = (await readOutput(folder, FILES.results)).toString('utf8').split('\n');
+    return { folder, summary, results: rows.filter((row) => row !== '').map((row) => JSON.parse(row) as Result) };
   } catch (error) {
+    if (error instanceof UsageError) throw error;
     throw new UsageError(`${folder} does not hold the outputs of a batch, or not all of them`, {
       cause: error,
     });
   }
+}
+
+async function readOutput(folder: string, name: string): Promise<Buffer> {
+  const path = join(folder, name);
+  return requireOwnFile({ path, bytesMax: OUTPUT_BYTES_MAX }, ({ kind, problem, fix }) =>
+    kind === 'missing'
+      ? `${folder} does not hold the outputs of a batch, or not all of them`
+      : `--merge: ${path} ${problem}; ${fix}`,
+  );
 }
 
 /** Throws UsageError where they are not parts of one batch. */
@@ -173,9 +186,9 @@ export async function joinBatches({ folders, out, junit, appendTo }: JoinOrder):
     for (const { patch } of results) {
       if (patch === undefined) continue;
       await mkdir(dirname(join(out, patch)), { recursive: true });
-      if (join(folder, patch) !== join(out, patch)) await copyFile(join(folder, patch), join(out, patch));
+      if (join(folder, patch) !== join(out, patch)) await writeFile(join(out, patch), await readOutput(folder, patch));
     }
-    patches.push(await readFile(join(folder, FILES.combined), 'latin1'));
+    patches.push((await readOutput(folder, FILES.combined)).toString('latin1'));
   }
   await writeFileWhole(join(out, FILES.combined), patches.join(''), 'latin1');
   await writeOutputs({ out, ...whole, junit, appendTo });

@@ -1,6 +1,5 @@
 // A spec next to a repository: which tasks there are. Nothing is asked of a model, and nothing is written.
 
-import { readFile } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { CODEOWNERS_PATHS, type Owners, parseOwners } from '@drover/coordinator/batch/codeowners';
@@ -13,14 +12,15 @@ import { type BatchTask, tasksOf } from '@drover/coordinator/batch/tasks';
 import { textsOf, type Tree, treeOf } from '@drover/coordinator/batch/tree';
 import type { Git } from '@drover/coordinator/git';
 import { gitOf, type Repository } from '@drover/coordinator/repository';
-import { UsageError } from '@drover/core/failure';
+import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Io } from '../io.ts';
-import { codeOf } from '../settings.ts';
 import { watchForStop } from '../stop.ts';
 import { refuse, type SpecFile } from './spec-file.ts';
 
 const TASKS_MAX = 10_000;
+// A list of 10,000 files with variables is larger than 1 MB.
+const LIST_BYTES_MAX = 16 * MB;
 
 export type Prepared = {
   readonly tasks: readonly BatchTask[]; // of this shard
@@ -102,11 +102,11 @@ async function readList(list: string, { file, place }: SpecFile, io: Io) {
   const key = 'select.files';
   if (list === '-') return itemsIn((await buffer(io.stdin)).toString('utf8'), { name: 'standard input', key });
   const path = resolve(io.cwd, dirname(file), list);
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    const about = /[*?[{]/.test(list) ? `; globs are a list: files: ["${list}"]` : '';
-    throw new UsageError(`${place(key)}: the list ${list} cannot be read (${codeOf(error)})${about}`, { cause: error });
+  const bytes = await requireOwnFile({ path, bytesMax: LIST_BYTES_MAX }, ({ kind, problem, fix }) => {
+    const isGlob = kind === 'missing' && /[*?[{]/.test(list);
+    return `${place(key)}: the list ${list} ${problem}; ${isGlob ? `globs are a list: files: ["${list}"]` : fix}`;
   });
-  return itemsIn(text, { name: relative(io.cwd, path), key });
+  return itemsIn(bytes.toString('utf8'), { name: relative(io.cwd, path), key });
 }
 
 async function readOwners(git: Git, tree: Tree, signal: AbortSignal): Promise<Owners> {

@@ -4,12 +4,10 @@
 //     - { path: ../billing, revision: 3f2c1a7 }
 //     - { url: "https://example.com/shop.git", revision: v1.4.0 }
 
-import { readFile } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import type { Node } from 'yaml';
-import { UsageError } from '@drover/core/failure';
+import { requireOwnFile } from '@drover/core/files/own-file';
 import type { Io } from '../io.ts';
-import { codeOf } from '../settings.ts';
 import { type DocumentReader, readDocument } from '../yaml-document.ts';
 import type { SpecFile } from './spec-file.ts';
 
@@ -31,10 +29,11 @@ export async function readRepositories(
   const { repos } = spec.select;
   if (repos === undefined) return undefined;
   const path = resolve(io.cwd, dirname(file), repos);
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new UsageError(`${place('select.repos')}: ${repos} cannot be read (${codeOf(error)})`, { cause: error });
-  });
-  return readDocument(text, repos, (reader) => entriesIn(reader, dirname(path)));
+  const bytes = await requireOwnFile(
+    { path },
+    ({ problem, fix }) => `${place('select.repos')}: ${repos} ${problem}; ${fix}`,
+  );
+  return readDocument(bytes.toString('utf8'), repos, (reader) => entriesIn(reader, dirname(path)));
 }
 
 function entriesIn(reader: DocumentReader, folder: string): readonly RepositoryEntry[] {

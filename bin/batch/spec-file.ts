@@ -3,7 +3,7 @@
 // All that can be wrong with it by itself is told here, with file, line and column. What only shows next to
 // a repository is told later, by the keys' places, which are kept for that.
 
-import { readFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
 import { basename, relative, resolve } from 'node:path';
 import type { Node } from 'yaml';
 import { globProblem } from '@drover/coordinator/batch/select';
@@ -19,9 +19,9 @@ import {
 } from '@drover/coordinator/batch/spec';
 import { namesIn, quotedIn, TEMPLATE_NAMES, variableIn } from '@drover/coordinator/batch/template';
 import { UsageError } from '@drover/core/failure';
+import { requireOwnFile } from '@drover/core/files/own-file';
 import type { Delivery } from '@drover/core/task/run';
 import { parseBudget, parseDuration } from '../quantities.ts';
-import { codeOf } from '../settings.ts';
 import { suggestion } from '../suggestion.ts';
 import { type DocumentReader, readDocument } from '../yaml-document.ts';
 
@@ -35,15 +35,19 @@ export type SpecFile = {
   readonly spec: BatchSpec;
   /** As the user would name it. */
   readonly file: string;
+  /** Of the bytes that were read. */
+  readonly sha256: string;
   /** Where a key stands, or else the key it belongs to. */
   readonly place: (key: string) => string;
 };
 
 export async function readSpec(path: string, cwd: string): Promise<SpecFile> {
   const file = relative(cwd, resolve(cwd, path)) || path;
-  const text = await readFile(resolve(cwd, path), 'utf8').catch((error: unknown) => {
-    throw new UsageError(`${file} cannot be read (${codeOf(error)}); name a batch spec`, { cause: error });
-  });
+  const bytes = await requireOwnFile(
+    { path: resolve(cwd, path) },
+    ({ kind, problem, fix }) => `${file} ${problem}; ${kind === 'missing' ? 'name a batch spec' : fix}`,
+  );
+  const text = bytes.toString('utf8');
   const places = new Map<string, string>();
   const spec = await readDocument(text, file, (reader) => new SpecReader(reader, places, file).read());
   const place = (key: string): string => {
@@ -53,7 +57,7 @@ export async function readSpec(path: string, cwd: string): Promise<SpecFile> {
     }
     return file;
   };
-  return { spec, file, place };
+  return { spec, file, sha256: createHash('sha256').update(bytes).digest('hex'), place };
 }
 
 /** Throws where there are any. */

@@ -1,7 +1,5 @@
 // From a spec and its tasks to a run at work.
 
-import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { cacheKey } from '@drover/coordinator/batch/cache';
 import { canaryFirst } from '@drover/coordinator/batch/canary';
@@ -40,7 +38,7 @@ export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise
   await keepBatch(config.home, id, {
     v: 1,
     name: specFile.spec.name,
-    spec: await digestOf(specFile, io),
+    spec: specFile.sha256,
     out,
     repository: repositoryName,
     ...(within !== undefined && { within }),
@@ -108,10 +106,4 @@ function runArgs(args: BatchArgs, { spec }: SpecFile): RunArgs {
     timeout: args.timeout ?? limits.timeoutMs,
     'task-timeout': args['task-timeout'] ?? limits.perTaskTimeoutMs,
   };
-}
-
-async function digestOf({ file }: SpecFile, io: Io): Promise<string> {
-  return createHash('sha256')
-    .update(await readFile(resolve(io.cwd, file)))
-    .digest('hex');
 }

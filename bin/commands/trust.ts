@@ -6,7 +6,7 @@ import { command, flag, nonEmpty, value } from '../command.ts';
 import { Person } from '../execution/person.ts';
 import { codeOfStop, exitCode } from '../exit-code.ts';
 import { type Io, print } from '../io.ts';
-import { type ConfigFile, configPaths, readConfigFile, stateFolder, workFolder } from '../settings.ts';
+import { type ConfigFile, configPaths, readProjectConfig, stateFolder, workFolder } from '../settings.ts';
 import { watchForStop } from '../stop.ts';
 import { styleFor } from '../views/style.ts';
 import { clean } from '../views/terminal-text.ts';
@@ -25,7 +25,7 @@ export const trust = command({
     const home = stateFolder(io);
     const folder = await workFolder(cwd, io);
     const { project } = await configPaths(io, folder);
-    const file = project === undefined ? undefined : await readConfigFile(project);
+    const file = project === undefined ? undefined : await readProjectConfig(project);
     if (file === undefined)
       throw new UsageError(`no project here has a .drover/config.yaml (looked from ${folder} up)`);
     if (isRevoked) {

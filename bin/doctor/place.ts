@@ -12,6 +12,7 @@ import {
   type ConfigFiles,
   configPaths,
   readConfigFile,
+  readProjectConfig,
   type Settings,
   settingsFrom,
   stateFolder,
@@ -37,8 +38,8 @@ export async function lookAtPlace(io: Io, cwd: string): Promise<Place> {
     return { findings: [homeless, terminalFinding(io)], settings: undefined };
   }
   const [user, project] = await Promise.all([
-    fileFinding('your config', paths.user, 'drover init --user writes one'),
-    paths.project === undefined ? NO_PROJECT : fileFinding('project config', paths.project),
+    fileFinding('your config', paths.user, readConfigFile),
+    paths.project === undefined ? NO_PROJECT : fileFinding('project config', paths.project, readProjectConfig),
   ]);
   const files = { userPath: paths.user, user: user.file, project: project.file };
   const { finding: environment, settings } = await readEnvironment(files, io, cwd);
@@ -66,10 +67,14 @@ const NO_PROJECT: Read = {
   file: undefined,
 };
 
-async function fileFinding(check: string, path: string, without = ''): Promise<Read> {
+type ReadConfig = (path: string) => Promise<ConfigFile | undefined>;
+
+async function fileFinding(check: string, path: string, read: ReadConfig): Promise<Read> {
   try {
-    const file = await readConfigFile(path);
-    if (file === undefined) return { finding: { check, state: 'good', says: `none at ${path}; ${without}` }, file };
+    const file = await read(path);
+    if (file === undefined) {
+      return { finding: { check, state: 'good', says: `none at ${path}; drover init --user writes one` }, file };
+    }
     const keys = Object.keys(file.config);
     const says = `${path}${keys.length === 0 ? ', in which nothing is set' : ` sets ${keys.join(', ')}`}`;
     return { finding: { check, state: 'good', says }, file };

@@ -1,12 +1,12 @@
 // Where a prompt comes from: the command line, a file, or standard input. Always UTF-8, never empty.
 
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
+import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import type { Input } from '../io.ts';
-import { codeOf, decoded } from '../settings.ts';
+import { decoded } from '../settings.ts';
 
-const PROMPT_BYTES_MAX = 10 * 1024 * 1024;
+const PROMPT_BYTES_MAX = 10 * MB;
 
 export type PromptSource = {
   readonly word: string | undefined; // as typed; "-" stands for standard input
@@ -31,11 +31,10 @@ export async function readPrompt({ word, file, cwd, stdin }: PromptSource): Prom
 }
 
 async function readPromptFile(path: string): Promise<Uint8Array> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    throw new UsageError(`the prompt file ${path} cannot be read (${codeOf(error)}); check the path`, { cause: error });
-  }
+  return requireOwnFile(
+    { path, bytesMax: PROMPT_BYTES_MAX },
+    ({ problem, fix }) => `the prompt file ${path} ${problem}; ${fix}`,
+  );
 }
 
 async function readAll(stdin: Input): Promise<Uint8Array> {

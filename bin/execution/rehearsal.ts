@@ -1,9 +1,21 @@
 // Starts the scripted model in this process, for --model rehearsal/…, `drover rehearse` and the demo.
 
 import { UsageError } from '@drover/core/failure';
+import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import type { Script } from '@drover/rehearsal/script';
 import type { Rehearsal } from '@drover/rehearsal/server';
 import { codeOf } from '../settings.ts';
+
+// A script that answers 1,000 tasks is larger than 1 MB.
+const SCRIPT_BYTES_MAX = 16 * MB;
+
+async function readScript(path: string): Promise<string> {
+  const bytes = await requireOwnFile(
+    { path, bytesMax: SCRIPT_BYTES_MAX },
+    ({ kind, problem, fix }) => `${problem}; ${kind === 'missing' ? 'name a script that exists' : fix}`,
+  );
+  return bytes.toString('utf8');
+}
 
 /** From a path, or from the script itself. */
 export async function openRehearsal(source: string | Script, port: number | undefined): Promise<Rehearsal> {
@@ -11,7 +23,9 @@ export async function openRehearsal(source: string | Script, port: number | unde
   const { ScriptError } = await import('@drover/rehearsal/script');
   try {
     const script =
-      typeof source === 'string' ? await (await import('@drover/rehearsal/load')).loadScript(source) : source;
+      typeof source === 'string'
+        ? await (await import('@drover/rehearsal/load')).loadScript(source, readScript)
+        : source;
     return await startRehearsal(script, port === undefined ? {} : { port });
   } catch (error) {
     if (error instanceof ScriptError) throw new UsageError(error.message, { cause: error });

@@ -1,7 +1,8 @@
 // What a project is made of, as far as its files tell: how it is tested, and where its sources are.
 
-import { readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { readOwnFile } from '@drover/core/files/own-file';
 
 const GATES_MAX = 3;
 const SCRIPTS = ['test', 'lint', 'types', 'typecheck'];
@@ -12,14 +13,14 @@ export type Project = { readonly gates: readonly string[]; readonly sources: str
 
 export async function lookAtProject(folder: string): Promise<Project> {
   const texts = new Map<string, string>();
-  for (const name of [...LOCKS.keys(), 'package.json', 'tsconfig.json', 'Makefile', ...KINDS.map(({ file }) => file)]) {
-    const text = await readFile(join(folder, name), 'utf8').catch(() => undefined);
-    if (text !== undefined) texts.set(name, text);
+  for (const name of ['package.json', 'tsconfig.json', 'Makefile', ...KINDS.map(({ file }) => file)]) {
+    const found = await readOwnFile({ path: join(folder, name), within: folder });
+    if (found.kind === 'read') texts.set(name, found.bytes.toString('utf8'));
   }
   const kinds = KINDS.filter(({ file }) => texts.has(file));
   const targets = [...(texts.get('Makefile') ?? '').matchAll(/^(test|check)\s*:(?!=)/gm)].map(([, name]) => name);
   const gates = [
-    ...scriptsIn(texts),
+    ...scriptsIn(folder, texts.get('package.json') ?? '{}'),
     ...kinds.map(({ gate }) => gate),
     ...targets.slice(0, 1).map((name) => `make ${name}`),
   ];
@@ -40,9 +41,9 @@ const KINDS = [
   { file: 'pyproject.toml', gate: 'python -m pytest', sources: '**/*.py' },
 ] as const;
 
-function scriptsIn(texts: ReadonlyMap<string, string>): readonly string[] {
-  const runner = [...LOCKS].find(([file]) => texts.has(file))?.[1] ?? 'npm';
-  const scripts = scriptsOf(texts.get('package.json') ?? '{}');
+function scriptsIn(folder: string, text: string): readonly string[] {
+  const runner = [...LOCKS].find(([file]) => existsSync(join(folder, file)))?.[1] ?? 'npm';
+  const scripts = scriptsOf(text);
   return SCRIPTS.filter((name) => scripts.has(name) && !NO_TEST.test(scripts.get(name) ?? '')).map((name) =>
     name === 'test' && runner !== 'bun' ? `${runner} test` : `${runner} run ${name}`,
   );

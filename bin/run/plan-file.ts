@@ -1,14 +1,17 @@
 // A plan in a file: YAML that a person can read and change, and that `drover run --plan` carries out.
 
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 import type { Node } from 'yaml';
 import { problems } from '@drover/coordinator/plan/graph';
 import { UsageError } from '@drover/core/failure';
+import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import type { PlannedTask, TaskMode } from '@drover/core/task/task';
 import { codeOf } from '../settings.ts';
 import { type DocumentReader, readDocument } from '../yaml-document.ts';
 
+// A plan of 1,000 tasks with long prompts is larger than 1 MB.
+const PLAN_BYTES_MAX = 16 * MB;
 const MODES: readonly TaskMode[] = ['write', 'read'];
 
 export type PlanFile = { readonly goal: string | undefined; readonly tasks: readonly PlannedTask[] };
@@ -17,10 +20,11 @@ export type PlanPlace = { readonly path: string; readonly cwd: string; readonly 
 
 export async function readPlan({ path, cwd, tasksMax }: PlanPlace): Promise<PlanFile> {
   const file = relative(cwd, resolve(cwd, path)) || path;
-  const text = await readFile(resolve(cwd, path), 'utf8').catch((error: unknown) => {
-    throw new UsageError(`--plan: ${file} cannot be read (${codeOf(error)})`, { cause: error });
-  });
-  return readDocument(text, file, (reader) => planIn(reader, tasksMax));
+  const bytes = await requireOwnFile(
+    { path: resolve(cwd, path), bytesMax: PLAN_BYTES_MAX },
+    ({ problem, fix }) => `--plan: ${file} ${problem}; ${fix}`,
+  );
+  return readDocument(bytes.toString('utf8'), file, (reader) => planIn(reader, tasksMax));
 }
 
 function planIn(reader: DocumentReader, tasksMax: number): PlanFile {

@@ -121,7 +121,7 @@ test.each<[string, string, readonly string[]]>([
   [
     'a list that is not there',
     SPEC.replace('["src/**/*.ts"]', 'none.txt'),
-    ['../spec.yaml:5:10: the list none.txt cannot be read (ENOENT)'],
+    ['../spec.yaml:5:10: the list none.txt cannot be read (ENOENT); check the path'],
   ],
   [
     'a glob where a list is named',

@@ -54,5 +54,5 @@ test('a port that is taken, or no port at all, is told with the fix', async () =
 test('a script that is not there is named', async () => {
   const ran = await drover(['rehearse', 'none.yaml']);
   expect([ran.code, ran.stdout]).toEqual([2, '']);
-  expect(ran.stderr).toMatch(/^drover: <cwd>\/none\.yaml:1:1: cannot be read: /);
+  expect(ran.stderr).toMatch(/^drover: <cwd>\/none\.yaml:1:1: cannot be read \(ENOENT\); name a script that exists/);
 });

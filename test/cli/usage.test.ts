@@ -290,6 +290,7 @@ test('a config folder in place of a config file is named', async () => {
   const cwd = await temporaryFolder();
   await mkdir(join(cwd, '.config/drover/config.yaml'), { recursive: true });
   const ran = await drover(['exec', 'go', ...MODEL], { cwd });
-  const stderr = 'drover: <cwd>/.config/drover/config.yaml cannot be read (EISDIR); mend or remove it\n';
+  const stderr =
+    'drover: <cwd>/.config/drover/config.yaml is a folder, not a regular file; replace it with a regular file\n';
   expect(ran).toEqual({ code: 2, stdout: '', stderr });
 });

@@ -228,7 +228,7 @@ class Run {
 
   /** Gives the tasks that were carried out: whoever approved the plan may have changed it. */
   async #carryOut(given: Given, signal: AbortSignal): Promise<readonly PlannedTask[]> {
-    const { settings, past, repository, approve } = this.#options;
+    const { settings, past, approve } = this.#options;
     const { by, callId } = given;
     const told = past?.plans.find((each) => each.callId === callId)?.tasks;
     const tasks = told ?? (await approve(given.tasks, signal));
@@ -254,10 +254,17 @@ class Run {
       landed: this.#landed,
       attempts: this.#attempts,
     };
-    const system = given.system ?? systemPrompt(await new Instructions(repository.top).forStart());
+    const system = given.system ?? (await this.#systemPrompt());
     this.#carrying = carryOut({ tasks, seed, system }, conditions, signal);
     await this.#carrying;
     return tasks;
+  }
+
+  /** The prompt of all workers where no planning agent has made one. */
+  async #systemPrompt(): Promise<string> {
+    const { text, leftOut } = await new Instructions(this.#options.repository.top).forStart();
+    for (const message of leftOut) this.#tell({ type: 'warning', message });
+    return systemPrompt(text);
   }
 
   /** Whoever goes on with a run that its canary has ended wants the others done. */

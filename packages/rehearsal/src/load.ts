@@ -12,16 +12,24 @@ const MODULES = ['.ts', '.mts', '.js', '.mjs'];
 const TYPOS_MAX = 2;
 const NAMED_MAX = 12;
 
-/** Throws a ScriptError whose message is `path:line:column: what; fix`. */
-export async function loadScript(path: string): Promise<Script> {
-  if (MODULES.includes(extname(path))) return await importScript(path);
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new ScriptError(
-      `${path}:1:1: cannot be read: ${error instanceof Error ? error.message : String(error)}; name a script that exists`,
-      { cause: error },
-    );
+/** Returns the file's text, or rejects with an error whose message is `what; fix`. */
+export type ReadText = (path: string) => Promise<string>;
+
+const readPlainly: ReadText = (path) =>
+  readFile(path, 'utf8').catch((error: Error) => {
+    throw new Error(`cannot be read: ${error.message}; name a script that exists`, { cause: error });
   });
-  return await parseScript(text, path);
+
+/**
+ * Throws a ScriptError whose message is `path:line:column: what; fix`. Pass `read` to bound what is read: the
+ * default waits for the writer of a pipe.
+ */
+export async function loadScript(path: string, read: ReadText = readPlainly): Promise<Script> {
+  // A module is read too, so that `read` refuses pipes and devices before Node opens the module.
+  const text = await read(path).catch((error: unknown) => {
+    throw new ScriptError(`${path}:1:1: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  });
+  return MODULES.includes(extname(path)) ? await importScript(path) : await parseScript(text, path);
 }
 
 /** `path` is only for messages. */

@@ -4,6 +4,7 @@ import { watch } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isLeftover } from '@drover/core/tools/files/content';
+import { edit } from '@drover/core/tools/edit';
 import { write } from '@drover/core/tools/write';
 import { expect, test } from 'vitest';
 import { workspace } from '../../support/workspace.ts';
@@ -95,4 +96,55 @@ test('what would stay if drover were killed in the middle is known by its name',
   await expect.poll(() => [...seen].filter((name) => name !== 'a.txt').map(isLeftover)).toEqual([true]);
   watcher.close();
   expect([isLeftover('a.txt'), isLeftover('src/.a.txt.0123456789ab.drover-new')]).toEqual([false, true]);
+});
+
+const deep = (folders: number) => `${'d/'.repeat(folders)}a.txt`;
+
+test.each([
+  ['65 folders', deep(65), 'the path has 65 folders, at most 64 are allowed: choose a shorter path'],
+  ['100 folders', deep(100), 'the path has 100 folders, at most 64 are allowed: choose a shorter path'],
+  [
+    'a folder of 256 bytes',
+    `new/${'n'.repeat(256)}/a.txt`,
+    'the path has 256 bytes in one name, at most 255 are allowed: choose a shorter path',
+  ],
+  [
+    'a name of 86 characters in 258 bytes',
+    `new/deeper/${'漢'.repeat(86)}`,
+    'the path has 258 bytes in one name, at most 255 are allowed: choose a shorter path',
+  ],
+  [
+    '1,207 bytes',
+    `${'n'.repeat(200)}/`.repeat(6) + 'a',
+    'the path has 1207 bytes, at most 1024 are allowed: choose a shorter path',
+  ],
+])('a path of %s is refused before a folder is made', async (_, path, output) => {
+  const { cwd, call } = await workspace();
+  expect(await call(write, { path, content: 'x' })).toEqual({ output, isError: true });
+  expect(await call(edit, { path, old: 'x', new: 'y' })).toEqual({ output, isError: true });
+  expect(await readdir(cwd)).toEqual([]);
+});
+
+test('a path longer than the system takes is refused before a folder is made', async () => {
+  const { cwd, call } = await workspace();
+  const { isError } = await call(write, { path: deep(100_000), content: 'x' });
+  expect([isError, await readdir(cwd)]).toEqual([true, []]);
+});
+
+test('a link does not hide how deep a path is', async () => {
+  const { cwd, call } = await workspace({ [deep(60)]: 'x' });
+  await symlink('d/'.repeat(60), join(cwd, 'short'));
+  const output = 'the path has 65 folders, at most 64 are allowed: choose a shorter path';
+  expect(await call(write, { path: `short/${deep(5)}`, content: 'x' })).toEqual({ output, isError: true });
+  expect(await readdir(join(cwd, 'd/'.repeat(60)))).toEqual(['a.txt']);
+});
+
+test.each([
+  ['64 folders', deep(64)],
+  ['a name of 255 bytes', `new/${'n'.repeat(255)}`],
+  ['a name of 85 characters in 255 bytes', `new/${'漢'.repeat(85)}`],
+])('a path of %s is written', async (_, path) => {
+  const { cwd, call } = await workspace();
+  expect(await call(write, { path, content: 'x' })).toMatchObject({ output: expect.stringMatching(/^created /) });
+  expect(await readFile(join(cwd, path), 'utf8')).toBe('x');
 });

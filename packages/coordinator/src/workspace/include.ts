@@ -6,21 +6,28 @@
 //   config/*.local.json
 //   node_modules link        a link to the user's own instead of a copy
 //
-// Only what git ignores is brought along, so that it isn't taken for the worker's work, and only what is
-// inside the repository by name and in fact: no way leads out through a link. A copy is the worker's own.
-// A link is not: what is written through it is written in the user's folder.
+// Guarantees
+//   1. Only files that git ignores are brought along, so that a commit never takes them for the worker's work.
+//   2. Every file lies inside the repository, by name and by its real path. See copied-folder.ts for the links
+//      in a copied folder.
+//   3. The number of entries looked at is bounded, and so is the number of sentences about those left out.
+//
+// A copy is the worker's own. A link is not: writing through it writes in the user's folder.
 
-import { cp, glob, lstat, mkdir, readlink, realpath, symlink } from 'node:fs/promises';
+import { cp, glob, lstat, mkdir, realpath, symlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
+import { readOwnFile } from '@drover/core/files/own-file';
 import { gitOf, type Repository } from '../repository.ts';
+import { isCopied, surveyCopy } from './copied-folder.ts';
 import { isCode } from './removal.ts';
-import { isInside, textOf } from './store.ts';
+import { isInside } from './store.ts';
 
 const LINES_MAX = 1_000;
 const MATCHES_MAX = 10_000;
-const COPIED_FILES_MAX = 20_000;
-const COPIED_BYTES_MAX = 256 * 1024 * 1024;
+const ENTRIES_MAX = 500_000;
+const LEFT_OUT_MAX = 50;
+const GLOB_SIGN = /[*?[\]{}()!+@]/;
 const INCLUDE_FILE = join('.drover', 'include');
 
 export type IncludeLine = { readonly pattern: string; readonly how: 'copy' | 'link' };
@@ -35,7 +42,9 @@ export type Inclusion = {
 
 /** Throws UsageError for a line that can't be meant. */
 export async function readInclude(top: string): Promise<readonly IncludeLine[]> {
-  const lines = ((await textOf(join(top, INCLUDE_FILE))) ?? '').split('\n');
+  const found = await readOwnFile({ path: join(top, INCLUDE_FILE), within: top });
+  if (found.kind === 'refused') throw new UsageError(`${INCLUDE_FILE} ${found.problem}; ${found.fix}`);
+  const lines = found.kind === 'missing' ? [] : found.bytes.toString('utf8').split('\n');
   if (lines.length > LINES_MAX) throw new UsageError(`${INCLUDE_FILE} has more than ${LINES_MAX} lines: use globs`);
   return lines.flatMap((line, n) => {
     const text = line.trim();
@@ -55,31 +64,73 @@ export async function readInclude(top: string): Promise<readonly IncludeLine[]> 
   });
 }
 
-/** Finds what the lines name. */
-export async function findIncluded(
-  lines: readonly IncludeLine[],
-  repository: Repository,
-  env: Readonly<Record<string, string>>,
-): Promise<Inclusion> {
+export type IncludeSource = {
+  readonly repository: Repository;
+  readonly env: Readonly<Record<string, string>>;
+  /** How many entries the globs of all lines may look at. Default: 500,000. */
+  readonly entriesMax?: number;
+};
+
+/** Finds the files that the lines name. Throws UsageError for globs that look at too much. */
+export async function findIncluded(lines: readonly IncludeLine[], source: IncludeSource): Promise<Inclusion> {
+  const { top } = source.repository;
   const leftOut: string[] = [];
+  const found = await matchesOf(lines, source, leftOut);
+  const isIgnored = await ignored([...found.keys()], source);
+  const included: Included[] = [];
+  const total = { entries: 0, links: 0, bytes: 0 };
+  for (const item of found.values()) {
+    if (!isIgnored.has(item.path)) {
+      leftOut.push(`${item.path} is not ignored by git`);
+      continue;
+    }
+    const behind = item.how === 'link' ? [] : await surveyCopy(item.path, { top, total });
+    if (behind === undefined) leftOut.push(`${item.path} is too large to be copied: put "link" behind it`);
+    else {
+      leftOut.push(...behind);
+      included.push(item);
+    }
+  }
+  return { included: withoutNested(included), leftOut: shortened(leftOut) };
+}
+
+async function matchesOf(
+  lines: readonly IncludeLine[],
+  { repository: { top }, entriesMax = ENTRIES_MAX }: IncludeSource,
+  leftOut: string[],
+): Promise<ReadonlyMap<string, Included>> {
   const found = new Map<string, Included>();
+  const looked = { entries: 0, max: entriesMax };
   for (const { pattern, how } of lines) {
-    for (const path of await matches(repository.top, pattern)) {
-      const problem = await objection(repository.top, path);
+    if (await leadsOut(top, pattern)) {
+      leftOut.push(`${pattern} is behind a link that leads out of the repository`);
+      continue;
+    }
+    for (const path of await matches(top, pattern, looked)) {
+      const problem = await objection(top, path);
       if (problem === undefined) found.set(path, { path, how });
       else leftOut.push(`${path} ${problem}`);
     }
   }
-  const isIgnored = await ignored([...found.keys()], repository, env);
-  const included: Included[] = [];
-  const budget: Budget = { files: 0, bytes: 0 };
-  for (const item of found.values()) {
-    if (!isIgnored.has(item.path)) leftOut.push(`${item.path} is not ignored by git`);
-    else if (item.how === 'copy' && !(await fits(join(repository.top, item.path), budget))) {
-      leftOut.push(`${item.path} is too large to be copied: put "link" behind it`);
-    } else included.push(item);
+  return found;
+}
+
+/** Whether a glob begins with a link to a folder elsewhere, which it would list. */
+async function leadsOut(top: string, pattern: string): Promise<boolean> {
+  const names = pattern.split('/');
+  const signAt = names.findIndex((name) => GLOB_SIGN.test(name));
+  if (signAt < 1) return false;
+  try {
+    return !isInside(await realpath(join(top, ...names.slice(0, signAt))), await realpath(top));
+  } catch (error) {
+    if (isCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return false;
+    throw error;
   }
-  return { included: withoutNested(included), leftOut };
+}
+
+function shortened(sentences: readonly string[]): readonly string[] {
+  if (sentences.length <= LEFT_OUT_MAX) return sentences;
+  return [...sentences.slice(0, LEFT_OUT_MAX), `${sentences.length - LEFT_OUT_MAX} more paths`];
 }
 
 /** Brings it into the tree. What the commit has in its place stays as the commit has it. */
@@ -92,7 +143,13 @@ export async function place(included: readonly Included[], top: string, tree: st
       // A commit may have a link where the user has a folder, and it could lead anywhere.
       if ((await realpath(folder)) !== folder) continue;
       if (how === 'link') await symlink(await realpath(from), to);
-      else await cp(from, to, { recursive: true, verbatimSymlinks: true, force: false, filter: isHarmless(from) });
+      else
+        await cp(from, to, {
+          recursive: true,
+          verbatimSymlinks: true,
+          force: false,
+          filter: (path) => isCopied(path, top),
+        });
     } catch (error) {
       if (!isCode(error, 'ENOENT', 'ENOTDIR', 'EEXIST')) throw error;
     }
@@ -104,9 +161,19 @@ export function asIgnored(included: readonly Included[]): string {
   return included.map(({ path }) => `/${path.replaceAll(/[\\*?[\]! #]/g, '\\$&')}\n`).join('');
 }
 
-async function matches(top: string, pattern: string): Promise<readonly string[]> {
+type Looked = { entries: number; readonly max: number };
+
+async function matches(top: string, pattern: string, looked: Looked): Promise<readonly string[]> {
   const goesInto = pattern.includes('node_modules/');
-  const exclude = (path: string) => /(^|\/)\.git$/.test(path) || (!goesInto && /(^|\/)node_modules\/./.test(path));
+  // The glob asks this for every entry that it looks at.
+  const exclude = (path: string) => {
+    if (++looked.entries > looked.max) {
+      throw new UsageError(
+        `${INCLUDE_FILE}: ${pattern} looks at more than ${looked.max} entries: name a folder instead`,
+      );
+    }
+    return /(^|\/)\.git$/.test(path) || (!goesInto && /(^|\/)node_modules\/./.test(path));
+  };
   const found: string[] = [];
   for await (const path of glob(pattern, { cwd: top, exclude })) {
     if (found.length >= MATCHES_MAX) {
@@ -127,31 +194,11 @@ async function objection(top: string, path: string): Promise<string | undefined>
   return kind.isFile() || kind.isDirectory() ? undefined : 'is neither a file nor a folder';
 }
 
-async function ignored(
-  paths: readonly string[],
-  repository: Repository,
-  env: Readonly<Record<string, string>>,
-): Promise<ReadonlySet<string>> {
+async function ignored(paths: readonly string[], { repository, env }: IncludeSource): Promise<ReadonlySet<string>> {
   if (paths.length === 0) return new Set();
   const git = gitOf(repository, env);
   const { out } = await git(['check-ignore', '-z', '--stdin'], { input: paths.join('\0'), accept: [1] });
   return new Set(out.split('\0'));
-}
-
-type Budget = { files: number; bytes: number };
-
-async function fits(path: string, budget: Budget): Promise<boolean> {
-  const wanted = { ...budget };
-  const waiting = [path];
-  for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
-    const found = await lstat(at);
-    if (found.isDirectory()) for await (const name of glob('{*,.*}', { cwd: at })) waiting.push(join(at, name));
-    else wanted.bytes += found.size;
-    wanted.files += 1;
-    if (wanted.files > COPIED_FILES_MAX || wanted.bytes > COPIED_BYTES_MAX) return false;
-  }
-  Object.assign(budget, wanted);
-  return true;
 }
 
 function withoutNested(included: readonly Included[]): readonly Included[] {
@@ -161,14 +208,4 @@ function withoutNested(included: readonly Included[]): readonly Included[] {
     return folder !== '.' && (paths.has(folder) || isNested(folder));
   };
   return included.filter(({ path }) => !isNested(path));
-}
-
-// Of what a copied folder holds: no pipes, and no links that lead out of it.
-function isHarmless(top: string): (path: string) => Promise<boolean> {
-  return async (path) => {
-    const kind = await lstat(path);
-    if (!kind.isSymbolicLink()) return kind.isFile() || kind.isDirectory();
-    const target = await readlink(path);
-    return !target.startsWith('/') && isInside(resolve(dirname(path), target), top);
-  };
 }

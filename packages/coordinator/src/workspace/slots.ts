@@ -162,7 +162,7 @@ export class Slots {
   /** What `.drover/include` brings along, and what it names in vain. */
   inclusion(): Promise<Inclusion> {
     const { repository, env } = this.#options;
-    this.#inclusion ??= findIncluded(this.#lines, repository, env);
+    this.#inclusion ??= findIncluded(this.#lines, { repository, env });
     return this.#inclusion;
   }
 

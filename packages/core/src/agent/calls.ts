@@ -254,9 +254,10 @@ async function execute(
   };
   const output = await runTool(tool, input, { ...bench.context, callId, signal }, onDelta);
   isOpen = false;
-  const notes =
-    output.isError === true || tool.access === 'run' ? undefined : await bench.instructions.newFor(tool.subject(input));
-  return ended(bench, label, notes === undefined ? output : { ...output, output: `${output.output}\n\n${notes}` });
+  if (output.isError === true || tool.access === 'run') return ended(bench, label, output);
+  const { text, leftOut } = await bench.instructions.newFor(tool.subject(input));
+  for (const message of leftOut) bench.emit({ type: 'warning', message });
+  return ended(bench, label, text === undefined ? output : { ...output, output: `${output.output}\n\n${text}` });
 }
 
 function ended(bench: Bench, label: CallLabel, output: ToolOutput): ToolOutput {

@@ -255,9 +255,11 @@ export class Session {
         ...(sandbox !== undefined && { sandbox }),
         ...declared,
       });
-    // Also where the prompt comes from elsewhere: what it holds is not to be told again.
-    const instructions = await this.#instructions.forStart();
-    this.conversation.system = this.#options.system ?? systemPrompt(instructions);
+    // Also with a prompt from the run, so that no instructions in it are told a second time.
+    const { text, leftOut } = await this.#instructions.forStart();
+    this.conversation.system = this.#options.system ?? systemPrompt(text);
+    // A run that hands out the prompt has warned of these files once for all its workers.
+    if (this.#options.system === undefined) for (const message of leftOut) this.#emit({ type: 'warning', message });
   }
 
   #restore({ messages, turn, steps, answers, ending, open, usage, handedOut }: Past): void {

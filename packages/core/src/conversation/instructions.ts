@@ -2,15 +2,18 @@
 // root down to the file worked on. Those down to the working folder go into the system prompt; a deeper
 // folder's are told with the first result that touches it.
 //
-// A repository is a stranger's: a link that leads out of it is not followed, and a file has a bound.
+// A repository is a stranger's: a file that is no regular file, is over 1 MB or is a link that leads out of
+// the repository is left out, with a sentence for the user.
 
 import { existsSync } from 'node:fs';
-import { readFile, realpath } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
+import { readOwnFile } from '../files/own-file.ts';
 
 const FILE_NAMES = ['AGENTS.md', 'CLAUDE.md'];
 const FILE_CHARS_MAX = 24_000;
-const NOT_THERE = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'ELOOP']);
+
+/** `text` is undefined where there is nothing to tell; `leftOut` holds a sentence for each unusable file. */
+export type Told = { readonly text: string | undefined; readonly leftOut: readonly string[] };
 
 export class Instructions {
   readonly #cwd: string;
@@ -24,42 +27,43 @@ export class Instructions {
   }
 
   /** Those from the repository's root down to the working folder. */
-  async forStart(): Promise<string | undefined> {
+  async forStart(): Promise<Told> {
     return this.#told(this.#cwd);
   }
 
   /** Those on the way to `path` that were not told yet. */
-  async newFor(path: string): Promise<string | undefined> {
+  async newFor(path: string): Promise<Told> {
     return this.#told(dirname(resolve(this.#cwd, path)));
   }
 
-  async #told(folder: string): Promise<string | undefined> {
+  async #told(folder: string): Promise<Told> {
     const way = relative(this.#root, folder);
-    if (way.startsWith('..')) return undefined;
+    if (way.startsWith('..')) return { text: undefined, leftOut: [] };
     const names = way === '' ? [] : way.split(sep);
     const folders = [this.#root, ...names.map((_, at) => join(this.#root, ...names.slice(0, at + 1)))];
     const texts: string[] = [];
+    const leftOut: string[] = [];
     for (const each of folders) {
       if (this.#seenFolders.has(each)) continue;
       this.#seenFolders.add(each);
-      for (const name of FILE_NAMES) texts.push(...(await this.#read(join(each, name))));
+      for (const name of FILE_NAMES) await this.#read(join(each, name), { texts, leftOut });
     }
-    return texts.length === 0 ? undefined : texts.join('\n\n');
+    return { text: texts.length === 0 ? undefined : texts.join('\n\n'), leftOut };
   }
 
-  async #read(path: string): Promise<readonly string[]> {
-    try {
-      const real = await realpath(path);
-      if (relative(await realpath(this.#root), real).startsWith('..')) return [];
-      const text = (await readFile(real, 'utf8')).slice(0, FILE_CHARS_MAX).trim();
-      // One is often a copy of, or a link to, the other.
-      if (text === '' || this.#seenTexts.has(text)) return [];
-      this.#seenTexts.add(text);
-      return [`Instructions of this repository (${relative(this.#root, path)}):\n${text}`];
-    } catch (error) {
-      if (error instanceof Error && 'code' in error && NOT_THERE.has(String(error.code))) return [];
-      throw error;
+  async #read(path: string, { texts, leftOut }: { readonly texts: string[]; readonly leftOut: string[] }) {
+    const shown = relative(this.#root, path);
+    const found = await readOwnFile({ path, within: this.#root });
+    if (found.kind === 'missing') return;
+    if (found.kind === 'refused') {
+      leftOut.push(`${shown} ${found.problem}, so its instructions are left out; ${found.fix}`);
+      return;
     }
+    const text = found.bytes.toString('utf8').slice(0, FILE_CHARS_MAX).trim();
+    // One is often a copy of, or a link to, the other.
+    if (text === '' || this.#seenTexts.has(text)) return;
+    this.#seenTexts.add(text);
+    texts.push(`Instructions of this repository (${shown}):\n${text}`);
   }
 }
 

@@ -208,6 +208,7 @@ class MessagesDialect implements Dialect {
   #startBlock(index: number, block: JsonObject): void {
     const assembly = this.#assembly;
     assembly.start();
+    assembly.keep(block);
     this.#rests.set(index, { block, json: '', signature: textOf(block['signature']), citations: [] });
     switch (block['type']) {
       case 'text':
@@ -234,14 +235,17 @@ class MessagesDialect implements Dialect {
       case 'input_json_delta':
         if (assembly.kindOf(index) === 'call') return assembly.write(index, textOf(delta['partial_json']));
         if (rest === undefined) return assembly.ignore();
+        assembly.keep(delta);
         rest.json += textOf(delta['partial_json']);
         return;
       case 'signature_delta':
         if (rest === undefined) return assembly.ignore();
+        assembly.keep(delta);
         rest.signature += textOf(delta['signature']);
         return;
       case 'citations_delta':
         if (rest === undefined) return assembly.ignore();
+        assembly.keep(delta);
         rest.citations.push(delta['citation'] ?? {});
         return;
       default:

@@ -206,13 +206,19 @@ class ChatDialect implements Dialect {
     const { content } = delta;
     if (typeof content === 'string') this.#takeText(content);
     for (const part of objectsOf(content)) this.#takePart(part);
-    this.#refusal += textOf(delta['refusal']);
+    this.#takeRefusal(textOf(delta['refusal']));
     const legacy = objectOf(delta['function_call']);
     const calls = legacy === undefined ? objectsOf(delta['tool_calls']) : [{ index: 0, function: legacy }];
     for (const call of calls) {
       this.#closeCurrent();
       this.#calls.take(call);
     }
+  }
+
+  #takeRefusal(text: string): void {
+    if (text === '') return;
+    this.#assembly.keep(text);
+    this.#refusal += text;
   }
 
   #takeReasoning(delta: JsonObject): void {
@@ -277,6 +283,7 @@ class ChatDialect implements Dialect {
 
   /** Details are streamed in pieces, and wanted back in one. */
   #addDetail(detail: JsonObject): void {
+    this.#assembly.keep(detail);
     const last = this.#details.at(-1);
     if (last === undefined || last['index'] !== detail['index'] || last['type'] !== detail['type']) {
       this.#details.push(detail);

@@ -190,6 +190,7 @@ class ResponsesDialect implements Dialect {
         this.#assembly.complete(part, textOf(event['text']));
         return this.#assembly.close(part);
       case 'response.refusal.delta':
+        this.#assembly.keep(textOf(event['delta']));
         this.#refusal += textOf(event['delta']);
         return;
       case 'response.refusal.done':
@@ -236,6 +237,7 @@ class ResponsesDialect implements Dialect {
   #slot(place: number | string): number {
     const known = this.#slots.get(place);
     if (known !== undefined) return known;
+    this.#assembly.keep(place);
     this.#slots.set(place, this.#started);
     return this.#started++;
   }

@@ -14,6 +14,9 @@
 // ENDINGS
 //   An answer is whole once its stop reason is known. Until then the end of the stream is a failure;
 //   after that, nothing that happens to the connection can take it away.
+//
+// BOUNDS
+//   An answer has at most 1,000 blocks and 64 MB. One with more is garbled, and its stream is not read further.
 
 import { DroverError } from '../../failure.ts';
 import { GrowingText } from '../../growing-text.ts';
@@ -54,7 +57,10 @@ type Key = string | number;
 
 type Mark = { readonly block: Block | undefined; readonly opened: number; readonly payload: Json };
 
+const BLOCKS_MAX = 1_000;
+const NATIVES_MAX = 2 * BLOCKS_MAX; // a block can have a note of its own
 const ANSWER_CHARS_MAX = 64 * 1024 * 1024;
+const KEPT_CHARS_MIN = 64; // counted for everything that is kept, however small
 // A name put together anew for each of so many events would be compared letter by letter ever after.
 const DELTA = { text: 'text_delta', thinking: 'thinking_delta' } as const;
 const CUT_OFF = 'the call was cut off by the output limit';
@@ -168,8 +174,7 @@ export class Assembly {
     const block = this.#blocks.get(key);
     if (block === undefined || !block.isOpen) return this.ignore();
     if (delta === '') return;
-    this.#size += delta.length;
-    if (this.#size > ANSWER_CHARS_MAX) throw garbled('the answer is over 64 MB');
+    this.#grow(delta.length);
     block.add(delta);
     if (block.part === undefined) this.#place();
     else this.#tell(block, block.part, delta);
@@ -179,8 +184,9 @@ export class Assembly {
   complete(key: Key, whole: string): void {
     const block = this.#blocks.get(key);
     if (block === undefined || whole === '' || whole === block.text) return;
-    if (block.isOpen && whole.startsWith(block.text)) this.write(key, whole.slice(block.text.length));
-    else block.text = whole;
+    if (block.isOpen && whole.startsWith(block.text)) return this.write(key, whole.slice(block.text.length));
+    this.#grow(whole.length);
+    block.text = whole;
   }
 
   /** A call that must not be run, and why. */
@@ -200,17 +206,22 @@ export class Assembly {
 
   /** What only the provider understands about a block; it stands alone where the block shows nothing. */
   attach(key: Key, payload: Json): void {
-    this.#natives.push({ block: this.#blocks.get(key), opened: this.#opened.length, payload });
+    this.#addNative({ block: this.#blocks.get(key), opened: this.#opened.length, payload });
   }
 
   /** Something only the provider understands, at this place of the answer. */
   insert(payload: Json): void {
-    this.#natives.push({ block: undefined, opened: this.#opened.length, payload });
+    this.#addNative({ block: undefined, opened: this.#opened.length, payload });
   }
 
   /** Something only the provider understands about the answer as a whole: it stands in front. */
   preface(payload: Json): void {
-    this.#natives.push({ block: undefined, opened: 0, payload });
+    this.#addNative({ block: undefined, opened: 0, payload });
+  }
+
+  /** Counts what a dialect keeps until the answer ends, so that its memory is bounded too. */
+  keep(kept: Json): void {
+    this.#grow(KEPT_CHARS_MIN + (typeof kept === 'string' ? kept : JSON.stringify(kept)).length);
   }
 
   /** Something that was not understood, or came when it should not have. */
@@ -250,11 +261,23 @@ export class Assembly {
   }
 
   #add(key: Key, kind: Block['kind'], callIndex: number): Block {
+    if (this.#opened.length >= BLOCKS_MAX) throw tooManyBlocks();
     this.close(key);
     const block = new Block(kind, callIndex);
     this.#blocks.set(key, block);
     this.#opened.push(block);
     return block;
+  }
+
+  #addNative(mark: Mark): void {
+    if (this.#natives.length >= NATIVES_MAX) throw tooManyBlocks();
+    this.keep(mark.payload);
+    this.#natives.push(mark);
+  }
+
+  #grow(chars: number): void {
+    this.#size += chars;
+    if (this.#size > ANSWER_CHARS_MAX) throw garbled('the answer is over 64 MB');
   }
 
   /** Gives a place to every block that can have one now. */
@@ -363,6 +386,10 @@ function toCall({ id, name, text, problem }: Block): CallPart {
   const trouble = problem ?? (name === '' ? 'the call names no tool' : parsed.problem);
   const call: CallPart = { type: 'tool_call', id, name, args: parsed.args };
   return trouble === undefined ? call : { ...call, args: {}, problem: trouble };
+}
+
+function tooManyBlocks(): DroverError {
+  return garbled(`the answer has more than ${BLOCKS_MAX} content blocks`);
 }
 
 export function garbled(message: string): DroverError {

@@ -51,7 +51,8 @@ export function isLeftover(path: string): boolean {
 /** Puts the text in place at once: a reader sees the old file or the new one. Keeps the mode; makes folders. */
 export async function replaceFile({ real, shown }: Place, text: string): Promise<void> {
   const mark = `${randomBytes(6).toString('hex')}.drover-new`; // see isLeftover
-  const temporary = join(dirname(real), `.${basename(real).slice(0, 100)}.${mark}`);
+  // 50 characters are at most 150 bytes, so the mark fits into a name of 255.
+  const temporary = join(dirname(real), `.${basename(real).slice(0, 50)}.${mark}`);
   try {
     const before = await existing(real);
     if (before !== undefined) {

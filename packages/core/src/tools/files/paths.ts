@@ -11,6 +11,10 @@ import { basename, dirname, isAbsolute, join, normalize, relative, resolve, sep 
 import { ToolError } from '../../failure.ts';
 
 const LINKS_MAX = 40;
+// Bounds for a path that is written, relative to the workspace. File systems take names of at most 255 bytes.
+const FOLDERS_MAX = 64;
+const NAME_BYTES_MAX = 255;
+const PATH_BYTES_MAX = 1_024;
 
 /** `real` is what to open; `shown` is what to call it: relative to the workspace where it lies in it. */
 export type Place = { readonly real: string; readonly shown: string };
@@ -25,12 +29,26 @@ export async function readablePlace(path: string, { cwd, outputFolder }: Bounds)
   throw outside(path);
 }
 
+/** Throws ToolError before any folder is made for a path that is too deep or too long. */
 export async function writablePlace(path: string, { cwd }: Pick<Bounds, 'cwd'>): Promise<Place> {
   const place = await inside(cwd, path);
+  refuseExcess(place.shown);
   if (place.shown.split(sep).some((part) => part.toLowerCase() === '.git')) {
     throw new ToolError(`${path} is in a .git folder, which is not written by hand: use git`);
   }
   return place;
+}
+
+function refuseExcess(path: string): void {
+  const names = path.split(sep);
+  refuseOver(FOLDERS_MAX, names.length - 1, 'folders');
+  refuseOver(NAME_BYTES_MAX, Math.max(...names.map((name) => Buffer.byteLength(name))), 'bytes in one name');
+  refuseOver(PATH_BYTES_MAX, Buffer.byteLength(path), 'bytes');
+}
+
+function refuseOver(max: number, count: number, unit: string): void {
+  if (count > max)
+    throw new ToolError(`the path has ${count} ${unit}, at most ${max} are allowed: choose a shorter path`);
 }
 
 /** Where the path leads, if that is in the folder; throws ToolError otherwise. */

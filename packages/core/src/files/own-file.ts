@@ -1,0 +1,131 @@
+// Reads the files that drover opens by itself: instructions, configs, specs, plans, scripts, prompts.
+//
+// Guarantees
+//   1. Reading never waits for a writer: files are opened with O_NONBLOCK, and only regular files are read.
+//   2. At most `bytesMax` bytes are kept in memory, also while the file grows.
+//   3. With `within`, the opened file lies in that folder, whatever links lead to it.
+//   4. All checks look at the open descriptor, so replacing the path meanwhile changes nothing.
+//
+// A file that fails a check is data (`Unread`), and the caller decides whether that is an error or a warning.
+
+import { constants, existsSync, type Stats } from 'node:fs';
+import { type FileHandle, lstat, open, readlink, realpath, stat } from 'node:fs/promises';
+import { isAbsolute, relative, sep } from 'node:path';
+import { UsageError } from '../failure.ts';
+
+export const MB = 1024 * 1024;
+const OWN_FILE_BYTES_MAX = MB;
+const PIECE_BYTES = 64 * 1024;
+
+export type OwnFile = {
+  readonly path: string;
+  /** The repository that the file belongs to. Omit for a file that the user names: its links may lead anywhere. */
+  readonly within?: string | undefined;
+  /** Default: 1 MB. */
+  readonly bytesMax?: number;
+};
+
+/** `problem` continues a sentence that starts with the file's name; `fix` is a clause of its own. */
+type Problem<Kind> = { readonly kind: Kind; readonly problem: string; readonly fix: string };
+
+export type Unread = Problem<'missing'> | Problem<'refused'>;
+
+export type ReadFile = { readonly kind: 'read'; readonly bytes: Buffer };
+
+export async function readOwnFile(file: OwnFile): Promise<ReadFile | Unread> {
+  const { O_RDONLY, O_NONBLOCK, O_NOCTTY } = constants;
+  try {
+    const handle = await open(file.path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    try {
+      return await readOpened(handle, file);
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    return unreadFor(error, file.path);
+  }
+}
+
+/** The file's bytes; throws UsageError with the caller's sentence where there are none to be had. */
+export async function requireOwnFile(file: OwnFile, sentence: (unread: Unread) => string): Promise<Buffer> {
+  const found = await readOwnFile(file);
+  if (found.kind === 'read') return found.bytes;
+  throw new UsageError(sentence(found));
+}
+
+async function readOpened(handle: FileHandle, file: OwnFile): Promise<ReadFile | Unread> {
+  const { path, within, bytesMax = OWN_FILE_BYTES_MAX } = file;
+  const stats = await handle.stat();
+  if (!stats.isFile()) return refused(`is ${kindOf(stats)}, not a regular file`, 'replace it with a regular file');
+  if (within !== undefined && !(await isWithin(handle, path, within))) {
+    return refused('is a link that leads out of the repository', 'replace the link with a copy of the file');
+  }
+  const bytes = stats.size > bytesMax ? undefined : await bytesOf(handle, bytesMax);
+  if (bytes === undefined) return refused(`is larger than ${Math.floor(bytesMax / MB)} MB`, 'shorten it');
+  return { kind: 'read', bytes };
+}
+
+/** Undefined for more than `bytesMax` bytes. The size in the stats is a hint: files in /proc have none. */
+async function bytesOf(handle: FileHandle, bytesMax: number): Promise<Buffer | undefined> {
+  const pieces: Buffer[] = [];
+  for (let total = 0; total <= bytesMax;) {
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(PIECE_BYTES), 0, PIECE_BYTES, null);
+    if (bytesRead === 0) return Buffer.concat(pieces);
+    pieces.push(buffer.subarray(0, bytesRead));
+    total += bytesRead;
+  }
+  return undefined;
+}
+
+async function isWithin(handle: FileHandle, path: string, folder: string): Promise<boolean> {
+  const real = await realPathOf(handle, path);
+  if (real === undefined) return false;
+  const below = relative(await realpath(folder), real);
+  return below !== '..' && !below.startsWith(`..${sep}`) && !isAbsolute(below);
+}
+
+/** Linux names the file behind a descriptor. Without /proc the path must lead to the same file once more. */
+async function realPathOf(handle: FileHandle, path: string): Promise<string | undefined> {
+  const descriptor = `/proc/self/fd/${handle.fd}`;
+  if (existsSync(descriptor)) return readlink(descriptor);
+  const real = await realpath(path);
+  const [opened, found] = await Promise.all([handle.stat(), stat(real)]);
+  return opened.dev === found.dev && opened.ino === found.ino ? real : undefined;
+}
+
+function kindOf(stats: Stats): string {
+  if (stats.isDirectory()) return 'a folder';
+  if (stats.isFIFO()) return 'a pipe';
+  return stats.isSocket() ? 'a socket' : 'a device';
+}
+
+function refused(problem: string, fix: string): Unread {
+  return { kind: 'refused', problem, fix };
+}
+
+async function unreadFor(error: unknown, path: string): Promise<Unread> {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
+  switch (code) {
+    case undefined:
+      throw error;
+    case 'ENOENT':
+    case 'ENOTDIR':
+      if (await isLink(path)) return refused('is a link to a file that does not exist', 'repair or remove the link');
+      return { kind: 'missing', problem: `cannot be read (${code})`, fix: 'check the path' };
+    case 'ELOOP':
+      return refused('is a loop of links', 'repair or remove the link');
+    case 'ENXIO':
+      return refused('is a socket or a device, not a regular file', 'replace it with a regular file');
+    default:
+      return refused(`cannot be read (${code})`, 'check the file and its permissions');
+  }
+}
+
+async function isLink(path: string): Promise<boolean> {
+  try {
+    return (await lstat(path)).isSymbolicLink();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return false;
+    throw error;
+  }
+}
