@@ -13,9 +13,8 @@ import type { Of as CompanionOf } from '../batch/companion.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import { chooseModel, inFolder, nameModel } from '../execution/model-choice.ts';
 import { priceOf } from '../execution/price.ts';
-import { type Io, print } from '../io.ts';
+import { complain, type Io } from '../io.ts';
 import { codeOf, loadSettings, type Settings, workFolder } from '../settings.ts';
-import { clean } from '../views/terminal-text.ts';
 import { openRunView } from '../views/view-choice.ts';
 import { type RunArgs, settingsOf } from './run-options.ts';
 import type { Companion } from './running.ts';
@@ -26,7 +25,7 @@ export type Surrounded = { readonly settings: Settings; readonly repository: Rep
 export async function surroundingsOf(folder: string | undefined, io: Io): Promise<Surrounded> {
   const cwd = await workFolder(folder, io);
   const settings = await loadSettings(io, cwd);
-  for (const warning of settings.warnings) await print(io.stderr, `${clean(`drover: ${warning}`)}\n`);
+  for (const warning of settings.warnings) await complain(io, warning);
   return { settings, repository: await openRepository(cwd, childEnvironment(io.env)) };
 }
 

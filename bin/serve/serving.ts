@@ -12,7 +12,7 @@ import { Tickets } from '@drover/server/ticket';
 import { chooseModel } from '../execution/model-choice.ts';
 import { openProvider } from '../execution/open-provider.ts';
 import { codeOfStop } from '../exit-code.ts';
-import { type Io, print } from '../io.ts';
+import { complain, type Io, print } from '../io.ts';
 import { codeOf, loadSettings, type Settings } from '../settings.ts';
 import { watchForStop } from '../stop.ts';
 import { styleFor } from '../views/style.ts';
@@ -35,7 +35,7 @@ export async function serve({ cwd, address, port, names, json }: Where, wishes: 
   const root = await folder(cwd, io);
   const settings = await loadSettings(io, root);
   if (wishes.model !== undefined) await checkModel(wishes.model, settings, io);
-  for (const warning of settings.warnings) await print(io.stderr, `${clean(`drover: ${warning}`)}\n`);
+  for (const warning of settings.warnings) await complain(io, warning);
   const { version } = (await import('../../package.json', { with: { type: 'json' } })).default;
   const { token, path } = await keptToken(settings.home);
   const tickets = new Tickets();
