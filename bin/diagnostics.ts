@@ -9,6 +9,7 @@ import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
 import type { Json } from '@drover/core/json';
 import type { Redactor } from '@drover/core/redaction/redactor';
+import type { Scope } from '@drover/core/redaction/suspects';
 import type { Io } from './io.ts';
 import { codeOf, loadSettings, type Settings, stateFolder, textOf } from './settings.ts';
 import { suggestion } from './suggestion.ts';
@@ -55,9 +56,9 @@ export async function openDiagnostics(io: Io, file: string | undefined): Promise
 }
 
 /** Imported when needed: most commands show nothing that could hold a secret. */
-export async function redactorFor(io: Io): Promise<Redactor> {
+export async function redactorFor(io: Io, scope: Scope = 'values and shapes'): Promise<Redactor> {
   const { redactorOf } = await import('./secrets/own-secrets.ts');
-  return redactorOf(await secretSource(io));
+  return redactorOf(await secretSource(io), scope);
 }
 
 /** A config with mistakes names no keys; those that the catalog names are known without it. */

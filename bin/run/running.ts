@@ -34,7 +34,7 @@ import { Person } from '../execution/person.ts';
 import { showAll } from '../execution/screen.ts';
 import { workerEntry } from '../execution/worker-entry.ts';
 import { codeOfRun } from '../exit-code.ts';
-import { redactorOf, valueRedactorOf } from '../secrets/own-secrets.ts';
+import { redactorOf } from '../secrets/own-secrets.ts';
 import { watchForStop } from '../stop.ts';
 import { jsonText } from '../views/json.ts';
 import type { RunView } from '../views/view.ts';
@@ -172,7 +172,12 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   });
   const [end] = await Promise.all([ended, shown]);
   diagnostics.diagnose('run ended', { run: id, outcome: end.outcome, exitCode: end.exitCode });
-  await work.companion?.ended(end, { git: slots.store.git, redactor, values: valueRedactorOf(config), startedAt });
+  await work.companion?.ended(end, {
+    git: slots.store.git,
+    redactor,
+    values: redactorOf(config, 'values only'),
+    startedAt,
+  });
   if (work.result !== undefined)
     await writeResult(resolve(io.cwd, work.result), id, redactor.value(end as never) as RunEnd);
   return end;

@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs';
 import { knownProviders } from '@drover/core/model/catalog';
 import { Redactor } from '@drover/core/redaction/redactor';
+import type { Scope } from '@drover/core/redaction/suspects';
 import { secretValues } from '@drover/core/redaction/secret-values';
 import { tokenPath } from '../serve/token-file.ts';
 import { codeOf, type Settings, textOf } from '../settings.ts';
@@ -20,18 +21,9 @@ export function ownSecrets({ home, env, providers }: SecretSource): readonly str
   return [...keys, ...serverToken(home)];
 }
 
-/** Hides every secret this process knows of, and everything in the shape of a token. */
-export function redactorOf(source: SecretSource): Redactor {
-  return new Redactor(allSecrets(source));
-}
-
-/** Hides exact values only: for texts in which a shape may be meant, as a patch or a config. */
-export function valueRedactorOf(source: SecretSource): Redactor {
-  return new Redactor(allSecrets(source), 'values only');
-}
-
-function allSecrets(source: SecretSource): readonly string[] {
-  return [...ownSecrets(source), ...secretValues(source.env)];
+/** Hides every secret this process knows of. Patches and configs keep shapes of tokens: a shape may be meant there. */
+export function redactorOf(source: SecretSource, scope: Scope = 'values and shapes'): Redactor {
+  return new Redactor([...ownSecrets(source), ...secretValues(source.env)], scope);
 }
 
 const UNREADABLE = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'EPERM']);

@@ -8,6 +8,7 @@ import { startRehearsal, type Rehearsal } from '@drover/rehearsal/server';
 import { expect, onTestFinished, test } from 'vitest';
 import { APIS } from '../support/agent.ts';
 import { fill, PLANTED } from '../support/planted-secrets.ts';
+import { proves } from '../support/proves.ts';
 import { calls, planned, RunDesk, says, submits } from '../support/run-desk.ts';
 import { drover, temporaryFolder } from './fake-io.ts';
 
@@ -86,7 +87,11 @@ test('a resumed session sends the same bytes for what was said before', async ()
   expect(JSON.stringify(after?.slice(0, before?.length))).toBe(JSON.stringify(before));
 });
 
-test.each(['0', '1'])('a run with --workers %s sends none of them, whoever asks', async (workers) => {
+proves('secrets.unsent', 'a run sends none of them, in this thread or another, whoever asks', async () => {
+  for (const workers of ['0', '1']) await runSendsNone(workers);
+});
+
+async function runSendsNone(workers: string): Promise<void> {
   const desk = await RunDesk.with(
     planned({ look: { answers: [calls('read', { path: 'notes.txt' }), says(`I saw it.`), submits('Seen.')] } }),
     { 'notes.txt': `${DEBRIS}\n`, 'AGENTS.md': `Rules: ${DEBRIS}\n` },
@@ -98,4 +103,4 @@ test.each(['0', '1'])('a run with --workers %s sends none of them, whoever asks'
   const sent = bodies(desk.server);
   expect([code, leaks(sent)]).toEqual([0, []]);
   expect(sent.split(FOREIGN).length).toBeGreaterThan(4);
-});
+}
