@@ -39,8 +39,24 @@ export type Config = {
   readonly writable?: readonly string[];
 };
 
-export function parseConfig(text: string, file: string): Promise<Config> {
+/** Throws UsageError for mistakes, and for characters that a person who reads the file would not see. */
+export async function parseConfig(text: string, file: string): Promise<Config> {
+  checkSeen(text, file);
   return readDocument(text, file, readRoot);
+}
+
+// Control characters, marks that turn text round, characters without width. A line may end with CR LF.
+const UNSEEN = /(?!\r?\n|\t)[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+const UNSEEN_TOLD_MAX = 10;
+
+function checkSeen(text: string, file: string): void {
+  const found = [...text.matchAll(UNSEEN)].slice(0, UNSEEN_TOLD_MAX).map(({ 0: char, index }) => {
+    const before = text.slice(0, index).split('\n');
+    const code = (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
+    const place = `${file}:${before.length}:${(before.at(-1)?.length ?? 0) + 1}`;
+    return `${place}: the invisible character U+${code} may not stand in a config; remove it`;
+  });
+  if (found.length > 0) throw new UsageError(found.join('\n'));
 }
 
 function readRoot(reader: DocumentReader): Config {

@@ -9,8 +9,9 @@ import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
 import type { Json } from '@drover/core/json';
 import type { Redactor } from '@drover/core/redaction/redactor';
+import type { Scope } from '@drover/core/redaction/suspects';
 import type { Io } from './io.ts';
-import { codeOf, textOf } from './settings.ts';
+import { codeOf, loadSettings, type Settings, stateFolder, textOf } from './settings.ts';
 import { suggestion } from './suggestion.ts';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
@@ -55,12 +56,19 @@ export async function openDiagnostics(io: Io, file: string | undefined): Promise
 }
 
 /** Imported when needed: most commands show nothing that could hold a secret. */
-export async function redactorFor(io: Io): Promise<Redactor> {
-  const [{ Redactor: Made }, { secretValues }] = await Promise.all([
-    import('@drover/core/redaction/redactor'),
-    import('@drover/core/redaction/secret-values'),
-  ]);
-  return new Made(secretValues(io.env));
+export async function redactorFor(io: Io, scope: Scope = 'values and shapes'): Promise<Redactor> {
+  const { redactorOf } = await import('./secrets/own-secrets.ts');
+  return redactorOf(await secretSource(io), scope);
+}
+
+/** A config with mistakes names no keys; those that the catalog names are known without it. */
+async function secretSource(io: Io): Promise<Pick<Settings, 'home' | 'env' | 'providers'>> {
+  try {
+    return await loadSettings(io, io.cwd);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return { home: textOf(io.env, 'HOME') === undefined ? '' : stateFolder(io), env: io.env, providers: new Map() };
+  }
 }
 
 /** Throws UsageError where the environment wishes for a level that there is not. */

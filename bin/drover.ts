@@ -8,9 +8,8 @@ import { homedir } from 'node:os';
 import { DroverError, UsageError } from '@drover/core/failure';
 import type { Listed } from './command-line.ts';
 import { codeOfFailure, codeOfStop, exitCode } from './exit-code.ts';
-import { type Io, isGone, print, type StopCause, type StopListener, whenUnread } from './io.ts';
+import { complain, type Io, isGone, print, type StopCause, type StopListener, whenUnread } from './io.ts';
 import { plainlyTyped } from './plain-words.ts';
-import { clean } from './views/terminal-text.ts';
 
 const NODE_MIN = 24;
 // Whoever asked us to stop waits no longer than 3 s, whatever is still open; a stubborn child takes one.
@@ -143,20 +142,17 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
 }
 
 async function report(error: unknown, io: Io): Promise<number> {
-  const { redactorFor } = await import('./diagnostics.ts');
-  const redactor = await redactorFor(io);
-  const complain = (text: string): Promise<void> => print(io.stderr, `${clean(`drover: ${redactor.text(text)}`)}\n`);
   if (error instanceof UsageError) {
-    await complain(error.message);
+    await complain(io, error.message);
     return exitCode.usage;
   }
   if (error instanceof DroverError) {
-    await complain(error.message);
+    await complain(io, error.message);
     return codeOfFailure(error.failure);
   }
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  if (io.env['DROVER_DEBUG'] === '1') await complain(`internal error: ${stack}`);
-  else await complain(`internal error: ${stack.split('\n')[0]}; DROVER_DEBUG=1 shows the details`);
+  if (io.env['DROVER_DEBUG'] === '1') await complain(io, `internal error: ${stack}`);
+  else await complain(io, `internal error: ${stack.split('\n')[0]}; DROVER_DEBUG=1 shows the details`);
   return exitCode.internal;
 }
 

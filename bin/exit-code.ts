@@ -48,8 +48,11 @@ export function codeOfEnding({ outcome, refused, stop }: Ending): number {
     case 'done':
       return refused ? exitCode.blocked : exitCode.done;
     case 'incomplete':
-    case 'error':
-      return outcome.failure.kind === 'aborted' ? codeOfStop(stop) : codeOfFailure(outcome.failure);
+    case 'error': {
+      const code = outcome.failure.kind === 'aborted' ? codeOfStop(stop) : codeOfFailure(outcome.failure);
+      // A budget, a deadline or a provider ends any turn; an agent that runs into its limits was blocked.
+      return refused && code === exitCode.incomplete ? exitCode.blocked : code;
+    }
     case 'cancelled':
       return codeOfStop(stop);
     case 'suspended':

@@ -4,6 +4,8 @@
 // the whole program with streams of its own.
 
 import type { Readable, Writable } from 'node:stream';
+import type { Json } from '@drover/core/json';
+import { clean, forLog } from './views/terminal-text.ts';
 
 export type Input = Readable & { readonly isTTY?: boolean; readonly setRawMode?: (isRaw: boolean) => unknown };
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
@@ -39,6 +41,27 @@ export async function print(output: Output, text: string): Promise<void> {
     };
     for (const name of ROOM_OR_GONE) output.on(name, settle);
   });
+}
+
+/** Text for standard output that may quote anybody: without secrets, and inert where a CI runner reads it. */
+export async function tell(io: Io, text: string): Promise<void> {
+  const { redactorFor } = await import('./diagnostics.ts');
+  const redactor = await redactorFor(io);
+  await print(io.stdout, forLog(redactor.text(text), io.env));
+}
+
+/** A value for programs, as one line of JSON on standard output; the same holds for it. */
+export async function tellJson(io: Io, value: unknown): Promise<void> {
+  const [{ redactorFor }, { jsonText }] = await Promise.all([import('./diagnostics.ts'), import('./views/json.ts')]);
+  const redactor = await redactorFor(io);
+  await print(io.stdout, `${jsonText(redactor.value(value as Json))}\n`);
+}
+
+/** A sentence of drover's own on standard error. It may quote anybody, so secrets and control sequences are taken out. */
+export async function complain(io: Io, text: string): Promise<void> {
+  const { redactorFor } = await import('./diagnostics.ts');
+  const redactor = await redactorFor(io);
+  await print(io.stderr, `${forLog(clean(`drover: ${redactor.text(text)}`), io.env)}\n`);
 }
 
 /** Calls back once nothing of what waits to be written has been taken for so long. */

@@ -4,21 +4,21 @@
 //   A flag wins over the environment, that over the user's config, and that over the project's.
 //
 // THE PROJECT'S CONFIG IS A STRANGER'S
-//   Who clones a repository has not agreed to what stands in it. It may make drover do less (fewer
-//   steps, more denials) or tell what it would like (workers, gates, files to ignore). Where requests
-//   go, which keys are used, what is allowed and which commands run by themselves is the user's to say:
-//   such keys are named to the user and left out, until the very content of the file is approved
+//   A user who clones a repository has not agreed to its config. The config may make drover do less (fewer
+//   steps, more denials) or propose things (workers, gates, files to ignore). Where requests go, which keys
+//   are used, what is allowed and which commands run by themselves is for the user to say: drover names such
+//   keys to the user and ignores them, until the user approves exactly this file in exactly this repository
 //   (see approved-configs.ts).
 
 import { createHash } from 'node:crypto';
-import { lstat, stat } from 'node:fs/promises';
+import { lstat, realpath, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
 import { readOwnFile } from '@drover/core/files/own-file';
 import { knownProviders, type Price } from '@drover/core/model/catalog';
 import type { Rule } from '@drover/core/permission/rules';
 import type { SandboxMode } from '@drover/core/task/run';
-import { isApproved } from './approved-configs.ts';
+import { type Approval, approvalOf, type ProjectConfig, whyNotApproved } from './approved-configs.ts';
 import { type Config, isAddress, parseConfig, type ProviderConfig, type Timeouts } from './config-file.ts';
 import type { Io } from './io.ts';
 import type { HostName } from './sandbox/hosts-and-modes.ts';
@@ -74,7 +74,8 @@ export type ConfigFiles = {
 export async function settingsFrom({ userPath, user, project }: ConfigFiles, io: Io, cwd: string): Promise<Settings> {
   const { env } = io;
   const home = stateFolder(io);
-  const approved = project !== undefined && (await isApproved(home, project));
+  const approval = project === undefined ? 'none' : await approvalOf(home, await projectOf(project));
+  const approved = approval === 'approved';
   const own = user?.config ?? {};
   const theirs = project?.config ?? {};
   const trusted = approved ? theirs : {};
@@ -106,7 +107,7 @@ export async function settingsFrom({ userPath, user, project }: ConfigFiles, io:
     net: [...(own.net ?? []), ...(trusted.net ?? [])],
     writable: [...absolutePaths(user, own.writable), ...absolutePaths(project, trusted.writable)],
     warnings: [
-      ...(project === undefined || approved ? [] : leftOut(project, cwd, userPath)),
+      ...(project === undefined || approved ? [] : leftOut(project, approval, { cwd, userPath })),
       ...(project === undefined ? [] : loosening(project, cwd)),
     ],
   };
@@ -123,12 +124,18 @@ const MAY_BE_SET_BY_A_PROJECT: readonly (keyof Config)[] = ['workers', 'ignore',
 /** What it makes sense to write into a project's config: what it may set, and the gates that it proposes. */
 export const projectKeys: readonly (keyof Config)[] = [...MAY_BE_SET_BY_A_PROJECT, 'gates'];
 
-function leftOut({ path, config }: ConfigFile, cwd: string, userPath: string): readonly string[] {
+type Whereabouts = { readonly cwd: string; readonly userPath: string };
+
+function leftOut({ path, config }: ConfigFile, approval: Approval, { cwd, userPath }: Whereabouts): readonly string[] {
   const file = relative(cwd, path) || path;
   const gates = config.gates ?? [];
   const keys = Object.keys(config) as (keyof Config)[];
   const ignored = keys.filter((key) => key !== 'gates' && key !== 'sandbox' && !MAY_BE_SET_BY_A_PROJECT.includes(key));
+  const why = whyNotApproved(approval);
   return [
+    ...(why === undefined || (ignored.length === 0 && gates.length === 0)
+      ? []
+      : [`${file} is not approved: ${why}; look at it again with: drover trust`]),
     ...(ignored.length === 0
       ? []
       : [
@@ -150,6 +157,13 @@ function quoted(text: string): string {
 
 function lower(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+}
+
+/** A project's config as it is approved: in the repository that really holds it. */
+export async function projectOf({ path, sha256 }: ConfigFile): Promise<ProjectConfig> {
+  const folder = await realpath(dirname(dirname(path)));
+  const repository = (await projectFolders(folder)).at(-1) ?? folder;
+  return { repository, config: relative(repository, join(folder, '.drover', 'config.yaml')), sha256 };
 }
 
 // ── where things are ──────────────────────────────────────────────────────────────────────────

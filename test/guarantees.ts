@@ -25,6 +25,8 @@ export const guarantees = {
   'bus.nobody-waits': 'A view that is slow, or stuck, delays nobody and loses nothing that matters.',
   'journal.kill-anywhere': 'Pull the plug at any moment: what was told is not lost, and no call is made twice.',
   'secrets.hidden': 'Keys and tokens are not shown, not even when they arrive in pieces.',
+  'secrets.unsent':
+    'Keys of providers and the server’s token are never sent to a model, whatever file or command shows them.',
   'json.only-events': '--json prints one event a line and nothing else, and its last line says how it ended.',
   'checkout.untouched':
     'A run never writes your checkout unless asked to; it is looked at before and after, and a difference stops the delivery.',

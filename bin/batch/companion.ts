@@ -10,13 +10,11 @@ import type { Known } from '@drover/coordinator/carry-out';
 import type { Git } from '@drover/coordinator/git';
 import type { RunEnd } from '@drover/coordinator/ending';
 import { DroverError } from '@drover/core/failure';
-import type { Redactor } from '@drover/core/redaction/redactor';
-import { secretValues } from '@drover/core/redaction/secret-values';
 import type { RunSettings } from '@drover/core/task/run';
 import { type Io, print } from '../io.ts';
 import type { Companion } from '../run/running.ts';
 import { annotationsOf } from '../views/annotations.ts';
-import { clean } from '../views/terminal-text.ts';
+import { clean, forLog } from '../views/terminal-text.ts';
 import type { KeptBatch } from './kept-batch.ts';
 import { joinRepositories } from './join.ts';
 import { FILES, writeOutputs, writePatches } from './outputs.ts';
@@ -38,12 +36,12 @@ export function companionOf(of: Of, io: Io): Companion {
         if (error instanceof DroverError) return new Map<string, Known>();
         throw error;
       }),
-    ended: async (end, { git, redactor, startedAt }) => {
-      const made = await resultsOf(of, end, { git, io });
+    ended: async (end, { git, redactor, values, startedAt }) => {
+      const made = await resultsOf(of, end, { git, hide: (line) => values.text(line) });
       const results = redactor.value(made as never) as readonly Result[];
       await writeOutputs({
         out: of.batch.out,
-        summary: summaryOf(of, end, startedAt, redactor),
+        summary: redactor.value(summaryOf(of, end, startedAt) as never) as BatchSummary,
         results,
         junit: of.batch.junit,
         appendTo: of.batch.within === undefined ? summaryFiles(of.batch, io) : [],
@@ -51,7 +49,7 @@ export function companionOf(of: Of, io: Io): Companion {
       if (of.batch.within !== undefined) await joinRepositories(of.batch.within, {});
       if (of.batch.usesCache) await remember(of, end, git);
       await annotate(of, results, git, io);
-      if (of.shows === 'text') await print(io.stdout, whereabouts(of, io));
+      if (of.shows === 'text') await print(io.stdout, forLog(redactor.text(whereabouts(of, io)), io.env));
     },
   };
 }
@@ -68,20 +66,18 @@ async function knownFrom({ batch, run, home, settings }: Of, git: Git, signal: A
   return revive(entries, { git, run, base });
 }
 
-type Here = { readonly git: Git; readonly io: Io };
+type Here = { readonly git: Git; readonly hide: (line: string) => string };
 
-async function resultsOf({ batch, run, settings }: Of, end: RunEnd, { git, io }: Here): Promise<readonly Result[]> {
+async function resultsOf({ batch, run, settings }: Of, end: RunEnd, { git, hide }: Here): Promise<readonly Result[]> {
   const { base } = settings;
   const about = { run, repository: batch.repository, selected: new Map(Object.entries(batch.tasks)) };
   const results = end.tasks.map((row) => resultOf(row, about));
   const commits = new Map(end.tasks.flatMap(({ task, commit }) => (commit === undefined ? [] : [[task, commit]])));
   const merged = (await branchesOf(git, run)).get('merged');
-  const secrets = [...secretValues(io.env)];
-  const hide = (line: string) => secrets.reduce((text, secret) => text.replaceAll(secret, '[redacted]'), line);
   return writePatches(batch.out, results, { git, base, merged, commits, hide });
 }
 
-function summaryOf({ batch, run, settings }: Of, end: RunEnd, startedAt: string, redactor: Redactor): BatchSummary {
+function summaryOf({ batch, run, settings }: Of, end: RunEnd, startedAt: string): BatchSummary {
   const { outcome, exitCode, reason, usage, cost } = end;
   return {
     v: 1,
@@ -95,7 +91,7 @@ function summaryOf({ batch, run, settings }: Of, end: RunEnd, startedAt: string,
     total: batch.total,
     outcome,
     exitCode,
-    ...(reason !== undefined && { reason: redactor.text(reason) }),
+    ...(reason !== undefined && { reason }),
     usage,
     ...(cost !== undefined && { cost }),
     combined: relative(settings.repository, join(batch.out, FILES.combined)),

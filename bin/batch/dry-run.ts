@@ -8,7 +8,7 @@ import type { RunSettings } from '@drover/core/task/run';
 import { nameModel } from '../execution/model-choice.ts';
 import { priceOf } from '../execution/price.ts';
 import { exitCode } from '../exit-code.ts';
-import { type Io, print } from '../io.ts';
+import { type Io, tell } from '../io.ts';
 import { count, dollars, duration, shortCount } from '../views/figures.ts';
 import { clean, columnsOf, oneLine } from '../views/terminal-text.ts';
 import type { BatchArgs } from './batch-options.ts';
@@ -21,7 +21,7 @@ const OVERLAPS_SHOWN_MAX = 20;
 export async function dryRun(args: BatchArgs, batches: readonly Batch[], io: Io): Promise<number> {
   const texts: string[] = [];
   for (const batch of batches) texts.push(await foreseen(args, batch, io));
-  await print(io.stdout, `Nothing is done; this is what would be:\n${texts.join('\n')}`);
+  await tell(io, `Nothing is done; this is what would be:\n${texts.join('\n')}`);
   return exitCode.done;
 }
 

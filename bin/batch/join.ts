@@ -11,6 +11,7 @@ import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
 import { UsageError } from '@drover/core/failure';
 import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import { sumUsage, NO_USAGE } from '@drover/core/model/usage';
+import type { Redactor } from '@drover/core/redaction/redactor';
 import { exitCode } from '../exit-code.ts';
 import type { Within } from './kept-batch.ts';
 import { FILES, openOut, writeOutputs } from './outputs.ts';
@@ -174,12 +175,14 @@ export type JoinOrder = {
   readonly out: string;
   readonly junit: string | undefined;
   readonly appendTo: readonly string[];
+  /** Another machine made the parts, and knows none of the secrets of this one. */
+  readonly redactor: Redactor;
 };
 
 /** Writes what came of all of them; gives it. */
-export async function joinBatches({ folders, out, junit, appendTo }: JoinOrder): Promise<Joined> {
+export async function joinBatches({ folders, out, junit, appendTo, redactor }: JoinOrder): Promise<Joined> {
   const parts = await readParts(folders);
-  const whole = joined(parts);
+  const whole = redactor.value(joined(parts) as never) as Joined;
   await openOut(out);
   const patches: string[] = [];
   for (const { folder, results } of parts) {

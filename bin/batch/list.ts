@@ -1,20 +1,25 @@
 // drover batch --list: the tasks, one a line, and nothing done.
 
+import { redactorFor } from '../diagnostics.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Io, print } from '../io.ts';
-import { columnsOf, oneLine } from '../views/terminal-text.ts';
+import { jsonText } from '../views/json.ts';
+import { columnsOf, forLog, oneLine } from '../views/terminal-text.ts';
 import type { Batch } from './start-batch.ts';
 
 export async function listTasks(batches: readonly Batch[], isJson: boolean, io: Io): Promise<number> {
-  const rows = batches.flatMap(({ name, prepared }) => prepared.tasks.map((task) => ({ ...task, repository: name })));
+  const redactor = await redactorFor(io);
+  const rows = batches.flatMap(({ name, prepared }) =>
+    prepared.tasks.map((task) => ({ ...(redactor.value(task as never) as typeof task), repository: name })),
+  );
   const named = rows.map(({ id, repository }) => (batches.length > 1 ? `${repository}/${id}` : id));
   const width = Math.max(0, ...named.map((name) => name.length));
   const columns = columnsOf(io.stdout);
   const lines = rows.map(({ id, repository, title, files, group, gates, prompt }, at) =>
     isJson
-      ? `${JSON.stringify({ task: id, repository, title, group, files, gates, prompt })}\n`
+      ? `${jsonText({ task: id, repository, title, group, files, gates, prompt })}\n`
       : `${(named[at] ?? id).padEnd(width)}  ${oneLine(title, columns - width - 2)}\n`,
   );
-  await print(io.stdout, lines.join(''));
+  await print(io.stdout, forLog(lines.join(''), io.env));
   return exitCode.done;
 }

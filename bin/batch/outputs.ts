@@ -16,6 +16,7 @@ import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
 import type { Git } from '@drover/coordinator/git';
 import { UsageError } from '@drover/core/failure';
 import { codeOf } from '../settings.ts';
+import { jsonText } from '../views/json.ts';
 import { junitOf } from '../views/junit.ts';
 import { reportOf } from './report.ts';
 import type { BatchSummary } from './summary.ts';
@@ -54,12 +55,12 @@ export async function openOut(out: string): Promise<void> {
 }
 
 export async function writeOutputs({ out, summary, results, junit, appendTo }: Outputs): Promise<void> {
-  const rows = results.map((result) => `${JSON.stringify(result)}\n`).join('');
+  const rows = results.map((result) => `${jsonText(result)}\n`).join('');
   const report = reportOf(summary, results);
   const xml = junitOf(results, { name: summary.batch, at: summary.startedAt });
   await mkdir(out, { recursive: true });
   await writeFileWhole(join(out, FILES.results), rows);
-  await writeFileWhole(join(out, FILES.summary), `${JSON.stringify(summary, undefined, 2)}\n`);
+  await writeFileWhole(join(out, FILES.summary), `${jsonText(summary, 2)}\n`);
   await writeFileWhole(join(out, FILES.report), report);
   await writeFileWhole(join(out, FILES.junit), xml);
   if (junit !== undefined) await writeFileWhole(junit, xml);

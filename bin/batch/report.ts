@@ -4,7 +4,7 @@
 
 import { countsOf, isGood, type Result, type ResultStatus } from '@drover/coordinator/batch/results';
 import { dollars, duration, shortCount, tokensOf } from '../views/figures.ts';
-import { clean, oneLine } from '../views/terminal-text.ts';
+import { clean, inert, oneLine } from '../views/terminal-text.ts';
 import type { BatchSummary } from './summary.ts';
 
 const LISTED_MAX = 200;
@@ -26,7 +26,7 @@ export function reportOf(summary: ReportHead, results: readonly Result[]): strin
     landed(results),
     next(summary, results),
   ];
-  return `${sections.filter((section) => section !== '').join('\n\n')}\n`;
+  return inert(`${sections.filter((section) => section !== '').join('\n\n')}\n`);
 }
 
 function headline({ batch, outcome, exitCode, reason, shard }: ReportHead, results: readonly Result[]): string {

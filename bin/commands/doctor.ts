@@ -9,7 +9,7 @@ import { machineFindings } from '../doctor/machine.ts';
 import { lookAtPlace } from '../doctor/place.ts';
 import { sandboxFindings } from '../doctor/sandbox.ts';
 import { answerFindings, providerFindings } from '../doctor/providers.ts';
-import { print } from '../io.ts';
+import { tell, tellJson } from '../io.ts';
 import { workFolder } from '../settings.ts';
 
 export const doctor = command({
@@ -39,7 +39,7 @@ export const doctor = command({
     }));
     const code = codeOf(findings);
     const program = { ok: code === 0, checks: findings };
-    await print(io.stdout, json ? `${JSON.stringify(program)}\n` : shown(findings, io));
+    await (json ? tellJson(io, program) : tell(io, shown(findings, io)));
     return code;
   },
 });

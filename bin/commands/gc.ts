@@ -9,7 +9,7 @@ import { childEnvironment } from '@drover/core/tools/process/environment';
 import { command, flag, value } from '../command.ts';
 import { Person } from '../execution/person.ts';
 import { codeOfStop, exitCode } from '../exit-code.ts';
-import { type Io, print } from '../io.ts';
+import { type Io, tell, tellJson } from '../io.ts';
 import type { Paper } from '../kept/facts.ts';
 import { adviceLine } from '../kept/state.ts';
 import { findOld, landedOf, type OldThing, removeOld, type Staying, unfinishedRuns } from '../garbage/old-journals.ts';
@@ -41,11 +41,12 @@ export const gc = command({
     const found = await look(home, olderThanMs, io);
     const stop = watchForStop(io, () => undefined);
     try {
-      if (!json) await print(io.stdout, told(found, home, io));
+      if (!json) await tell(io, told(found, home, io));
       const isAgreed = found.removable.length > 0 && (yes || (!json && (await isAgreedTo(found, io, stop))));
       if (stop.signal.aborted) return codeOfStop(stop.cause());
       const stayed = isAgreed ? await removeFound(found, home, io) : [];
-      await print(io.stdout, json ? asJson(found, stayed, isAgreed) : done(found, { stayed, isAgreed, home }, io));
+      if (json) await tellJson(io, forPrograms(found, stayed, isAgreed));
+      else await tell(io, done(found, { stayed, isAgreed, home }, io));
       return stayed.length === 0 ? exitCode.done : exitCode.incomplete;
     } finally {
       stop.close();
@@ -133,9 +134,9 @@ function done({ removable }: Found, { stayed, isAgreed, home }: Done, io: Io): s
   return `\nRemoved ${things(gone)}.\n${left}`;
 }
 
-function asJson({ removable, kept }: Found, stayed: readonly Staying[], isAgreed: boolean): string {
+function forPrograms({ removable, kept }: Found, stayed: readonly Staying[], isAgreed: boolean) {
   const remove = removable.map(({ what, why, bytes }) => ({ what, why, bytes }));
-  return `${JSON.stringify({ remove, keep: kept, removed: isAgreed, stayed })}\n`;
+  return { remove, keep: kept, removed: isAgreed, stayed };
 }
 
 function paperOf(io: Io): Paper {

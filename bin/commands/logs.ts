@@ -5,8 +5,9 @@ import { UsageError } from '@drover/core/failure';
 import { journalTail } from '@drover/core/journal/tail';
 import type { JsonObject } from '@drover/core/json';
 import { command, flag } from '../command.ts';
+import { redactorFor } from '../diagnostics.ts';
 import { codeOfFailure, codeOfStop, exitCode } from '../exit-code.ts';
-import { type Io, print } from '../io.ts';
+import { complain, type Io, print } from '../io.ts';
 import { findKept, offeredIds } from '../kept/kept-id.ts';
 import type { KeptJournal } from '../kept/kept-journal.ts';
 import { readRun } from '../kept/kept-run.ts';
@@ -15,8 +16,9 @@ import { recordLine } from '../kept/record-line.ts';
 import { nameColumns, offeredTasks, type Selection, selectionOf } from '../kept/run-records.ts';
 import { stateFolder } from '../settings.ts';
 import { watchForStop } from '../stop.ts';
+import { jsonText } from '../views/json.ts';
 import { styleFor } from '../views/style.ts';
-import { clean, columnsOf } from '../views/terminal-text.ts';
+import { columnsOf, forLog } from '../views/terminal-text.ts';
 
 export const logs = command({
   word: {
@@ -64,11 +66,13 @@ type How = {
 async function tell(kept: KeptJournal, { follow, json, isWanted, names }: How, io: Io): Promise<number> {
   const { path, records, readTo, failure, problem } = kept;
   const style = styleFor(io.stdout, io.env);
+  const redactor = await redactorFor(io);
   const gists = failure?.kind === 'journal.newer' ? 'types only' : 'gists';
   const tellOne = async (record: JsonObject): Promise<void> => {
     if (!isWanted(record)) return;
     const line = { columns: columnsOf(io.stdout), style, ...(names !== undefined && { names }) };
-    await print(io.stdout, json ? `${JSON.stringify(record)}\n` : recordLine(record, gists, line));
+    const told = redactor.value(record);
+    await print(io.stdout, json ? `${jsonText(told)}\n` : forLog(recordLine(told, gists, line), io.env));
   };
   const stop = watchForStop(io, () => undefined);
   try {
@@ -77,7 +81,7 @@ async function tell(kept: KeptJournal, { follow, json, isWanted, names }: How, i
       await tellOne(record);
     }
     if (failure !== undefined) {
-      await print(io.stderr, `${clean(`drover: ${problem}`)}\n`);
+      await complain(io, problem ?? '');
       return codeOfFailure(failure);
     }
     if (follow) for await (const record of journalTail(path, readTo, stop.signal)) await tellOne(record);

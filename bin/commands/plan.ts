@@ -3,12 +3,14 @@
 import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
 import { command, nonEmpty, value } from '../command.ts';
+import { redactorFor } from '../diagnostics.ts';
 import { exitCode } from '../exit-code.ts';
 import { print } from '../io.ts';
 import { goalOf } from '../run/goal.ts';
 import { planText, writePlan } from '../run/plan-file.ts';
 import { runOptions, untyped } from '../run/run-options.ts';
 import { newSettings, surroundingsOf } from '../run/start-run.ts';
+import { clean, forLog } from '../views/terminal-text.ts';
 
 const { model, tasks, timeout, budget, turns, cwd, log } = runOptions;
 
@@ -36,8 +38,9 @@ export const plan = command({
     const { makePlan } = await import('../run/planning.ts');
     const made = await makePlan(args, { ...around, run: settings }, io);
     if (made === undefined) throw new UsageError('the model answered without a plan: there is nothing to split');
-    const text = await planText({ goal, tasks: made });
-    if (args.out === undefined) await print(io.stdout, text);
+    const redactor = await redactorFor(io);
+    const text = redactor.text(await planText({ goal, tasks: made }));
+    if (args.out === undefined) await print(io.stdout, forLog(clean(text), io.env));
     else {
       await writePlan(resolve(io.cwd, args.out), text);
       await print(io.stderr, `${made.length} tasks; carry them out with: drover run --plan ${args.out}\n`);

@@ -7,7 +7,7 @@
 import { UsageError } from '@drover/core/failure';
 import { command, value } from '../command.ts';
 import { codeOfStop, exitCode } from '../exit-code.ts';
-import { type Io, print } from '../io.ts';
+import { complain, type Io } from '../io.ts';
 import { findKept, offeredIds } from '../kept/kept-id.ts';
 import { checkUsable, eventsIn } from '../kept/kept-journal.ts';
 import { type KeptRun, readRun } from '../kept/kept-run.ts';
@@ -16,7 +16,6 @@ import { recordingOf } from '../replay/recording.ts';
 import { stateFolder } from '../settings.ts';
 import { type Stop, watchForStop } from '../stop.ts';
 import { count } from '../views/figures.ts';
-import { clean } from '../views/terminal-text.ts';
 import { isPainted, openRunView, openView, runViewOptions } from '../views/view-choice.ts';
 import type { View } from '../views/view.ts';
 
@@ -116,6 +115,6 @@ async function verdict(
     await view.say(same);
     return exitCode.done;
   }
-  await print(io.stderr, `${clean(`drover: ${difference}`)}\n`);
+  await complain(io, difference);
   return exitCode.internal;
 }

@@ -1,6 +1,7 @@
 // drover runs: the runs and sessions there are, the newest first.
 
 import { command, flag } from '../command.ts';
+import { redactorFor } from '../diagnostics.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Io, print } from '../io.ts';
 import { keptIds, shortId } from '../kept/kept-id.ts';
@@ -8,8 +9,9 @@ import { isAtWork, listKept } from '../kept/kept-rows.ts';
 import { tableOf } from '../kept/kept-table.ts';
 import { stateFolder } from '../settings.ts';
 import { count } from '../views/figures.ts';
+import { jsonText } from '../views/json.ts';
 import { styleFor } from '../views/style.ts';
-import { columnsOf, cut } from '../views/terminal-text.ts';
+import { columnsOf, cut, forLog } from '../views/terminal-text.ts';
 import { wrapped } from '../views/word-wrap.ts';
 
 const NEWEST = 20;
@@ -27,9 +29,13 @@ export const runs = command({
   async run({ all, json }, io) {
     const home = stateFolder(io);
     const rows = listKept(home);
-    const shown = (all ? rows : rows.slice(0, NEWEST)).map((row) => ({ row, live: isAtWork(home, row) }));
+    const redactor = await redactorFor(io);
+    const shown = (all ? rows : rows.slice(0, NEWEST)).map((row) => ({
+      row: redactor.value(row as never) as typeof row,
+      live: isAtWork(home, row),
+    }));
     if (json) {
-      await print(io.stdout, shown.map(({ row, live }) => `${JSON.stringify({ ...row, live })}\n`).join(''));
+      await print(io.stdout, shown.map(({ row, live }) => `${jsonText({ ...row, live })}\n`).join(''));
     } else if (rows.length === 0) {
       await print(io.stdout, nothingYet(io));
     } else {
@@ -44,7 +50,7 @@ export const runs = command({
       const columns = columnsOf(io.stdout);
       const words = cut(`  … ${count(left)} more; drover runs --all shows them`, columns);
       const more = left === 0 ? '' : `${style('dim', words)}\n`;
-      await print(io.stdout, tableOf(table, { columns, now: Date.now() }, style) + more);
+      await print(io.stdout, forLog(tableOf(table, { columns, now: Date.now() }, style), io.env) + more);
     }
     return exitCode.done;
   },

@@ -3,8 +3,9 @@
 import { join, resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
 import { command, flag, list, nonEmpty, value } from '../command.ts';
+import { redactorFor } from '../diagnostics.ts';
 import { codeOfFailure, exitCode } from '../exit-code.ts';
-import { type Io, print } from '../io.ts';
+import { complain, type Io, print, tell, tellJson } from '../io.ts';
 import type { Paper } from '../kept/facts.ts';
 import { findKept, offeredIds, shortIdIn } from '../kept/kept-id.ts';
 import { eventsIn, type KeptJournal } from '../kept/kept-journal.ts';
@@ -19,7 +20,7 @@ import { stateFolder } from '../settings.ts';
 import { linesView } from '../views/lines.ts';
 import { reportOf } from '../views/report.ts';
 import { styleFor } from '../views/style.ts';
-import { clean, columnsOf } from '../views/terminal-text.ts';
+import { clean, columnsOf, forLog } from '../views/terminal-text.ts';
 
 export const show = command({
   word: {
@@ -73,8 +74,10 @@ async function showJoined({ merge, out: wanted, junit, json }: Joining, io: Io):
     out,
     junit: junit === undefined ? undefined : resolve(io.cwd, junit),
     appendTo: step === '' ? [] : [step],
+    redactor: await redactorFor(io),
   });
-  await print(io.stdout, json ? `${JSON.stringify(joined.summary)}\n` : clean(joinedLine(joined, out)));
+  if (json) await tellJson(io, joined.summary);
+  else await tell(io, clean(joinedLine(joined, out)));
   return joined.summary.exitCode;
 }
 
@@ -86,11 +89,11 @@ async function showRun(kept: KeptRun, { task: typed, json }: How, io: Io): Promi
   const task = typed === undefined ? undefined : findTask(kept, typed);
   const shown = task === undefined ? summary : taskSummaryOf(kept, task);
   const short = shortIdIn(kept.home, kept.id);
-  if (json) await print(io.stdout, `${JSON.stringify(shown)}\n`);
+  if (json) await tellJson(io, shown);
   else if (task !== undefined) {
     const next = `see its events with: drover logs ${short} ${task.id}`;
-    await print(io.stdout, `${taskLines(taskSummaryOf(kept, task), task, paper)}\n${adviceLine(next, paper.columns)}`);
-  } else await print(io.stdout, toldRun(summary, kept, { paper, short }));
+    await tell(io, `${taskLines(taskSummaryOf(kept, task), task, paper)}\n${adviceLine(next, paper.columns)}`);
+  } else await tell(io, toldRun(summary, kept, { paper, short }));
   return complaint(kept, io);
 }
 
@@ -104,17 +107,19 @@ function toldRun(summary: RunSummary, kept: KeptRun, { paper, short }: Telling):
 }
 
 async function showSession(kept: KeptSession, json: boolean, io: Io): Promise<number> {
-  const summary = summaryOf(kept);
+  const redactor = await redactorFor(io);
+  const records = kept.records.map((record) => redactor.value(record));
+  const summary = summaryOf({ ...kept, records });
   if (summary !== undefined) {
-    if (json) await print(io.stdout, `${JSON.stringify(summary)}\n`);
-    else await tellSession(kept, summary, io);
+    if (json) await tellJson(io, summary);
+    else await tellSession({ ...kept, records }, redactor.value(summary as never) as SessionSummary, io);
   }
   return complaint(kept, io);
 }
 
 async function tellSession(kept: KeptSession, summary: SessionSummary, io: Io): Promise<void> {
   const paper = paperOf(io);
-  await print(io.stdout, `${headOf(summary, paper)}\n`);
+  await print(io.stdout, `${forLog(headOf(summary, paper), io.env)}\n`);
   const view = linesView(io.stdout, io.env, 'asked shown');
   if (kept.past !== undefined) {
     // The head has said which model and where, unless another went on later.
@@ -130,7 +135,7 @@ async function tellSession(kept: KeptSession, summary: SessionSummary, io: Io): 
 /** What could not be read is told last, where it can't be overlooked. */
 async function complaint({ failure, problem }: KeptJournal, io: Io): Promise<number> {
   if (failure === undefined) return exitCode.done;
-  await print(io.stderr, `${clean(`drover: ${problem}`)}\n`);
+  await complain(io, problem ?? '');
   return codeOfFailure(failure);
 }
 

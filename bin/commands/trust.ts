@@ -1,15 +1,20 @@
-// drover trust: let the config of this project set what a project may not, for as long as nobody changes it.
+// drover trust: let the config of this project set what a project may not, until it is changed or moved.
+//
+// The file is read once: the bytes that are shown are the bytes whose digest is stored. Invisible characters are
+// refused by the reader. Of what is shown, only values of secrets are hidden, which no stranger knows: a pattern for
+// secrets could be made to hide lines from the user.
 
 import { UsageError } from '@drover/core/failure';
-import { approve, isApproved, revoke } from '../approved-configs.ts';
+import { approvalOf, approve, type ProjectConfig, revoke, whyNotApproved } from '../approved-configs.ts';
 import { command, flag, nonEmpty, value } from '../command.ts';
 import { Person } from '../execution/person.ts';
+import { redactorFor } from '../diagnostics.ts';
 import { codeOfStop, exitCode } from '../exit-code.ts';
 import { type Io, print } from '../io.ts';
-import { type ConfigFile, configPaths, readProjectConfig, stateFolder, workFolder } from '../settings.ts';
+import { type ConfigFile, configPaths, projectOf, readProjectConfig, stateFolder, workFolder } from '../settings.ts';
 import { watchForStop } from '../stop.ts';
 import { styleFor } from '../views/style.ts';
-import { clean } from '../views/terminal-text.ts';
+import { clean, forLog } from '../views/terminal-text.ts';
 
 export const trust = command({
   options: {
@@ -24,21 +29,29 @@ export const trust = command({
   async run({ cwd, yes, revoke: isRevoked }, io) {
     const home = stateFolder(io);
     const folder = await workFolder(cwd, io);
-    const { project } = await configPaths(io, folder);
-    const file = project === undefined ? undefined : await readProjectConfig(project);
+    const { project: path } = await configPaths(io, folder);
+    const file = path === undefined ? undefined : await readProjectConfig(path);
     if (file === undefined)
       throw new UsageError(`no project here has a .drover/config.yaml (looked from ${folder} up)`);
+    const project = await projectOf(file);
     if (isRevoked) {
-      await revoke(home, file);
+      await revoke(home, project);
       await print(io.stdout, `${clean(file.path)} is not approved any more.\n`);
       return exitCode.done;
     }
-    if (await isApproved(home, file)) {
+    const approval = await approvalOf(home, project);
+    if (approval === 'approved') {
       await print(io.stdout, `${clean(file.path)} is approved already, just as it is.\n`);
       return exitCode.done;
     }
-    await print(io.stdout, contentOf(file, io));
-    return yes ? approved(home, file, io) : asked(home, file, io);
+    const redactor = await redactorFor(io, 'values only');
+    const content = contentOf(file, io);
+    const shown = redactor.text(content);
+    await print(io.stdout, forLog(shown, io.env));
+    if (shown !== content) await print(io.stdout, 'It holds values of your secrets, which are not shown.\n');
+    const why = whyNotApproved(approval);
+    if (why !== undefined) await print(io.stdout, `Approve it again: ${why}.\n`);
+    return yes ? approved(home, project, io) : asked(home, project, io);
   },
 });
 
@@ -55,15 +68,15 @@ const ANSWERS: ReadonlyMap<string, boolean> = new Map([
   ['no', false],
 ]);
 
-async function asked(home: string, file: ConfigFile, io: Io): Promise<number> {
+async function asked(home: string, project: ProjectConfig, io: Io): Promise<number> {
   const person = Person.at(io);
-  if (person === undefined) throw new UsageError('nobody is here to approve it; say so with --yes');
+  if (person === undefined) throw new UsageError('there is no terminal to ask on; approve it with --yes');
   const stop = watchForStop(io, () => undefined);
   try {
     const words = '\nMay it set all of this, where requests go and what is allowed included? [y]es [n]o: ';
     const isAgreed = await person.choose(words, ANSWERS, stop.signal);
     if (stop.signal.aborted) return codeOfStop(stop.cause());
-    if (isAgreed === true) return await approved(home, file, io);
+    if (isAgreed === true) return await approved(home, project, io);
     await print(io.stdout, 'Nothing was approved.\n');
     return exitCode.done;
   } finally {
@@ -72,8 +85,8 @@ async function asked(home: string, file: ConfigFile, io: Io): Promise<number> {
   }
 }
 
-async function approved(home: string, file: ConfigFile, io: Io): Promise<number> {
-  await approve(home, file);
-  await print(io.stdout, 'It is approved as it is; a change of it has to be approved again.\n');
+async function approved(home: string, project: ProjectConfig, io: Io): Promise<number> {
+  await approve(home, project);
+  await print(io.stdout, 'It is approved as it is, in this folder; a change or a move has to be approved again.\n');
   return exitCode.done;
 }

@@ -8,14 +8,13 @@ import { parseRule } from '@drover/core/permission/rules';
 import { flag, list, nonEmpty, value, type Values } from '../command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import { exitCode } from '../exit-code.ts';
-import { type Io, print } from '../io.ts';
+import { complain, type Io } from '../io.ts';
 import { parseBudget, parseCount, parseDuration } from '../quantities.ts';
 import { shortIdIn } from '../kept/kept-id.ts';
 import { nextStep } from '../kept/state.ts';
 import { openContainment } from '../sandbox/containment.ts';
 import { sandboxOptions, sandboxWish } from '../sandbox/sandbox-options.ts';
 import { loadSettings, type Settings } from '../settings.ts';
-import { clean } from '../views/terminal-text.ts';
 import { openView, viewOptions } from '../views/view-choice.ts';
 import type { Begun } from './begun.ts';
 import type { Executed } from './execution.ts';
@@ -72,15 +71,14 @@ export async function sessionWork(
 ): Promise<{ readonly settings: Settings; readonly work: SessionWork }> {
   const cwd = await workFolder(args.cwd, session, io);
   const settings = await loadSettings(io, cwd);
-  for (const warning of [...settings.warnings, ...elsewhere(session, cwd, args.cwd, io)])
-    await print(io.stderr, `${clean(`drover: ${warning}`)}\n`);
+  for (const warning of [...settings.warnings, ...elsewhere(session, cwd, args.cwd, io)]) await complain(io, warning);
   const model = modelFor(args.model, session, settings, { io, cwd });
   const { allow, ask, deny, yes, turns, timeout: timeoutMs, budget, gate } = args;
   const rules = [...settings.rules, ...allow, ...ask, ...deny];
   const gates = [...settings.gates, ...gate];
   const wish = sandboxWish(args, { settings, cwd: io.cwd, root: cwd });
   const containment = await openContainment(wish, { io, state: settings.home, root: cwd });
-  if (containment.notice !== undefined) await print(io.stderr, `${clean(`drover: ${containment.notice}`)}\n`);
+  if (containment.notice !== undefined) await complain(io, containment.notice);
   const work = { session: session.id, cwd, model, rules, yes, gates, turns, timeoutMs, budget, containment };
   return { settings, work };
 }

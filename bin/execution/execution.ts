@@ -1,6 +1,5 @@
 // One agent at work: settings and a model become a session, its events a view, its ending an exit code.
 
-import { refusedCalls } from '@drover/core/agent/calls';
 import type { Input } from '@drover/core/agent/session';
 import type { TurnOutcome } from '@drover/core/outcome';
 import { builtinTools } from '@drover/core/tools/builtin';
@@ -68,7 +67,7 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
   const { status } = result.outcome;
   diagnostics.diagnose('turn ended', { session: id, status });
 
-  const code = codeOfEnding({ outcome: result.outcome, refused: refusedCalls(result).length > 0, stop: stop.cause() });
+  const code = codeOfEnding({ outcome: result.outcome, refused: result.refused.length > 0, stop: stop.cause() });
   if (code !== exitCode.done || (await gatesPass({ ...work, sandbox: contained?.policy }, io, stop.signal)))
     return { code, status };
   return { code: stop.signal.aborted ? codeOfStop(stop.cause()) : exitCode.gate, status };

@@ -4,8 +4,9 @@ import { newId } from '@drover/core/ids';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { runShell } from '@drover/core/tools/process/run-shell';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
+import { redactorFor } from '../diagnostics.ts';
 import { type Io, print } from '../io.ts';
-import { clean } from '../views/terminal-text.ts';
+import { clean, forLog } from '../views/terminal-text.ts';
 
 const GATE_MS_MAX = 3_600_000;
 // Test runners put the verdict last.
@@ -27,7 +28,9 @@ export async function gatesPass({ gates, cwd, sandbox }: Gates, io: Io, signal: 
     const end = await runShell({ ...command, timeoutMs: GATE_MS_MAX, onOutput: keep }, signal);
     if (end.exitCode === 0) continue;
     const how = end.exitCode === undefined ? `ended by ${end.signal ?? end.endedBy}` : `exit code ${end.exitCode}`;
-    await print(io.stderr, clean(`${tail.lastLines()}drover: the gate '${gate}' fails (${how})\n`));
+    const redactor = await redactorFor(io);
+    const text = redactor.text(`${tail.lastLines()}drover: the gate '${gate}' fails (${how})\n`);
+    await print(io.stderr, forLog(clean(text), io.env));
     return false;
   }
   return true;

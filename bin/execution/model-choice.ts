@@ -36,11 +36,6 @@ const rehearsals: ReadonlyMap<string, Api> = new Map([
   ['rehearsal-openai-chat', 'openai-chat'],
 ]);
 
-/** What must never be shown of it. */
-export function secretsOf(model: ModelChoice): readonly string[] {
-  return model.kind === 'served' ? [model.apiKey] : [];
-}
-
 /** What a model is known by. Whether it can be asked takes more. */
 export type ModelName = Pick<ModelChoice, 'label' | 'provider' | 'name'>;
 

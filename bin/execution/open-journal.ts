@@ -4,9 +4,8 @@ import { DroverError } from '@drover/core/failure';
 import { cannotKeep } from '../state-problem.ts';
 import { type Hooks, openSessionJournal, type SessionJournal } from '@drover/core/journal/session-journal';
 import type { Diagnostics } from '../diagnostics.ts';
-import { type Io, print } from '../io.ts';
+import { complain, type Io } from '../io.ts';
 import { codeOf } from '../settings.ts';
-import { clean } from '../views/terminal-text.ts';
 
 export type JournalPlace = { readonly home: string; readonly session: string };
 
@@ -22,7 +21,7 @@ export async function keptIn<Opened>(
   { diagnostics, io }: Listeners,
   open: (hooks: Hooks) => Promise<Opened>,
 ): Promise<Opened> {
-  const tell = (message: string): void => void print(io.stderr, `${clean(`drover: ${message}`)}\n`);
+  const tell = (message: string): void => void complain(io, message);
   try {
     return await open({
       onTrouble: tell,

@@ -1,7 +1,11 @@
 // Opens the provider of a chosen model; for a rehearsed one, the scripted server as well.
+//
+// No request of it holds one of drover's own secrets, whichever session, worker or coordinator sends it.
 
 import { defaultTimeouts, wireApis } from '@drover/core/model/catalog';
 import type { Provider, ProviderOptions, StreamTimeouts } from '@drover/core/model/protocol';
+import { withoutSecrets } from '@drover/core/redaction/request-redaction';
+import { ownSecrets } from '../secrets/own-secrets.ts';
 import type { Settings } from '../settings.ts';
 import type { ModelChoice } from './model-choice.ts';
 
@@ -14,16 +18,17 @@ export type OpenedProvider = {
 
 export async function openProvider(model: ModelChoice, settings: Settings): Promise<OpenedProvider> {
   const timeouts = timeoutsIn(settings);
+  const secrets = ownSecrets(settings);
   const open = wireApis[model.api];
   if (model.kind === 'served') {
     const { provider: id, apiKey, baseUrl } = model;
     const options = { id, apiKey, timeouts, ...(baseUrl !== undefined && { baseUrl }) };
-    return { provider: await open(options), options, close: async () => undefined };
+    return { provider: withoutSecrets(await open(options), secrets), options, close: async () => undefined };
   }
   const { openRehearsal } = await import('./rehearsal.ts');
   const rehearsal = await openRehearsal(model.script, undefined);
   const options = { id: model.provider, apiKey: 'none', timeouts, baseUrl: rehearsal.baseUrlFor(model.api) };
-  return { provider: await open(options), options, close: () => rehearsal.close() };
+  return { provider: withoutSecrets(await open(options), secrets), options, close: () => rehearsal.close() };
 }
 
 function timeoutsIn({ timeouts: { headers, firstByte, silence, progress } }: Settings): StreamTimeouts {

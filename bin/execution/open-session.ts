@@ -11,8 +11,6 @@ import type { Provider } from '@drover/core/model/protocol';
 import { defaultRetry } from '@drover/core/model/retry';
 import type { Rule } from '@drover/core/permission/rules';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
-import { Redactor } from '@drover/core/redaction/redactor';
-import { secretValues } from '@drover/core/redaction/secret-values';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Tool } from '@drover/core/tools/tool';
 import type { Contained } from '@drover/coordinator/workspace/containment';
@@ -20,8 +18,9 @@ import type { NetworkEvent } from '@drover/core/events';
 import type { Io } from '../io.ts';
 import type { Budget } from '../quantities.ts';
 import type { Containment } from '../sandbox/containment.ts';
+import { redactorOf } from '../secrets/own-secrets.ts';
 import type { Settings } from '../settings.ts';
-import { type ModelChoice, secretsOf } from './model-choice.ts';
+import type { ModelChoice } from './model-choice.ts';
 import { type Asked, permissionFor } from './permission.ts';
 
 export type SessionWork = {
@@ -82,7 +81,7 @@ export function openSession(
   const { provider, price, asked, store, past, tools, remoteTimeoutMs, stepsBefore, contained } = opened;
   const { session: id } = work;
   const facts = factsOf(work.model.name);
-  const redaction = new EventRedaction(new Redactor([...secretValues(io.env), ...secretsOf(work.model)]));
+  const redaction = new EventRedaction(redactorOf(settings));
   return new Session({
     id,
     worker: 0,

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { UsageError } from '@drover/core/failure';
 import type { PlannedTask } from '@drover/core/task/task';
 import type { Person } from '../execution/person.ts';
-import { type Io, print } from '../io.ts';
-import { clean, columnsOf, oneLine } from '../views/terminal-text.ts';
+import { complain, type Io, print } from '../io.ts';
+import { columnsOf, oneLine } from '../views/terminal-text.ts';
 import { planText, readPlan, writePlan } from './plan-file.ts';
 
 export type Approve = (
@@ -34,7 +34,7 @@ export function approval({ yes, tasksMax }: Wishes, { person, io }: Before): App
       if (answer !== 'edit') return undefined;
       tasks = await edited(tasks, tasksMax, io).catch(async (error: unknown) => {
         if (!(error instanceof UsageError)) throw error;
-        await print(io.stderr, `${clean(`drover: ${error.message}`)}\n`);
+        await complain(io, error.message);
         return tasks;
       });
     }

@@ -5,7 +5,7 @@ import type { Price } from '@drover/core/model/catalog';
 import type { RunSettings } from '@drover/core/task/run';
 import type { PlannedTask } from '@drover/core/task/task';
 import { exitCode } from '../exit-code.ts';
-import { type Io, print } from '../io.ts';
+import { type Io, tell } from '../io.ts';
 import { clean, columnsOf } from '../views/terminal-text.ts';
 import { planLines } from './approval.ts';
 
@@ -36,6 +36,6 @@ export async function dryRun({ settings, price, tasks }: Intended, io: Io): Prom
     tasks === undefined
       ? '\nThe plan would be made by the model; drover plan makes and shows it.\n'
       : `\n${tasks.length} tasks, in the order in which they would land:\n${planLines(inOrder(tasks), columnsOf(io.stdout))}`;
-  await print(io.stdout, `Nothing is done; this is what would be:\n${lines}${plan}`);
+  await tell(io, `Nothing is done; this is what would be:\n${lines}${plan}`);
   return exitCode.done;
 }

@@ -8,17 +8,16 @@ import { newId } from '@drover/core/ids';
 import { factsOf } from '@drover/core/model/catalog';
 import { defaultRetry } from '@drover/core/model/retry';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
-import { Redactor } from '@drover/core/redaction/redactor';
-import { secretValues } from '@drover/core/redaction/secret-values';
 import type { RunSettings } from '@drover/core/task/run';
 import type { PlannedTask } from '@drover/core/task/task';
 import { endAllChildren } from '@drover/core/tools/process/child';
 import { childEnvironment } from '@drover/core/tools/process/environment';
-import { chooseModel, secretsOf } from '../execution/model-choice.ts';
+import { chooseModel } from '../execution/model-choice.ts';
 import { openProvider } from '../execution/open-provider.ts';
 import { priceOf } from '../execution/price.ts';
 import { showAll } from '../execution/screen.ts';
 import type { Io } from '../io.ts';
+import { redactorOf } from '../secrets/own-secrets.ts';
 import { watchForStop } from '../stop.ts';
 import { linesView } from '../views/lines.ts';
 import { silentView } from '../views/silent.ts';
@@ -45,7 +44,7 @@ export async function makePlan(
   const deadline = opened.adopt(watch(limits, stop.signal), (each) => each.stop());
 
   const id = newId('run');
-  const redaction = new EventRedaction(new Redactor([...secretValues(io.env), ...secretsOf(model)]));
+  const redaction = new EventRedaction(redactorOf(settings));
   const bus = new Bus({ owner: { run: id }, lastSeq: 0, pass: (event, place) => redaction.pass(event, place) });
   const view = io.stderr.isTTY === true ? linesView(io.stderr, io.env, 'asked known') : silentView;
   const shown = showAll(bus.reader(), { view, person: undefined, io });

@@ -20,10 +20,10 @@ export function reporting(
   of: { readonly run: string; readonly settings: RunSettings },
 ): Companion {
   const { run, settings } = of;
-  const name = oneLine(settings.goal, NAME_COLUMNS);
   return {
     known: async () => new Map<string, Known>(),
     ended: async (end, { redactor, startedAt }) => {
+      const name = oneLine(redactor.text(settings.goal), NAME_COLUMNS);
       const about = { run, repository: basename(settings.repository), selected: new Map() };
       const made = end.tasks.map((row) => resultOf(row, about));
       const results = redactor.value(made as never) as readonly Result[];

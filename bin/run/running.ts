@@ -21,22 +21,23 @@ import { factsOf, type Price } from '@drover/core/model/catalog';
 import { defaultRetry } from '@drover/core/model/retry';
 import type { Rule } from '@drover/core/permission/rules';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
-import { Redactor } from '@drover/core/redaction/redactor';
-import { secretValues } from '@drover/core/redaction/secret-values';
+import type { Redactor } from '@drover/core/redaction/redactor';
 import type { RunSettings } from '@drover/core/task/run';
 import type { ModelSpec, PlannedTask, RunTask } from '@drover/core/task/task';
 import { endAllChildren } from '@drover/core/tools/process/child';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Surroundings } from '../execution/execution.ts';
-import { type ModelChoice, secretsOf } from '../execution/model-choice.ts';
+import type { ModelChoice } from '../execution/model-choice.ts';
 import { openProvider } from '../execution/open-provider.ts';
 import { type Asked, questionsTo } from '../execution/permission.ts';
 import { Person } from '../execution/person.ts';
 import { showAll } from '../execution/screen.ts';
 import { workerEntry } from '../execution/worker-entry.ts';
 import { codeOfRun } from '../exit-code.ts';
+import { redactorOf } from '../secrets/own-secrets.ts';
 import { watchForStop } from '../stop.ts';
 import type { Containment } from '../sandbox/containment.ts';
+import { jsonText } from '../views/json.ts';
 import type { RunView } from '../views/view.ts';
 import { approval } from './approval.ts';
 import { openLauncher, type RunLauncher } from './open-launcher.ts';
@@ -69,7 +70,13 @@ export type Companion = {
   readonly ended: (end: RunEnd, left: LeftBehind) => Promise<void>;
 };
 
-export type LeftBehind = { readonly git: Git; readonly redactor: Redactor; readonly startedAt: string };
+export type LeftBehind = {
+  readonly git: Git;
+  readonly redactor: Redactor;
+  /** Hides exact values only: a token in a patch may be meant. */
+  readonly values: Redactor;
+  readonly startedAt: string;
+};
 
 export async function carryRun(work: RunWork, surroundings: Surroundings): Promise<RunEnd> {
   const { settings: config, diagnostics, io } = surroundings;
@@ -102,7 +109,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
     await Slots.open({ home: config.home, repository, run: id, env, setup, ...(contain && { contain }) }),
     (each) => each.close(),
   );
-  const redactor = new Redactor([...secretValues(io.env), ...secretsOf(model)]);
+  const redactor = redactorOf(config);
   const bus = openBus(id, redactor, { store, past });
   work.onBus?.(bus);
   opened.defer(() => workers.close());
@@ -173,8 +180,14 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   });
   const [end] = await Promise.all([ended, shown]);
   diagnostics.diagnose('run ended', { run: id, outcome: end.outcome, exitCode: end.exitCode });
-  await work.companion?.ended(end, { git: slots.store.git, redactor, startedAt });
-  if (work.result !== undefined) await writeResult(resolve(io.cwd, work.result), id, end);
+  await work.companion?.ended(end, {
+    git: slots.store.git,
+    redactor,
+    values: redactorOf(config, 'values only'),
+    startedAt,
+  });
+  if (work.result !== undefined)
+    await writeResult(resolve(io.cwd, work.result), id, redactor.value(end as never) as RunEnd);
   return end;
 }
 
@@ -230,5 +243,5 @@ function specOf({ model, price }: RunWork, { settings }: Surroundings): ModelSpe
 
 async function writeResult(path: string, run: string, told: RunEnd): Promise<void> {
   const { type: _, ...end } = told;
-  await writeFile(path, `${JSON.stringify({ run, ...end }, undefined, 2)}\n`);
+  await writeFile(path, `${jsonText({ run, ...end }, 2)}\n`);
 }

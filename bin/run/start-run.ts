@@ -13,11 +13,10 @@ import type { Of as CompanionOf } from '../batch/companion.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import { chooseModel, inFolder, nameModel } from '../execution/model-choice.ts';
 import { priceOf } from '../execution/price.ts';
-import { type Io, print } from '../io.ts';
+import { complain, type Io } from '../io.ts';
 import { openContainment } from '../sandbox/containment.ts';
 import { sandboxWish } from '../sandbox/sandbox-options.ts';
 import { codeOf, loadSettings, type Settings, workFolder } from '../settings.ts';
-import { clean } from '../views/terminal-text.ts';
 import { openRunView } from '../views/view-choice.ts';
 import { type RunArgs, settingsOf } from './run-options.ts';
 import type { Companion } from './running.ts';
@@ -28,7 +27,7 @@ export type Surrounded = { readonly settings: Settings; readonly repository: Rep
 export async function surroundingsOf(folder: string | undefined, io: Io): Promise<Surrounded> {
   const cwd = await workFolder(folder, io);
   const settings = await loadSettings(io, cwd);
-  for (const warning of settings.warnings) await print(io.stderr, `${clean(`drover: ${warning}`)}\n`);
+  for (const warning of settings.warnings) await complain(io, warning);
   return { settings, repository: await openRepository(cwd, childEnvironment(io.env)) };
 }
 
@@ -78,7 +77,7 @@ export async function startRun(
   const before = run.sandbox;
   const place = { settings, cwd: io.cwd, root: repository.top, ...(before !== undefined && { before }) };
   const containment = await openContainment(sandboxWish(args, place), { io, state: settings.home });
-  if (containment.notice !== undefined) await print(io.stderr, `${clean(`drover: ${containment.notice}`)}\n`);
+  if (containment.notice !== undefined) await complain(io, containment.notice);
   const view = await openRunView(args, io);
   const diagnostics = await openDiagnostics(io, args.log);
   const [{ carryRun }, companion] = await Promise.all([

@@ -93,11 +93,7 @@ function open(use: SandboxUse, notice: string | undefined): Containment {
 }
 
 /** The sandbox of this machine. */
-export async function findSandbox(
-  io: Io,
-  state: string,
-  options?: { readonly again: boolean },
-): Promise<FoundSandbox> {
+export async function findSandbox(io: Io, state: string, options?: { readonly again: boolean }): Promise<FoundSandbox> {
   const { platform, arch: architecture } = process;
   try {
     return await openSandbox({ state, env: io.env, node: io.node, platform, architecture }, options);

@@ -5,10 +5,9 @@ import { openRepository } from '@drover/coordinator/repository';
 import { openStore } from '@drover/coordinator/workspace/store';
 import { DroverError, UsageError } from '@drover/core/failure';
 import type { Json } from '@drover/core/json';
-import { Redactor } from '@drover/core/redaction/redactor';
-import { secretValues } from '@drover/core/redaction/secret-values';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Host, LandedCommit } from '@drover/server/host';
+import { redactorFor } from '../diagnostics.ts';
 import type { Io } from '../io.ts';
 import { stateFolder } from '../settings.ts';
 import { hostRun } from './run-host.ts';
@@ -36,7 +35,7 @@ async function patchOf({ repository: top, commit }: LandedCommit, io: Io): Promi
     const repository = await openRepository(top, env);
     const { git } = await openStore({ home: stateFolder(io), repository, env });
     const patch = Buffer.from(await patchBetween(git, `${commit}^`, commit), 'latin1').toString('utf8');
-    return new Redactor([...secretValues(io.env)]).text(patch);
+    return (await redactorFor(io)).text(patch);
   } catch (error) {
     // The repository is gone, or the commit is.
     if (error instanceof UsageError || error instanceof DroverError) return undefined;

@@ -13,8 +13,13 @@ const OWNER_ONLY = 0o600;
 
 export type KeptToken = { readonly token: string; readonly path: string };
 
+/** Where the token is, or will be. */
+export function tokenPath(home: string): string {
+  return join(home, 'server-token');
+}
+
 export async function keptToken(home: string): Promise<KeptToken> {
-  const path = join(home, 'server-token');
+  const path = tokenPath(home);
   try {
     await mkdir(home, { recursive: true });
     await makeUnlessThere(path);

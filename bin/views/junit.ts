@@ -4,7 +4,7 @@
 // can't hold at all.
 
 import { isGood, type Result } from '@drover/coordinator/batch/results';
-import { clean } from './terminal-text.ts';
+import { clean, inert } from './terminal-text.ts';
 
 const MESSAGE_CHARS_MAX = 300;
 const TEXT_CHARS_MAX = 20_000;
@@ -18,7 +18,7 @@ export function junitOf(results: readonly Result[], { name, at }: JunitHead): st
     return `  <testsuite name="${attribute(`${name} (${repository})`)}"${figures(own)} timestamp="${attribute(at.slice(0, 19))}">\n${cases}  </testsuite>\n`;
   });
   const head = `<testsuites name="${attribute(name)}"${figures(results)}>`;
-  return `<?xml version="1.0" encoding="UTF-8"?>\n${head}\n${lines.join('')}</testsuites>\n`;
+  return inert(`<?xml version="1.0" encoding="UTF-8"?>\n${head}\n${lines.join('')}</testsuites>\n`);
 }
 
 function figures(results: readonly Result[]): string {

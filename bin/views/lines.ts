@@ -9,7 +9,7 @@ import { type Io, type Output, print } from '../io.ts';
 import { count, dollars, duration, tokens } from './figures.ts';
 import { diffLines, resultLine } from './call-result.ts';
 import { type Style, styleFor } from './style.ts';
-import { clean, Cleaner, columnsOf, cut, oneLine } from './terminal-text.ts';
+import { clean, Cleaner, columnsOf, cut, LogLines, oneLine } from './terminal-text.ts';
 import type { View } from './view.ts';
 import { WordWrap, wrapped } from './word-wrap.ts';
 
@@ -17,10 +17,11 @@ const ASKED_LINES_MAX = 20;
 
 export function linesView(output: Output, env: Io['env'], asked: 'asked shown' | 'asked known'): View {
   const lines = new Lines(output, styleFor(output, env), asked);
+  const log = new LogLines(env);
   return {
-    show: (event) => print(output, lines.of(event)),
-    say: (text) => print(output, lines.words(text)),
-    close: () => print(output, lines.rest()),
+    show: (event) => print(output, log.push(lines.of(event))),
+    say: (text) => print(output, log.push(lines.words(text))),
+    close: () => print(output, log.push(lines.rest()) + log.flush()),
   };
 }
 

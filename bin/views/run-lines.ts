@@ -14,7 +14,7 @@ import { type Io, type Output, print } from '../io.ts';
 import { clock, dollars, duration, shortCount, tokensOf } from './figures.ts';
 import { reportOf } from './report.ts';
 import { looksOf, type Style, styleFor } from './style.ts';
-import { clean, columnsOf, inert, oneLine, widthOfText } from './terminal-text.ts';
+import { clean, columnsOf, forLog, inert, oneLine, widthOfText } from './terminal-text.ts';
 import type { RunView } from './view.ts';
 
 const NAME_COLUMNS_MAX = 24;
@@ -25,7 +25,7 @@ const COORDINATOR = 'coordinator';
 
 export function runLinesView(output: Output, env: Io['env']): RunView {
   const isGrouped = (env['GITHUB_ACTIONS'] ?? '') !== '';
-  const lines = new RunLines(output, styleFor(output, env), isGrouped);
+  const lines = new RunLines(output, styleFor(output, env), { isGrouped, safe: (text) => forLog(text, env) });
   return {
     show: (event) => print(output, lines.of(event)),
     recall: (event) => void lines.of(event),
@@ -44,20 +44,23 @@ type Words = { readonly mark?: Mark; readonly word?: string; readonly text?: str
 
 const WARNING: Mark = { sign: '!', format: 'yellow' };
 
+/** What the runner that reads the log can do: fold groups of lines, and take text for commands. */
+type Log = { readonly isGrouped: boolean; readonly safe: (text: string) => string };
+
 /** A fold from events to text. */
 class RunLines {
   readonly #output: Output;
   readonly #style: Style;
-  readonly #isGrouped: boolean;
+  readonly #log: Log;
   readonly #state = new RunState();
   readonly #told = new Map<string, Told>(); // by task
   readonly #groups = new Map<string, string[]>(); // by task: what is said when its attempt is over
   #nameColumns = COORDINATOR.length;
 
-  constructor(output: Output, style: Style, isGrouped: boolean) {
+  constructor(output: Output, style: Style, log: Log) {
     this.#output = output;
     this.#style = style;
-    this.#isGrouped = isGrouped;
+    this.#log = log;
   }
 
   of(event: Shown): string {
@@ -130,7 +133,7 @@ class RunLines {
     // What a gate does with whom is told by the gate; a merge, once.
     if (state === 'thinking' || state === 'gate' || (state === 'merging' && told.state === 'gate')) return '';
     const line = this.#line({ ...event, task }, this.#worded(progress));
-    return state === 'running' && this.#isGrouped ? this.#keep(task, line) : line;
+    return state === 'running' && this.#log.isGrouped ? this.#keep(task, line) : line;
   }
 
   /** What the coordinator does itself. */
@@ -197,7 +200,7 @@ class RunLines {
     if (lines.length === 0 || progress === undefined) return '';
     const { id, plan, attempts } = progress;
     const title = oneLine(`${id}: ${plan.title}${attempts > 1 ? `, attempt ${attempts}` : ''}`, Infinity);
-    return `::group::${title.replaceAll('%', '%25')}\n${lines.join('')}::endgroup::\n`;
+    return `::group::${inert(title).replaceAll('%', '%25')}\n${lines.join('')}::endgroup::\n`;
   }
 
   #report(): string {
@@ -222,7 +225,7 @@ class RunLines {
   }
 
   #inert(text: string): string {
-    return this.#isGrouped ? inert(text) : text;
+    return this.#log.safe(text);
   }
 }
 

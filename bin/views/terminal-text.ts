@@ -5,12 +5,12 @@
 // only the ESC in front, so no "[31m" is left behind; of the control characters newline and tab stay; and
 // so do all letters, but not the marks that make text run backwards.
 
-import type { Output } from '../io.ts';
+import type { Io, Output } from '../io.ts';
 
 // A sequence longer than this is no sequence but text behind a stray ESC.
 const SEQUENCE_CHARS_MAX = 4_096;
 
-const BIDI = /[\u202A-\u202E\u2066-\u2069]/;
+const BIDI = /[\u200E\u200F\u202A-\u202E\u2066-\u2069]/;
 
 type State = 'text' | 'escape' | 'escape-intermediate' | 'control' | 'string' | 'string-escape';
 
@@ -135,11 +135,48 @@ export function widthOfText(text: string): number {
 }
 
 /**
- * Text that GitHub's runner takes for text. It obeys `::command::` at the beginning of a line, behind white
- * space and characters that can't be seen too, and `##[command]` anywhere.
+ * Text that CI runners take for text. GitHub's obeys `::command::` at the beginning of a line, behind white space and
+ * characters that can't be seen too, and `##[command]` anywhere; Azure's `##vso[command]`, TeamCity's `##teamcity[…]`.
  */
 export function inert(text: string): string {
-  return text.replace(/^([^!-9;-~\n]*:)(?=[^!-~\n]*:)/gm, '$1 ').replace(/#[^ -~\n]*#(?=[^ -~\n]*\[)/g, '# #');
+  return text
+    .replace(/^([^!-9;-~\n]*:)(?=[^!-~\n]*:)/gm, '$1 ')
+    .replace(/#[^ -~\n]*#(?=[^ -~\n]*\w{0,16}[^ -~\n]*\[)/g, '# #');
+}
+
+/** The same text, made inert where a CI runner reads the log. */
+export function forLog(text: string, env: Io['env']): string {
+  return isRead(env) ? inert(text) : text;
+}
+
+/** The same for text that arrives in pieces: a command may be cut anywhere, so a runner gets whole lines. */
+export class LogLines {
+  readonly #isRead: boolean;
+  #line = '';
+
+  constructor(env: Io['env']) {
+    this.#isRead = isRead(env);
+  }
+
+  push(text: string): string {
+    if (!this.#isRead) return text;
+    const all = this.#line + text;
+    const end = all.lastIndexOf('\n') + 1;
+    this.#line = all.slice(end);
+    return inert(all.slice(0, end));
+  }
+
+  flush(): string {
+    const rest = inert(this.#line);
+    this.#line = '';
+    return rest;
+  }
+}
+
+const RUNNERS = ['CI', 'GITHUB_ACTIONS', 'TF_BUILD', 'TEAMCITY_VERSION'];
+
+function isRead(env: Io['env']): boolean {
+  return RUNNERS.some((name) => (env[name] ?? '') !== '');
 }
 
 const COLUMNS_MIN = 20;

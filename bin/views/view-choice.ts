@@ -19,7 +19,7 @@ export async function openView(
     case 'lines':
       return (await import('./lines.ts')).linesView(io.stdout, io.env, asked);
     case 'json':
-      return (await import('./json.ts')).jsonView(io.stdout, io.env);
+      return (await import('./json.ts')).jsonView(io.stdout);
     case 'silent':
       return (await import('./silent.ts')).silentView;
   }
@@ -47,7 +47,7 @@ export async function openRunView(
     case 'lines':
       return (await import('./run-lines.ts')).runLinesView(io.stdout, io.env);
     case 'json':
-      return unpainted((await import('./json.ts')).jsonView(io.stdout, io.env));
+      return unpainted((await import('./json.ts')).jsonView(io.stdout));
     case 'silent':
       return unpainted((await import('./silent.ts')).silentView);
   }

@@ -215,5 +215,5 @@ test('no secret of this machine is in any file that is left, and the patches app
   const texts = await Promise.all(names.map(({ parentPath, name }) => readFile(join(parentPath, name), 'utf8')));
   expect([names.length > 6, texts.filter((text) => text.includes(SECRET))]).toEqual([true, []]);
   batch.desk.git('apply', '.drover/out/combined.patch');
-  expect(await batch.desk.read('src/file2.ts')).toBe("log('[redacted]');\n");
+  expect(await batch.desk.read('src/file2.ts')).toBe("log('[redacted:value]');\n");
 });

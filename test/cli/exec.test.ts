@@ -128,7 +128,11 @@ test('a project that asks for more than it may is told of, and does not get it',
   const cwd = join(home, 'project');
   await mkdir(join(cwd, '.drover'), { recursive: true });
   await writeFile(join(cwd, '.drover/config.yaml'), 'allow: ["shell(touch *)"]\n');
-  const ran = await exec(script(calls('touch x'), SAYS_DONE), { cwd, env: { HOME: home }, args: ['--view', 'silent', '--sandbox', 'off'] });
+  const ran = await exec(script(calls('touch x'), SAYS_DONE), {
+    cwd,
+    env: { HOME: home },
+    args: ['--view', 'silent', '--sandbox', 'off'],
+  });
   expect({ ...ran, stderr: ran.stderr.replaceAll(home, '<home>') }).toEqual({
     code: 8,
     stdout: '',

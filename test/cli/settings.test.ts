@@ -34,7 +34,7 @@ async function world({
   for (const [path, text] of Object.entries(files)) {
     if (text === undefined) continue;
     await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, text);
+    await writeFile(path, text.replaceAll('<root>', root));
   }
   return { root, cwd, env: { HOME: root, ...env } };
 }
@@ -154,16 +154,18 @@ test("a project's config may ask for less and wish for more; the rest is named a
   });
 });
 
-test("a project's config whose very content is approved may set everything", async () => {
+test("a project's config that is approved in its folder may set everything", async () => {
   const sha256 = createHash('sha256').update(EVERYTHING).digest('hex');
   const { env: _, ...settings } = await settingsIn({
     project: EVERYTHING,
-    approved: JSON.stringify({ [sha256]: 'yes' }),
+    approved: JSON.stringify({
+      approvals: [{ repository: '<root>/repository', config: '.drover/config.yaml', sha256 }],
+    }),
   });
   expect(settings).toEqual(EVERYTHING_SET);
 });
 
-test.each(['{"0000": "another content"}', 'not json', '[]'])(
+test.each(['{"0000": "another content"}', 'not json', '[]', '{"approvals": 1}', '{"approvals": [1, {}]}'])(
   'an approval that is not of this content (%s) approves nothing',
   async (approved) => {
     const settings = await settingsIn({ project: 'model: a/b', approved });

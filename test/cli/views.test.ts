@@ -353,7 +353,7 @@ test('json: every event is one line, whatever is in it', async () => {
   let text = '';
   stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
   const events = recorded([START, ...says(`line\nbreak\u2028${EVIL}`), DONE]);
-  await feed(jsonView(stream, {}), events);
+  await feed(jsonView(stream), events);
   const lines = text.split('\n');
   expect(lines.pop()).toBe('');
   expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(events);
@@ -363,7 +363,7 @@ test('json: a reader that does not read is waited for', async () => {
   const stream = new PassThrough({ highWaterMark: 64 });
   const [event] = recorded([{ type: 'warning', message: 'x'.repeat(200) }]);
   let isDone = false;
-  const view = jsonView(stream, {});
+  const view = jsonView(stream);
   await view.show(event as Recorded);
   await new Promise((resolve) => setTimeout(resolve, 20));
   const showing = Promise.resolve(view.show(event as Recorded)).then(() => (isDone = true));

@@ -354,3 +354,16 @@ test('where nothing is kept, long outputs are, and not in the folder that is wor
   expect(await readFile(path, 'utf8')).toBe('x'.repeat(40_000));
   expect(path).not.toContain('drover-test-');
 });
+
+test('no request holds the key that a program passes, or one of its environment', async () => {
+  const [apiKey, other] = ['a-key-that-is-passed-7', 'a-key-of-the-environment-8'];
+  const { session, server } = await desk(
+    { answers: [{ text: 'Hm.' }] },
+    { system: `Your key is ${apiKey}.` },
+    { apiKey, env: { OPENAI_API_KEY: other } },
+  );
+  await executed(session, { role: 'user', content: `Is it ${apiKey} or ${other}?` });
+  const sent = JSON.stringify(server.requests.map(({ body }) => body));
+  expect([apiKey, other].filter((key) => sent.includes(key))).toEqual([]);
+  expect(sent).toContain('Is it [redacted:value] or [redacted:value]?');
+});

@@ -208,3 +208,21 @@ test('with a past a task goes on from its last completed step, wherever it was c
   }
   expect(server.rejections).toBe(0);
 });
+
+test('a task knows which calls were refused, wherever it was cut off', async () => {
+  const answers = [{ calls: [{ name: 'shell', args: { command: 'curl b' } }] }, { text: 'I cannot.' }];
+  const policy = { rules: [parseRule('shell(curl*)', 'deny')], yes: false, contained: false };
+  const spec = await taskOn(await rehearsal({ answers, order: 'conversation' }), 'go', { policy });
+  const first = listener();
+  await runTask(spec, first.link, never);
+  const records = first.told.map(({ event, at }, seq) => ({ seq, ...at, ...event }) as unknown as JsonObject);
+  const counts = new Set<number>();
+  for (const cut of records.keys()) {
+    if (!KEPT.has(String(records[cut]?.['type']))) continue;
+    const past = pastOf(records.slice(0, cut + 1));
+    if (past === undefined || past.turn === 0) continue;
+    const { refused } = await runTask({ ...spec, begin: { resume: true }, past }, listener().link, never);
+    counts.add(refused.length);
+  }
+  expect([...counts]).toEqual([1]);
+});

@@ -45,6 +45,7 @@ import { Questions, type Answer } from './permission/questions.ts';
 import type { Rule } from './permission/rules.ts';
 import { EventRedaction } from './redaction/event-redaction.ts';
 import { Redactor } from './redaction/redactor.ts';
+import { withoutSecrets } from './redaction/request-redaction.ts';
 import { secretValues } from './redaction/secret-values.ts';
 import { childEnvironment } from './tools/process/environment.ts';
 import type { Tool } from './tools/tool.ts';
@@ -197,7 +198,7 @@ export class AgentSession {
 
   async #open(): Promise<Session> {
     const { home, onTrouble = () => undefined } = this.#options;
-    const provider = await this.#connect();
+    const provider = withoutSecrets(await this.#connect(), keysIn(this.#options));
     if (home === undefined) return this.#make(provider, join(tmpdir(), newId('ses')), undefined);
     const hooks = {
       onTrouble,
@@ -211,11 +212,11 @@ export class AgentSession {
 
   #make(provider: Provider, outputFolder: string, kept: Kept | undefined): Session {
     const { tools, messages = [], system } = this.#context;
-    const { env = {}, budget, limits, remoteTimeoutMs, apiKey } = this.#options;
+    const { env = {}, budget, limits, remoteTimeoutMs } = this.#options;
     const cwd = resolve(this.#context.cwd ?? '.');
     const { name: model } = parseModel(this.#options.model);
     const { contextTokens, outputTokensMax, price } = { ...factsOf(model), ...this.#options.facts };
-    const redaction = new EventRedaction(new Redactor([...secretValues(env), ...(apiKey ? [apiKey] : [])]));
+    const redaction = new EventRedaction(new Redactor([...keysIn(this.#options), ...secretValues(env)]));
     this.#session = new Session({
       id: this.id,
       worker: 0,
@@ -239,6 +240,12 @@ export class AgentSession {
     });
     return this.#session;
   }
+}
+
+/** The keys of providers that this program was given: no request holds one of them. */
+function keysIn({ env = {}, apiKey }: AgentOptions): readonly string[] {
+  const known = knownProviders.flatMap(({ keyEnv }) => env[keyEnv]?.trim() ?? []);
+  return apiKey === undefined ? known : [apiKey, ...known];
 }
 
 type Kept = { readonly store: Store; readonly past: Past | undefined };

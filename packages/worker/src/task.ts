@@ -5,7 +5,7 @@
 // tools as the coordinator, byte for byte, and is refused what is not its own: it makes no plans, and
 // where the task is to look, it writes nothing.
 
-import { refusedCalls, type Verdict } from '@drover/core/agent/calls';
+import type { Verdict } from '@drover/core/agent/calls';
 import { failureOf } from '@drover/core/agent/limits';
 import { type ExecutionResult, Session } from '@drover/core/agent/session';
 import { DroverError, type Failure, ToolError } from '@drover/core/failure';
@@ -29,11 +29,11 @@ export const runTask: RunTask = async (spec, link, signal) => {
   const tally = { usage: past?.usage ?? NOTHING }; // of the whole attempt
   // It had said its last word before a crash; only its outcome was not heard.
   if (past?.ending === 'done' && 'resume' in begin)
-    return outcomeOf(spec, { status: 'finished', said: before, refused: [], ...tally });
+    return outcomeOf(spec, { status: 'finished', said: before, refused: past.refused?.calls ?? [], ...tally });
   try {
     const result = await openSession(spec, counting(link, tally)).run(begin, signal);
     const said = [...before, ...result.messages];
-    return outcomeOf(spec, { ...endOf(result, signal), said, refused: refusedCalls(result), ...tally });
+    return outcomeOf(spec, { ...endOf(result, signal), said, refused: result.refused, ...tally });
   } catch (error) {
     if (!(error instanceof DroverError)) throw error;
     const { failure } = error;

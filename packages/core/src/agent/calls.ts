@@ -15,12 +15,13 @@ import type { CallLabel, Decision, Event, PendingCall } from '../events.ts';
 import { describe, DroverError, type Failure } from '../failure.ts';
 import { newId } from '../ids.ts';
 import type { Json } from '../json.ts';
-import type { CallPart, Message, ToolResult } from '../model/protocol.ts';
+import type { CallPart, ToolResult } from '../model/protocol.ts';
 import { endOrphans } from '../tools/process/tree.ts';
 import { inputSummary, outputSummary } from '../tools/summary.ts';
 import { runTool, type Tool, type ToolContext, type ToolOutput } from '../tools/tool.ts';
 import type { Instructions } from '../conversation/instructions.ts';
 import { Lanes } from './lanes.ts';
+import { refusal } from './refused-calls.ts';
 
 // worker*100 + callIndex must not collide within an answer.
 export const CALLS_MAX = 100;
@@ -73,6 +74,8 @@ export type Denial = { readonly name: string; readonly subject: string; readonly
 
 export type Settled = Pick<OpenCalls, 'results' | 'pending'> & {
   readonly denials: readonly Denial[];
+  /** A call was run, or handed out to a remote tool. */
+  readonly hasRun: boolean;
   readonly unknownOnly: boolean;
   readonly isFinal: boolean; // a call that ends the turn has worked
   /** Drover could not do its part of a call; the turn ends with this. */
@@ -81,7 +84,14 @@ export type Settled = Pick<OpenCalls, 'results' | 'pending'> & {
 
 export async function settleCalls(bench: Bench, open: OpenCalls, signal: AbortSignal): Promise<Settled> {
   const { calls } = open;
-  const settling: Settling = { bench, lanes: new Lanes(PARALLEL_MAX), denials: [], pending: [], failures: [] };
+  const settling: Settling = {
+    bench,
+    lanes: new Lanes(PARALLEL_MAX),
+    denials: [],
+    pending: [],
+    failures: [],
+    hasRun: false,
+  };
   if (calls.length > CALLS_MAX) {
     const message = `the model asked for ${calls.length} calls at once; the first ${CALLS_MAX} are run`;
     bench.emit({ type: 'warning', message });
@@ -101,8 +111,9 @@ export async function settleCalls(bench: Bench, open: OpenCalls, signal: AbortSi
   const isFinal = results.some(
     (result) => result?.isError === false && toolNamed(bench.tools, result.name)?.final === true,
   );
-  const { denials, failures } = settling;
-  return { results, pending: handedOut(bench, settling.pending), denials, unknownOnly, isFinal, failure: failures[0] };
+  const { denials, failures, hasRun } = settling;
+  const pending = handedOut(bench, settling.pending);
+  return { results, pending, denials, hasRun, unknownOnly, isFinal, failure: failures[0] };
 }
 
 /** In the order of the calls. The clock starts when the last local call has ended, since they are told of then. */
@@ -119,21 +130,6 @@ function handedOut(bench: Bench, calls: readonly Outgoing[]): readonly PendingCa
 
 export function resultOf(call: Pick<CallPart, 'id' | 'name'>, { output, isError, images }: ToolOutput): ToolResult {
   return { id: call.id, name: call.name, output, isError: isError ?? false, ...(images && { images }) };
-}
-
-/** The subjects of the turn's last calls that were not allowed: the agent stopped for want of them. */
-export function refusedCalls(turn: {
-  readonly messages: readonly Message[];
-  readonly denials: readonly Denial[];
-}): readonly string[] {
-  const last = turn.messages.findLast((message) => message.role === 'tool');
-  const refusals = new Set(turn.denials.map(({ why }) => refusal(why)));
-  const count = last?.results.filter(({ output }) => refusals.has(output)).length ?? 0;
-  return turn.denials.slice(turn.denials.length - count).map(({ subject }) => subject);
-}
-
-function refusal(why: string): string {
-  return `Not allowed: ${why}`;
 }
 
 /** Results for calls that nobody will run any more. */
@@ -174,6 +170,7 @@ type Settling = {
   readonly denials: Denial[];
   readonly pending: Outgoing[];
   readonly failures: Failure[];
+  hasRun: boolean;
 };
 
 type Outgoing = { readonly label: CallLabel; readonly args: Json; readonly timeoutMs: number | undefined };
@@ -205,6 +202,7 @@ async function settle(
     settling.denials.push({ name: tool.name, subject: tool.subject(parsed.input), why: denial });
     return refuse(refusal(denial));
   }
+  settling.hasRun = true;
   if (tool.remote === true) {
     settling.pending.push({ label, args: parsed.input, timeoutMs: tool.timeoutMs });
     return undefined;

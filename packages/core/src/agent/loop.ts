@@ -21,6 +21,7 @@ import { failedTurn, type TurnOutcome } from '../outcome.ts';
 import { takeAnswer } from './answer.ts';
 import { openCalls, resultOf, settleCalls, toolNamed, type OpenCalls } from './calls.ts';
 import { failureOf } from './limits.ts';
+import { refusedAfter } from './refused-calls.ts';
 import { addMessage, emit, type Agent, type Turn } from './turn.ts';
 
 const UNKNOWN_IN_A_ROW_MAX = 3;
@@ -64,8 +65,11 @@ async function settleOpen(
   signal: AbortSignal,
 ): Promise<'ask' | 'done' | 'suspended'> {
   const bench = { ...agent.bench, settled: agent.settled, emit: (event: Event) => emit(agent, turn, event) };
-  const { results, pending, denials, unknownOnly, isFinal, failure } = await settleCalls(bench, open, signal);
+  const settled = await settleCalls(bench, open, signal);
+  const { results, pending, denials, hasRun, unknownOnly, isFinal, failure } = settled;
   turn.denials.push(...denials);
+  const calls = denials.map(({ subject }) => subject);
+  turn.refused = refusedAfter(turn.refused, { step: turn.steps, calls, hasRun });
   if (pending.length > 0 && !signal.aborted) {
     turn.open = { ...open, results, pending };
     emit(agent, turn, { type: 'awaiting_tool_execution', calls: pending });

@@ -52,6 +52,8 @@ export type ExecutionResult = {
   readonly messages: readonly Message[]; // the new ones
   readonly pending: readonly PendingCall[];
   readonly denials: readonly Denial[];
+  /** The subjects of calls that were refused last: the agent stopped for want of them. */
+  readonly refused: readonly string[];
   readonly usage: Usage; // of this execution
   readonly cost?: number;
 };
@@ -262,12 +264,13 @@ export class Session {
     if (this.#options.system === undefined) for (const message of leftOut) this.#emit({ type: 'warning', message });
   }
 
-  #restore({ messages, turn, steps, answers, ending, open, usage, handedOut }: Past): void {
+  #restore({ messages, turn, steps, answers, ending, open, refused, usage, handedOut }: Past): void {
     this.conversation.replace(messages);
     this.#turn = new Turn(turn);
     this.#turn.steps = steps;
     this.#turn.answers = answers;
     this.#turn.open = open;
+    this.#turn.refused = refused;
     this.#total = usage;
     this.#isOpen = turn > 0 && ending === undefined;
     this.#canResume = turn > 0 && ending !== 'done';
@@ -330,7 +333,9 @@ export class Session {
       usage: this.#spent,
       ...costs,
     });
-    return { outcome, messages, pending: this.pending, denials: this.#turn.denials, usage: this.#spent, ...costs };
+    const { denials, refused } = this.#turn;
+    const told = { outcome, messages, pending: this.pending, denials, refused: refused?.calls ?? [] };
+    return { ...told, usage: this.#spent, ...costs };
   }
 
   /** A bug ends the turn, too, and is told as its ending before it goes up. Where even that fails, it just goes up. */

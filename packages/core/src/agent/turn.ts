@@ -9,6 +9,7 @@ import type { Message, Provider, ToolDefinition, Usage } from '../model/protocol
 import type { RetryPolicy } from '../model/retry.ts';
 import type { TurnOutcome } from '../outcome.ts';
 import type { Limits } from './limits.ts';
+import type { RefusedCalls } from './refused-calls.ts';
 
 export type Agent = {
   readonly conversation: Conversation;
@@ -38,6 +39,7 @@ export class Turn {
   readonly number: number;
   readonly messages: Message[] = []; // the new ones
   readonly denials: Denial[] = [];
+  refused: RefusedCalls | undefined; // the last ones, unless a later call was run
   steps = 0;
   outputTokens = 0;
   answers = 0; // answers kept: work that was done

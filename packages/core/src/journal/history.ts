@@ -5,6 +5,7 @@
 // is in none of it, so nothing half said is ever sent to a model.
 
 import { labelIn, openCalls, resultOf, type OpenCalls } from '../agent/calls.ts';
+import { refusedIn, type RefusedCalls } from '../agent/refused-calls.ts';
 import { compacted } from '../conversation/compaction.ts';
 import type { Recorded, RemoteTool } from '../events.ts';
 import type { JsonObject } from '../json.ts';
@@ -25,6 +26,8 @@ export type Past = {
   /** How the last turn ended; undefined while it hasn't. */
   readonly ending: 'done' | 'incomplete' | 'error' | 'cancelled' | undefined;
   readonly open: OpenCalls | undefined;
+  /** Calls of that turn that were refused last, unless a later call was run. */
+  readonly refused: RefusedCalls | undefined;
   readonly usage: Usage;
   readonly model: string;
   readonly cwd: string;
@@ -46,6 +49,7 @@ export function pastOf(records: readonly JsonObject[], before: readonly Message[
     answers: 0,
     ending: undefined,
     open: undefined,
+    refused: undefined,
     usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
     model: '',
     cwd: '',
@@ -55,14 +59,15 @@ export function pastOf(records: readonly JsonObject[], before: readonly Message[
   };
   const messages: Message[] = [...before];
   // Our own records, each under its seal: they are what they were when they were written.
-  for (const record of records as unknown as readonly Recorded[]) {
+  const recorded = records as unknown as readonly Recorded[];
+  for (const record of recorded) {
     past.lastSeq = Math.max(past.lastSeq, record.seq ?? 0);
     past.steps = record.step ?? past.steps;
     fold(past, messages, record);
   }
   if (past.model === '') return undefined;
   if (!QUIET.has(records.at(-1)?.['type'])) past.lastSeq += SEQ_JUMP;
-  return { ...past, messages };
+  return { ...past, messages, refused: refusedIn(recorded) };
 }
 
 function fold(past: Writable<Past>, messages: Message[], record: Recorded): void {

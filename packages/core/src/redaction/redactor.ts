@@ -1,30 +1,34 @@
-// Takes secrets out of what is stored and shown: journal, events, output, diagnostics.
+// Takes secrets out of texts: journal, events, output, diagnostics, requests.
 //
-// Two kinds are known: the exact values of this process's own secrets, in any of their usual
-// encodings, and the shapes of the tokens that services hand out, also inside base64. Each becomes
-// `[redacted:<what it was>]`. What is sent to a model is never changed.
+// A redactor knows two kinds of secrets: exact values, in any of their usual encodings, and the shapes of the
+// tokens that services hand out, also inside base64. Each becomes `[redacted:<kind>]`. Requests to a model lose
+// drover's own values only (request-redaction.ts), since the model may have to edit tokens in a user's files.
 
 import type { Json, JsonObject } from '../json.ts';
 import { isJsonObject } from '../json.ts';
 import { AnchorSearch } from './anchor-search.ts';
 import { DeltaRedaction } from './delta-redaction.ts';
-import type { Suspect } from './suspects.ts';
+import type { Scope, Suspect } from './suspects.ts';
 import { ANCHOR_CHARS, suspectsFor } from './suspects.ts';
 
 const DEPTH_MAX = 1_000;
 
 export class Redactor {
   readonly #values: readonly string[];
+  readonly #scope: Scope;
   #ready: { readonly search: AnchorSearch; readonly suspects: readonly Suspect[] } | undefined;
 
-  /** `values` are the exact secrets to hide, beside everything that has the shape of a token. */
-  constructor(values: Iterable<string>) {
+  /** `values` are the exact secrets to hide. */
+  constructor(values: Iterable<string>, scope: Scope = 'values and shapes') {
     this.#values = [...values];
+    this.#scope = scope;
   }
 
   /** The text without its secrets; the very same text where there are none. */
   text(text: string): string {
     const { search, suspects } = this.#prepared();
+    // A few long literals: `includes` skips ahead by their length, so a whole conversation costs next to nothing.
+    if (this.#scope === 'values only' && !suspects.some(({ anchor }) => text.includes(anchor))) return text;
     // Most texts have not even an anchor.
     if (search.next(text, 0, true) === text.length) return text;
     return DeltaRedaction.whole(text, search, suspects);
@@ -44,7 +48,7 @@ export class Redactor {
   // It takes some milliseconds, which a command that shows nothing secret should not wait for.
   #prepared(): { readonly search: AnchorSearch; readonly suspects: readonly Suspect[] } {
     if (this.#ready === undefined) {
-      const suspects = suspectsFor(this.#values);
+      const suspects = suspectsFor(this.#values, this.#scope);
       const search = new AnchorSearch(suspects.map((suspect) => suspect.anchor.slice(0, ANCHOR_CHARS)));
       this.#ready = { search, suspects };
     }

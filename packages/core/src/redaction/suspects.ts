@@ -34,15 +34,20 @@ const WRAPPED_TAIL: Tail = { of: WRAPPED };
 const PRINTABLE = /^[\t\n\r\x20-\x7e]*$/; // random bytes are not
 const GARBAGE_CHARS = 6; // how many characters before an anchor must be text
 
-/** All suspects; where two claim the same text, the earlier one names it. */
-export function suspectsFor(values: Iterable<string>): Suspect[] {
-  const shapes = [...TOKEN_SHAPES, ...CONTEXT_SHAPES];
+export type Scope = 'values and shapes' | 'values only';
+
+/**
+ * All suspects; where two claim the same text, the earlier one names it. Values come first, so that a value has the
+ * same name in the journal, which knows shapes, as in a request, which does not: a resumed session sends the same bytes.
+ */
+export function suspectsFor(values: Iterable<string>, scope: Scope): Suspect[] {
+  const shapes = scope === 'values only' ? [] : [...TOKEN_SHAPES, ...CONTEXT_SHAPES];
   const secrets = [...new Set(values)].filter(isWorthHiding);
   return [
-    ...shapes.flatMap((shape) => shape.anchors.map((anchor) => inPlainText(shape, anchor))),
-    ...shapes.flatMap(inBase64),
     ...secrets.flatMap((secret) => plainForms(secret).flatMap((form) => exactly(form))),
     ...secrets.flatMap((secret) => base64Forms(secret).flatMap((form) => exactly(form, BASE64_TAIL))),
+    ...shapes.flatMap((shape) => shape.anchors.map((anchor) => inPlainText(shape, anchor))),
+    ...shapes.flatMap(inBase64),
   ];
 }
 

@@ -1,0 +1,49 @@
+// Takes drover's own secrets out of requests, at the one place that every request passes: the provider.
+//
+// Guarantees
+//   1. No text of a request holds one of the values, whoever wrote it: the system prompt with its instructions, the
+//      user's prompt, results of tools, descriptions of tools, arguments of calls.
+//   2. The same request always gives the same bytes, so that the provider's cache still hits.
+//   3. All else stays as it is: tokens in a user's files, images, and payloads that the provider sealed (`native`).
+//
+// Workers in threads know no key. Their requests are sent by the thread that does, through the same provider.
+
+import type { Json } from '../json.ts';
+import type { ModelRequest, Provider, RequestMessage, RequestPart } from '../model/protocol.ts';
+import { Redactor } from './redactor.ts';
+import { isWorthHiding } from './secret-values.ts';
+
+/** The same provider, which never sends one of these values. */
+export function withoutSecrets(provider: Provider, values: readonly string[]): Provider {
+  const secrets = values.filter(isWorthHiding);
+  if (secrets.length === 0) return provider;
+  const redactor = new Redactor(secrets, 'values only');
+  return { ...provider, stream: (request, signal) => provider.stream(redactRequest(request, redactor), signal) };
+}
+
+function redactRequest(request: ModelRequest, redactor: Redactor): ModelRequest {
+  return {
+    ...request,
+    system: redactor.text(request.system),
+    tools: redactor.value(request.tools as unknown as Json) as unknown as ModelRequest['tools'],
+    messages: request.messages.map((message) => redactMessage(message, redactor)),
+  };
+}
+
+function redactMessage(message: RequestMessage, redactor: Redactor): RequestMessage {
+  if (message.role === 'assistant')
+    return { ...message, content: message.content.map((part) => redactPart(part, redactor)) };
+  return {
+    ...message,
+    results: message.results.map((result) => ({ ...result, output: redactor.text(result.output) })),
+    content: message.content.map((part) => (part.type === 'text' ? { ...part, text: redactor.text(part.text) } : part)),
+  };
+}
+
+/** A part with a sealed payload goes back to the letter: the provider refuses another text under its signature. */
+function redactPart(part: RequestPart, redactor: Redactor): RequestPart {
+  if (part.native !== undefined || part.type === 'native') return part;
+  return part.type === 'tool_call'
+    ? { ...part, args: redactor.value(part.args) }
+    : { ...part, text: redactor.text(part.text) };
+}
