@@ -71,6 +71,9 @@ const NOTHING_SET = {
   rules: [],
   textCallRetries: undefined,
   timeouts: {},
+  sandbox: undefined,
+  net: [],
+  writable: [],
   warnings: [],
 };
 
@@ -96,6 +99,9 @@ allow: ["shell(pnpm *)"]
 ask: ["write(docs/*)"]
 deny: ["shell(rm *)"]
 timeouts: {headers: 30s, firstByte: 1m, silence: 90s, progress: 1h}
+sandbox: required
+net: [packages.example.com]
+writable: [/var/cache/builds]
 `;
 
 const ALLOW = { effect: 'allow', tool: 'shell', pattern: 'pnpm *', text: 'shell(pnpm *)' };
@@ -122,6 +128,9 @@ const EVERYTHING_SET = {
   ignore: ['dist'],
   rules: [ALLOW, ASK, DENY],
   timeouts: { headers: 30_000, firstByte: 60_000, silence: 90_000, progress: 3_600_000 },
+  sandbox: 'required',
+  net: [{ text: 'packages.example.com', rule: { host: 'packages.example.com', subdomains: false } }],
+  writable: ['/var/cache/builds'],
 };
 
 test('without any config nothing is set', async () => {
@@ -147,8 +156,9 @@ test("a project's config may ask for less and wish for more; the rest is named a
     workers: 4,
     ignore: ['dist'],
     rules: [ASK, DENY],
+    sandbox: 'required',
     warnings: [
-      '.drover/config.yaml may not set model, providers, prices, charsPerToken, contextTokens, setup, allow, timeouts, so it is ignored; if you want it, move it to <root>/.config/drover/config.yaml, or approve the file as it is: drover trust',
+      '.drover/config.yaml may not set model, providers, prices, charsPerToken, contextTokens, setup, allow, timeouts, net, writable, so it is ignored; if you want it, move it to <root>/.config/drover/config.yaml, or approve the file as it is: drover trust',
       ".drover/config.yaml names a gate, which is not run unless you ask for it: --gate 'pnpm test'",
     ],
   });
@@ -172,6 +182,20 @@ test.each(['{"0000": "another content"}', 'not json', '[]', '{"approvals": 1}', 
     expect([settings.model, settings.warnings.length]).toEqual([undefined, 1]);
   },
 );
+
+test('a project may require a sandbox, and never do away with it, approved or not', async () => {
+  const approvedOff = await world({ project: 'sandbox: off' });
+  await drover(['trust', '--yes'], { cwd: approvedOff.cwd, env: approvedOff.env });
+  const { io } = new FakeIo({ cwd: approvedOff.cwd, env: approvedOff.env });
+  const off = await loadSettings(io, approvedOff.cwd);
+  expect([off.sandbox, off.warnings]).toEqual([
+    undefined,
+    ['.drover/config.yaml sets sandbox: off, which is ignored: a project may only require a sandbox'],
+  ]);
+  expect((await settingsIn({ user: 'sandbox: auto', project: 'sandbox: required' })).sandbox).toBe('required');
+  expect((await settingsIn({ user: 'sandbox: off', project: 'sandbox: required' })).sandbox).toBe('off');
+  expect((await settingsIn({ user: 'sandbox: required', project: 'sandbox: auto' })).sandbox).toBe('required');
+});
 
 test('the user wins over the project, but for the number of steps, where the lower one does', async () => {
   const user = 'turns: 20\nworkers: 2\ndeny: ["shell(a)"]';
@@ -214,7 +238,7 @@ test.each<[string, string, string]>([
   [
     'an unknown key far from any',
     'turns: 3\ncolour: red',
-    "2:1: unknown key 'colour'; known are model, providers, prices, charsPerToken, contextTokens, turns, workers, gates, setup, ignore, allow, ask, deny, timeouts",
+    "2:1: unknown key 'colour'; known are model, providers, prices, charsPerToken, contextTokens, turns, workers, gates, setup, ignore, allow, ask, deny, sandbox, net, writable, timeouts",
   ],
   [
     'an unknown key inside',
