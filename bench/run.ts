@@ -1,9 +1,10 @@
 // What a whole run costs: eight workers with twenty steps each, planned, isolated, merged and delivered, next
-// to a bare process that runs eight such loops and does nothing else.
+// to a bare process that runs eight such loops and does nothing else. Once with every command in the open, as the bare
+// process has them, and once with every command in the sandbox.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startRehearsal } from '@drover/rehearsal/server';
 import type { AgentScript, Answer, Script } from '@drover/rehearsal/script';
@@ -45,13 +46,13 @@ function work(id: string): readonly Answer[] {
   return [...many, write, { calls: [{ name: 'submit_result', args: { summary: id } }] }];
 }
 
-type Program = 'bare' | 'drover';
+type Program = 'bare' | 'drover' | 'contained';
 
 /** Lines to print. */
 export async function lines(): Promise<readonly string[]> {
-  const wall: Record<Program, number[]> = { bare: [], drover: [] };
+  const wall: Record<Program, number[]> = { bare: [], drover: [], contained: [] };
   for (let n = 0; n <= TIMES; n++) {
-    for (const program of ['bare', 'drover'] as const) {
+    for (const program of ['bare', 'drover', 'contained'] as const) {
       const wallMs = await measured(program, timed);
       // The first of each warms the disk and the compile cache.
       if (n > 0) wall[program].push(wallMs);
@@ -59,26 +60,33 @@ export async function lines(): Promise<readonly string[]> {
   }
   // By itself: to look at the memory of a process takes its time.
   const [bareMb, droverMb] = [await measured('bare', watched), await measured('drover', watched)];
-  const [bareMs, droverMs] = [median(wall.bare), median(wall.drover)];
+  const [bareMs, droverMs, containedMs] = [median(wall.bare), median(wall.drover), median(wall.contained)];
   const what = `${WORKERS} workers x ${STEPS} steps`;
   return [
     `${what}, wall: bare ${Math.round(bareMs)} ms, drover ${Math.round(droverMs)} ms: ${(droverMs / bareMs).toFixed(2)}x (aim ${WALL_AIM}x)`,
+    `${what} in the sandbox, wall: ${Math.round(containedMs)} ms: ${(containedMs / bareMs).toFixed(2)}x of bare, ${(containedMs / droverMs).toFixed(2)}x of drover in the open`,
     `${what}, memory at most: bare ${Math.round(bareMb)} MB, drover ${Math.round(droverMb)} MB (aim ${MEMORY_AIM_MB} MB)`,
   ];
 }
 
+const DROVER = [
+  join(root, 'dist', 'drover.cjs'),
+  'run',
+  'go',
+  '--json',
+  '--yes',
+  '--model=anthropic/any',
+  `--workers=${WORKERS}`,
+];
+
 const PROGRAMS: Readonly<Record<Program, readonly string[]>> = {
   bare: [join(root, 'bench', 'bare', 'herd.mjs')],
-  drover: [
-    join(root, 'dist', 'drover.cjs'),
-    'run',
-    'go',
-    '--json',
-    '--yes',
-    '--model=anthropic/any',
-    `--workers=${WORKERS}`,
-  ],
+  drover: [...DROVER, '--sandbox=off'],
+  contained: [...DROVER, '--sandbox=auto'],
 };
+
+// The probe of the sandbox is kept from run to run, as it is on a user's machine.
+const probed = join(newFolder(), 'sandbox');
 
 /** A figure of one run, from its start to its end. */
 async function measured(program: Program, figure: (child: ChildProcess) => Promise<number>): Promise<number> {
@@ -92,6 +100,8 @@ async function measured(program: Program, figure: (child: ChildProcess) => Promi
     ANTHROPIC_BASE_URL: server.url,
     ANTHROPIC_API_KEY: 'x',
   };
+  if (program === 'contained' && existsSync(probed))
+    cpSync(probed, join(own.DROVER_HOME, 'sandbox'), { recursive: true });
   try {
     const child = spawn(process.execPath, PROGRAMS[program], {
       cwd,
@@ -100,6 +110,7 @@ async function measured(program: Program, figure: (child: ChildProcess) => Promi
     });
     const ended = await figure(child);
     if (child.exitCode !== 0) throw new Error(`${program} ended with ${child.exitCode}`);
+    if (program === 'contained') cpSync(join(own.DROVER_HOME, 'sandbox'), probed, { recursive: true });
     return ended;
   } finally {
     await server.close();

@@ -11,7 +11,7 @@ import { keptIds } from '@drover/core/journal/listing';
 import { costOf, factsOf } from '@drover/core/model/catalog';
 import type { Usage } from '@drover/core/model/protocol';
 import { NO_USAGE, sumUsage } from '@drover/core/model/usage';
-import { builtinTools } from '@drover/core/tools/builtin';
+import { sessionTools } from '@drover/core/tools/builtin';
 import type { Surroundings } from '../execution/execution.ts';
 import type { ModelChoice } from '../execution/model-choice.ts';
 import { openJournal } from '../execution/open-journal.ts';
@@ -157,7 +157,7 @@ export class Talk {
       contained: box.contained,
       store,
       past,
-      tools: builtinTools,
+      tools: sessionTools,
       remoteTimeoutMs: undefined,
       stepsBefore: 0,
     });

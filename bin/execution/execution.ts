@@ -2,7 +2,7 @@
 
 import type { Input } from '@drover/core/agent/session';
 import type { TurnOutcome } from '@drover/core/outcome';
-import { builtinTools } from '@drover/core/tools/builtin';
+import { sessionTools } from '@drover/core/tools/builtin';
 import { endAllChildren } from '@drover/core/tools/process/child';
 import type { Diagnostics } from '../diagnostics.ts';
 import { codeOfEnding, codeOfStop, exitCode } from '../exit-code.ts';
@@ -51,7 +51,7 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
     asked: questionsTo(person),
     store,
     past,
-    tools: builtinTools,
+    tools: sessionTools,
     remoteTimeoutMs: undefined,
     // Steps that were taken before are no reason to take none now.
     stepsBefore: 'resume' in work.input ? (past?.steps ?? 0) : 0,

@@ -20,7 +20,15 @@ export type Asked = Pick<Questions, 'ask' | 'remembered'>;
 export function permissionFor(wishes: Wishes, asked: Asked): Pick<SessionOptions, 'judge' | 'question'> {
   const { cwd: root, rules, yes, contained } = wishes;
   // A user who starts an agent in a folder wants it to write there.
-  const policy: Policy = { root, rules, yes, contained, workspace: true, remembered: asked.remembered };
+  const policy: Policy = {
+    root,
+    rules,
+    yes,
+    contained,
+    workspace: true,
+    isOwnFolder: true,
+    remembered: asked.remembered,
+  };
   return {
     judge: (tool, input) => judge(policy, tool, input),
     question: (question, signal) => asked.ask(question, signal),

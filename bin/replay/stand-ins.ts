@@ -5,7 +5,7 @@
 
 import { toolNamed } from '@drover/core/agent/calls';
 import type { Event } from '@drover/core/events';
-import { builtinTools } from '@drover/core/tools/builtin';
+import { sessionTools } from '@drover/core/tools/builtin';
 import type { Tool, ToolOutput } from '@drover/core/tools/tool';
 import type { RecordedAnswer } from './recording.ts';
 
@@ -30,9 +30,9 @@ export function standIns(answers: readonly RecordedAnswer[], onUnknown: () => vo
     onUnknown();
     return { output: 'Its result was not recorded.', isError: true };
   };
-  const known = builtinTools.map(({ name, description, schema }) => ({ name, description, schema }));
+  const known = sessionTools.map(({ name, description, schema }) => ({ name, description, schema }));
   const others = calledIn(answers)
-    .filter((name) => TOOL_NAME.test(name) && toolNamed(builtinTools, name) === undefined)
+    .filter((name) => TOOL_NAME.test(name) && toolNamed(sessionTools, name) === undefined)
     .map((name) => ({ name, description: 'A tool of the recorded session.', schema: { type: 'object' } }));
   return { tools: [...known, ...others].map((tool) => standIn(tool, execute)), hear };
 }

@@ -5,21 +5,9 @@
 
 import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { RUN_LATER } from '@drover/core/permission/run-later';
 import { realOf } from '@drover/sandbox/open';
 import { isIn } from '@drover/sandbox/toolchains';
-
-/** Relative to the folder, and to the top of its repository. */
-export const RUN_LATER: readonly string[] = [
-  '.git',
-  '.drover',
-  '.mcp.json',
-  '.claude',
-  '.agents',
-  '.envrc',
-  '.husky',
-  '.vscode/tasks.json',
-  '.idea',
-];
 
 export type ProjectView = { readonly readable: readonly string[]; readonly sealed: readonly string[] };
 

@@ -2,7 +2,7 @@
 
 import { UsageError } from '@drover/core/failure';
 import { Questions } from '@drover/core/permission/questions';
-import { builtinTools } from '@drover/core/tools/builtin';
+import { sessionTools } from '@drover/core/tools/builtin';
 import { remoteTool } from '@drover/core/tools/remote';
 import type { HostedSession, SessionWanted } from '@drover/server/host';
 import { chooseModel, inFolder } from '../execution/model-choice.ts';
@@ -16,7 +16,7 @@ import type { ServeWishes } from './wishes.ts';
 export async function hostSession({ id, begin }: SessionWanted, wishes: ServeWishes): Promise<HostedSession> {
   const { io, diagnostics, budget } = wishes;
   await using opened = new AsyncDisposableStack();
-  const tools = [...builtinTools, ...(begin?.tools ?? []).map(remoteTool)];
+  const tools = [...sessionTools, ...(begin?.tools ?? []).map(remoteTool)];
   if (begin !== undefined) await usableModel(begin.model, begin.cwd, wishes);
   const journal = opened.adopt(await openJournal({ home: stateFolder(io), session: id }, { diagnostics, io }), (each) =>
     each.close(),
@@ -53,7 +53,7 @@ export async function hostSession({ id, begin }: SessionWanted, wishes: ServeWis
       asked: questions,
       store: journal.store,
       past,
-      tools: begin === undefined ? [...builtinTools, ...(past?.remoteTools ?? []).map(remoteTool)] : tools,
+      tools: begin === undefined ? [...sessionTools, ...(past?.remoteTools ?? []).map(remoteTool)] : tools,
       remoteTimeoutMs: begin?.remoteTimeoutMs ?? past?.remoteTimeoutMs,
       stepsBefore: 0,
     },

@@ -34,6 +34,7 @@ export function reportOf(state: RunState, paper: Paper, when: 'at the end' | 'la
     missedSection(state, end, paper),
     filesSection(end, paper),
     notIncludedSection(state, paper),
+    sandboxSection(state, paper),
     costSection(state, end, paper),
     nextSection(state, end, paper, when),
   ];
@@ -157,6 +158,27 @@ function notIncludedSection({ settings }: RunState, paper: Paper): readonly stri
   const title = `Not included: your uncommitted changes (${files.length})`;
   return section(title, listed(files, paper), paper);
 }
+
+/** How commands were contained, and what they did not get. */
+function sandboxSection({ settings, blockedHosts }: RunState, paper: Paper): readonly string[] {
+  const use = settings?.sandbox;
+  if (use === undefined) return [];
+  const blocked = [...blockedHosts].map(([host, times]) => `${host}${times > 1 ? ` (${times} times)` : ''}`);
+  const lines = [
+    ...(use.net.length === 0 ? [] : [`hosts allowed: ${use.net.join(', ')}`]),
+    ...(use.writable.length === 0 ? [] : [`writable besides the workspace: ${use.writable.join(', ')}`]),
+    ...(blocked.length === 0 ? [] : [`hosts refused: ${blocked.join(', ')}; allow one with --net HOST`]),
+  ];
+  const title = paper.style('bold', cut(`Sandbox: ${SANDBOX_WORDS[use.used]}`, paper.columns));
+  return [title, ...lines.flatMap((line) => prose(line, paper, '  '))];
+}
+
+const SANDBOX_WORDS = {
+  bubblewrap: 'bubblewrap',
+  seatbelt: 'seatbelt (experimental)',
+  none: 'none to be had; commands ran only with approval',
+  off: 'off; commands ran in the open',
+} as const;
 
 /** Who used how much, and how much of what they read came from the cache. */
 function costSection(state: RunState, end: End, paper: Paper): readonly string[] {

@@ -8,6 +8,7 @@
 // Actions the calls of an attempt stand in a group of their own, which can be unfolded once it is over,
 // and nothing that a model or a tool says is taken for a command of the runner's.
 
+import { refusedHost } from './lines.ts';
 import { RunState, type TaskProgress, type TaskState } from '@drover/coordinator/state';
 import type { Shown } from '@drover/core/bus';
 import { type Io, type Output, print } from '../io.ts';
@@ -80,6 +81,8 @@ class RunLines {
         return this.#decision(event) + this.#changes(event);
       case 'warning':
         return this.#line(event, { mark: WARNING, text: event.message });
+      case 'network':
+        return event.allowed ? '' : this.#line(event, { mark: WARNING, text: refusedHost(event) });
       case 'run_end':
         return this.#changes(event) + this.#report();
     }

@@ -38,6 +38,7 @@ export class RunState {
   readonly #durations = { sumMs: 0, count: 0 }; // of attempts that finished
   #id = '';
   #settings: RunSettings | undefined;
+  readonly #blockedHosts = new Map<string, number>();
   #end: RunEnd | undefined;
   #budget = { spent: 0, reserved: 0 };
   #total: { readonly usage: Usage; readonly cost?: number } | undefined; // of everything, as the budget counts it
@@ -48,6 +49,11 @@ export class RunState {
 
   get id(): string {
     return this.#id;
+  }
+
+  /** host:port -> how often a command wanted it and the sandbox did not allow it. */
+  get blockedHosts(): ReadonlyMap<string, number> {
+    return this.#blockedHosts;
   }
 
   get settings(): RunSettings | undefined {
@@ -176,6 +182,11 @@ export class RunState {
         this.#agent(event)?.take(event);
         if (event.task === undefined) this.#coordinator.rest();
         return;
+      case 'network': {
+        const host = `${event.host}:${event.port}`;
+        if (!event.allowed) this.#blockedHosts.set(host, (this.#blockedHosts.get(host) ?? 0) + 1);
+        return;
+      }
       case 'session_start':
       case 'throttle_wait':
       case 'awaiting_tool_execution':

@@ -318,6 +318,7 @@ function permissions(root: string, { rules = [], ask }: AgentOptions): Pick<Sess
     yes: false,
     contained: false,
     workspace: true,
+    isOwnFolder: true,
     remembered: questions.remembered,
   };
   return {

@@ -1,7 +1,8 @@
 // The policy: whether a call runs unasked, is asked about, or is refused.
 //
 // The order: deny rules (also with --yes), remembered answers, ask rules, allow rules, then the default.
-// By default reading is allowed; writing is allowed in a workspace, except in .git, whose settings and hooks are run;
+// By default reading is allowed; writing is allowed in a workspace, except in .git, whose settings and hooks are run, and
+// in the user's own folder except in files that other programs run later (run-later.ts);
 // a shell command is allowed inside the sandbox and asked about outside. Anything else is asked about.
 //
 // Shell rules
@@ -19,6 +20,7 @@ import type { Tool } from '../tools/tool.ts';
 import { covers, holdsFor } from './command-pattern.ts';
 import { isInside, realPath, realRoot } from './paths.ts';
 import { plainCommands } from './plain-commands.ts';
+import { isRunLater } from './run-later.ts';
 import { type Effect, matches, matchesPath, type Rule, SHELL } from './rules.ts';
 import { loadParser } from './shell-parser.ts';
 import { type Scan, scanCommand } from './shell-scan.ts';
@@ -28,6 +30,8 @@ export type Policy = {
   readonly rules: readonly Rule[];
   readonly yes: boolean; // what would be asked about is allowed
   readonly workspace: boolean; // writing in it needs no consent
+  /** The workspace is the user's own folder: files that other programs run later need consent. */
+  readonly isOwnFolder?: boolean;
   readonly contained: boolean; // shell commands run inside the sandbox
   /** Answers for good, by answerKey. Absent where answers are kept elsewhere. */
   readonly remembered?: ReadonlyMap<string, boolean>;
@@ -54,7 +58,7 @@ function judgePlain(policy: Policy, tool: Tool, subject: string): Verdict {
   return rule === undefined ? byDefault(policy, tool, subject) : byRule(rule);
 }
 
-function byDefault({ root, workspace }: Policy, tool: Tool, subject: string): Verdict {
+function byDefault({ root, workspace, isOwnFolder = false }: Policy, tool: Tool, subject: string): Verdict {
   switch (tool.access) {
     case 'read':
     case 'none':
@@ -66,6 +70,8 @@ function byDefault({ root, workspace }: Policy, tool: Tool, subject: string): Ve
       if (!isInside(folder, place)) return { effect: 'ask', why: 'it writes outside the workspace' };
       const isGit = /(?:^|[/\\])(?:\.git|git~\d+)(?:[/\\]|$)/i.test(`${subject}/${relative(folder, place)}`);
       if (isGit) return { effect: 'ask', why: 'what git keeps in .git can run programs' };
+      if (isOwnFolder && [subject, relative(folder, place)].some(isRunLater))
+        return { effect: 'ask', why: 'other programs run what it says there' };
       return { effect: 'allow', why: 'it writes in the workspace' };
     }
     case 'run':

@@ -2,6 +2,7 @@
 // the cached beginning of every request: a new one goes to the end.
 
 import type { ToolDefinition } from '../model/protocol.ts';
+import { commit } from './commit.ts';
 import { edit } from './edit.ts';
 import { git } from './git.ts';
 import { glob } from './glob.ts';
@@ -15,6 +16,9 @@ import { definitionOf, type Tool } from './tool.ts';
 import { write } from './write.ts';
 
 export const builtinTools: readonly Tool[] = [read, write, edit, list, glob, grep, shell, git];
+
+/** Those of a session in the user's own folder; in the workspace of a task drover commits. */
+export const sessionTools: readonly Tool[] = [...builtinTools, commit];
 
 /** Those of a run: the coordinator and all its workers declare the same, and each is refused what is not its own. */
 export function runTools(carryOut: CarryOut): readonly Tool[] {
