@@ -18,6 +18,7 @@ import type { SandboxUse } from '@drover/core/task/run';
 import { openControlGroup } from '@drover/sandbox/limits';
 import { type FoundSandbox, openSandbox, realOf } from '@drover/sandbox/open';
 import type { SandboxPolicy, SandboxSystem } from '@drover/sandbox/policy';
+import { unsealPaths } from '@drover/sandbox/seal';
 import { isIn } from '@drover/sandbox/toolchains';
 import type { Io } from '../io.ts';
 import { codeOf } from '../settings.ts';
@@ -146,6 +147,7 @@ async function enclose(system: SandboxSystem, wish: SandboxWish, place: Enclosed
     async close() {
       await proxy?.close();
       group.close();
+      unsealPaths(folder);
     },
   };
 }

@@ -45,7 +45,7 @@ test('1: something is wrong with drover or the machine itself', async () => {
   // Somebody puts a folder where drover's index was, which nothing in it is made for.
   const index = join(batch.desk.home, 'workspaces', '*', 'slots', '*', 'git', 'index');
   await batch.spec(`${SPEC}  gate: ["for each in ${index}; do rm -rf $each; mkdir $each; done"]\n`);
-  await expectTold(batch, await batch.run(), 1);
+  await expectTold(batch, await batch.run(['--sandbox', 'off']), 1);
 });
 
 test('2: the spec is wrong, and nothing was begun', async () => {
@@ -127,7 +127,7 @@ test('8: what the work needs is not allowed, so it is not done, whatever the mod
   const denied = (_: string, step: number): Answer =>
     step === 1 ? calls('shell', { command: 'make install' }) : { text: 'Done!' };
   const batch = await BatchDesk.with(tidying(denied), noisyFiles(1));
-  await expectTold(batch, await batch.run(), 8);
+  await expectTold(batch, await batch.run(['--sandbox', 'off']), 8);
   expect(await batch.statuses()).toEqual({ 'src-file1.ts': 'failed' });
 });
 

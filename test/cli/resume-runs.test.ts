@@ -250,7 +250,9 @@ test('an attempt that was cut off goes on in its workspace, and no others are ma
   const sign = join(await temporaryFolder(), 'at-work');
   const waits = calls('shell', { command: `touch ${sign}; sleep 60` });
   const desk = await RunDesk.with(planned({ one: { answers: [writes('a.txt', '1\n'), waits, submits('done')] } }));
-  const ran = await desk.interrupted(['run', 'go', '--yes', '--workers', '2'], () => existsSync(sign));
+  const ran = await desk.interrupted(['run', 'go', '--yes', '--workers', '2', '--sandbox', 'off'], () =>
+    existsSync(sign),
+  );
   const folder = join(desk.home, 'workspaces');
   const slots = () =>
     readdirSync(join(folder, readdirSync(folder)[0] ?? '', 'slots')).filter((name) => /^\d+$/.test(name));

@@ -47,7 +47,7 @@ test('it says where it is, and keeps a token that only its owner can read', asyn
 });
 
 test('a session over loopback: told, asked, answered, its remote tool run, and removed', async () => {
-  const { client } = await servedHere(await desk());
+  const { client } = await servedHere(await desk(), ['--sandbox', 'off']);
   const session = await client.session({
     tools: { far_away: { description: 'Far.', schema: { type: 'object', properties: {} }, run: () => 'it is far' } },
   });

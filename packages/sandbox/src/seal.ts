@@ -1,42 +1,36 @@
-// Seals paths for the time of a command: what is not there cannot be made either.
+// Seals paths that are not there: a mount needs something to cover, so an empty folder stands for what is missing.
 //
-// A mount needs something to cover, so an empty folder stands for what is missing: git does not show one. It is removed
-// when the last command that needs it has ended, unless something was put into it from outside meanwhile.
+// The first command of a session makes the folders, and its end removes them, unless something was put into them from
+// outside meanwhile. Git does not show empty folders. Several sessions may seal the same path.
 
 import { lstatSync, mkdirSync, rmdirSync } from 'node:fs';
 
-const uses = new Map<string, number>(); // path -> commands that need the folder made here
+const holders = new Map<string, Set<string>>(); // a path that was made here -> who needs it
 
-export function seal(paths: readonly string[]): Disposable {
-  const made = paths.filter(cover);
-  return {
-    [Symbol.dispose]() {
-      for (const path of made) uncover(path);
-    },
-  };
-}
-
-function cover(path: string): boolean {
-  const count = uses.get(path);
-  if (count === undefined) {
-    if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) return false;
+/** Makes what is missing. Idempotent for each holder. */
+export function sealPaths(holder: string, paths: readonly string[]): void {
+  for (const path of paths) {
+    const known = holders.get(path);
+    if (known !== undefined) {
+      known.add(holder);
+      continue;
+    }
+    if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) continue;
     mkdirSync(path);
+    holders.set(path, new Set([holder]));
   }
-  uses.set(path, (count ?? 0) + 1);
-  return true;
 }
 
-function uncover(path: string): void {
-  const count = uses.get(path) ?? 0;
-  if (count > 1) {
-    uses.set(path, count - 1);
-    return;
-  }
-  uses.delete(path);
-  try {
-    rmdirSync(path);
-  } catch (error) {
-    // It is gone, or no longer empty: it is the user's now.
-    if (!(error instanceof Error && 'code' in error)) throw error;
+/** Removes what no other holder needs. Idempotent. */
+export function unsealPaths(holder: string): void {
+  for (const [path, known] of holders) {
+    if (!known.delete(holder) || known.size > 0) continue;
+    holders.delete(path);
+    try {
+      rmdirSync(path);
+    } catch (error) {
+      // It is gone, or no longer empty: then it is the user's.
+      if (!(error instanceof Error && 'code' in error)) throw error;
+    }
   }
 }

@@ -9,7 +9,7 @@
 import { statfsSync } from 'node:fs';
 import { hasStarted, confine } from '@drover/sandbox/sandbox';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
-import { seal } from '@drover/sandbox/seal';
+import { sealPaths } from '@drover/sandbox/seal';
 import { DroverError } from '../../failure.ts';
 import { type ChildEnd, type OutputReader, runChild } from './child.ts';
 import { programOn } from './program.ts';
@@ -33,7 +33,7 @@ export type ShellEnd = ChildEnd & { readonly isDiskFull: boolean };
 export async function runShell(spec: ShellSpec, signal: AbortSignal): Promise<ShellEnd> {
   const { sandbox } = spec;
   if (sandbox === undefined) return { ...(await runOutside(spec, signal)), isDiskFull: false };
-  using _sealed = seal(sandbox.sealed);
+  sealPaths(sandbox.folder, sandbox.sealed);
   using disk = watchDisk(sandbox);
   const { file, args, env, files, report } = confine(sandbox, spec);
   let complaint = '';
