@@ -176,7 +176,7 @@ function sandboxSection({ settings, blockedHosts }: RunState, paper: Paper): rea
 const SANDBOX_WORDS = {
   bubblewrap: 'bubblewrap',
   seatbelt: 'seatbelt (experimental)',
-  none: 'none to be had; commands ran only with approval',
+  none: 'none to be had; commands ran in the open, with approval',
   off: 'off; commands ran in the open',
 } as const;
 

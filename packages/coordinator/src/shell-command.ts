@@ -42,7 +42,7 @@ export async function runCommand(command: string, place: CommandPlace, signal: A
   if (signal.aborted) throw new DroverError(failureOf(signal));
   // No bash is like any other command that can't pass.
   if (typeof end === 'string') return { passed: false, isTimeout: false, durationMs: 0, output: end };
-  const hints = sandbox === undefined || end.exitCode === 0 ? [] : hintsFor(text, sandbox);
+  const hints = sandbox === undefined || end.exitCode === 0 ? [] : hintsFor(text, command, sandbox);
   const output = [text.trimEnd(), endWords(end), ...hints].filter((part) => part !== '').join('\n');
   const isTimeout = end.endedBy === 'timeout';
   return { passed: end.exitCode === 0 && !isTimeout, isTimeout, durationMs: end.durationMs, output };

@@ -15,13 +15,15 @@ const UNREACHED: readonly RegExp[] = [
   /NameResolutionError\([^)]*host='?([\w.-]+)/,
   /Failed to (?:establish|resolve)[^\n]*?'([\w.-]+\.\w+)'/,
   /UnknownHostException: ([\w.-]+)/,
-  /drover: the sandbox does not allow ([\w.:[\]-]+)/,
+  /drover: the sandbox does not allow (\[[\da-f:]+\](?::\d+)?|[\w.-]+(?::\d+)?)/,
 ];
 const NO_NETWORK =
-  /Temporary failure in name resolution|Network is unreachable|ENETUNREACH|Could not resolve|EAI_AGAIN|failed to lookup address/;
+  /Temporary failure in name resolution|Network is unreachable|ENETUNREACH|Could not resolve|EAI_AGAIN|failed to lookup address|CONNECT tunnel failed, response 403/;
+const ADDRESS = /https?:\/\/([\w.-]+)/;
 const READ_ONLY = /(?:'|"|: |^)(\/[^'":\n]+?)['"]?: Read-only file system|EROFS: read-only file system, \w+ '([^']+)'/m;
 
-export function hintsFor(output: string, { proxy, root }: SandboxPolicy): readonly string[] {
+/** Of a command that failed: what it printed, and its text, which may name a host that the output does not. */
+export function hintsFor(output: string, script: string, { proxy, root }: SandboxPolicy): readonly string[] {
   const tail = output.slice(-TAIL_CHARS);
   const host = UNREACHED.map((pattern) => pattern.exec(tail)?.[1]).find((found) => found !== undefined);
   const path = READ_ONLY.exec(tail);
@@ -29,7 +31,11 @@ export function hintsFor(output: string, { proxy, root }: SandboxPolicy): readon
   const isOffline = host !== undefined || NO_NETWORK.test(tail);
   const state = proxy === undefined ? 'the sandbox has no network' : 'the sandbox reaches allowed hosts only';
   return [
-    ...(isOffline ? [`${state}; if the work needs it, the user can allow it with --net ${host ?? 'HOST'}`] : []),
+    ...(isOffline
+      ? [
+          `${state}; if the work needs it, the user can allow it with --net ${host ?? ADDRESS.exec(script)?.[1] ?? 'HOST'}`,
+        ]
+      : []),
     ...(file === undefined
       ? []
       : [

@@ -59,7 +59,7 @@ async function* runCommand(command: string, timeoutMs: number, context: ToolCont
     const { exitCode, signal, durationMs } = end;
     yield {
       type: 'complete',
-      output: told(text, [...verdict(end, timeoutMs), ...hints(text, end, context)]),
+      output: told(text, [...verdict(end, timeoutMs), ...hints({ text, command, end }, context)]),
       ...((end.endedBy !== 'itself' || exitCode !== 0) && { isError: true }),
       details: { ...(exitCode !== undefined && { exitCode }), ...(signal !== undefined && { signal }), durationMs },
     };
@@ -75,8 +75,10 @@ function told(text: string, notes: readonly string[]): string {
 }
 
 /** What the user could allow, where a command failed for want of it. */
-function hints(text: string, { exitCode }: ShellEnd, { sandbox }: ToolContext): readonly string[] {
-  return sandbox === undefined || exitCode === 0 ? [] : hintsFor(text, sandbox);
+type Ran = { readonly text: string; readonly command: string; readonly end: ShellEnd };
+
+function hints({ text, command, end }: Ran, { sandbox }: ToolContext): readonly string[] {
+  return sandbox === undefined || end.exitCode === 0 ? [] : hintsFor(text, command, sandbox);
 }
 
 function verdict(end: ShellEnd, timeoutMs: number): readonly string[] {
