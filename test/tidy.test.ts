@@ -21,6 +21,7 @@ const docs = load(['*.md', 'packages/*/*.md', 'examples/**/*.md']);
 const MAY_IMPORT: Record<string, readonly string[]> = {
   'packages/core': [],
   'packages/rehearsal': [],
+  'packages/sandbox': [],
   'packages/coordinator': ['core'],
   'packages/worker': ['core'],
   'packages/client': ['core'], // types only
