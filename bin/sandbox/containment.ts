@@ -64,11 +64,13 @@ export async function openContainment(wish: SandboxWish, { io, state, root }: Pl
   const found = suitable(await findSandbox(io, state), root);
   if (found.works) {
     const { system } = found;
+    const outside = { state, upstream: upstreamIn(io.env) };
     return {
       use: { ...use, used: system.backend, version: system.version },
       notice: undefined,
-      workspaces: (place) => (view) => enclose(system, wish, { ...place, ...view, state, sealed: [], label: view }),
-      folder: (place) => encloseFolder(system, wish, { ...place, state }),
+      workspaces: (place) => (view) =>
+        enclose(system, wish, { ...place, ...view, ...outside, sealed: [], label: view }),
+      folder: (place) => encloseFolder(system, wish, { ...place, ...outside }),
     };
   }
   const { missing, fix } = found;
@@ -109,16 +111,23 @@ type Enclosed = Outside &
     readonly readable: readonly string[];
     readonly sealed: readonly string[];
     readonly state: string;
+    readonly upstream: string | undefined;
     readonly label: Label;
   };
 
 async function encloseFolder(
   system: SandboxSystem,
   wish: SandboxWish,
-  place: Outside & Folder & { readonly state: string },
+  place: Outside & Folder & Pick<Enclosed, 'state' | 'upstream'>,
 ): Promise<Contained> {
   const root = realOf(place.root);
   return enclose(system, wish, { ...place, root, ...projectView(root), label: {} });
+}
+
+/** The user's own proxy, through which allowed hosts are reached then. */
+function upstreamIn(env: Io['env']): string | undefined {
+  const names = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'];
+  return names.map((name) => env[name]).find((address) => address?.startsWith('http://') === true);
 }
 
 let groups = 0;
@@ -155,7 +164,7 @@ async function enclose(system: SandboxSystem, wish: SandboxWish, place: Enclosed
 /** Where a path of a socket may be, it is at most a hundred characters long: not in the state folder. */
 async function openSocket(
   { net }: SandboxWish,
-  { onConnection, label }: Enclosed,
+  { onConnection, label, upstream }: Enclosed,
 ): Promise<{ readonly socket: string; readonly close: () => Promise<void> }> {
   const socket = join(mkdtempSync(join(tmpdir(), 'drover-net-')), 'proxy');
   const { worker, task, attempt } = label;
@@ -169,6 +178,7 @@ async function openSocket(
     const proxy = await openProxy({
       rules: net.map(({ rule }) => rule),
       socket,
+      ...(upstream !== undefined && { upstream }),
       onConnection: (connection) => onConnection({ type: 'network', ...connection }, place),
     });
     return {

@@ -91,7 +91,8 @@ test('close destroys idle, waiting, tunnelling and dialling connections', async 
   await Promise.all(remoteEnds);
   answer(['127.0.0.1']);
   await sleep(50);
-  expect({ connections: remotes.length, socket: existsSync(proxy.socket) }).toEqual({ connections: 2, socket: false });
+  expect({ remotes: remotes.length, socket: existsSync(proxy.socket) }).toEqual({ remotes: 2, socket: false });
+  expect(proxy.connections).toHaveLength(2);
 });
 
 test('a second close does nothing more', async () => {

@@ -149,10 +149,8 @@ test.each(MATCHES)('the rule %s about the target %s says %s', (rule, authority, 
 });
 
 const RULE_SET = ['example.com', '*.wild.example.com', '127.0.0.1:4873', '[::1]:8080'].map(parseHostRule);
-const noise = fc.constantFrom(
-  ...['', '', '', '.', 'a.', 'evil', '@', '\u0000', '\r\n', '%00', '/', '\\', '#', '?', '*', ' ', '\u3002', '\uff0e'],
-  ...['\u00ad', 'xn--', '-', '_', '[', ']', ':80'],
-);
+const NOISE = ['', '', '', '.', 'a.', 'evil', '@', '\u0000', '\r\n', '%00', '/', '\\', '#', '?', '*', ' ', '\u3002'];
+const noise = fc.constantFrom(...NOISE, '\uff0e', '\u00ad', 'xn--', '-', '_', '[', ']', ':80');
 const host = fc.oneof(
   fc.constantFrom('example.com', 'EXAMPLE.com', 'wild.example.com', 'a.wild.example.com', 'evil.example'),
   fc.constantFrom('127.0.0.1', '127.1', '0x7f.1', '[::1]', '[0:0::1]', '[::ffff:127.0.0.1]'),

@@ -33,8 +33,16 @@ test('an allowed request arrives with the parsed host and without hop-by-hop hea
       method: 'POST',
       url: '/a?b=c',
       headers: [
-        ...['host', `mirror.example.com:${port}`, 'connection', 'close', 'content-length', '4'],
-        ...['Cookie', 'a=1', 'Cookie', 'b=2'],
+        'host',
+        `mirror.example.com:${port}`,
+        'connection',
+        'close',
+        'content-length',
+        '4',
+        'Cookie',
+        'a=1',
+        'Cookie',
+        'b=2',
       ],
       body: 'body',
     },
@@ -207,6 +215,30 @@ test('a response that breaks off is cut off for the client too', async () => {
   const proxy = await proxyFixture({ rules: rulesFor(port) });
   const { status, body } = await get(proxy, `http://mirror.example.com:${port}/`);
   expect({ status, body }).toEqual({ status: 200, body: 'half' });
+});
+
+test('a response whose chunks become invalid is cut off', async () => {
+  const port = await tcpSite((remote) => {
+    remote.once('data', () => {
+      remote.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\ngood\r\n');
+      setTimeout(() => remote.write('no chunk\r\n'), 50);
+    });
+  });
+  const proxy = await proxyFixture({ rules: rulesFor(port) });
+  const { status, body } = await get(proxy, `http://mirror.example.com:${port}/`);
+  expect({ status, body }).toEqual({ status: 200, body: '4\r\ngood\r\n' });
+});
+
+test('a client that gives up waiting takes its request with it', async () => {
+  const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
+  const { promise: gone, resolve: leave } = Promise.withResolvers<void>();
+  const port = await tcpSite((remote) => void remote.once('data', arrive).once('end', leave));
+  const proxy = await proxyFixture({ rules: rulesFor(port) });
+  const socket = await client(proxy);
+  socket.write(`GET http://mirror.example.com:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`);
+  await arrived;
+  socket.destroy();
+  await gone;
 });
 
 test('headers over the bound are refused', async () => {

@@ -1,7 +1,7 @@
 // CONNECT through the proxy: allowed hosts get a byte tunnel, all others a 403 that says what to allow.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { client, proxyFixture, readAll, readUntil, refusedConnect, site, tcpSite, tunnel } from './proxy-fixture.ts';
 
 test('CONNECT tunnels to an allowed host and reports it once', async () => {
@@ -120,6 +120,27 @@ test('bytes sent with the CONNECT arrive, and a half-close passes in both direct
   await readUntil(socket, '\r\n\r\n');
   socket.end('late');
   expect(await readAll(socket)).toBe('got early late');
+});
+
+test('a target that has ended its side still receives', async () => {
+  const { promise: received, resolve } = Promise.withResolvers<string>();
+  const port = await tcpSite((remote) => {
+    remote.end('bye');
+    void readAll(remote).then(resolve);
+  });
+  const proxy = await proxyFixture({ rules: [`127.0.0.1:${port}`] });
+  const socket = await tunnel(proxy, `127.0.0.1:${port}`);
+  expect(await readAll(socket)).toBe('bye');
+  socket.end('after the end');
+  expect(await received).toBe('after the end');
+});
+
+test('a client that never reads is dropped, and its place is free again', async () => {
+  const port = await tcpSite((remote) => void remote.resume().write(Buffer.alloc(8 * 1024 * 1024)));
+  const proxy = await proxyFixture({ rules: [`127.0.0.1:${port}`], bounds: { idleMs: 200, connectionsMax: 1 } });
+  await tunnel(proxy, `127.0.0.1:${port}`);
+  await expect(tunnel(proxy, `127.0.0.1:${port}`)).rejects.toThrow('503');
+  await vi.waitFor(() => tunnel(proxy, `127.0.0.1:${port}`), { timeout: 5_000, interval: 50 });
 });
 
 test('a large transfer arrives whole after the sender has closed', async () => {

@@ -23,7 +23,7 @@ async function corporateProxy(sitePort: number): Promise<Corporate> {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  onTestFinished(() => void server.close().closeAllConnections());
+  onTestFinished(() => server.close().closeAllConnections());
   return { url: `http://me:p%40ss@127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
 }
 

@@ -36,6 +36,7 @@ export async function forward(policy: Policy, dialing: Dialing, exchange: Exchan
   const { request, response } = exchange;
   const { authority, path } = parseAbsolute(request);
   const allowed = await decide(policy, authority, 80);
+  if (response.destroyed) return;
   const socket = await dialForRequest(dialing, allowed);
   if (response.destroyed) {
     socket.destroy();

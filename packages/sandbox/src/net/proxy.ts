@@ -62,7 +62,11 @@ export async function openProxy(options: ProxyOptions): Promise<OpenProxy> {
     socket.on('error', () => socket.destroy()).once('close', () => sockets.delete(socket));
     if (closed) socket.destroy();
   };
-  const server = makeServer(bounds, { policy: policyOf(options, bounds), dialing: dialingOf(options, bounds, track) });
+  const report = (connection: Connection): void => {
+    if (!closed) options.onConnection(connection);
+  };
+  const policy = policyOf({ ...options, onConnection: report }, bounds);
+  const server = makeServer(bounds, { policy, dialing: dialingOf(options, bounds, track) });
   server.on('connection', track);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(options.socket, resolve);
@@ -138,14 +142,20 @@ function makeServer(bounds: ProxyBounds, { policy, dialing }: Parts): Server {
   return server;
 }
 
-/** Serves at most `max` at a time; each counts until its client's side has closed. */
+/** Serves at most `max` at a time; each counts until its client's side has closed. A refused client does not count. */
 function openCounter(max: number) {
   let count = 0;
   return async (client: Duplex | ServerResponse, serve: () => Promise<void>): Promise<void> => {
+    if (count >= max) throw new Refusal(503, `the sandbox has more than ${max} connections open`);
     count += 1;
-    client.once('close', () => (count -= 1));
-    if (count > max) throw new Refusal(503, `the sandbox has more than ${max} connections open`);
-    await serve();
+    const { promise: closed, resolve: close } = Promise.withResolvers<void>();
+    client.once('close', close);
+    try {
+      await serve();
+      await closed;
+    } finally {
+      count -= 1;
+    }
   };
 }
 

@@ -100,12 +100,13 @@ export function relayArguments(port: number, socket: string, rules: readonly Hos
 }
 
 const NO_PROXY = 'localhost,127.0.0.1,::1,[::1]';
+const RETRY_MS = '200'; // npm and pnpm wait 10 s otherwise
 
 /** Variables that send package managers and HTTP clients in the box through the relay. */
 export function proxyEnvironment(port: number): Record<string, string> {
   const proxy = `http://127.0.0.1:${port}`;
   return {
-    ...FEW_RETRIES,
+    ...withRetries(1),
     HTTP_PROXY: proxy,
     HTTPS_PROXY: proxy,
     ALL_PROXY: proxy,
@@ -122,26 +123,25 @@ export function proxyEnvironment(port: number): Record<string, string> {
     YARN_HTTP_PROXY: proxy,
     YARN_HTTPS_PROXY: proxy,
     PIP_PROXY: proxy,
-    PIP_RETRIES: '1', // pip shows the proxy's sentence only when it retries
     CARGO_HTTP_PROXY: proxy,
   };
 }
 
 /** Variables that make package managers fail at once in a box without a network, instead of retrying for minutes. */
-export function offlineEnvironment(): Record<string, string> {
+export const offlineEnvironment = (): Record<string, string> => ({ ...withRetries(0), COREPACK_ENABLE_NETWORK: '0' });
+
+/** One retry helps against a network that fails now and then; pip also shows the proxy's sentence only on a retry. */
+function withRetries(retries: 0 | 1): Record<string, string> {
   return {
-    ...FEW_RETRIES,
-    PIP_RETRIES: '0',
-    COREPACK_ENABLE_NETWORK: '0',
+    npm_config_fetch_retries: String(retries),
+    npm_config_fetch_retry_mintimeout: RETRY_MS,
+    npm_config_update_notifier: 'false',
+    pnpm_config_fetch_retries: String(retries),
+    pnpm_config_fetch_retry_mintimeout: RETRY_MS,
+    YARN_HTTP_RETRY: String(retries),
+    YARN_ENABLE_TELEMETRY: '0',
+    PIP_RETRIES: String(retries),
+    PIP_DISABLE_PIP_VERSION_CHECK: '1',
+    CARGO_NET_RETRY: '0', // cargo takes seconds for one
   };
 }
-
-const FEW_RETRIES: Record<string, string> = {
-  npm_config_fetch_retries: '0',
-  npm_config_update_notifier: 'false',
-  pnpm_config_fetch_retries: '0',
-  YARN_HTTP_RETRY: '0',
-  YARN_ENABLE_TELEMETRY: '0',
-  PIP_DISABLE_PIP_VERSION_CHECK: '1',
-  CARGO_NET_RETRY: '0',
-};

@@ -16,6 +16,7 @@ export async function openTunnel(policy: Policy, dialing: Dialing, opening: Open
   if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
     throw new Refusal(400, 'a CONNECT request has no body');
   const allowed = await decide(policy, request.url ?? '');
+  if (client.destroyed) return;
   const remote = await dialTarget(dialing, allowed);
   if (client.destroyed) {
     remote.destroy();
@@ -27,9 +28,7 @@ export async function openTunnel(policy: Policy, dialing: Dialing, opening: Open
 }
 
 function join(client: Socket, remote: Socket): void {
-  client.once('error', () => remote.destroy());
-  remote.once('error', () => client.destroy());
-  // A socket closes by itself only after both directions ended; before that it was destroyed.
+  // Closing follows an error too. The other socket first flushes the bytes that had arrived.
   client.once('close', () => remote.destroySoon());
   remote.once('close', () => client.destroySoon());
   client.pipe(remote).pipe(client);
