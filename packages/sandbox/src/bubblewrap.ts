@@ -2,9 +2,12 @@
 //
 // The file system begins empty. Mounts are made from the outside in, so that a private folder, a read-only one in a
 // writable one and a writable one in a read-only one all come out as the policy says.
+//
+// A folder that holds a protected path is pinned: it is mounted on itself. Otherwise a command could rename that folder,
+// and make another one in its place that nothing protects.
 
 import { statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { SandboxPolicy } from './policy.ts';
 
 // Memory that a task can use by writing files to RAM.
@@ -49,6 +52,9 @@ export function bubblewrapArguments(policy: SandboxPolicy): readonly string[] {
     '/etc',
     '--proc',
     '/proc',
+    // Bubblewrap leaves /proc/sys writable for root, whose capabilities are gone but who owns every kernel setting.
+    '--remount-ro',
+    '/proc',
     '--dev',
     '/dev',
     ...emptyFolder('/dev/shm', SHARED_MEMORY_BYTES),
@@ -68,25 +74,50 @@ export function bubblewrapArguments(policy: SandboxPolicy): readonly string[] {
 }
 
 // In the order of precedence where two are at the same path.
-type Kind = 'hidden' | 'sealed' | 'writable' | 'readable';
+type Kind = 'hidden' | 'sealed' | 'writable' | 'readable' | 'pinned';
 
-type Mount = { readonly kind: Kind; readonly from: string; readonly at: string };
+export type Mount = { readonly kind: Kind; readonly from: string; readonly at: string };
 
 /** Parents before what is in them. */
 export function mounts(policy: SandboxPolicy): readonly Mount[] {
   const { system, root, folder, readable, writable, sealed, hidden } = policy;
-  const here = (kind: Kind) => (path: string) => ({ kind, from: path, at: path });
+  const open = [root, ...writable];
   const all: readonly Mount[] = [
     ...hidden.map(here('hidden')),
     ...sealed.map(here('sealed')),
-    ...[root, ...writable].map(here('writable')),
+    ...open.map(here('writable')),
     { kind: 'writable', from: join(folder, 'home'), at: system.home },
     { kind: 'writable', from: join(folder, 'tmp'), at: '/tmp' },
-    ...[...system.toolchains, ...readable].map(here('readable')),
+    // A toolchain inside the project, such as its virtual environment, belongs to the work.
+    ...system.toolchains.filter((path) => !open.some((other) => isIn(path, other))).map(here('readable')),
+    ...readable.map(here('readable')),
   ];
   const first = new Map<string, Mount>();
   for (const mount of all) if (!first.has(mount.at)) first.set(mount.at, mount);
-  return [...first.values()].sort((a, b) => depth(a.at) - depth(b.at)).filter(isNeeded);
+  const needed = [...first.values()].sort(byDepth).filter(isNeeded);
+  return [...needed, ...pins(needed)].sort(byDepth);
+}
+
+const here = (kind: Kind) => (path: string) => ({ kind, from: path, at: path });
+
+/** The folders between a protected path and the writable mount it is in. */
+function pins(all: readonly Mount[]): readonly Mount[] {
+  const paths = all
+    .filter(({ kind }) => kind !== 'writable')
+    .flatMap((mount) => {
+      const around = all.findLast((other) => isIn(mount.at, other.at));
+      return around?.kind === 'writable' && around.from === around.at ? foldersBetween(around.at, mount.at) : [];
+    });
+  return [...new Set(paths)].map(here('pinned'));
+}
+
+function foldersBetween(outer: string, inner: string): readonly string[] {
+  const folder = dirname(inner);
+  return isIn(folder, outer) ? [...foldersBetween(outer, folder), folder] : [];
+}
+
+function byDepth(a: Mount, b: Mount): number {
+  return depth(a.at) - depth(b.at);
 }
 
 function depth(path: string): number {
@@ -108,6 +139,8 @@ function mountArguments({ kind, from, at }: Mount): readonly string[] {
   switch (kind) {
     case 'writable':
       return ['--bind', from, at];
+    case 'pinned':
+      return statSync(at, { throwIfNoEntry: false }) === undefined ? [] : ['--bind', from, at];
     case 'readable':
     case 'sealed':
       return ['--ro-bind', from, at];

@@ -25,7 +25,6 @@ export function machineLimits(): Limits {
 
 /**
  * Shell text that bounds the process that runs it, and all it starts. A bound that is above the one in force stays out.
- * When memory runs out on a machine without control groups, the kernel ends a task before anything else.
  * Descriptors that drover was itself started with are closed: they may lead anywhere.
  */
 export function prelude({ processes, memoryBytes, fileBytes, openFiles, cpuSeconds }: Limits): string {
@@ -33,7 +32,7 @@ export function prelude({ processes, memoryBytes, fileBytes, openFiles, cpuSecon
   const kib = Math.floor(memoryBytes / 1_024);
   const bounds = [`-u ${processes}`, `-d ${kib}`, `-f ${blocks}`, `-n ${openFiles}`, `-t ${cpuSeconds}`, '-c 0'];
   const limits = bounds.map((bound) => `ulimit ${bound}; `).join('');
-  return `{ ${limits}echo 1000 > /proc/self/oom_score_adj; ${CLOSE_DESCRIPTORS} } 2>/dev/null; `;
+  return `{ ${limits}${CLOSE_DESCRIPTORS} } 2>/dev/null; `;
 }
 
 const CLOSE_DESCRIPTORS =

@@ -16,7 +16,7 @@ import { type Check, probe, readVerdict } from './probe.ts';
 import { filterProgram } from './seccomp.ts';
 import { findToolchains, isIn } from './toolchains.ts';
 
-const PROBE_VERSION = 1;
+const PROBE_VERSION = 2;
 const VERSION_MIN = [0, 6] as const;
 
 export type SandboxPlace = {

@@ -73,6 +73,7 @@ async function layBait(folder: string, architecture: Architecture): Promise<Bait
       { name: 'connect to a port of this machine', contained: calls.tcp === 0 },
       { name: "reach the socket of drover's launcher", contained: calls.unix === 0 },
       { name: 'see or end a process outside', contained: isAlive(bystander) && !output.includes(`seen:${marker}`) },
+      { name: 'change a setting of the kernel', contained: !output.includes('setting:open') },
       { name: 'trace a process', contained: output.includes(`ptrace:${EPERM}\n`) },
     ],
     isFinished: (output) => output.includes('tried:all\n'),
@@ -104,6 +105,7 @@ for (const id of fs.readdirSync("/proc").filter((name) => /^[0-9]+$/.test(name))
   const found = /DROVER_PROBE=([^\\0]*)/.exec(attempt(() => fs.readFileSync("/proc/" + id + "/environ", "utf8")) ?? "");
   if (found) console.log("seen:" + found[1]);
 }
+attempt(() => { fs.closeSync(fs.openSync("/proc/sys/kernel/core_pattern", "r+")); console.log("setting:open"); });
 if (told.pid > 100) attempt(() => self.kill(told.pid, "SIGKILL"));
 console.log("ptrace:" + require("node:child_process").spawnSync("./ptrace").status);
 const reach = (target) => new Promise((done) => {

@@ -37,7 +37,7 @@ export function confine(policy: SandboxPolicy, { script, env }: ShellCommand): C
   switch (system.backend) {
     case 'bubblewrap':
       return {
-        ...joined(policy.groups, [system.program, ...bubblewrapArguments(policy), '--', ...command]),
+        ...prepared(policy.groups, [system.program, ...bubblewrapArguments(policy), '--', ...command]),
         env: inner,
         files: [system.filter],
         report: true,
@@ -83,12 +83,11 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-// A process joins its control groups before it becomes the sandbox, so that nothing it starts is outside them.
-const JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1/cgroup.procs" || exit 125; shift; done; shift; exec "$@"';
+// A process joins its control groups before it becomes the sandbox, so that nothing it starts is outside them. When memory
+// runs out on a machine without control groups, the kernel ends a task before anything else.
+const PREPARE =
+  '{ echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null; while [ "$1" != -- ]; do echo 0 > "$1/cgroup.procs" || exit 125; shift; done; shift; exec "$@"';
 
-function joined(groups: readonly string[], argv: readonly string[]): Pick<ConfinedProcess, 'file' | 'args'> {
-  const [file = '', ...args] = argv;
-  return groups.length === 0
-    ? { file, args }
-    : { file: '/bin/sh', args: ['-c', JOIN, 'join', ...groups, '--', ...argv] };
+function prepared(groups: readonly string[], argv: readonly string[]): Pick<ConfinedProcess, 'file' | 'args'> {
+  return { file: '/bin/sh', args: ['-c', PREPARE, 'drover', ...groups, '--', ...argv] };
 }

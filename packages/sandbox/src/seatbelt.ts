@@ -4,7 +4,7 @@
 // Rules further down win, so the order is: deny everything, allow what every program needs, then folders from the
 // outside in. There are no mounts: HOME and /tmp are private by their variables alone, and the real ones cannot be read.
 
-import { mounts } from './bubblewrap.ts';
+import { type Mount, mounts } from './bubblewrap.ts';
 import type { SandboxPolicy } from './policy.ts';
 
 const BASE = [
@@ -49,7 +49,7 @@ export function seatbeltProfile(policy: SandboxPolicy): string {
 // The relay and its clients meet on loopback, and nowhere else.
 const LOOPBACK = '(allow network* (local ip "localhost:*") (remote ip "localhost:*"))';
 
-function rules(kind: 'hidden' | 'sealed' | 'writable' | 'readable', path: string): readonly string[] {
+function rules(kind: Mount['kind'], path: string): readonly string[] {
   switch (kind) {
     case 'hidden':
       return [`(deny file-read* file-write* (subpath ${path}))`];
@@ -59,6 +59,8 @@ function rules(kind: 'hidden' | 'sealed' | 'writable' | 'readable', path: string
       return [`(allow file-read* file-write* (subpath ${path}))`];
     case 'readable':
       return [`(allow file-read* (subpath ${path}))`];
+    case 'pinned':
+      return [`(deny file-write-unlink (literal ${path}))`];
   }
 }
 

@@ -1,0 +1,183 @@
+// The small parts of the sandbox: limits, the copy of /etc, toolchains, seals, hints, and what a command is started with.
+
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { etcFolder } from '@drover/sandbox/etc';
+import { hintsFor } from '@drover/sandbox/hints';
+import { prelude } from '@drover/sandbox/limits';
+import { seal } from '@drover/sandbox/seal';
+import { confine } from '@drover/sandbox/sandbox';
+import { findToolchains } from '@drover/sandbox/toolchains';
+import { expect, test } from 'vitest';
+import { POLICY } from '../support/sandbox/policy.ts';
+import { temporary } from '../support/sandbox/box.ts';
+
+test('the prelude sets every limit and closes inherited descriptors', () => {
+  expect(prelude(POLICY.system.limits)).toBe(
+    '{ ulimit -u 64; ulimit -d 307200; ulimit -f 1024; ulimit -n 256; ulimit -t 60; ulimit -c 0; ' +
+      'for fd in /proc/self/fd/*; do fd=${fd##*/}; [ $fd -gt 2 ] && eval "exec $fd>&-"; done; unset fd; } 2>/dev/null; ',
+  );
+});
+
+test('a command starts with the places of the sandbox, and its control groups are joined first', () => {
+  const env = { PATH: '/usr/bin', HOME: '/elsewhere', TMPDIR: '/elsewhere', KEPT: 'yes' };
+  const {
+    file,
+    args,
+    env: inner,
+    files,
+    report,
+  } = confine({ ...POLICY, groups: ['/g/one', '/g/two'] }, { script: 'make', env });
+  expect({ file, files, report }).toEqual({ file: '/bin/sh', files: ['/s/filter'], report: true });
+  expect(args.slice(2, 7)).toEqual(['drover', '/g/one', '/g/two', '--', '/usr/bin/bwrap']);
+  expect(args.slice(-3)).toEqual(['/bin/bash', '-c', `${prelude(POLICY.system.limits)}exec 2>&1; make`]);
+  expect(inner).toMatchObject({
+    PATH: '/usr/bin:/n/bin',
+    HOME: '/h/person',
+    TMPDIR: '/tmp',
+    TMP: '/tmp',
+    TEMP: '/tmp',
+    KEPT: 'yes',
+    TOOLS: '/h/person/.tools',
+  });
+});
+
+function everyFile(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+test.runIf(existsSync('/etc/passwd'))(
+  'the copy of /etc holds no password, no key and nothing that others may not read',
+  () => {
+    const folder = etcFolder(temporary());
+    expect(
+      readdirSync(folder).filter((name) => /^(g?shadow-?|sudoers|ssh|cron|NetworkManager|docker)/.test(name)),
+    ).toEqual([]);
+    expect(readFileSync(join(folder, 'hosts'), 'utf8')).toBe('127.0.0.1 localhost drover\n::1 localhost drover\n');
+    const secret = everyFile(folder).filter((path) => {
+      const original = join('/etc', path.slice(folder.length));
+      const isPrivate = existsSync(original) && (statSync(original).mode & 0o004) === 0;
+      return isPrivate || /PRIVATE KEY-----/.test(readFileSync(path, 'latin1'));
+    });
+    expect(secret).toEqual([]);
+  },
+);
+
+test('the copy of /etc is made once', () => {
+  const state = temporary();
+  const folder = etcFolder(state);
+  const { ino } = statSync(folder);
+  expect([etcFolder(state), statSync(etcFolder(state)).ino, readdirSync(state).length]).toEqual([folder, ino, 1]);
+});
+
+function person(): { readonly home: string; readonly tree: (...paths: readonly string[]) => void } {
+  const home = join(temporary(), 'person');
+  return { home, tree: (...paths) => paths.forEach((path) => void mkdirSync(join(home, path), { recursive: true })) };
+}
+
+test('HOME, a folder above it and folders with credentials are never a toolchain', () => {
+  const { home, tree } = person();
+  tree('bin', 'lib', '.cargo/bin', '.cargo/lib', '.local/bin', '.local/lib', 'go/bin');
+  const above = join(home, '..');
+  mkdirSync(join(above, 'bin'));
+  mkdirSync(join(above, 'lib'));
+  const PATH = [
+    home,
+    above,
+    '/',
+    'relative',
+    join(home, 'none'),
+    join(above, 'bin'),
+    ...['bin', '.cargo/bin', '.local/bin', 'go/bin'].map((path) => join(home, path)),
+  ].join(':');
+  const { folders } = findToolchains({
+    env: { PATH, JAVA_HOME: home, GOROOT: above, NVM_DIR: '/' },
+    home,
+    covered: ['/usr'],
+  });
+  expect([...folders].sort()).toEqual(
+    [join(above, 'bin'), ...['.cargo/bin', '.local/bin', 'bin', 'go/bin'].map((path) => join(home, path))].sort(),
+  );
+});
+
+test('an installation on the PATH is shown whole, and a version manager with its variable', () => {
+  const { home, tree } = person();
+  tree('tools/node/bin', 'tools/node/lib', '.nvm/versions/bin', '.rustup', '.pyenv');
+  const PATH = [join(home, 'tools/node/bin'), join(home, '.nvm/versions/bin')].join(':');
+  expect(findToolchains({ env: { PATH }, home, covered: [] })).toEqual({
+    folders: ['.rustup', '.nvm', 'tools/node', '.nvm/versions/bin'].map((path) => join(home, path)),
+    env: { RUSTUP_HOME: join(home, '.rustup'), NVM_DIR: join(home, '.nvm') },
+  });
+});
+
+test('a link on the PATH that leads to HOME is no toolchain', () => {
+  const { home, tree } = person();
+  tree('x');
+  symlinkSync(home, join(home, '..', 'linked'));
+  expect(findToolchains({ env: { PATH: join(home, '..', 'linked') }, home, covered: [] }).folders).toEqual([]);
+});
+
+test('placeholders stay until the last command that needs them has ended', () => {
+  const folder = temporary();
+  const [missing, present] = [join(folder, '.envrc'), join(folder, '.git')];
+  mkdirSync(present);
+  const first = seal([missing, present]);
+  const second = seal([missing, present]);
+  first[Symbol.dispose]();
+  expect(lstatSync(missing).isDirectory()).toBe(true);
+  second[Symbol.dispose]();
+  expect(readdirSync(folder)).toEqual(['.git']);
+});
+
+test('a placeholder into which the user put something stays', () => {
+  const folder = temporary();
+  const path = join(folder, '.husky');
+  const sealed = seal([path]);
+  writeFileSync(join(path, 'pre-commit'), 'mine');
+  sealed[Symbol.dispose]();
+  expect(readdirSync(path)).toEqual(['pre-commit']);
+});
+
+test('a placeholder that is gone already is no failure', () => {
+  const folder = temporary();
+  const sealed = seal([join(folder, 'x')]);
+  chmodSync(folder, 0o755);
+  sealed[Symbol.dispose]();
+  sealed[Symbol.dispose]();
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+const OFFLINE = 'the sandbox has no network; if the work needs it, the user can allow it with --net';
+
+test.each([
+  ['npm error request failed: getaddrinfo EAI_AGAIN packages.example.com', `${OFFLINE} packages.example.com`],
+  ['curl: (6) Could not resolve host: packages.example.com', `${OFFLINE} packages.example.com`],
+  ['dial tcp: lookup proxy.example.com on 1.1.1.1:53', `${OFFLINE} proxy.example.com`],
+  ['Temporary failure in name resolution', `${OFFLINE} HOST`],
+  [
+    "touch: cannot touch '/usr/x': Read-only file system",
+    '/usr/x is read-only in the sandbox; if the work needs it, the user can allow it with --writable PATH',
+  ],
+  [
+    "Error: EROFS: read-only file system, open 'lib/x'",
+    '/w/project/lib/x is read-only in the sandbox; if the work needs it, the user can allow it with --writable PATH',
+  ],
+])('a hint follows from: %s', (output, hint) => {
+  expect(hintsFor(output, POLICY)).toEqual([hint]);
+});
+
+test('no hint follows from other failures', () => {
+  expect(hintsFor('1 test failed\nAssertionError: expected 1 to be 2\n', POLICY)).toEqual([]);
+});

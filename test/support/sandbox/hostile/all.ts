@@ -1,0 +1,8 @@
+// Every hostile command there is.
+
+import type { Attack } from './attack.ts';
+import { GIT_ATTACKS } from './git.ts';
+import { MACHINE_ATTACKS } from './machine.ts';
+import { SHELL_ATTACKS } from './shell.ts';
+
+export const ATTACKS: readonly Attack[] = [...SHELL_ATTACKS, ...GIT_ATTACKS, ...MACHINE_ATTACKS];

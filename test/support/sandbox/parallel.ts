@@ -1,0 +1,16 @@
+// Work done side by side, a few pieces at a time, with results in the order of the pieces.
+
+const AT_ONCE = 6;
+
+export async function sideBySide<Piece, Result>(
+  pieces: readonly Piece[],
+  work: (piece: Piece) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  const left = [...pieces.entries()];
+  const one = async () => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) results[next[0]] = await work(next[1]);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, one));
+  return results;
+}
