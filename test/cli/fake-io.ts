@@ -28,6 +28,11 @@ export async function temporaryFolder(): Promise<string> {
 
 const NO_SANDBOX = /^drover: no sandbox: .*\n/gm;
 
+/** This machine, or the folder of a test, may have no sandbox; tests of other things don't look at that. */
+export function withoutNotice(text: string): string {
+  return text.replaceAll(NO_SANDBOX, '');
+}
+
 export class FakeIo {
   readonly io: Io;
   readonly #out: Sink;
@@ -64,7 +69,7 @@ export class FakeIo {
 
   /** Without the notice that this machine, or this folder, has no sandbox: tests of that look at `notices`. */
   get stderr(): string {
-    return this.#err.text.replaceAll(NO_SANDBOX, '');
+    return withoutNotice(this.#err.text);
   }
 
   get notices(): readonly string[] {

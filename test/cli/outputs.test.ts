@@ -92,7 +92,17 @@ test('a session: its log, gate, and everything that tells of it later', async ()
     const { stdout, stderr } = await drover(argv, { cwd, env });
     return { stdout, stderr, both: stdout + stderr };
   };
-  const exec = ['exec', NASTY, '--model', 'anthropic/any', '--yes', '--gate', 'cat nasty.txt; false'];
+  const exec = [
+    'exec',
+    NASTY,
+    '--model',
+    'anthropic/any',
+    '--yes',
+    '--sandbox',
+    'off',
+    '--gate',
+    'cat nasty.txt; false',
+  ];
   const lines = await told(...exec, '--session', 'one');
   const outputs = {
     lines: lines.stdout,

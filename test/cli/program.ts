@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
+import { withoutNotice } from './fake-io.ts';
 
 export const LAUNCHER = fileURLToPath(new URL('../../bin/drover.cjs', import.meta.url));
 
@@ -53,7 +54,7 @@ export class Program {
     await this.#closed;
     const ms = performance.now() - begun;
     if (this.#isReading && !this.child.stdout.closed) await once(this.child.stdout, 'close');
-    return { code: this.child.exitCode ?? undefined, stdout: this.stdout, stderr: this.stderr, ms };
+    return { code: this.child.exitCode ?? undefined, stdout: this.stdout, stderr: withoutNotice(this.stderr), ms };
   }
 }
 

@@ -1,12 +1,12 @@
 // The small parts of the sandbox: limits, the copy of /etc, toolchains, seals, hints, and what a command is started with.
 
 import {
-  chmodSync,
   existsSync,
   lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { etcFolder } from '@drover/sandbox/etc';
 import { hintsFor } from '@drover/sandbox/hints';
 import { prelude } from '@drover/sandbox/limits';
-import { seal } from '@drover/sandbox/seal';
+import { sealPaths, unsealPaths } from '@drover/sandbox/seal';
 import { confine } from '@drover/sandbox/sandbox';
 import { findToolchains } from '@drover/sandbox/toolchains';
 import { expect, test } from 'vitest';
@@ -129,33 +129,33 @@ test('a link on the PATH that leads to HOME is no toolchain', () => {
   expect(findToolchains({ env: { PATH: join(home, '..', 'linked') }, home, covered: [] }).folders).toEqual([]);
 });
 
-test('placeholders stay until the last command that needs them has ended', () => {
+test('placeholders stay until the last session that needs them has ended', () => {
   const folder = temporary();
   const [missing, present] = [join(folder, '.envrc'), join(folder, '.git')];
   mkdirSync(present);
-  const first = seal([missing, present]);
-  const second = seal([missing, present]);
-  first[Symbol.dispose]();
+  for (const holder of ['a', 'b', 'a']) sealPaths(holder, [missing, present]);
+  unsealPaths('a');
   expect(lstatSync(missing).isDirectory()).toBe(true);
-  second[Symbol.dispose]();
+  unsealPaths('b');
   expect(readdirSync(folder)).toEqual(['.git']);
 });
 
 test('a placeholder into which the user put something stays', () => {
   const folder = temporary();
   const path = join(folder, '.husky');
-  const sealed = seal([path]);
+  sealPaths('a', [path]);
   writeFileSync(join(path, 'pre-commit'), 'mine');
-  sealed[Symbol.dispose]();
+  unsealPaths('a');
   expect(readdirSync(path)).toEqual(['pre-commit']);
 });
 
 test('a placeholder that is gone already is no failure', () => {
   const folder = temporary();
-  const sealed = seal([join(folder, 'x')]);
-  chmodSync(folder, 0o755);
-  sealed[Symbol.dispose]();
-  sealed[Symbol.dispose]();
+  const path = join(folder, 'x');
+  sealPaths('a', [path]);
+  rmdirSync(path);
+  unsealPaths('a');
+  unsealPaths('a');
   expect(readdirSync(folder)).toEqual([]);
 });
 
@@ -166,6 +166,7 @@ test.each([
   ['curl: (6) Could not resolve host: packages.example.com', `${OFFLINE} packages.example.com`],
   ['dial tcp: lookup proxy.example.com on 1.1.1.1:53', `${OFFLINE} proxy.example.com`],
   ['Temporary failure in name resolution', `${OFFLINE} HOST`],
+  ['drover: the sandbox does not allow a.example: it resolves to 10.0.0.1', `${OFFLINE} a.example`],
   [
     "touch: cannot touch '/usr/x': Read-only file system",
     '/usr/x is read-only in the sandbox; if the work needs it, the user can allow it with --writable PATH',
@@ -175,9 +176,14 @@ test.each([
     '/w/project/lib/x is read-only in the sandbox; if the work needs it, the user can allow it with --writable PATH',
   ],
 ])('a hint follows from: %s', (output, hint) => {
-  expect(hintsFor(output, POLICY)).toEqual([hint]);
+  expect(hintsFor(output, 'true', POLICY)).toEqual([hint]);
+});
+
+test('a hint takes the host from the command where the output names none', () => {
+  const output = 'curl: (56) CONNECT tunnel failed, response 403';
+  expect(hintsFor(output, 'curl https://far.example.com/x', POLICY)).toEqual([`${OFFLINE} far.example.com`]);
 });
 
 test('no hint follows from other failures', () => {
-  expect(hintsFor('1 test failed\nAssertionError: expected 1 to be 2\n', POLICY)).toEqual([]);
+  expect(hintsFor('1 test failed\nAssertionError: expected 1 to be 2\n', 'true', POLICY)).toEqual([]);
 });

@@ -43,7 +43,7 @@ test('a worker’s question says whose it is, and its answer goes to that worker
   const desk = await RunDesk.with(
     planned({ one: { answers: [calls('shell', { command: 'make it' }), writes('one.txt', '1\n'), submits('one')] } }),
   );
-  const { end, stderr, events } = await desk.run(['run', 'make it'], { typed: ['y', 'n'] });
+  const { end, stderr, events } = await desk.run(['run', 'make it', '--sandbox', 'off'], { typed: ['y', 'n'] });
   expect(stderr).toContain('Allow one to use shell: make it? ');
   expect(statuses(end)).toEqual({ one: 'landed' });
   const decisions = events.flatMap((event) =>

@@ -51,6 +51,10 @@ export async function runWithLostThread(fault: 'exit' | 'throw' | 'loop' | 'heap
     '--yes',
     '--deliver',
     'branch',
+    '--sandbox',
+    'auto',
+    '--writable',
+    faults,
     '--json',
   ];
   const child = spawn(process.execPath, [DROVER, ...argv], {

@@ -7,7 +7,7 @@ import type { Json } from '@drover/core/json';
 import type { Api } from '@drover/core/model/catalog';
 import type { TaskRow } from '@drover/core/task/run';
 import type { PlannedTask } from '@drover/core/task/task';
-import type { AgentScript, Answer, Script } from '@drover/rehearsal/script';
+import type { AgentScript, Answer, AnswerSource, Script } from '@drover/rehearsal/script';
 import { startRehearsal, type Rehearsal } from '@drover/rehearsal/server';
 import { onTestFinished } from 'vitest';
 import { main } from '../../bin/drover.ts';
@@ -128,7 +128,7 @@ export function statuses({ tasks }: EndOfRun): Readonly<Record<string, TaskRow['
 
 export type ScriptedTask = Partial<Omit<PlannedTask, 'id'>> & {
   /** What its worker does, answer by answer. */
-  readonly answers: readonly Answer[];
+  readonly answers: readonly AnswerSource[];
   /** What it does when it is tried again because of a conflict. */
   readonly again?: readonly Answer[];
 };
