@@ -95,8 +95,8 @@ function isAlive({ exitCode, signalCode, pid }: ChildProcess): boolean {
 
 // Runs inside, and must hold no single quote.
 const ATTEMPT = `
-const fs = require("node:fs"), net = require("node:net");
-const told = JSON.parse(process.argv[1]);
+const fs = require("node:fs"), net = require("node:net"), self = require("node:process");
+const told = JSON.parse(self.argv[1]);
 const attempt = (act) => { try { return act(); } catch { return undefined; } };
 attempt(() => fs.writeFileSync(told.written, "x"));
 console.log("read:" + attempt(() => fs.readFileSync(told.secret, "utf8")));
@@ -105,7 +105,7 @@ for (const id of fs.readdirSync("/proc").filter((name) => /^[0-9]+$/.test(name))
   if (found) console.log("seen:" + found[1]);
 }
 attempt(() => { fs.closeSync(fs.openSync("/proc/sys/kernel/core_pattern", "r+")); console.log("setting:open"); });
-if (told.pid > 100) attempt(() => process.kill(told.pid, "SIGKILL"));
+if (told.pid > 100) attempt(() => self.kill(told.pid, "SIGKILL"));
 console.log("ptrace:" + require("node:child_process").spawnSync("./ptrace").status);
 const reach = (target) => new Promise((done) => {
   const socket = net.connect(target);
