@@ -39,7 +39,7 @@ function stateFindings(found: FoundSandbox, io: Io, settings: Settings | undefin
 
 /** Linux does not count the processes of root unless they are in a control group. */
 function limitsFinding({ limits, backend }: SandboxSystem): Finding {
-  const group = openControlGroup(`drover-doctor-${process.pid}`, limits);
+  const group = openControlGroup('doctor', limits);
   group.close();
   const isRoot = process.getuid?.() === 0;
   if (group.folders.length > 0)

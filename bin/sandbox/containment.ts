@@ -136,7 +136,7 @@ async function enclose(system: SandboxSystem, wish: SandboxWish, place: Enclosed
   const { root, folder, rules, state } = place;
   for (const name of ['home', 'tmp']) mkdirSync(join(folder, name), { recursive: true, mode: 0o700 });
   const denied = deniedPaths(rules, root);
-  const group = openControlGroup(`drover-${process.pid}-${groups++}`, system.limits);
+  const group = openControlGroup(String(groups++), system.limits);
   const proxy = wish.net.length === 0 ? undefined : await openSocket(wish, place);
   const real = realOf(state);
   const shown = [root, ...place.readable, ...wish.writable];

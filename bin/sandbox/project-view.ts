@@ -36,10 +36,10 @@ function sealable(root: string, name: string): readonly string[] {
   const above = dirname(path);
   const isThere = lstatSync(above, { throwIfNoEntry: false })?.isDirectory() === true;
   const wanted = isThere ? path : above;
-  // A mount cannot cover a link; where it leads inside the folder is sealed instead.
+  // Where a link leads inside the folder is sealed with it.
   if (lstatSync(wanted, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return [wanted];
   const real = realOf(wanted);
-  return isIn(real, root) && real !== root ? [real] : [];
+  return isIn(real, root) && real !== root ? [wanted, real] : [wanted];
 }
 
 /** The folder of a repository, and of the one whose worktree it is. A `.git` may be a file that names it. */

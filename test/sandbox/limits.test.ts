@@ -1,7 +1,7 @@
 // Bombs end their own command only: processes, memory, files, descriptors, CPU time and the disk are bounded. The limits
 // here are small, so that nothing of this is felt by the machine.
 
-import { existsSync, readdirSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openControlGroup } from '@drover/sandbox/limits';
 import type { Limits } from '@drover/sandbox/policy';
@@ -10,15 +10,13 @@ import { processesWith } from '../cli/program.ts';
 import { box, type Box, inSandbox, runInside } from '../support/sandbox/box.ts';
 
 const MIB = 1024 * 1024;
+let groups = 0;
 
 inSandbox('limits of a command', (system) => {
   /** A box with a control group, where the machine has those. */
   function bounded(limits: Partial<Limits>): Box {
     const plain = box(system, { limits });
-    const group = openControlGroup(
-      `drover-test-${process.pid}-${Math.random().toString(36).slice(2)}`,
-      plain.policy.system.limits,
-    );
+    const group = openControlGroup(`test-${groups++}`, plain.policy.system.limits);
     onTestFinished(group.close);
     return { ...plain, policy: { ...plain.policy, groups: group.folders } };
   }
@@ -101,6 +99,17 @@ inSandbox('limits of a command', (system) => {
       'for l in "-u 9999" "-f 9999999" "-n 9999" "-f unlimited"; do (ulimit $l) && echo "raised $l"; done; true',
     );
     expect(ran.output).not.toContain('raised');
+  });
+
+  test('control groups are gone soon after their command, and stale ones with the next', async () => {
+    const plain = box(system);
+    const group = openControlGroup(`test-${groups++}`, plain.policy.system.limits);
+    const stale = group.folders.map((folder) => join(folder, '..', 'drover-4194305-0'));
+    for (const folder of stale) mkdirSync(folder);
+    await runInside({ root: plain.root, policy: { ...plain.policy, groups: group.folders } }, 'sleep 0.05 & sleep 0.1');
+    group.close();
+    openControlGroup(`test-${groups++}`, plain.policy.system.limits).close();
+    await expect.poll(() => [...group.folders, ...stale].filter((folder) => existsSync(folder))).toEqual([]);
   });
 
   test('core files are not written', async () => {

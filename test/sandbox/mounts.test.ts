@@ -1,10 +1,11 @@
 // What a policy makes of the file system: the arguments of bubblewrap, and their effect on real commands.
 
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bubblewrapArguments, mounts } from '@drover/sandbox/bubblewrap';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
 import { expect, test } from 'vitest';
+import { projectView } from '../../bin/sandbox/project-view.ts';
 import { box, inSandbox, runInside, temporary } from '../support/sandbox/box.ts';
 import { POLICY } from '../support/sandbox/policy.ts';
 
@@ -131,6 +132,18 @@ inSandbox('mounts of a running command', (system) => {
     );
     expect(output.split('\n').filter((line) => line !== '').length).toBeGreaterThanOrEqual(5);
     expect(readdirSync(root)).toEqual([]);
+  });
+
+  test('a sealed link that a command replaced is back when the command has ended', async () => {
+    const { root } = box(system);
+    mkdirSync(join(root, 'hooks'));
+    symlinkSync('hooks', join(root, '.husky'));
+    const here = box(system, { root, sealed: projectView(root).sealed });
+    const { exitCode } = await runInside(here, 'rm .husky && mkdir .husky && echo evil > .husky/pre-commit');
+    expect(exitCode).toBe(0);
+    expect(readlinkSync(join(root, '.husky'))).toBe('hooks');
+    expect((await runInside(here, 'echo evil > hooks/pre-commit')).output).toMatch(/Read-only file system/);
+    expect(readdirSync(root).map((name) => name.replace(/\d+$/, ''))).toEqual(['.husky', '.husky.replaced-', 'hooks']);
   });
 
   test('what a link in the project leads to outside is not there', async () => {

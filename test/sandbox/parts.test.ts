@@ -89,7 +89,7 @@ function person(): { readonly home: string; readonly tree: (...paths: readonly s
 
 test('HOME, a folder above it and folders with credentials are never a toolchain', () => {
   const { home, tree } = person();
-  tree('bin', 'lib', '.cargo/bin', '.cargo/lib', '.local/bin', '.local/lib', 'go/bin');
+  tree('bin', 'lib', '.cargo/bin', '.cargo/registry', '.local/bin', '.local/state', '.local/share/keyrings', 'go/bin');
   const above = join(home, '..');
   mkdirSync(join(above, 'bin'));
   mkdirSync(join(above, 'lib'));
@@ -120,6 +120,21 @@ test('an installation on the PATH is shown whole, and a version manager with its
     folders: ['.rustup', '.nvm', 'tools/node', '.nvm/versions/bin'].map((path) => join(home, path)),
     env: { RUSTUP_HOME: join(home, '.rustup'), NVM_DIR: join(home, '.nvm') },
   });
+});
+
+test('libraries beside personal programs are shown with them', () => {
+  const { home, tree } = person();
+  tree(
+    '.local/bin',
+    '.local/lib/python3',
+    '.local/share/pipx',
+    '.local/share/keyrings',
+    '.npm-global/bin',
+    '.npm-global/lib',
+  );
+  const PATH = ['.local/bin', '.npm-global/bin'].map((path) => join(home, path)).join(':');
+  const shown = ['.local/bin', '.local/lib', '.local/share/pipx', '.npm-global/bin', '.npm-global/lib'];
+  expect(findToolchains({ env: { PATH }, home, covered: [] }).folders).toEqual(shown.map((path) => join(home, path)));
 });
 
 test('a link on the PATH that leads to HOME is no toolchain', () => {

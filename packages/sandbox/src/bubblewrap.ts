@@ -6,7 +6,7 @@
 // A folder that holds a protected path is pinned: it is mounted on itself. Otherwise a command could rename that folder,
 // and make another one in its place that nothing protects.
 
-import { statSync } from 'node:fs';
+import { lstatSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { SandboxPolicy } from './policy.ts';
 
@@ -141,8 +141,10 @@ function mountArguments({ kind, from, at }: Mount): readonly string[] {
       return ['--bind', from, at];
     case 'pinned':
       return statSync(at, { throwIfNoEntry: false }) === undefined ? [] : ['--bind', from, at];
-    case 'readable':
     case 'sealed':
+      // `seal.ts` looks after links.
+      return lstatSync(at, { throwIfNoEntry: false })?.isSymbolicLink() === true ? [] : ['--ro-bind', from, at];
+    case 'readable':
       return ['--ro-bind', from, at];
     case 'hidden': {
       const found = statSync(at, { throwIfNoEntry: false });

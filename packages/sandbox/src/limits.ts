@@ -3,10 +3,13 @@
 // Resource limits hold everywhere, but Linux does not count processes of root. A control group counts the processes and
 // the memory of a task together. Groups are made inside the one drover runs in: version 2 where its controllers
 // are delegated, version 1 where its folders can be written.
+//
+// The kernel lets a group go only some time after its last process. So removing one is retried, and a group that a drover
+// left behind is removed by the next one.
 
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Limits } from './policy.ts';
 
 const GIB = 1024 ** 3;
@@ -46,15 +49,35 @@ export type ControlGroup = {
 
 const MOUNT = '/sys/fs/cgroup';
 
+const REMOVE_TRIES = 40;
+const REMOVE_AGAIN_MS = 50;
+
 /** A group for one task, or none. Never throws: a machine without groups has resource limits only. */
-export function openControlGroup(name: string, limits: Limits): ControlGroup {
+export function openControlGroup(label: string, limits: Limits): ControlGroup {
+  const name = `drover-${process.pid}-${label}`;
   const folders = existsSync(join(MOUNT, 'cgroup.controllers')) ? unified(name, limits) : separate(name, limits);
+  for (const folder of folders) removeStale(dirname(folder));
   return {
     folders,
     close() {
-      for (const folder of folders) attempt(() => rmdirSync(folder));
+      for (const folder of folders) remove(folder, REMOVE_TRIES);
     },
   };
+}
+
+function remove(folder: string, tries: number): void {
+  if (tries === 0 || attempt(() => rmdirSync(folder))) return;
+  setTimeout(() => remove(folder, tries - 1), REMOVE_AGAIN_MS).unref();
+}
+
+/** Removes groups of processes that are gone. One that is in use cannot be removed. */
+function removeStale(parent: string): void {
+  attempt(() => {
+    for (const name of readdirSync(parent)) {
+      const id = /^drover-(\d+)-/.exec(name)?.[1];
+      if (id !== undefined && !existsSync(join('/proc', id))) attempt(() => rmdirSync(join(parent, name)));
+    }
+  });
 }
 
 function unified(name: string, limits: Limits): readonly string[] {

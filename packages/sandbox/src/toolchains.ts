@@ -24,8 +24,9 @@ const MANAGERS: readonly (readonly [variable: string, below: string])[] = [
 /** Single installations that a variable names. */
 const INSTALLATIONS = ['JAVA_HOME', 'GOROOT', 'DOTNET_ROOT', 'CONDA_PREFIX', 'VIRTUAL_ENV', 'MAVEN_HOME', 'M2_HOME'];
 
-// Beside their programs these keep credentials, caches or data of the user.
-const PROGRAMS_ONLY = ['.cargo', '.local', '.npm-global', 'go'];
+// Beside their programs these keep credentials, caches or data of the user: only what programs need is shown.
+const PERSONAL = ['.cargo', '.local', '.npm-global', 'go'];
+const NEEDED_BESIDE = ['lib', 'share/pipx', 'share/uv'];
 
 export type Toolchains = {
   readonly folders: readonly string[];
@@ -50,19 +51,24 @@ export function findToolchains({ env, home, covered }: Surroundings): Toolchains
     const folder = env[variable];
     return folder !== undefined && isAbsolute(folder) && isFolder(folder) ? [folder] : [];
   });
-  const wanted = [...managers.map(([, folder]) => folder), ...installations, ...path.map((each) => prefix(each, home))];
+  const wanted = [
+    ...managers.map(([, folder]) => folder),
+    ...installations,
+    ...path.flatMap((each) => programFolders(each, home)),
+  ];
   const folders = [...new Set(wanted.map((folder) => realpathSync(folder)))].filter(
     (folder) => !isIn(home, folder) && !covered.some((other) => isIn(folder, other) || isIn(other, folder)),
   );
   return { folders, env: Object.fromEntries(managers) };
 }
 
-/** The installation that a folder of programs belongs to; the folder itself where that would show too much. */
-function prefix(programs: string, home: string): string {
+/** The installation that a folder of programs belongs to; the folder and its libraries where that shows too much. */
+function programFolders(programs: string, home: string): readonly string[] {
   const above = dirname(programs);
-  const isInstallation = basename(programs) === 'bin' && existsSync(join(above, 'lib'));
-  const isPersonal = isIn(home, above) || PROGRAMS_ONLY.some((name) => above === join(home, name));
-  return isInstallation && !isPersonal ? above : programs;
+  if (basename(programs) !== 'bin' || isIn(home, above)) return [programs];
+  if (PERSONAL.some((name) => above === join(home, name)))
+    return [programs, ...NEEDED_BESIDE.map((name) => join(above, name)).filter(isFolder)];
+  return [existsSync(join(above, 'lib')) ? above : programs];
 }
 
 /** Equal, or inside. */

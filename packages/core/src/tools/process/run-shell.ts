@@ -33,7 +33,7 @@ export type ShellEnd = ChildEnd & { readonly isDiskFull: boolean };
 export async function runShell(spec: ShellSpec, signal: AbortSignal): Promise<ShellEnd> {
   const { sandbox } = spec;
   if (sandbox === undefined) return { ...(await runOutside(spec, signal)), isDiskFull: false };
-  sealPaths(sandbox.folder, sandbox.sealed);
+  using _links = sealPaths(sandbox.folder, sandbox.sealed);
   using disk = watchDisk(sandbox);
   const { file, args, env, files, report } = confine(sandbox, spec);
   let complaint = '';

@@ -1,0 +1,137 @@
+// How a command in the sandbox starts and ends: what it inherits, what its end tells, and a sandbox that does not start.
+
+import { spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { openSandbox } from '@drover/sandbox/open';
+import { confine } from '@drover/sandbox/sandbox';
+import { expect, test } from 'vitest';
+import { processesWith } from '../cli/program.ts';
+import { box, FOUND, inSandbox, runInside, temporary } from '../support/sandbox/box.ts';
+
+inSandbox('a command in the sandbox', (system) => {
+  test('descriptors that drover inherited cannot be used inside, not even those of the first process', async () => {
+    const { policy, root, around } = box(system);
+    const secret = join(around, 'secret');
+    writeFileSync(secret, 'a secret\n');
+    const script =
+      'for n in 3 4 5 6 7 8 9; do cat <&$n; echo evil >&$n; done; for f in /proc/*/fd/*; do [ -f $f ] && cat $f; done; echo tried';
+    const { file, args, env, files } = confine(policy, { script, env: { PATH: '/usr/bin:/bin' } });
+    const open = [
+      ...files.map((path) => openSync(path, 'r')),
+      openSync('/dev/null', 'w'),
+      openSync(secret, 'r+'),
+      openSync(around, 'r'),
+    ];
+    const child = spawn(file, args, { env, cwd: root, stdio: ['ignore', 'pipe', 'ignore', ...open] });
+    for (const descriptor of open) closeSync(descriptor);
+    if (child.stdout === null) throw new Error('no output');
+    const output = await text(child.stdout);
+    expect(output).toContain('tried');
+    expect(output).not.toContain('a secret');
+    expect(readFileSync(secret, 'utf8')).toBe('a secret\n');
+  });
+
+  test('a command cannot write the report of the sandbox', async () => {
+    const forged = 'for n in 3 4 5 6 7 8 9; do echo "{ \\"exit-code\\": 0 }" >&$n; done 2>/dev/null; exit 7';
+    const ran = await runInside(box(system), forged);
+    expect({ exitCode: ran.exitCode, lines: ran.report?.match(/exit-code/g)?.length }).toEqual({
+      exitCode: 7,
+      lines: 1,
+    });
+  });
+
+  test('a sandbox that does not start is a failure of drover, and the command does not run', async () => {
+    const { policy, root } = box(system);
+    const broken = { policy: { ...policy, readable: ['/nothing/there'] }, root };
+    await expect(runInside(broken, 'touch ran; echo "{ \\"exit-code\\": 0 }"')).rejects.toMatchObject({
+      failure: { kind: 'sandbox.failed' },
+    });
+    expect((await runInside(box(system, { root }), 'ls')).output).toBe('');
+  });
+
+  test('a command that is ended by its time limit takes everything with it', async () => {
+    const nap = `3602.${process.pid}`;
+    const script = `setsid sleep ${nap} & trap '' TERM; (trap '' TERM; sleep ${nap}) & wait`;
+    const ran = await runInside(box(system), script, { timeoutMs: 500 });
+    expect(ran.endedBy).toBe('timeout');
+    expect(processesWith(nap)).toEqual([]);
+  });
+
+  test('a command holds no capability and gains none', async () => {
+    const { output } = await runInside(box(system), 'grep -E "^(Cap|NoNewPrivs|Seccomp:)" /proc/self/status');
+    expect(output.replaceAll('\t', ' ')).toBe(
+      `${['Inh', 'Prm', 'Eff', 'Bnd', 'Amb'].map((set) => `Cap${set}: 0000000000000000\n`).join('')}NoNewPrivs: 1\nSeccomp: 2\n`,
+    );
+  });
+
+  test('no file in /proc but those of its own processes can be written', async () => {
+    const { output } = await runInside(
+      box(system),
+      'find /proc -path "/proc/[0-9]*" -prune -o -type f -writable -print',
+    );
+    expect(output).toBe('');
+  });
+
+  test('variables of the user reach a command only if they were asked for', async () => {
+    const { output } = await runInside(box(system), 'env | grep -c SECRET; echo $GIVEN', {
+      env: { PATH: '/usr/bin:/bin', GIVEN: 'yes' },
+    });
+    expect(output).toBe('0\nyes\n');
+  });
+});
+
+test('every line of the probe is contained, where there is a sandbox', () => {
+  expect(FOUND.checks.filter(({ contained }) => !contained)).toEqual([]);
+  expect(FOUND.works ? FOUND.checks.length : 8).toBe(8);
+});
+
+test.each([
+  [{ platform: 'win32' }, 'drover has no sandbox for win32'],
+  [{ architecture: 'riscv64' }, 'drover has no system call filter for riscv64'],
+  [{ env: { PATH: '/nowhere' } }, 'bubblewrap (bwrap) is not installed'],
+] as const)('where there is no sandbox, the reason is given: %j', async (given, missing) => {
+  const place = {
+    state: temporary(),
+    env: process.env,
+    node: process.execPath,
+    platform: 'linux',
+    architecture: 'x64',
+    ...given,
+  } as const;
+  expect(await openSandbox(place)).toMatchObject({ works: false, missing });
+});
+
+test('a program that is called bwrap and starts nothing is no sandbox', async () => {
+  const state = temporary();
+  writeFileSync(join(state, 'bwrap'), '#!/bin/sh\ncase $1 in --version) echo bubblewrap 0.9.0;; esac\nexit 0\n', {
+    mode: 0o755,
+  });
+  const place = { state, node: process.execPath, platform: 'linux', architecture: 'x64' } as const;
+  const found = await openSandbox({ ...place, env: { PATH: `${state}:/usr/bin:/bin`, HOME: state } });
+  expect(found).toMatchObject({ works: false });
+});
+
+test('a program that is called bwrap and contains nothing is no sandbox', async () => {
+  const state = temporary();
+  const program = [
+    '#!/bin/bash',
+    'case $1 in --version) echo bubblewrap 0.9.0; exit;; --help) exit;; esac',
+    'while [ "$1" != -- ]; do shift; done; shift',
+    '"$@"; echo "{ \\"exit-code\\": $? }" >&4',
+  ];
+  writeFileSync(join(state, 'bwrap'), `${program.join('\n')}\n`, { mode: 0o755 });
+  const place = { state, node: process.execPath, platform: 'linux', architecture: process.arch } as const;
+  const found = await openSandbox({ ...place, env: { PATH: `${state}:/usr/bin:/bin`, HOME: join(state, 'home') } });
+  expect(found.works).toBe(false);
+  expect(found.checks.filter(({ contained }) => !contained).map(({ name }) => name)).toEqual(
+    expect.arrayContaining([
+      'write a file outside',
+      'read a file outside',
+      'connect to a port of this machine',
+      "reach the socket of drover's launcher",
+      'see or end a process outside',
+    ]),
+  );
+});
