@@ -21,6 +21,16 @@ export const guarantees = {
   'permission.asked': 'Outside a sandbox no shell command runs unasked, unless your rules allow every command in it.',
   'permission.deny-wins':
     'A deny rule also holds with --yes and for wrapped commands; outside a sandbox a command that hides what it runs never runs unasked.',
+  'sandbox.files':
+    'Inside the sandbox commands and gates reach no file of yours outside the workspace: no key, no other project, no state of drover.',
+  'sandbox.network': 'Inside the sandbox a command reaches the hosts that you name with --net, and no others.',
+  'sandbox.processes': 'Inside the sandbox a command sees no process but its own, and leaves none behind.',
+  'sandbox.own-folder':
+    'In your own folder no command in the sandbox changes .git, or a file that other programs run later.',
+  'sandbox.deny-paths': 'Inside the sandbox a path that a deny rule names is denied to every program.',
+  'sandbox.never-outside': 'A command whose sandbox does not start is never run outside it.',
+  'sandbox.required': 'Where a sandbox is required, as in CI, and none works, drover stops before anything is spent.',
+  'sandbox.kept': 'The config of a project never turns the sandbox off, approved or not.',
   'budget.holds': 'The budget is reserved before each request, so it is never passed.',
   'bus.nobody-waits': 'A view that is slow, or stuck, delays nobody and loses nothing that matters.',
   'journal.kill-anywhere': 'Pull the plug at any moment: what was told is not lost, and no call is made twice.',

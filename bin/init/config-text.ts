@@ -53,8 +53,9 @@ const entries = (gates: readonly string[]): Readonly<Record<keyof Config, Entry>
     lines: [`gates: [${(gates.length === 0 ? ['make test'] : gates).map(quoted).join(', ')}]`],
   },
   setup: {
-    about: 'Commands that prepare each workspace before work or tests begin in it. Default: none.',
-    lines: ["setup: ['pnpm install --offline']"],
+    about:
+      'Commands that prepare each workspace before work or tests begin in it. They run in the sandbox, so name the hosts that they download from under net. Default: none.',
+    lines: ["setup: ['pnpm install']"],
   },
   ignore: {
     about: 'What the searches of agents leave out, in patterns as in .gitignore. Default: none.',
@@ -62,11 +63,12 @@ const entries = (gates: readonly string[]): Readonly<Record<keyof Config, Entry>
   },
   sandbox: {
     about:
-      'Whether commands of agents are contained: auto (where it is possible), required, or off. Default: auto, and required in CI. A project may only require it.',
+      'Whether commands of agents, gates and setup run in a sandbox: auto (where one works; otherwise every command of an agent is asked about), required, or off. Default: auto, and required in CI. A project may only require it.',
     lines: ['sandbox: required'],
   },
   net: {
-    about: 'Hosts that commands in the sandbox may reach. Default: none.',
+    about:
+      'Hosts that commands in the sandbox may reach, on ports 80 and 443 unless a port is given. *.example.com stands for all subdomains. Default: none.',
     lines: ["net: ['packages.example.com']"],
   },
   writable: {
@@ -84,7 +86,8 @@ const entries = (gates: readonly string[]): Readonly<Record<keyof Config, Entry>
     lines: ["ask: ['write(migrations/**)']"],
   },
   deny: {
-    about: 'What is never allowed, whatever else says. Default: nothing.',
+    about:
+      'Calls that are never allowed, also with --yes. In the sandbox a denied path is denied to every program, and a denied shell command is a tripwire: a script can hide one. Default: none.',
     lines: ["deny: ['write(**/*.lock)', 'shell(git push*)']"],
   },
   timeouts: {

@@ -76,7 +76,7 @@ export async function openContainment(wish: SandboxWish, { io, state, root }: Pl
   const { missing, fix } = found;
   if (mode === 'required')
     throw new UsageError(
-      `commands must be contained (--sandbox required, the default in CI), and there is no sandbox: ${missing}; ${fix}; --sandbox off runs every command in the open instead`,
+      `commands must be contained (--sandbox required, the default in CI), and there is no sandbox: ${missing}; ${fix}; --sandbox off runs commands in the open instead, once you or a rule allow them`,
     );
   return {
     ...open({ ...use, used: 'none' }, `no sandbox: ${missing}, so every command is asked about; ${fix}`),

@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 import { UsageError } from '@drover/core/failure';
 import { chooseModel } from '../../bin/execution/model-choice.ts';
 import { loadSettings, type Settings } from '../../bin/settings.ts';
+import { proves } from '../support/proves.ts';
 import { drover, FakeIo, temporaryFolder } from './fake-io.ts';
 
 type World = {
@@ -183,7 +184,7 @@ test.each(['{"0000": "another content"}', 'not json', '[]', '{"approvals": 1}', 
   },
 );
 
-test('a project may require a sandbox, and never do away with it, approved or not', async () => {
+proves('sandbox.kept', 'a project may require a sandbox, and never do away with it, approved or not', async () => {
   const approvedOff = await world({ project: 'sandbox: off' });
   await drover(['trust', '--yes'], { cwd: approvedOff.cwd, env: approvedOff.env });
   const { io } = new FakeIo({ cwd: approvedOff.cwd, env: approvedOff.env });

@@ -198,7 +198,7 @@ function none(missing: string, fix: string): FoundSandbox {
 const INSTALL = 'install it (apt install bubblewrap, dnf install bubblewrap, pacman -S bubblewrap)';
 
 const INSIDE_A_CONTAINER =
-  'in a container, allow namespaces: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined';
+  'in a container, allow namespaces: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined';
 
 function fixFor(message: string): string {
   if (/uid map|loopback|RTM_NEWADDR/i.test(message))
