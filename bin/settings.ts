@@ -105,7 +105,10 @@ export async function settingsFrom({ userPath, user, project }: ConfigFiles, io:
     // A project may insist on a sandbox, and never do away with it, approved or not.
     sandbox: own.sandbox === 'off' || theirs.sandbox !== 'required' ? own.sandbox : 'required',
     net: [...(own.net ?? []), ...(trusted.net ?? [])],
-    writable: [...absolutePaths(user, own.writable), ...absolutePaths(project, trusted.writable)],
+    writable: [
+      ...absolutePaths(homeOf(env), own.writable),
+      ...(project === undefined ? [] : absolutePaths(dirname(dirname(project.path)), trusted.writable)),
+    ],
     warnings: [
       ...(project === undefined || approved ? [] : leftOut(project, approval, { cwd, userPath })),
       ...(project === undefined ? [] : loosening(project, cwd)),
@@ -113,16 +116,15 @@ export async function settingsFrom({ userPath, user, project }: ConfigFiles, io:
   };
 }
 
-/** In a config file a relative path begins at the folder of the project, or in HOME. */
-function absolutePaths(file: ConfigFile | undefined, paths: readonly string[] = []): readonly string[] {
-  const folder = file === undefined ? '/' : dirname(dirname(file.path));
+/** A relative path begins in HOME in the user's config, and at the folder of the project in the project's. */
+function absolutePaths(folder: string, paths: readonly string[] = []): readonly string[] {
   return paths.map((path) => resolve(folder, path));
 }
 
 const MAY_BE_SET_BY_A_PROJECT: readonly (keyof Config)[] = ['workers', 'ignore', 'turns', 'ask', 'deny'];
 
 /** What it makes sense to write into a project's config: what it may set, and the gates that it proposes. */
-export const projectKeys: readonly (keyof Config)[] = [...MAY_BE_SET_BY_A_PROJECT, 'gates'];
+export const projectKeys: readonly (keyof Config)[] = [...MAY_BE_SET_BY_A_PROJECT, 'gates', 'sandbox'];
 
 type Whereabouts = { readonly cwd: string; readonly userPath: string };
 

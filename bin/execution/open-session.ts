@@ -9,6 +9,7 @@ import { sessionFolder } from '@drover/core/journal/session-journal';
 import { factsOf, type Price } from '@drover/core/model/catalog';
 import type { Provider } from '@drover/core/model/protocol';
 import { defaultRetry } from '@drover/core/model/retry';
+import { deniedIn } from '@drover/core/permission/denied-paths';
 import type { Rule } from '@drover/core/permission/rules';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
 import { childEnvironment } from '@drover/core/tools/process/environment';
@@ -100,6 +101,7 @@ export function openSession(
       ignore: settings.ignore,
       outputFolder: join(sessionFolder(settings.home, id), 'outputs'),
       ...(contained !== undefined && { sandbox: contained.policy }),
+      ...deniedIn(work.rules, work.cwd),
     },
     sandbox: contained === undefined && work.containment.use.used !== 'off' ? 'none' : work.containment.use.used,
     limits: {

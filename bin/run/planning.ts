@@ -17,6 +17,7 @@ import { openProvider } from '../execution/open-provider.ts';
 import { priceOf } from '../execution/price.ts';
 import { showAll } from '../execution/screen.ts';
 import type { Io } from '../io.ts';
+import { deniedIn } from '@drover/core/permission/denied-paths';
 import { redactorOf } from '../secrets/own-secrets.ts';
 import { watchForStop } from '../stop.ts';
 import { linesView } from '../views/lines.ts';
@@ -53,6 +54,7 @@ export async function makePlan(
       {
         settings: run,
         limits,
+        policy: { root: repository.top, rules: settings.rules, yes: false, contained: false, workspace: false },
         warn: (message) => bus.emit({ type: 'warning', message }, { worker: 0 }),
         session: {
           id,
@@ -70,6 +72,7 @@ export async function makePlan(
             env: childEnvironment(io.env),
             ignore: settings.ignore,
             outputFolder: join(settings.home, 'outputs', id),
+            ...deniedIn(settings.rules, repository.top),
           },
         },
       },

@@ -115,6 +115,7 @@ test('the config of a project sets nothing, describes all that a project may set
     'turns',
     'gates',
     'ignore',
+    'sandbox',
     'ask',
     'deny',
   ]);

@@ -28,7 +28,7 @@ async function webServer(): Promise<{ readonly port: number; readonly asked: str
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
   });
-  onTestFinished(() => void server.close().closeAllConnections());
+  onTestFinished(() => server.close().closeAllConnections());
   return { port: (server.address() as AddressInfo).port, asked };
 }
 
@@ -142,6 +142,23 @@ inSandbox('a run in the sandbox', () => {
     expect(output).toContain('as it was');
     expect(output).toContain('Read-only file system');
     expect(output).not.toMatch(/the secret|the key/);
+  });
+
+  test('a path that is denied to reading is in no search, no diff and no plan', async () => {
+    const files = { 'secret/key': 'needle one\n', 'open.txt': 'needle two\n' };
+    const looks = [
+      { name: 'grep', args: { pattern: 'needle' } },
+      { name: 'glob', args: { pattern: '**/*' } },
+      { name: 'git', args: { action: 'status' } },
+      { name: 'git', args: { action: 'diff' } },
+    ];
+    const script = planned({ one: { answers: [{ calls: looks }, submits('done')] } });
+    const desk = await RunDesk.with({ ...script, answers: [{ calls: looks }, ...(script.answers ?? [])] }, files);
+    await desk.write({ 'secret/key': 'needle three\n', 'open.txt': 'needle four\n' });
+    const { code, events } = await desk.run(['run', 'go', '--deny', 'read(secret/**)']);
+    const told = events.flatMap((event) => (event.type === 'tool_execution_end' ? [event.output] : [])).join('\n');
+    expect([code, told.includes('needle two'), told.includes('needle four')]).toEqual([0, true, true]);
+    expect(told).not.toMatch(/needle one|needle three|secret\/key/);
   });
 
   test('a setup command and a gate that break out of nothing fail where they need the network', async () => {

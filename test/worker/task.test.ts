@@ -218,7 +218,8 @@ test('a task knows which calls were refused, wherever it was cut off', async () 
   const records = first.told.map(({ event, at }, seq) => ({ seq, ...at, ...event }) as unknown as JsonObject);
   const counts = new Set<number>();
   for (const cut of records.keys()) {
-    if (!KEPT.has(String(records[cut]?.['type']))) continue;
+    const type = records[cut]?.['type'];
+    if (typeof type !== 'string' || !KEPT.has(type)) continue;
     const past = pastOf(records.slice(0, cut + 1));
     if (past === undefined || past.turn === 0) continue;
     const { refused } = await runTask({ ...spec, begin: { resume: true }, past }, listener().link, never);

@@ -16,6 +16,7 @@ import type { Decision, Event, Place, Recorded } from '@drover/core/events';
 import { DroverError, type Failure } from '@drover/core/failure';
 import type { Provider } from '@drover/core/model/protocol';
 import type { RetryPolicy } from '@drover/core/model/retry';
+import { deniedIn } from '@drover/core/permission/denied-paths';
 import type { Policy } from '@drover/core/permission/policy';
 import type { Delivered, RunSettings, TaskStatus } from '@drover/core/task/run';
 import type { ModelSpec, PlannedTask, RunTask } from '@drover/core/task/task';
@@ -170,6 +171,7 @@ class Run {
       {
         settings,
         session: this.#coordinator(),
+        policy: { ...this.#options.policy, root: this.#options.repository.top, workspace: false },
         limits: settings.taskLimits,
         past: past?.coordinator,
         rounds: () => this.#plans,
@@ -191,7 +193,7 @@ class Run {
   }
 
   #coordinator() {
-    const { id, provider, model, repository, env, ignore, folder, retry } = this.#options;
+    const { id, provider, model, repository, env, ignore, folder, retry, policy } = this.#options;
     const { name, contextTokens, outputTokensMax, charsPerToken, price } = model;
     return {
       id,
@@ -209,6 +211,7 @@ class Run {
         env,
         ignore,
         outputFolder: join(folder, 'outputs', 'coordinator'),
+        ...deniedIn(policy.rules, repository.top),
       },
       admission: this.#admission.admissionFor({ worker: 0 }),
       outlet: {

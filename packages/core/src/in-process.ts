@@ -40,6 +40,7 @@ import {
 import type { ImagePart, Message, Provider, TextPart, Usage } from './model/protocol.ts';
 import { defaultRetry } from './model/retry.ts';
 import type { TurnOutcome } from './outcome.ts';
+import { deniedIn } from './permission/denied-paths.ts';
 import { judge, type Policy } from './permission/policy.ts';
 import { Questions, type Answer } from './permission/questions.ts';
 import type { Rule } from './permission/rules.ts';
@@ -228,7 +229,7 @@ export class AgentSession {
       ...(budget && { cap: budget }),
       tools,
       ...(remoteTimeoutMs !== undefined && { remoteTimeoutMs }),
-      context: { cwd, env: childEnvironment(env), outputFolder },
+      context: { cwd, env: childEnvironment(env), outputFolder, ...deniedIn(this.#options.rules ?? [], cwd) },
       ...(system !== undefined && { system }),
       seed: messages,
       limits: { stepsMax: STEPS_MAX_DEFAULT, textCallRetriesMax: TEXT_CALL_RETRIES_DEFAULT, ...limits },

@@ -13,6 +13,7 @@ import { newId } from '@drover/core/ids';
 import type { Json } from '@drover/core/json';
 import { costOf } from '@drover/core/model/catalog';
 import type { Message, Usage } from '@drover/core/model/protocol';
+import { deniedIn } from '@drover/core/permission/denied-paths';
 import { judge, type Policy } from '@drover/core/permission/policy';
 import type { TaskLink } from '@drover/core/task/link';
 import { summaryIn } from '@drover/core/task/summary';
@@ -71,6 +72,7 @@ function openSession(spec: TaskSpec, link: TaskLink): Session {
       ignore: spec.ignore,
       outputFolder: spec.outputFolder,
       ...(spec.sandbox !== undefined && { sandbox: spec.sandbox }),
+      ...deniedIn(spec.policy.rules, workspace),
     },
     system: spec.system,
     seed: spec.seed,

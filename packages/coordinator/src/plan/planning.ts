@@ -11,6 +11,8 @@ import type { SessionOptions } from '@drover/core/agent/session-options';
 import type { Snapshot } from '@drover/core/conversation/conversation';
 import { DroverError } from '@drover/core/failure';
 import type { Past } from '@drover/core/journal/history';
+import { judge, type Policy } from '@drover/core/permission/policy';
+import type { Json } from '@drover/core/json';
 import type { RunSettings, TaskRow } from '@drover/core/task/run';
 import type { PlannedTask } from '@drover/core/task/task';
 import { runTools } from '@drover/core/tools/builtin';
@@ -32,6 +34,7 @@ export type Submitted = {
 export type Planning = {
   readonly settings: RunSettings;
   readonly session: Omit<SessionOptions, 'tools' | 'judge' | 'question' | 'limits' | 'pass'>;
+  readonly policy: Policy;
   readonly limits: Limits;
   readonly past: Past | undefined;
   /** How many plans there have been. */
@@ -76,7 +79,7 @@ export async function plan(planning: Planning, signal: AbortSignal): Promise<Pla
     ...(past !== undefined && { past }),
     limits,
     tools: runTools(judged),
-    judge: async (tool) => judgeInRole(tool),
+    judge: async (tool, input) => judgeInRole(planning.policy, tool, input),
     question: async () => ({ allowed: false, by: 'nobody', always: false }),
     pass: (event) => [event],
   });
@@ -120,8 +123,10 @@ export function wholeGoal(goal: string): PlannedTask {
   return { id: 'goal', title, prompt: goal, dependsOn: [], files: [], mode: 'write' };
 }
 
-function judgeInRole(tool: Tool): Verdict {
-  if (tool.name === SUBMIT_PLAN || tool.access === 'read') return { effect: 'allow', why: 'it is the coordinator’s' };
+/** The user's rules about reading hold for the coordinator, too: it reads in the user's own checkout. */
+async function judgeInRole(policy: Policy, tool: Tool, input: Json): Promise<Verdict> {
+  if (tool.name === SUBMIT_PLAN) return { effect: 'allow', why: 'it is the coordinator’s' };
+  if (tool.access === 'read') return judge(policy, tool, input);
   return { effect: 'deny', why: 'you coordinate, and change nothing yourself; make it a task of the plan' };
 }
 

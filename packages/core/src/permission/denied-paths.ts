@@ -5,6 +5,7 @@
 
 import { readdirSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative } from 'node:path';
+import type { Denied } from '../tools/tool.ts';
 import { matchesPath, type Rule } from './rules.ts';
 
 const ENTRIES_MAX = 50_000;
@@ -15,6 +16,16 @@ export type DeniedPaths = {
   /** Not to be written. */
   readonly sealed: readonly string[];
 };
+
+/** What the tools that look at many files leave out, for their context. */
+export function deniedIn(rules: readonly Rule[], root: string): { readonly denied?: Denied } {
+  const denying = rules.filter(
+    ({ effect, tool, pattern }) => effect === 'deny' && tool === 'read' && pattern !== undefined,
+  );
+  if (denying.length === 0) return {};
+  const patterns = denying.map(({ pattern = '' }) => pattern.replace(/^\.\//, ''));
+  return { denied: { patterns, matches: (path) => denying.some((rule) => matchesPath(rule, path, root)) } };
+}
 
 /** `root` is the folder that relative patterns begin in. */
 export function deniedPaths(rules: readonly Rule[], root: string): DeniedPaths {

@@ -33,7 +33,7 @@ export const git = defineTool({
   async run({ action, path, staged = false, revision, count = COMMITS }, context) {
     const revisions = revision === undefined ? [] : [asRevision(revision)];
     const { shown } = path === undefined ? { shown: undefined } : await readablePlace(path, context);
-    const paths = shown === undefined ? [] : ['--', shown];
+    const paths = pathspecs(shown, context);
     const filters = await filtersOff(context);
     switch (action) {
       case 'status':
@@ -48,6 +48,13 @@ export const git = defineTool({
     }
   },
 });
+
+/** The path as it is written, without what rules deny to reading. */
+function pathspecs(path: string | undefined, { denied }: ToolContext): readonly string[] {
+  const excluded = (denied?.patterns ?? []).map((pattern) => `:(exclude,glob)${pattern}`);
+  if (path === undefined && excluded.length === 0) return [];
+  return ['--', `:(literal)${path ?? '.'}`, ...excluded];
+}
 
 const STATUS = ['status', '--short', '--branch', '--untracked-files=all', '--ignore-submodules=dirty'];
 const DIFF = ['diff', '--no-ext-diff', '--no-textconv', '--no-color', '--ignore-submodules=dirty', '--submodule=short'];
@@ -80,7 +87,6 @@ const OFF = [
 const ENVIRONMENT = {
   GIT_OPTIONAL_LOCKS: '0', // no index is written, so no hook for that either, and no lock is waited for
   GIT_TERMINAL_PROMPT: '0',
-  GIT_LITERAL_PATHSPECS: '1',
   GIT_NO_LAZY_FETCH: '1',
   GIT_PAGER: 'cat',
   GIT_EDITOR: ':',

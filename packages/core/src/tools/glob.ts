@@ -24,7 +24,7 @@ export const glob = defineTool({
     const found: string[] = [];
     let more = 0;
     await askRipgrep({ args: ['--files', ...args], place }, context, (file) => {
-      if (!matches(relative(place.shown, file))) return true;
+      if (!matches(relative(place.shown, file)) || context.denied?.matches(file) === true) return true;
       if (found.length < PATHS_MAX) found.push(file);
       else more++;
       return true;

@@ -33,7 +33,8 @@ export const grep = defineTool({
     const found: string[] = [];
     await askRipgrep({ args: [...options.split(' '), ...separators, ...wanted, ...args], place }, context, (line) => {
       const end = line.indexOf(MARK);
-      if (end !== -1 && !matches(relative(place.shown, line.slice(0, end)))) return true;
+      const file = line.slice(0, end);
+      if (end !== -1 && (!matches(relative(place.shown, file)) || context.denied?.matches(file) === true)) return true;
       found.push(line.replaceAll(MARK, ''));
       return found.length <= LINES_MAX;
     });

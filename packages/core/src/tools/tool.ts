@@ -19,12 +19,21 @@ import { boundedText, OUTPUT_CHARS_MAX } from './output/capture.ts';
 const STOP_GRACE_MS = 2_500;
 const DETAILS_CHARS_MAX = 200_000;
 
+/** Paths that rules deny to reading. */
+export type Denied = {
+  readonly patterns: readonly string[];
+  /** `path` is relative to the workspace. */
+  readonly matches: (path: string) => boolean;
+};
+
 /** What a tool may use of the world. */
 export type ToolContext = {
   readonly cwd: string; // the workspace: every path resolves inside it
   readonly callId: string;
   readonly env: Readonly<Record<string, string>>; // for child processes: allow-listed, no provider keys
   readonly ignore?: readonly string[]; // patterns of files that searches leave out, as in .gitignore
+  /** What no tool may read, for those that look at many files. */
+  readonly denied?: Denied;
   readonly outputFolder: string; // where the whole of a long output is kept; made when needed
   /** Contains the commands that tools run; absent where they run outside. */
   readonly sandbox?: SandboxPolicy;
