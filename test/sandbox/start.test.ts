@@ -103,6 +103,14 @@ test.each([
   expect(await openSandbox(place)).toMatchObject({ works: false, missing });
 });
 
+test.runIf(FOUND.works)('a state folder that cannot be made is a reason, not a crash', async () => {
+  const state = join(temporary(), 'file');
+  writeFileSync(state, '');
+  const { platform, arch: architecture, execPath: node, env } = process;
+  const found = await openSandbox({ state, env, node, platform, architecture });
+  expect(found).toMatchObject({ works: false, missing: `nothing can be kept in ${state} (ENOTDIR)` });
+});
+
 test('a program that is called bwrap and starts nothing is no sandbox', async () => {
   const state = temporary();
   writeFileSync(join(state, 'bwrap'), '#!/bin/sh\ncase $1 in --version) echo bubblewrap 0.9.0;; esac\nexit 0\n', {

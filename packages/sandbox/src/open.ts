@@ -57,7 +57,9 @@ async function openBubblewrap(place: SandboxPlace, again: boolean): Promise<Foun
   if (program === undefined) return none('bubblewrap (bwrap) is not installed', INSTALL);
   const filter = filterProgram(architecture);
   const folder = join(state, 'sandbox');
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const trouble = makeFolder(folder);
+  if (trouble !== undefined)
+    return none(`nothing can be kept in ${state} (${trouble})`, 'set DROVER_HOME to a folder that can be written');
   const verdictFile = join(folder, `probe-${verdictKey(program, filter)}.json`);
   const known = again ? undefined : asVerdict(readVerdict(verdictFile));
   const about = known ?? (await aboutProgram(program));
@@ -227,6 +229,17 @@ export function realOf(path: string): string {
     if (!(error instanceof Error && 'code' in error)) throw error;
     const above = dirname(path);
     return above === path ? path : join(realOf(above), path.slice(above.length));
+  }
+}
+
+/** The code of the error, where it cannot be made. */
+function makeFolder(path: string): string | undefined {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    return undefined;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return String(error.code);
+    throw error;
   }
 }
 
