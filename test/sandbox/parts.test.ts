@@ -144,6 +144,12 @@ test('a link on the PATH that leads to HOME is no toolchain', () => {
   expect(findToolchains({ env: { PATH: join(home, '..', 'linked') }, home, covered: [] }).folders).toEqual([]);
 });
 
+test('a variable that names a folder which cannot be looked at brings no toolchain', () => {
+  const { home } = person();
+  const env = { PYENV_ROOT: `/${'x'.repeat(5_000)}`, PATH: `/${'y'.repeat(5_000)}` };
+  expect(findToolchains({ env, home, covered: [] })).toEqual({ folders: [], env: {} });
+});
+
 test('placeholders stay until the last session that needs them has ended', () => {
   const folder = temporary();
   const [missing, present] = [join(folder, '.envrc'), join(folder, '.git')];

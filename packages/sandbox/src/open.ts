@@ -14,10 +14,10 @@ import { machineLimits } from './limits.ts';
 import type { SandboxSystem, SystemFolder } from './policy.ts';
 import { type Check, probe, readVerdict } from './probe.ts';
 import { filterProgram } from './seccomp.ts';
-import { findToolchains, isIn } from './toolchains.ts';
+import { findToolchains, isIn, look } from './toolchains.ts';
 
 const PROBE_VERSION = 2;
-const VERSION_MIN = [0, 6] as const;
+const VERSION_MIN = [0, 8] as const;
 
 export type SandboxPlace = {
   /** Drover's own state, which no sandbox shows. */
@@ -216,7 +216,7 @@ function findProgram(path: string, name: string): string | undefined {
     .filter(isAbsolute)
     .map((folder) => join(folder, name))
     .find((file) => {
-      const found = statSync(file, { throwIfNoEntry: false });
+      const found = look(file);
       return found?.isFile() === true && (found.mode & 0o111) !== 0;
     });
 }

@@ -3,7 +3,7 @@
 // A folder is shown if it is on the PATH, or if it belongs to a version manager that is. Of the user's HOME nothing else
 // is shown: a folder above HOME, HOME itself, and folders that hold credentials beside programs are left out.
 
-import { existsSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 
 /** Version managers: the variable that names their folder, and where that is unless set. */
@@ -77,5 +77,15 @@ export function isIn(path: string, folder: string): boolean {
 }
 
 function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  return look(path)?.isDirectory() === true;
+}
+
+/** Undefined where there is nothing, and where this user may not look: a variable may name another user's folder. */
+export function look(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return undefined;
+    throw error;
+  }
 }

@@ -1,0 +1,74 @@
+// commit: makes a commit of what changed, runs no hook, and is asked about.
+
+import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { judge, type Policy } from '@drover/core/permission/policy';
+import { parseRule } from '@drover/core/permission/rules';
+import { commit } from '@drover/core/tools/commit';
+import { existsSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { runSync } from '../../support/run-sync.ts';
+import { workspace } from '../../support/workspace.ts';
+
+/** A repository with one commit, a hook that would leave a mark, and two changed files. */
+async function repository() {
+  const made = await workspace({ 'a.txt': 'a\n', 'deep/b.txt': 'b\n' });
+  const git = (...args: readonly string[]) => runSync('git', args, { cwd: made.cwd }).toString().trimEnd();
+  git('init', '-q', '-b', 'main');
+  git('config', 'user.name', 'A Person');
+  git('config', 'user.email', 'person@example.com');
+  git('add', '-A');
+  git('commit', '-q', '-m', 'first');
+  const hook = join(made.cwd, '.git/hooks/pre-commit');
+  await mkdir(join(made.cwd, '.git/hooks'), { recursive: true });
+  await writeFile(hook, `#!/bin/sh\ntouch ${made.cwd}/hook-ran\n`);
+  await chmod(hook, 0o755);
+  await writeFile(join(made.cwd, 'a.txt'), 'changed\n');
+  await writeFile(join(made.cwd, 'deep/b.txt'), 'changed\n');
+  await writeFile(join(made.cwd, 'new.txt'), 'new\n');
+  return { ...made, git };
+}
+
+test('everything that changed is committed by default, and no hook runs', async () => {
+  const { call, cwd, git } = await repository();
+  const { isError } = await call(commit, { message: 'Change it\n\nFor a reason.' });
+  expect([isError, git('status', '--short'), git('log', '-1', '--format=%an %B')]).toEqual([
+    undefined,
+    '',
+    'A Person Change it\n\nFor a reason.',
+  ]);
+  expect(existsSync(join(cwd, 'hook-ran'))).toBe(false);
+});
+
+test('only named paths are committed, whatever else is staged', async () => {
+  const { call, git } = await repository();
+  git('add', 'new.txt');
+  await call(commit, { message: 'One', paths: ['a.txt'] });
+  expect([git('show', '--name-only', '--format=', 'HEAD'), git('status', '--short')]).toEqual([
+    'a.txt',
+    ' M deep/b.txt\nA  new.txt',
+  ]);
+});
+
+test('a path outside the folder is refused, and nothing to commit is said', async () => {
+  const { call, cwd, git } = await repository();
+  await symlink('/etc', join(cwd, 'out'));
+  for (const path of ['../x', '/etc/passwd', 'out/passwd'])
+    expect(await call(commit, { message: 'm', paths: [path] })).toMatchObject({ isError: true });
+  await call(commit, { message: 'all' });
+  expect(await call(commit, { message: 'again' })).toMatchObject({
+    isError: true,
+    output: expect.stringContaining('nothing to commit'),
+  });
+  expect(git('rev-list', '--count', 'HEAD')).toBe('2');
+  expect(await readFile(join(cwd, 'a.txt'), 'utf8')).toBe('changed\n');
+});
+
+test('a commit is asked about, inside a sandbox too, unless a rule allows it', async () => {
+  const { cwd: root } = await workspace();
+  const policy: Policy = { root, rules: [], yes: false, workspace: true, contained: true };
+  const input = { message: 'Change it' };
+  expect(await judge(policy, commit, input)).toMatchObject({ effect: 'ask' });
+  const allowed = { ...policy, rules: [parseRule('commit', 'allow')] };
+  expect(await judge(allowed, commit, input)).toMatchObject({ effect: 'allow' });
+});
