@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlink
 import { join } from 'node:path';
 import { bubblewrapArguments, mounts } from '@drover/sandbox/bubblewrap';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
+import { unsealPaths } from '@drover/sandbox/seal';
 import { expect, test } from 'vitest';
 import { projectView } from '../../bin/sandbox/project-view.ts';
 import { box, inSandbox, runInside, temporary } from '../support/sandbox/box.ts';
@@ -123,7 +124,7 @@ inSandbox('mounts of a running command', (system) => {
     expect(output).toBe('beforecat: a/b/hidden: Permission denied\nmore\n');
   });
 
-  test('a sealed path that is missing cannot be made, and its placeholder goes with the command', async () => {
+  test('a sealed path that is missing cannot be made, and its placeholder goes with the session', async () => {
     const { root } = box(system);
     const here = box(system, { root, sealed: [join(root, '.envrc'), join(root, '.husky')] });
     const { output } = await runInside(
@@ -131,6 +132,7 @@ inSandbox('mounts of a running command', (system) => {
       'echo x > .envrc; mkdir .husky/x; rmdir .envrc; mv .husky h; ln -sfn / .envrc; true',
     );
     expect(output.split('\n').filter((line) => line !== '').length).toBeGreaterThanOrEqual(5);
+    unsealPaths(here.policy.folder);
     expect(readdirSync(root)).toEqual([]);
   });
 
@@ -143,6 +145,7 @@ inSandbox('mounts of a running command', (system) => {
     expect(exitCode).toBe(0);
     expect(readlinkSync(join(root, '.husky'))).toBe('hooks');
     expect((await runInside(here, 'echo evil > hooks/pre-commit')).output).toMatch(/Read-only file system/);
+    unsealPaths(here.policy.folder);
     expect(readdirSync(root).map((name) => name.replace(/\d+$/, ''))).toEqual(['.husky', '.husky.replaced-', 'hooks']);
   });
 
