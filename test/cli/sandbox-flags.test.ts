@@ -63,7 +63,7 @@ test('without a sandbox a run in CI ends with 2 before anything is spent', async
   const { code, stderr } = await desk.drover(['run', 'go'], { env });
   expect([code, desk.server.requests]).toEqual([2, []]);
   expect(stderr).toBe(
-    `drover: commands must be contained (--sandbox required, the default in CI), and there is no sandbox: ${MISSING}; ${INSTALL}; --sandbox off runs every command in the open instead\n`,
+    `drover: commands must be contained (--sandbox required, the default in CI), and there is no sandbox: ${MISSING}; ${INSTALL}; --sandbox off runs commands in the open instead, once you or a rule allow them\n`,
   );
 });
 
