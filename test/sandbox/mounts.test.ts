@@ -1,6 +1,15 @@
 // What a policy makes of the file system: the arguments of bubblewrap, and their effect on real commands.
 
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmdirSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { bubblewrapArguments, mounts } from '@drover/sandbox/bubblewrap';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
@@ -135,6 +144,20 @@ inSandbox('mounts of a running command', (system) => {
     unsealPaths(here.policy.folder);
     expect(readdirSync(root)).toEqual([]);
   });
+
+  test.each([['made by this command'], ['made by another drover']])(
+    'what takes the place of a placeholder %s, that was removed, is set aside',
+    async (origin) => {
+      const { root } = box(system);
+      const path = join(root, '.envrc');
+      if (origin !== 'made by this command') mkdirSync(path);
+      const ran = runInside(box(system, { root, sealed: [path] }), 'touch began; sleep 0.6; echo evil > .envrc');
+      await expect.poll(() => existsSync(join(root, 'began'))).toBe(true);
+      rmdirSync(path);
+      await ran;
+      expect(readdirSync(root).map((name) => name.replace(/\d+$/, ''))).toEqual(['.envrc.replaced-', 'began']);
+    },
+  );
 
   test('a sealed link that a command replaced is back when the command has ended', async () => {
     const { root } = box(system);

@@ -18,6 +18,7 @@ import {
 import { createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { SandboxPolicy, SandboxSystem } from '@drover/sandbox/policy';
+import { unsealPaths } from '@drover/sandbox/seal';
 import { onTestFinished } from 'vitest';
 import { RUN_LATER } from '@drover/core/permission/run-later';
 import { projectView } from '../../../../bin/sandbox/project-view.ts';
@@ -78,6 +79,7 @@ export class HostileWorld {
   }
 
   harm(output: string): readonly string[] {
+    unsealPaths(this.policy.folder);
     const nap = this.#places['NAP'] ?? '';
     return [
       ...readdirSync(join(this.around, 'canary')).map((name) => `canary: ${name}`),
