@@ -208,13 +208,7 @@ async function settle(
     return undefined;
   }
   const demand = { alone: tool.alone, touches: tool.touches(parsed.input) };
-  return settling.lanes.run(demand, () =>
-    execute(bench, tool, parsed.input, label, signal).catch((error: unknown) => {
-      if (!(error instanceof DroverError)) throw error;
-      settling.failures.push(error.failure);
-      return refuse(`Not run: ${describe(error.failure)}`);
-    }),
-  );
+  return settling.lanes.run(demand, () => execute(settling, tool, parsed.input, label, signal));
 }
 
 async function deniedBecause(
@@ -236,12 +230,13 @@ async function deniedBecause(
 }
 
 async function execute(
-  bench: Bench,
+  settling: Settling,
   tool: Tool,
   input: Json,
   label: CallLabel,
   signal: AbortSignal,
 ): Promise<ToolOutput> {
+  const { bench } = settling;
   if (signal.aborted) return ended(bench, label, { output: 'Interrupted before it was started.', isError: true });
   const { callId, callIndex, index, name } = label;
   bench.emit({ type: 'tool_execution_start', args: input, ...label });
@@ -250,7 +245,12 @@ async function execute(
   const onDelta = (delta: string) => {
     if (isOpen) bench.emit({ type: 'tool_execution_delta', delta, callId, callIndex, index, name });
   };
-  const output = await runTool(tool, input, { ...bench.context, callId, signal }, onDelta);
+  const context = { ...bench.context, callId, signal };
+  const output = await runTool(tool, input, context, onDelta).catch((error: unknown): ToolOutput => {
+    if (!(error instanceof DroverError)) throw error;
+    settling.failures.push(error.failure);
+    return { output: `Not run: ${describe(error.failure)}`, isError: true };
+  });
   isOpen = false;
   if (output.isError === true || tool.access === 'run') return ended(bench, label, output);
   const { text, leftOut } = await bench.instructions.newFor(tool.subject(input));
