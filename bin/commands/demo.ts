@@ -108,7 +108,7 @@ async function show(project: string, io: Io): Promise<number> {
 
 /** Also in CI a machine without a sandbox can show the demo: its commands are drover's own. */
 async function containmentOfDemo(state: string, io: Io): Promise<Containment> {
-  const containment = await openContainment({ mode: 'auto', net: [], writable: [] }, { io, state });
+  const containment = await openContainment({ mode: 'auto', net: [], writable: [] }, { io, state, project: io.cwd });
   if (containment.notice !== undefined) {
     const sentence = `This machine has no sandbox, so the demo runs its own commands without one: ${containment.missing}`;
     await print(io.stdout, `${wrapped(sentence, columnsOf(io.stdout))}\n\n`);

@@ -77,7 +77,7 @@ export async function sessionWork(
   const rules = [...settings.rules, ...allow, ...ask, ...deny];
   const gates = [...settings.gates, ...gate];
   const wish = sandboxWish(args, { settings, cwd: io.cwd, root: cwd });
-  const containment = await openContainment(wish, { io, state: settings.home, root: cwd });
+  const containment = await openContainment(wish, { io, state: settings.home, root: cwd, project: cwd });
   if (containment.notice !== undefined) await complain(io, containment.notice);
   const work = { session: session.id, cwd, model, rules, yes, gates, turns, timeoutMs, budget, containment };
   return { settings, work };

@@ -76,7 +76,11 @@ export async function startRun(
   await checkFiles(args, io);
   const before = run.sandbox;
   const place = { settings, cwd: io.cwd, root: repository.top, ...(before !== undefined && { before }) };
-  const containment = await openContainment(sandboxWish(args, place), { io, state: settings.home });
+  const containment = await openContainment(sandboxWish(args, place), {
+    io,
+    state: settings.home,
+    project: repository.top,
+  });
   if (containment.notice !== undefined) await complain(io, containment.notice);
   const view = await openRunView(args, io);
   const diagnostics = await openDiagnostics(io, args.log);

@@ -16,15 +16,16 @@ import { deniedPaths } from '@drover/core/permission/denied-paths';
 import type { Rule } from '@drover/core/permission/rules';
 import type { SandboxUse } from '@drover/core/task/run';
 import { openControlGroup } from '@drover/sandbox/limits';
-import { type FoundSandbox, openSandbox, realOf } from '@drover/sandbox/open';
+import { type FoundSandbox, openSandbox } from '@drover/sandbox/open';
 import type { SandboxPolicy, SandboxSystem } from '@drover/sandbox/policy';
 import { unsealPaths } from '@drover/sandbox/seal';
-import { isIn } from '@drover/sandbox/toolchains';
 import type { Io } from '../io.ts';
+import { distrustPrograms } from '@drover/core/tools/process/program';
 import { codeOf } from '../settings.ts';
 import { cannotKeep } from '../state-problem.ts';
-import { projectView } from './project-view.ts';
+import { projectView, topOf } from './project-view.ts';
 import type { SandboxWish } from './sandbox-options.ts';
+import { isIn, realOf } from '@drover/sandbox/paths';
 
 export type Containment = {
   /** For the journal and the report. */
@@ -53,24 +54,29 @@ type Place = {
   readonly state: string;
   /** The folder to contain commands in, where that is the user's own and no workspace. */
   readonly root?: string;
+  /** The folder or repository that is worked on. */
+  readonly project: string;
 };
 
 /** Throws UsageError where the wish cannot be met. */
-export async function openContainment(wish: SandboxWish, { io, state, root }: Place): Promise<Containment> {
+export async function openContainment(wish: SandboxWish, place: Place): Promise<Containment> {
+  const { io, state, project } = place;
   const { mode } = wish;
   const use = { mode, net: wish.net.map(({ text }) => text), writable: wish.writable };
   // The user has said so; there is no need to say it back.
   if (mode === 'off') return open({ ...use, used: 'off' }, undefined);
-  const found = suitable(await findSandbox(io, state), root);
+  const distrusted = distrustedFolders(io, [project, ...wish.writable]);
+  distrustPrograms(distrusted);
+  const found = suitable(await findSandbox(io, state, { avoid: distrusted }), place);
   if (found.works) {
     const { system } = found;
-    const outside = { state, upstream: upstreamIn(io.env) };
+    const outside = { state, distrusted, upstream: upstreamIn(io.env) };
     return {
       use: { ...use, used: system.backend, version: system.version },
       notice: undefined,
-      workspaces: (place) => (view) =>
-        enclose(system, wish, { ...place, ...view, ...outside, sealed: [], label: view }),
-      folder: (place) => encloseFolder(system, wish, { ...place, ...outside }),
+      workspaces: (given) => (view) =>
+        enclose(system, wish, { ...given, ...view, ...outside, sealed: [], label: view }),
+      folder: (given) => encloseFolder(system, wish, { ...given, ...outside }),
     };
   }
   const { missing, fix } = found;
@@ -84,8 +90,18 @@ export async function openContainment(wish: SandboxWish, { io, state, root }: Pl
   };
 }
 
+/** Commands may write there, in this session or in an earlier one: no program in them may run outside. */
+function distrustedFolders({ cwd }: Io, folders: readonly string[]): readonly string[] {
+  const all = [cwd, ...folders].flatMap((folder) => [folder, topOf(realOf(folder)) ?? folder]).map(realOf);
+  return [...new Set(all)].filter((folder) => !isIn('/usr', folder));
+}
+
 /** A folder that holds the user's home cannot be shown without showing everything. */
-function suitable(found: FoundSandbox, root: string | undefined): FoundSandbox {
+function suitable(found: FoundSandbox, { root, state }: Pick<Place, 'root' | 'state'>): FoundSandbox {
+  if (root !== undefined && isIn(realOf(root), realOf(state)))
+    throw new UsageError(
+      `drover's state in ${state} is, or holds, the folder that is worked on; set DROVER_HOME to another one`,
+    );
   if (!found.works || root === undefined || !isIn(found.system.home, realOf(root))) return found;
   const missing = `${root} is, or holds, your home folder, and a sandbox would show all of it`;
   return { works: false, missing, fix: 'work in a folder below it', checks: [] };
@@ -96,10 +112,16 @@ function open(use: SandboxUse, notice: string | undefined): Containment {
 }
 
 /** The sandbox of this machine. */
-export async function findSandbox(io: Io, state: string, options?: { readonly again: boolean }): Promise<FoundSandbox> {
+type Search = { readonly avoid?: readonly string[]; readonly again?: boolean };
+
+export async function findSandbox(
+  io: Io,
+  state: string,
+  { avoid = distrustedFolders(io, []), again = false }: Search = {},
+): Promise<FoundSandbox> {
   const { platform, arch: architecture } = process;
   try {
-    return await openSandbox({ state, env: io.env, node: io.node, platform, architecture }, options);
+    return await openSandbox({ state, env: io.env, node: io.node, avoid, platform, architecture }, { again });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
     throw cannotKeep(state, codeOf(error), error);
@@ -112,13 +134,14 @@ type Enclosed = Outside &
     readonly sealed: readonly string[];
     readonly state: string;
     readonly upstream: string | undefined;
+    readonly distrusted: readonly string[];
     readonly label: Label;
   };
 
 async function encloseFolder(
   system: SandboxSystem,
   wish: SandboxWish,
-  place: Outside & Folder & Pick<Enclosed, 'state' | 'upstream'>,
+  place: Outside & Folder & Pick<Enclosed, 'state' | 'upstream' | 'distrusted'>,
 ): Promise<Contained> {
   const root = realOf(place.root);
   return enclose(system, wish, { ...place, root, ...projectView(root), label: {} });
@@ -148,6 +171,7 @@ async function enclose(system: SandboxSystem, wish: SandboxWish, place: Enclosed
     writable: wish.writable,
     sealed: [...place.sealed, ...denied.sealed],
     hidden: [...denied.hidden, ...(shown.some((each) => isIn(real, each)) ? [real] : [])],
+    distrusted: place.distrusted,
     groups: group.folders,
     ...(proxy !== undefined && { proxy: { socket: proxy.socket, rules: wish.net.map(({ rule }) => rule) } }),
   };

@@ -3,11 +3,14 @@
 // The folder is writable. Git's own folder, and files that make another program run something later, are read-only: a
 // command inside must not leave behind what the user's editor, shell or git would run outside.
 
-import { lstatSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
-import { RUN_LATER } from '@drover/core/permission/run-later';
-import { realOf } from '@drover/sandbox/open';
-import { isIn } from '@drover/sandbox/toolchains';
+import { type Dirent, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { isRunLater, RUN_LATER } from '@drover/core/permission/run-later';
+import { isIn, realOf } from '@drover/sandbox/paths';
+
+// Enough for a large repository; a mount costs time, so there are not too many.
+const FOLDERS_MAX = 20_000;
+const NESTED_MAX = 64;
 
 export type ProjectView = { readonly readable: readonly string[]; readonly sealed: readonly string[] };
 
@@ -19,11 +22,38 @@ export function projectView(root: string): ProjectView {
   const inside = [...git, ...hooks].filter((path) => isIn(path, root));
   return {
     readable: [...(top === undefined || top === root ? [] : [top]), ...git.filter((path) => !isIn(path, root))],
-    sealed: [...new Set([...RUN_LATER.flatMap((name) => sealable(root, name)), ...inside])],
+    sealed: [...new Set([...RUN_LATER.flatMap((name) => sealable(root, name)), ...inside, ...nestedIn(root)])],
   };
 }
 
-function topOf(folder: string): string | undefined {
+/** Files of the same names further down, as far as they are there: of submodules, and of packages in the folder. */
+function nestedIn(root: string): readonly string[] {
+  const found: string[] = [];
+  const waiting = [root];
+  for (let looked = 0; looked < FOLDERS_MAX && found.length < NESTED_MAX; looked++) {
+    const folder = waiting.pop();
+    if (folder === undefined) break;
+    for (const entry of entriesOf(folder)) {
+      const path = join(folder, entry.name);
+      if (folder !== root && isRunLater(relative(root, path))) found.push(path);
+      else if (entry.isDirectory() && entry.name !== 'node_modules' && path !== join(root, '.git')) waiting.push(path);
+    }
+  }
+  return found;
+}
+
+function entriesOf(folder: string): readonly Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    // It is gone, or not for this user.
+    if (error instanceof Error && 'code' in error) return [];
+    throw error;
+  }
+}
+
+/** The top of the repository that a folder is in. */
+export function topOf(folder: string): string | undefined {
   for (let at = folder; ; at = dirname(at)) {
     if (statSync(join(at, '.git'), { throwIfNoEntry: false }) !== undefined) return at;
     if (dirname(at) === at) return undefined;

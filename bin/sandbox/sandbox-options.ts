@@ -1,15 +1,14 @@
 // The options and config keys that say how commands are contained, as one wish.
 
 import { statSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { UsageError } from '@drover/core/failure';
 import type { SandboxMode } from '@drover/core/task/run';
-import { realOf } from '@drover/sandbox/open';
-import { isIn } from '@drover/sandbox/toolchains';
 import { choice, list, nonEmpty, type Values } from '../command.ts';
 import type { Settings } from '../settings.ts';
 import { isContinuousIntegration } from '../views/view-choice.ts';
 import { type HostName, parseHost, SANDBOX_MODES } from './hosts-and-modes.ts';
+import { isIn, realOf } from '@drover/sandbox/paths';
 
 export const sandboxOptions = {
   sandbox: choice(
@@ -53,10 +52,21 @@ export function sandboxWish(args: SandboxArgs, { settings, cwd, root, before }: 
   };
 }
 
+// Commands have their own of the first ones; writing to the others would change the machine.
+const SYSTEM = ['/proc', '/sys', '/dev', '/run', '/etc', '/usr', '/bin', '/sbin', '/lib', '/lib64', '/boot'];
+const CREDENTIALS = ['.ssh', '.gnupg', '.aws', '.kube', '.docker', '.config', '.netrc', '.npmrc', '.git-credentials'];
+
 function writablePath(path: string, root: string, { home: state, env }: Settings): string {
   const real = realOf(path);
   const refuse = (why: string) => new UsageError(`--writable ${path}: ${why}`);
   if (statSync(real, { throwIfNoEntry: false }) === undefined) throw refuse('there is no such path; make it first');
+  const isMemory = isIn(real, '/dev/shm') && real !== '/dev/shm';
+  if ((SYSTEM.some((folder) => isIn(real, folder)) && !isMemory) || real === '/opt')
+    throw refuse('it is a folder of the system; name a folder of your own, such as a cache');
+  if (CREDENTIALS.some((name) => isIn(real, realOf(join(env['HOME'] ?? '/', name)))))
+    throw refuse('it holds your credentials or settings; name a folder without any, such as a cache');
+  if (isIn(real, realOf(root)) && real !== realOf(root))
+    throw refuse('it is inside the folder that is worked on; commands write to their workspace anyway');
   if (isIn(realOf(root), real))
     throw refuse('it is, or holds, the folder that is worked on; name a folder beside it, such as a cache');
   if (isIn(realOf(state), real) || isIn(real, realOf(state)))

@@ -38,7 +38,7 @@ export async function serve({ cwd, address, port, names, json }: Where, typed: T
   const settings = await loadSettings(io, root);
   if (typed.model !== undefined) await checkModel(typed.model, settings, io);
   const wish = sandboxWish(typed.sandbox, { settings, cwd: io.cwd, root });
-  const containment = await openContainment(wish, { io, state: settings.home, root });
+  const containment = await openContainment(wish, { io, state: settings.home, root, project: root });
   const { notice } = containment;
   for (const warning of [...settings.warnings, ...(notice === undefined ? [] : [notice])]) await complain(io, warning);
   const wishes = { ...typed, containment };

@@ -1,6 +1,7 @@
 // --sandbox, --net and --writable: what is refused before anything is spent, and what happens where there is no sandbox.
 
-import { mkdir, symlink } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { programOn } from '@drover/core/tools/process/program';
@@ -35,6 +36,9 @@ test.each([
   [['--writable', '.'], 'it is, or holds, the folder that is worked on'],
   [['--writable', '..'], 'it is, or holds, the folder that is worked on'],
   [['--writable', '../home'], "it would open drover's own state in"],
+  [['--writable', '/proc'], 'it is a folder of the system'],
+  [['--writable', '/etc'], 'it is a folder of the system'],
+  [['--writable', '.git'], 'it is inside the folder that is worked on'],
 ])('%j is refused before anything is spent', async (args, sentence) => {
   const desk = await commanding('true');
   await mkdir(desk.home, { recursive: true });
@@ -77,6 +81,35 @@ test('--sandbox off needs approval for every command, and the journal and the re
   expect((await desk.drover(['show', end.run ?? ''])).stdout).toContain('Sandbox: off; commands ran in the open');
   const asked = await commanding('touch x');
   expect((await asked.run(['run', 'go', '--sandbox', 'off'])).code).toBe(8);
+});
+
+test('a program that a command could have planted in the project is not taken for bubblewrap', async () => {
+  const desk = await commanding('true');
+  const planted = join(desk.repository, 'node_modules', '.bin');
+  await mkdir(planted, { recursive: true });
+  await writeFile(join(planted, 'bwrap'), `#!/bin/sh\ntouch ${desk.folder}/taken\n`, { mode: 0o755 });
+  const env = { PATH: `${planted}:${await pathWithoutBubblewrap()}` };
+  const { code, stderr } = await desk.drover(['run', 'go', '--sandbox', 'required'], { env });
+  expect([code, existsSync(join(desk.folder, 'taken'))]).toEqual([2, false]);
+  expect(stderr).toContain(MISSING);
+});
+
+test('a state folder that is the project is refused with a sentence', async () => {
+  const { code, stderr } = await drover(['exec', 'go', '--model', 'anthropic/any'], {
+    cwd: await temporaryFolder(),
+    env: { HOME: await temporaryFolder(), DROVER_HOME: '.', ANTHROPIC_API_KEY: 'k' },
+  });
+  expect(code).toBe(2);
+  expect(stderr).toContain('set DROVER_HOME to another one');
+});
+
+test('a state folder in /proc is refused at once', async () => {
+  const env = { DROVER_HOME: '/proc/x', ANTHROPIC_API_KEY: 'k' };
+  const { code, stderr } = await drover(['exec', 'go', '--model', 'anthropic/any'], { env });
+  expect([code, stderr]).toEqual([
+    2,
+    'drover: nothing can be kept in /proc/x; set DROVER_HOME to a folder that can be written\n',
+  ]);
 });
 
 test('a folder that holds the home folder is not contained, and required refuses it', async () => {

@@ -161,6 +161,22 @@ inSandbox('a run in the sandbox', () => {
     expect(told).not.toMatch(/needle one|needle three|secret\/key/);
   });
 
+  test('a repository that a worker makes runs none of its filters outside', async () => {
+    const desk = await RunDesk.with({ answers: [] }, { 'a.txt': 'one\n' });
+    const taken = join(desk.folder, 'taken');
+    const command = [
+      'git init -q x && cd x && echo 1 > f && git add f && git -c user.name=a -c user.email=a@b commit -qm i',
+      `echo '* filter=e' > .gitattributes && git config filter.e.clean 'touch ${taken}; cat' && echo 2 > f`,
+      'cd .. && printf "two\\n" > a.txt',
+    ].join(' && ');
+    const other = await RunDesk.with(planned({ one: { answers: [shell(command), submits('done')] } }));
+    const { code, events } = await desk.run(['run', 'go'], { env: { ANTHROPIC_BASE_URL: other.server.url } });
+    expect([code, existsSync(taken)]).toEqual([0, false]);
+    expect(events.filter(({ type }) => type === 'warning')).toMatchObject([
+      { message: 'x is a git repository of its own, and is left out' },
+    ]);
+  });
+
   test('a setup command and a gate that break out of nothing fail where they need the network', async () => {
     const desk = await RunDesk.with(planned({ one: { answers: [writes('b.txt', 'b'), submits('done')] } }));
     const gate = 'curl -sS https://far.example.com/';

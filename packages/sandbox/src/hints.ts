@@ -6,6 +6,9 @@ import type { SandboxPolicy } from './policy.ts';
 
 const TAIL_CHARS = 20_000;
 
+const IN_GIT = /(?:^|\/)\.git(?:\/|$)/;
+const GIT_IS_SEALED = '.git is read-only in the sandbox; the commit tool makes commits, after the user was asked';
+
 // The host is the first group.
 const UNREACHED: readonly RegExp[] = [
   /getaddrinfo (?:EAI_AGAIN|ENOTFOUND) ([\w.-]+)/,
@@ -36,7 +39,8 @@ export function hintsFor(output: string, script: string, { proxy, root }: Sandbo
           `${state}; if the work needs it, the user can allow it with --net ${host ?? ADDRESS.exec(script)?.[1] ?? 'HOST'}`,
         ]
       : []),
-    ...(file === undefined
+    ...(file !== undefined && IN_GIT.test(file) ? [GIT_IS_SEALED] : []),
+    ...(file === undefined || IN_GIT.test(file)
       ? []
       : [
           `${resolve(root, file)} is read-only in the sandbox; if the work needs it, the user can allow it with --writable PATH`,

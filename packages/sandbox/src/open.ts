@@ -5,7 +5,7 @@
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { lstatSync, mkdirSync, readlinkSync, realpathSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readlinkSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { release, userInfo } from 'node:os';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -14,7 +14,8 @@ import { machineLimits } from './limits.ts';
 import type { SandboxSystem, SystemFolder } from './policy.ts';
 import { type Check, probe, readVerdict } from './probe.ts';
 import { filterProgram } from './seccomp.ts';
-import { findToolchains, isIn, look } from './toolchains.ts';
+import { isIn, look, realOf } from './paths.ts';
+import { findToolchains } from './toolchains.ts';
 
 const PROBE_VERSION = 2;
 const VERSION_MIN = [0, 8] as const;
@@ -24,6 +25,8 @@ export type SandboxPlace = {
   readonly state: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly node: string;
+  /** Folders that commands may write: no program in them is taken for bubblewrap. */
+  readonly avoid?: readonly string[];
   readonly platform: NodeJS.Platform;
   readonly architecture: string;
 };
@@ -50,10 +53,10 @@ export async function openSandbox(place: SandboxPlace, { again = false } = {}): 
 }
 
 async function openBubblewrap(place: SandboxPlace, again: boolean): Promise<FoundSandbox> {
-  const { state, env, architecture } = place;
+  const { state, architecture } = place;
   if (architecture !== 'x64' && architecture !== 'arm64')
     return none(`drover has no system call filter for ${architecture}`, 'use a machine of x64 or arm64');
-  const program = findProgram(env['PATH'] ?? '', 'bwrap');
+  const program = findProgram(trustedFolders(place), 'bwrap');
   if (program === undefined) return none('bubblewrap (bwrap) is not installed', INSTALL);
   const filter = filterProgram(architecture);
   const folder = join(state, 'sandbox');
@@ -153,7 +156,7 @@ function systemOf(place: SandboxPlace, found: Found): SandboxSystem | undefined 
     etc: etcFolder(folder),
     filter,
     options,
-    shell: findProgram(env['PATH'] ?? '/usr/bin:/bin', 'bash') ?? '/bin/bash',
+    shell: findProgram(trustedFolders(place), 'bash') ?? '/bin/bash',
     node: real,
     home,
     limits: machineLimits(),
@@ -171,7 +174,7 @@ function systemFolders(): readonly SystemFolder[] {
 }
 
 function openSeatbelt({ env, node, state }: SandboxPlace): FoundSandbox {
-  const program = findProgram('/usr/bin', 'sandbox-exec');
+  const program = findProgram(['/usr/bin'], 'sandbox-exec');
   if (program === undefined) return none('sandbox-exec is missing', 'it comes with macOS; look for it in /usr/bin');
   const home = realOf(env['HOME'] ?? '/');
   const toolchains = findToolchains({ env, home, covered: ['/usr', '/opt', realOf(state)] });
@@ -210,26 +213,18 @@ function fixFor(message: string): string {
   return INSIDE_A_CONTAINER;
 }
 
-function findProgram(path: string, name: string): string | undefined {
-  return path
-    .split(delimiter)
-    .filter(isAbsolute)
+function trustedFolders({ env, avoid = [] }: SandboxPlace): readonly string[] {
+  const folders = (env['PATH'] ?? '/usr/bin:/bin').split(delimiter).filter(isAbsolute);
+  return folders.filter((folder) => !avoid.some((each) => isIn(folder, each) || isIn(realOf(folder), each)));
+}
+
+function findProgram(folders: readonly string[], name: string): string | undefined {
+  return folders
     .map((folder) => join(folder, name))
     .find((file) => {
       const found = look(file);
       return found?.isFile() === true && (found.mode & 0o111) !== 0;
     });
-}
-
-/** Links followed as far as there is something. */
-export function realOf(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error)) throw error;
-    const above = dirname(path);
-    return above === path ? path : join(realOf(above), path.slice(above.length));
-  }
 }
 
 /** The code of the error, where it cannot be made. */

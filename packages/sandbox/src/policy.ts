@@ -57,6 +57,8 @@ export type SandboxPolicy = {
   readonly folder: string;
   /** The proxy outside, on a Unix socket, and what it allows; absent where there is no network. */
   readonly proxy?: { readonly socket: string; readonly rules: readonly HostRule[] };
+  /** Folders whose programs are never run outside: commands may write there. */
+  readonly distrusted?: readonly string[];
   /** Folders of control groups that commands join; empty where there are none to be had. */
   readonly groups: readonly string[];
 };

@@ -3,8 +3,9 @@
 // A folder is shown if it is on the PATH, or if it belongs to a version manager that is. Of the user's HOME nothing else
 // is shown: a folder above HOME, HOME itself, and folders that hold credentials beside programs are left out.
 
-import { existsSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
+import { isIn, look } from './paths.ts';
 
 /** Version managers: the variable that names their folder, and where that is unless set. */
 const MANAGERS: readonly (readonly [variable: string, below: string])[] = [
@@ -71,21 +72,6 @@ function programFolders(programs: string, home: string): readonly string[] {
   return [existsSync(join(above, 'lib')) ? above : programs];
 }
 
-/** Equal, or inside. */
-export function isIn(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`);
-}
-
 function isFolder(path: string): boolean {
   return look(path)?.isDirectory() === true;
-}
-
-/** Undefined where there is nothing, and where this user may not look: a variable may name another user's folder. */
-export function look(path: string): Stats | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false });
-  } catch (error) {
-    if (error instanceof Error && 'code' in error) return undefined;
-    throw error;
-  }
 }

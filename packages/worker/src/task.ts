@@ -20,11 +20,13 @@ import { summaryIn } from '@drover/core/task/summary';
 import type { RunTask, TaskMode, TaskOutcome, TaskSpec } from '@drover/core/task/task';
 import { runTools } from '@drover/core/tools/builtin';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
+import { distrustPrograms } from '@drover/core/tools/process/program';
 import type { Tool } from '@drover/core/tools/tool';
 
 const NOTHING: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 
 export const runTask: RunTask = async (spec, link, signal) => {
+  distrustPrograms(spec.sandbox?.distrusted ?? []);
   const { past, seed, begin } = spec;
   const before = past?.messages.slice(seed.length) ?? [];
   const tally = { usage: past?.usage ?? NOTHING }; // of the whole attempt

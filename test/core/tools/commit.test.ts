@@ -64,6 +64,24 @@ test('a path outside the folder is refused, and nothing to commit is said', asyn
   expect(await readFile(join(cwd, 'a.txt'), 'utf8')).toBe('changed\n');
 });
 
+test('a repository inside the folder is left out, and none of its filters runs', async () => {
+  const { call, cwd, git } = await repository();
+  const nested = join(cwd, 'x');
+  await mkdir(nested);
+  const inside = (...args: readonly string[]) => runSync('git', args, { cwd: nested });
+  inside('init', '-q');
+  await writeFile(join(nested, 'f'), '1\n');
+  inside('add', 'f');
+  inside('-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-q', '-m', 'i');
+  await writeFile(join(nested, '.gitattributes'), '* filter=e\n');
+  inside('config', 'filter.e.clean', `touch ${cwd}/taken; cat`);
+  git('update-index', '--add', '--cacheinfo', `160000,${git('rev-parse', 'HEAD')},x`);
+  await writeFile(join(nested, 'f'), '2\n');
+  const { output, isError } = await call(commit, { message: 'all' });
+  expect([isError, existsSync(join(cwd, 'taken'))]).toEqual([undefined, false]);
+  expect(output).toContain('x is a repository of its own, and is left out');
+});
+
 test('a commit is asked about, inside a sandbox too, unless a rule allows it', async () => {
   const { cwd: root } = await workspace();
   const policy: Policy = { root, rules: [], yes: false, workspace: true, contained: true };

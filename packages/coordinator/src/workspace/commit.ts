@@ -11,7 +11,7 @@ import { chmodSync, type Dirent, lstatSync, readdirSync, rmSync, unlinkSync } fr
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/failure';
 import { isLeftover } from '@drover/core/tools/files/content';
-import type { Git } from '../git.ts';
+import type { Git, GitAnswer } from '../git.ts';
 import type { Identity } from '../repository.ts';
 import { ABSENT, type Change, GITLINK } from './index-changes.ts';
 import { isCode } from './removal.ts';
@@ -81,27 +81,36 @@ function shown(path: string): string {
   return Buffer.from(path, 'latin1').toString('utf8');
 }
 
-/** Returns the repositories that were left out because git wouldn't have them. */
+/**
+ * Returns the repositories that were left out. Git must not look into one: it would start another git there, and that
+ * runs filters which the worker has configured.
+ */
 async function stageAll(git: Git, { slot }: Committing): Promise<readonly string[]> {
-  const problem = await git(['add', '--all']).then(
+  const nested = await nestedRepositories(git);
+  const problem = await addAll(git, nested).then(
     ({ complaint }) => complaint,
     (error: unknown) => {
       if (error instanceof DroverError) return error.message;
       throw error;
     },
   );
-  if (problem === '') return [];
-  // Once more, after what can be helped: files and folders that may not be read, pipes where a file was, a
-  // repository without a commit.
+  if (problem === '') return nested;
+  // Once more, after what can be helped: files and folders that may not be read, pipes where a file was.
   openUp(slot.tree);
-  const nested = await nestedRepositories(git);
-  const paths = ['.', ...nested.map((path) => `:(exclude,literal)${path}`)];
-  const input = Buffer.from(paths.join('\0'), 'latin1');
-  await git(['add', '--all', '--pathspec-from-file=-', '--pathspec-file-nul'], { input });
-  return nested;
+  const opened = await nestedRepositories(git);
+  await addAll(git, opened);
+  return opened;
 }
 
-// Of all that isn't tracked only a repository is told as a folder.
+function addAll(git: Git, nested: readonly string[]): Promise<GitAnswer> {
+  if (nested.length === 0) return git(['add', '--all']);
+  const paths = ['.', ...nested.map((path) => `:(exclude,literal)${path}`)];
+  const input = Buffer.from(paths.join('\0'), 'latin1');
+  return git(['add', '--all', '--pathspec-from-file=-', '--pathspec-file-nul'], { input });
+}
+
+// Of all that isn't tracked only a repository is told as a folder. Listing looks into none. There are no submodules: a
+// repository that has some is refused before the run.
 async function nestedRepositories(git: Git): Promise<readonly string[]> {
   const { out } = await git(['ls-files', '-z', '--others', '--exclude-standard'], { encoding: 'latin1' });
   return out.split('\0').flatMap((path) => (path.endsWith('/') ? [path.slice(0, -1)] : []));

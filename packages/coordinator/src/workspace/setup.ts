@@ -21,7 +21,11 @@ export async function setUp(
     const { passed, output } = await runCommand(command, place, signal);
     if (!passed) throw new DroverError({ kind: 'setup.failed', command, output: tailOf(output) });
   }
-  const changed = await paths(place.git, ['diff', '--no-ext-diff', '--name-only', '-z'], signal);
+  const changed = await paths(
+    place.git,
+    ['diff', '--no-ext-diff', '--ignore-submodules=all', '--name-only', '-z'],
+    signal,
+  );
   const refuse = (why: string, all: readonly string[]): never => {
     const output = `${why}: ${all.slice(0, NAMED_MAX).join(', ')}${all.length > NAMED_MAX ? ', …' : ''}`;
     throw new DroverError({ kind: 'setup.failed', command: commands.join(' && '), output });

@@ -2,16 +2,18 @@
 //
 // The sandbox mounts .git read-only, so a command cannot commit. This tool runs git outside: no hook runs, nothing is
 // signed, no editor opens. Filters that the user has configured, such as LFS, run: a commit without them would be wrong.
+// Repositories inside the folder, submodules too, are left out: git would start another git there, and that runs what
+// their own configuration says.
 
 import * as z from 'zod/mini';
 import { ToolError } from '../failure.ts';
 import { inside } from './files/paths.ts';
-import { Capture } from './output/capture.ts';
 import { runChild } from './process/child.ts';
-import { defineTool, outputFile, type ToolContext } from './tool.ts';
+import { defineTool, type ToolContext } from './tool.ts';
 
 const TIMEOUT_MS = 120_000;
 const MESSAGE_CHARS_MAX = 20_000;
+const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
 
 const SETTINGS = [
   'core.hooksPath=/dev/null',
@@ -21,6 +23,9 @@ const SETTINGS = [
   'commit.gpgSign=false',
   'gc.auto=0',
   'maintenance.auto=false',
+  'diff.ignoreSubmodules=all',
+  'status.submoduleSummary=false',
+  'submodule.recurse=false',
 ].flatMap((setting) => ['-c', setting]);
 
 export const commit = defineTool({
@@ -35,29 +40,48 @@ export const commit = defineTool({
   subject: ({ message }) => message.split('\n', 1)[0] ?? '',
   async run({ message, paths = [] }, context) {
     const places = await Promise.all(paths.map((path) => inside(context.cwd, path)));
-    const named = places.length === 0 ? ['.'] : places.map(({ shown }) => shown);
-    await git(['add', '--all', '--', ...named], context);
-    const made = await git(['commit', '--no-verify', '--message', message, '--', ...named], context);
-    return made.trim();
+    const named = places.length === 0 ? ['.'] : places.map(({ shown }) => `:(literal)${shown}`);
+    const nested = await nestedRepositories(context);
+    const pathspecs = ['--', ...named, ...nested.map((path) => `:(exclude,literal)${path}`)];
+    await git(['add', '--all', ...pathspecs], context);
+    const made = await git(['commit', '--no-verify', '--message', message, ...pathspecs], context);
+    return [made.trim(), ...nested.map((path) => `${path} is a repository of its own, and is left out`)].join('\n');
   },
 });
 
+/** Untracked repositories and submodules. Listing looks into none of them. */
+async function nestedRepositories(context: ToolContext): Promise<readonly string[]> {
+  const listed = await git(['ls-files', '-z', '--others', '--stage', '--exclude-standard'], context);
+  return listed.split('\0').flatMap((line) => {
+    const submodule = /^160000 [0-9a-f]+ \d\t(.*)$/s.exec(line)?.[1];
+    if (submodule !== undefined) return [submodule];
+    return !line.includes('\t') && line.endsWith('/') ? [line.slice(0, -1)] : [];
+  });
+}
+
 async function git(args: readonly string[], context: ToolContext): Promise<string> {
-  const output = new Capture(outputFile(context));
+  const chunks: Buffer[] = [];
+  let bytes = 0;
   const end = await runChild(
     {
       file: 'git',
-      args: ['--no-pager', '--literal-pathspecs', ...SETTINGS, ...args],
+      args: ['--no-pager', ...SETTINGS, ...args],
       cwd: context.cwd,
       env: { ...context.env, GIT_TERMINAL_PROMPT: '0' },
       callId: context.callId,
       timeoutMs: TIMEOUT_MS,
-      onStdout: (chunk) => output.write(chunk),
+      onStdout: (chunk): undefined => {
+        bytes += chunk.length;
+        // Copied, since the chunk is gone after this.
+        if (bytes <= OUTPUT_BYTES_MAX) chunks.push(Buffer.from(chunk));
+      },
     },
     context.signal,
   );
-  const { text } = await output.finish();
+  const text = Buffer.concat(chunks).toString();
   if (end.endedBy === 'abort') throw new ToolError('interrupted');
+  // Half of a list must not be taken for the whole.
+  if (bytes > OUTPUT_BYTES_MAX) throw new ToolError('the repository has too many files for this tool');
   if (end.exitCode === 0) return text;
   throw new ToolError(text.trim() || `git ended by ${end.signal ?? `exit code ${end.exitCode}`}`);
 }

@@ -1,20 +1,50 @@
 // Where a program is: looked for on a PATH once, and not in every folder of it each time it is started.
 
 import { statSync } from 'node:fs';
-import { delimiter, isAbsolute, join } from 'node:path';
+import { delimiter, dirname, isAbsolute, join } from 'node:path';
+import { isIn, realOf } from '@drover/sandbox/paths';
 
 const EXECUTABLE = 0o111;
 
 const known = new Map<string, string>(); // by name and PATH
 
+const distrusted = new Set<string>();
+
+/**
+ * From now on no program in these folders is run outside the sandbox: commands inside may have put it there. Holds
+ * for this thread.
+ */
+export function distrustPrograms(folders: readonly string[]): void {
+  for (const folder of folders) distrusted.add(folder);
+  trusted.clear();
+}
+
+const trusted = new Map<string, string>(); // by PATH
+
+/** The PATH for a process outside the sandbox. */
+export function trustedPath(path: string): string {
+  if (distrusted.size === 0) return path;
+  const before = trusted.get(path);
+  if (before !== undefined) return before;
+  const folders = path.split(delimiter).filter((folder) => isAbsolute(folder) && !isDistrusted(folder));
+  trusted.set(path, folders.join(delimiter));
+  return folders.join(delimiter);
+}
+
+function isDistrusted(folder: string): boolean {
+  if (distrusted.size === 0) return false;
+  const real = realOf(folder);
+  return [...distrusted].some((each) => isIn(folder, each) || isIn(real, each));
+}
+
 /** Undefined where there is none. Folders that are meant from wherever a process is don't count: they could be a worker's. */
 export function programOn(path: string, name: string): string | undefined {
   const key = `${name}\0${path}`;
   const before = known.get(key);
-  if (before !== undefined && isProgram(before)) return before;
+  if (before !== undefined && isProgram(before) && !isDistrusted(dirname(before))) return before;
   for (const folder of path.split(delimiter)) {
     const file = join(folder, name);
-    if (!isAbsolute(folder) || !isProgram(file)) continue;
+    if (!isAbsolute(folder) || isDistrusted(folder) || !isProgram(file)) continue;
     known.set(key, file);
     return file;
   }

@@ -10,7 +10,7 @@ import {
   type ProcessSpec,
   type StartedProcess,
 } from './launcher.ts';
-import { programOn } from './program.ts';
+import { programOn, trustedPath } from './program.ts';
 
 let launcher: Launcher | undefined;
 let launcherAddress: LauncherAddress | undefined;
@@ -42,7 +42,11 @@ export async function startProcess(spec: ProcessSpec, input?: string | Buffer): 
 }
 
 // What it is called stays as it was: programs use it when they talk of themselves.
-function located(spec: ProcessSpec): ProcessSpec {
+function located(given: ProcessSpec): ProcessSpec {
+  // A sandbox reports; what runs in it may use every program it sees.
+  const PATH = given.env['PATH'];
+  const isOutside = given.report !== true && PATH !== undefined;
+  const spec = isOutside ? { ...given, env: { ...given.env, PATH: trustedPath(PATH) } } : given;
   const file = spec.file.includes('/') ? undefined : programOn(spec.env['PATH'] ?? '', spec.file);
   return file === undefined ? spec : { ...spec, file, argv0: spec.file };
 }
