@@ -2,8 +2,8 @@
 
 import { UsageError } from '@drover/core/failure';
 
-export function cannotKeep(home: string, why: string, cause: Error): UsageError {
+export function cannotKeep(home: string, why: string, cause?: Error): UsageError {
   return new UsageError(`nothing can be kept in ${home} (${why}); set DROVER_HOME to a folder that can be written`, {
-    cause,
+    ...(cause !== undefined && { cause }),
   });
 }

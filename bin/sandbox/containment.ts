@@ -120,6 +120,8 @@ export async function findSandbox(
   { avoid = distrustedFolders(io, []), again = false }: Search = {},
 ): Promise<FoundSandbox> {
   const { platform, arch: architecture } = process;
+  // Node never ends to make a folder there.
+  if (/^\/(?:proc|sys)(?:\/|$)/.test(state)) throw cannotKeep(state, 'ENOENT');
   try {
     return await openSandbox({ state, env: io.env, node: io.node, avoid, platform, architecture }, { again });
   } catch (error) {
