@@ -8,6 +8,7 @@
 
 import { lstatSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { CERTIFICATES } from './etc.ts';
 import type { SandboxPolicy } from './policy.ts';
 
 // Memory that a task can use by writing files to RAM.
@@ -50,6 +51,9 @@ export function bubblewrapArguments(policy: SandboxPolicy): readonly string[] {
     '--ro-bind',
     system.etc,
     '/etc',
+    '--ro-bind-try',
+    CERTIFICATES,
+    CERTIFICATES,
     '--proc',
     '/proc',
     // Bubblewrap leaves /proc/sys writable for root, whose capabilities are gone but who owns every kernel setting.

@@ -67,13 +67,15 @@ const NAMES = [
   'rpc',
   'services',
   'shells',
-  'ssl/certs',
   'ssl/openssl.cnf',
   'terminfo',
   'timezone',
   'vimrc',
   'xattr.conf',
 ];
+
+// Public, and too many to copy: shown as it is.
+export const CERTIFICATES = '/etc/ssl/certs';
 
 const HOSTS = '127.0.0.1 localhost drover\n::1 localhost drover\n';
 const OTHERS_MAY_READ = 0o004;
@@ -88,6 +90,7 @@ export function etcFolder(folder: string): string {
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { recursive: true });
   for (const name of names) copy(name, draft);
+  mkdirSync(join(draft, 'ssl', 'certs'), { recursive: true });
   writeFileSync(join(draft, 'hosts'), HOSTS);
   writeFileSync(join(draft, 'hostname'), 'drover\n');
   settle(draft, place);

@@ -63,8 +63,9 @@ async function openBubblewrap(place: SandboxPlace, again: boolean): Promise<Foun
   const trouble = makeFolder(folder);
   if (trouble !== undefined)
     return none(`nothing can be kept in ${state} (${trouble})`, 'set DROVER_HOME to a folder that can be written');
-  const verdictFile = join(folder, `probe-${verdictKey(program, filter)}.json`);
-  const known = again ? undefined : asVerdict(readVerdict(verdictFile));
+  const key = verdictKey(program, filter);
+  const verdictFile = join(folder, `probe-${key}.json`);
+  const known = again ? undefined : (proven.get(key) ?? asVerdict(readVerdict(verdictFile)));
   const about = known ?? (await aboutProgram(program));
   if ('missing' in about) return none(about.missing, INSTALL);
   const system = systemOf(place, { ...about, program, filter: keep(join(folder, filterName(filter)), filter), folder });
@@ -82,9 +83,12 @@ async function openBubblewrap(place: SandboxPlace, again: boolean): Promise<Foun
       fix: 'report this with the output of drover doctor',
       checks,
     };
+  proven.set(key, { ...about, checks });
   keep(verdictFile, JSON.stringify({ ...about, checks } satisfies Verdict));
   return { works: true, system, checks };
 }
+
+const proven = new Map<string, Verdict>(); // in this process, by verdictKey
 
 type About = { readonly version: string; readonly options: readonly string[] };
 type Verdict = About & { readonly checks: readonly Check[] };
