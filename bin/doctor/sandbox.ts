@@ -43,7 +43,7 @@ function limitsFinding({ limits, backend }: SandboxSystem): Finding {
   group.close();
   const isRoot = process.getuid?.() === 0;
   if (group.folders.length > 0)
-    return { check, state: 'good', says: 'a control group bounds the processes and the memory of a task together' };
+    return { check, state: 'good', says: 'a control group bounds how much a task uses together' };
   if (!isRoot || backend !== 'bubblewrap')
     return { check, state: 'good', says: 'resource limits bound each process of a task' };
   const fix = 'run drover as another user than root, or where control groups can be made';

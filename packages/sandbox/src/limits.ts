@@ -1,8 +1,8 @@
 // How much of the machine a task may use: resource limits of each process, and a control group where one can be had.
 //
-// Resource limits hold everywhere, but Linux does not count processes of root. A control group counts the processes and
-// the memory of a task together. Groups are made inside the one drover runs in: version 2 where its controllers
-// are delegated, version 1 where its folders can be written.
+// Resource limits hold everywhere, but Linux does not count processes of root. A control group of version 2 counts the
+// processes and the memory of a task together; of version 1 it counts the processes. Groups are made inside the one
+// drover runs in, where its controllers are delegated or its folders can be written.
 //
 // The kernel lets a group go only some time after its last process. So removing one is retried, and a group that a drover
 // left behind is removed by the next one.
@@ -95,21 +95,16 @@ function unified(name: string, limits: Limits): readonly string[] {
   return isMade ? [folder] : [];
 }
 
+/** Of version 1 only the count of processes: joining a group takes milliseconds, and memory has a resource limit. */
 function separate(name: string, limits: Limits): readonly string[] {
-  const bounds = [
-    ['pids', 'pids.max', limits.processes],
-    ['memory', 'memory.limit_in_bytes', limits.memoryBytes],
-  ] as const;
-  return bounds.flatMap(([controller, file, value]) => {
-    const own = ownGroups().get(controller);
-    if (own === undefined) return [];
-    const folder = join(MOUNT, controller, own, name);
-    const isMade = attempt(() => {
-      mkdirSync(folder);
-      writeFileSync(join(folder, file), String(value));
-    });
-    return isMade ? [folder] : [];
+  const own = ownGroups().get('pids');
+  if (own === undefined) return [];
+  const folder = join(MOUNT, 'pids', own, name);
+  const isMade = attempt(() => {
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'pids.max'), String(limits.processes));
   });
+  return isMade ? [folder] : [];
 }
 
 /** Controller -> the group of this process; '' is version 2. */
