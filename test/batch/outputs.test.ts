@@ -148,7 +148,7 @@ test('in GitHub Actions, what models and tools say is text in log, summary and X
     `${SPEC}  gate: ['test {{ name }} = file2.ts || { ${gate.replaceAll("'", "''")}; }']\n`,
   );
   const summary = join(batch.desk.folder, 'step-summary.md');
-  const { code, stdout } = await batch.drover([], {
+  const { code, stdout } = await batch.drover(['--sandbox', 'auto'], {
     env: { GITHUB_ACTIONS: 'true', CI: 'true', GITHUB_STEP_SUMMARY: summary },
   });
   expect(code).toBe(3);

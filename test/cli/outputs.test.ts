@@ -49,7 +49,7 @@ test('a run: its log, result, reports, patches and everything that tells of it l
   const read = (name: string) => readFile(join(desk.folder, name), 'utf8');
   const gate = `if test -e bad.txt; then printf '%s\\n' "$(cat "${join(desk.folder, 'nasty.txt')}")"; exit 1; fi`;
   await writeFile(join(desk.folder, 'nasty.txt'), NASTY);
-  const run = ['run', NASTY, '--yes', '--workers', '0', '--gate', gate];
+  const run = ['run', NASTY, '--yes', '--sandbox', 'auto', '--workers', '0', '--gate', gate];
   const files = ['--result', '../result.json', '--junit', '../junit.xml', '--summary', '../summary.md'];
   const lines = await desk.drover([...run, ...files], { env: ENV });
   const json = await desk.drover([...run, '--json'], { env: ENV });

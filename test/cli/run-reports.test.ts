@@ -54,7 +54,7 @@ test.each(['--result', '--junit', '--summary'])(
 test('what has landed is a branch, and in CI patches, unless something else is said', async () => {
   const delivered = async (env: Record<string, string>, ...more: readonly string[]) => {
     const desk = await RunDesk.with(planned({ fine: { answers: [writes('fine.txt', 'fine\n'), submits('fine')] } }));
-    return (await desk.run(['run', 'go', '--yes', ...more], { env })).end.delivered?.deliver;
+    return (await desk.run(['run', 'go', '--yes', '--sandbox', 'auto', ...more], { env })).end.delivered?.deliver;
   };
   expect([
     await delivered({}),

@@ -113,7 +113,8 @@ test('a state folder in /proc is refused at once', async () => {
 });
 
 test('a folder that holds the home folder is not contained, and required refuses it', async () => {
-  const home = await temporaryFolder();
+  const home = join(await temporaryFolder(), 'home');
+  await mkdir(home);
   const { code, stderr } = await drover(['exec', 'go', '--model', 'anthropic/any', '--sandbox', 'required'], {
     cwd: dirname(home),
     env: { HOME: home, DROVER_HOME: join(home, 'state'), ANTHROPIC_API_KEY: 'k' },
