@@ -11,8 +11,8 @@ export default defineConfig({
     isolate: false,
     globalSetup: ['test/support/lane.ts'],
     setupFiles: ['test/support/setup.ts'],
-    // Most tests wait for a process or a socket most of the time.
-    maxWorkers: 6,
+    // Most tests wait for a process or a socket most of the time; those of the sandbox do not.
+    maxWorkers: 4,
     testTimeout: 30_000,
   },
 });
