@@ -1,4 +1,4 @@
-// What the sandbox adds to a command: in a workspace, in the user's own folder, and with allowed hosts, next to the same
+// The cost that the sandbox adds to a command: in a workspace, in the user's own folder, and with allowed hosts, next to the same
 // command in the open. All are started as drover starts them, one after the other in turn.
 
 import { execFileSync } from 'node:child_process';

@@ -39,7 +39,7 @@ export type Containment = {
   readonly folder: ((place: Outside & Folder) => Promise<Contained>) | undefined;
 };
 
-/** What a sandbox needs of the agent that it is for. */
+/** A sandbox needs this of the agent that it is for. */
 export type Outside = {
   readonly rules: readonly Rule[];
   readonly onConnection: (event: NetworkEvent, label: Label) => void;

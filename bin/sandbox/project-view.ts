@@ -1,4 +1,4 @@
-// What a sandbox shows of a project in which an agent works directly, in the user's own folder.
+// The view that a sandbox gives of a project in which an agent works directly, in the user's own folder.
 //
 // The folder is writable. Git's own folder, and files that make another program run something later, are read-only: a
 // command inside must not leave behind what the user's editor, shell or git would run outside.

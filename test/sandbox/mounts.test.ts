@@ -172,6 +172,19 @@ inSandbox('mounts of a running command', (system) => {
     expect(readdirSync(root).map((name) => name.replace(/\d+$/, ''))).toEqual(['.husky', '.husky.replaced-', 'hooks']);
   });
 
+  test('names that run later are sealed in subfolders too, where they exist', async () => {
+    const { root } = box(system);
+    mkdirSync(join(root, 'lib'));
+    mkdirSync(join(root, 'deep'));
+    writeFileSync(join(root, 'lib', '.git'), 'gitdir: ../.git/modules/lib\n');
+    writeFileSync(join(root, 'deep', '.envrc'), 'as it was\n');
+    const here = box(system, { root, sealed: projectView(root).sealed });
+    await runInside(here, 'rm -f lib/.git; mv lib other; mkdir -p lib/.git; echo evil > deep/.envrc; true');
+    unsealPaths(here.policy.folder);
+    expect(readFileSync(join(root, 'lib', '.git'), 'utf8')).toBe('gitdir: ../.git/modules/lib\n');
+    expect(readFileSync(join(root, 'deep', '.envrc'), 'utf8')).toBe('as it was\n');
+  });
+
   test('what a link in the project leads to outside is not there', async () => {
     const place = temporary();
     writeFileSync(join(place, 'file'), 'text');

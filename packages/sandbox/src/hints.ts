@@ -1,4 +1,4 @@
-// What a failed command may have needed that the sandbox does not give, by what it printed. A hint names the narrowest
+// Hints: a failed command may have needed something that the sandbox does not give, by its output. A hint names the narrowest
 // option with which the user can allow it. A hint can be wrong, so it says "if".
 
 import { resolve } from 'node:path';

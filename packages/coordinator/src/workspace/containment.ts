@@ -1,4 +1,4 @@
-// What a workspace tells about itself when it is put into a sandbox, and what it gets.
+// The terms between a workspace and its sandbox: the facts that the sandbox is made from, and the result.
 
 import type { SandboxPolicy } from '@drover/sandbox/policy';
 

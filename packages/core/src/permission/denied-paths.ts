@@ -17,7 +17,7 @@ export type DeniedPaths = {
   readonly sealed: readonly string[];
 };
 
-/** What the tools that look at many files leave out, for their context. */
+/** Paths that tools which look at many files leave out, for their context. */
 export function deniedIn(rules: readonly Rule[], root: string): { readonly denied?: Denied } {
   const denying = rules.filter(
     ({ effect, tool, pattern }) => effect === 'deny' && tool === 'read' && pattern !== undefined,

@@ -74,7 +74,7 @@ function told(text: string, notes: readonly string[]): string {
   return lines.join('\n');
 }
 
-/** What the user could allow, where a command failed for want of it. */
+/** Options with which the user could allow what a failed command wanted. */
 type Ran = { readonly text: string; readonly command: string; readonly end: ShellEnd };
 
 function hints({ text, command, end }: Ran, { sandbox }: ToolContext): readonly string[] {

@@ -32,7 +32,7 @@ export type ToolContext = {
   readonly callId: string;
   readonly env: Readonly<Record<string, string>>; // for child processes: allow-listed, no provider keys
   readonly ignore?: readonly string[]; // patterns of files that searches leave out, as in .gitignore
-  /** What no tool may read, for those that look at many files. */
+  /** Paths that no tool may read, for tools that look at many files. */
   readonly denied?: Denied;
   readonly outputFolder: string; // where the whole of a long output is kept; made when needed
   /** Contains the commands that tools run; absent where they run outside. */
