@@ -1,8 +1,9 @@
 // Bombs end their own command only: processes, memory, files, descriptors, CPU time and the disk are bounded. The limits
 // here are small, so that nothing of this is felt by the machine.
 
-import { existsSync, mkdirSync, readdirSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { openControlGroup } from '@drover/sandbox/limits';
 import type { Limits } from '@drover/sandbox/policy';
 import { expect, onTestFinished, test } from 'vitest';
@@ -82,6 +83,14 @@ inSandbox('limits of a command', (system) => {
     const ran = await runInside(here, script, { timeoutMs: 30_000 });
     expect({ isDiskFull: ran.isDiskFull, endedBy: ran.endedBy }).toEqual({ isDiskFull: true, endedBy: 'abort' });
     expect(readdirSync(root)).toEqual(['fill']);
+  });
+
+  test('a command whose folder is removed runs to its end', async () => {
+    const here = box(system);
+    const running = runInside(here, 'touch started; sleep 1.2; echo over');
+    while (!existsSync(join(here.root, 'started'))) await delay(5);
+    rmSync(here.root, { recursive: true });
+    expect(await running).toMatchObject({ output: 'over\n', endedBy: 'itself', isDiskFull: false });
   });
 
   test('open files and CPU time are bounded', async () => {

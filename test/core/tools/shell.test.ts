@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { endAllChildren, runningGroups } from '@drover/core/tools/process/child';
+import { endAllChildren, runChild, runningGroups } from '@drover/core/tools/process/child';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { launchWith } from '@drover/core/tools/process/start';
 import { shell } from '@drover/core/tools/shell';
@@ -226,6 +226,17 @@ describe.each([
       output: 'interrupted before it was started',
       isError: true,
     });
+  });
+
+  test('a process that is cancelled while it is being started ends at once', async () => {
+    const { cwd } = await workspace();
+    const stop = new AbortController();
+    const env = childEnvironment(process.env);
+    const spec = { file: 'sleep', args: [LONG], cwd, env, callId: 'c', timeoutMs: 5_000, onStdout: () => undefined };
+    const running = runChild(spec, stop.signal);
+    stop.abort();
+    const { endedBy, durationMs } = await running;
+    expect({ endedBy, isSoon: durationMs < 4_000 }).toEqual({ endedBy: 'abort', isSoon: true });
   });
 
   test('all children can be ended at once, for a process that is about to end', async () => {

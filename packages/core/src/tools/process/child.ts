@@ -139,6 +139,8 @@ function stopRequest(timeoutMs: number, signal: AbortSignal) {
   const timer = setTimeout(asked.resolve, timeoutMs);
   const onAbort = () => asked.resolve();
   signal.addEventListener('abort', onAbort, { once: true });
+  // The signal may have come while the process was being started.
+  if (signal.aborted) onAbort();
   return {
     asked: asked.promise,
     why: () => (signal.aborted ? ('abort' as const) : ('timeout' as const)),

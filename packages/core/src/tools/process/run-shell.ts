@@ -63,13 +63,21 @@ function runOutside(
 /** Aborts when the disk is nearly full and this command may be why: it was not so when it began. */
 function watchDisk({ root, system }: SandboxPolicy): Disposable & { readonly signal: AbortSignal } {
   const full = new AbortController();
-  const isFull = () => {
-    const { bavail, bsize } = statfsSync(root);
-    return bavail * bsize < system.limits.diskFreeBytes;
-  };
+  const isFull = () => freeBytes(root) < system.limits.diskFreeBytes;
   if (isFull()) return { signal: full.signal, [Symbol.dispose]: () => undefined };
   const timer = setInterval(() => {
     if (isFull()) full.abort();
   }, DISK_LOOK_MS);
   return { signal: full.signal, [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+// A folder that was removed under its command fills no disk.
+function freeBytes(folder: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return Infinity;
+    throw error;
+  }
 }
