@@ -2,7 +2,7 @@
 // files it leaves, the results for later runs, and in GitHub Actions annotations.
 
 import { join, relative } from 'node:path';
-import { readEntry, writeEntry, type Entry } from '@drover/coordinator/batch/cache';
+import { readEntry, unchangedEntry, writeEntry, type Entry } from '@drover/coordinator/batch/cache';
 import { branchesOf, changesOf, revive } from '@drover/coordinator/batch/changes';
 import { isGood, type Result, resultOf } from '@drover/coordinator/batch/results';
 import { type Tree, treeOf } from '@drover/coordinator/batch/tree';
@@ -59,8 +59,8 @@ async function knownFrom({ batch, run, home, settings }: Of, git: Git, signal: A
   const { base } = settings;
   const tree = await treeOf(git, base, signal);
   const entries = new Map<string, Entry>();
-  for (const [task, { key }] of Object.entries(batch.tasks)) {
-    const entry = await readEntry(home, key, tree);
+  for (const [task, slot] of Object.entries(batch.tasks)) {
+    const entry = await readEntry(home, slot, tree);
     if (entry !== undefined) entries.set(task, entry);
   }
   return revive(entries, { git, run, base });
@@ -104,16 +104,17 @@ function summaryFiles({ summary }: KeptBatch, { env }: Io): readonly string[] {
 }
 
 /** What has come to a good end, for the next run. */
-async function remember({ batch, run, home }: Of, end: RunEnd, git: Git): Promise<void> {
+async function remember({ batch, run, home, settings }: Of, end: RunEnd, git: Git): Promise<void> {
   const good = end.tasks.filter(({ status, cached }) => cached !== true && (status === 'landed' || status === 'done'));
   const left = await branchesOf(git, run);
+  const tree = await treeOf(git, settings.base, AbortSignal.timeout(TREE_MS_MAX));
   const byCommit = new Map<string, RunEnd['tasks'][number]>();
   for (const row of good) {
-    const key = batch.tasks[row.task]?.key;
+    const slot = batch.tasks[row.task];
     const commit = left.get(row.task);
     if (row.status === 'landed' && commit !== undefined) byCommit.set(commit, row);
-    if (row.status === 'done' && key !== undefined)
-      await writeEntry(home, key, { v: 1, summary: row.summary ?? '', changes: [] });
+    if (row.status === 'done' && slot !== undefined)
+      await writeEntry(home, slot.key, unchangedEntry(slot, row.summary ?? '', tree));
   }
   for await (const [commit, changes] of changesOf(git, [...byCommit.keys()])) {
     const row = byCommit.get(commit);

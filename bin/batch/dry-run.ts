@@ -1,6 +1,6 @@
 // drover batch --dry-run: what it would do and could cost. No request is made, and nothing is written.
 
-import { cacheKey, findEntry } from '@drover/coordinator/batch/cache';
+import { cacheSlot, findEntry } from '@drover/coordinator/batch/cache';
 import { waits } from '@drover/coordinator/plan/graph';
 import { costOf, factsOf, type Price } from '@drover/core/model/catalog';
 import type { Cap } from '@drover/core/model/budget';
@@ -74,7 +74,7 @@ async function foreseen(args: BatchArgs, batch: Batch, io: Io): Promise<string> 
 /** How many need not be done, because an earlier run has. */
 async function knownCount({ prepared: { tasks, tree }, around }: Batch, model: string): Promise<number> {
   const { home } = around.settings;
-  const found = await Promise.all(tasks.map((task) => findEntry(home, cacheKey(task, model, tree), tree)));
+  const found = await Promise.all(tasks.map((task) => findEntry(home, cacheSlot(task, model, tree), tree)));
   return found.filter((entry) => entry !== undefined).length;
 }
 

@@ -30,6 +30,7 @@ export type KeptTask = {
   readonly group: string;
   readonly files: readonly string[];
   readonly key: string; // in the cache
+  readonly gated?: boolean; // it has gates of its own
 };
 
 const FILE = 'batch.json';

@@ -1,7 +1,7 @@
 // From a spec and its tasks to a run at work.
 
 import { join, resolve } from 'node:path';
-import { cacheKey } from '@drover/coordinator/batch/cache';
+import { cacheSlot } from '@drover/coordinator/batch/cache';
 import { canaryFirst } from '@drover/coordinator/batch/canary';
 import { failuresMax } from '@drover/coordinator/batch/spec';
 import { UsageError } from '@drover/core/failure';
@@ -50,7 +50,7 @@ export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise
     tasks: Object.fromEntries(
       prepared.tasks.map((task) => {
         const { id: name, group, files } = task;
-        return [name, { group, files, key: cacheKey(task, run.model, prepared.tree) }];
+        return [name, { group, files, ...cacheSlot(task, run.model, prepared.tree) }];
       }),
     ),
   });

@@ -2,11 +2,11 @@
 // say of a run that has not ended.
 
 import { canGoOn } from '@drover/coordinator/kept/runs';
-import { rowsOf, type TaskProgress } from '@drover/coordinator/state';
+import { isUnchanged, rowsOf, type TaskProgress } from '@drover/coordinator/state';
 import type { Usage } from '@drover/core/model/protocol';
 import type { Delivered, RunSettings, TaskRow } from '@drover/core/task/run';
 import { ago, count, dollars, duration, moment, tokens } from '../views/figures.ts';
-import { looksOf as looksOfTask } from '../views/style.ts';
+import { looksOfTask } from '../views/style.ts';
 import { cell, widthOfText } from '../views/terminal-text.ts';
 import { factLines, heading, type Paper } from './facts.ts';
 import type { KeptRun } from './kept-run.ts';
@@ -80,7 +80,9 @@ function doing({ state, doing: what }: TaskProgress): string {
 export function standingOf(summary: RunSummary, { state: run }: KeptRun, paper: Paper): string {
   const { id, state, reason, startedAt, updatedAt, activeMs, settings, tasks, usage, cost } = summary;
   const looks = looksOf[state];
-  const landed = tasks.filter(({ status }) => status === 'landed' || status === 'done').length;
+  const unchanged = run.tasks.values().filter(isUnchanged).toArray().length;
+  const landed = tasks.filter(({ status }) => status === 'landed' || status === 'done').length - unchanged;
+  const same = unchanged === 0 ? '' : `, ${count(unchanged)} had nothing to change`;
   const begun = `${moment(startedAt)}, last heard of ${ago(updatedAt, Date.now())}`;
   const lines = factLines(
     [
@@ -89,7 +91,10 @@ export function standingOf(summary: RunSummary, { state: run }: KeptRun, paper: 
       ['folder', settings?.repository ?? ''],
       ['begun', startedAt === '' ? '' : `${begun}; at work for ${duration(activeMs)}`],
       ['state', `${looks.word}${reason === undefined || isTold(state) ? '' : `: ${reason}`}`, looks],
-      ['tasks', tasks.length === 0 ? 'there is no plan yet' : `${count(landed)} of ${count(tasks.length)} landed`],
+      [
+        'tasks',
+        tasks.length === 0 ? 'there is no plan yet' : `${count(landed)} of ${count(tasks.length)} landed${same}`,
+      ],
       ['used', tokens(usage).join(', ')],
       ['cost', cost === undefined ? '' : dollars(cost)],
     ],
@@ -108,8 +113,8 @@ function isTold(state: State): boolean {
 function planLines(tasks: readonly TaskProgress[], { columns, style }: Paper, isLive: boolean): string {
   const names = Math.max(0, ...tasks.map(({ id }) => widthOfText(cell(id, NAME_COLUMNS_MAX))));
   // Nobody is at work on what was interrupted.
-  const looks = tasks.map(({ state, endedMs, isOpen }) =>
-    !isLive && endedMs === undefined && isOpen ? CUT_SHORT : looksOfTask[state],
+  const looks = tasks.map((task) =>
+    !isLive && task.endedMs === undefined && task.isOpen ? CUT_SHORT : looksOfTask(task),
   );
   const words = Math.max(0, ...looks.map(({ word }) => word.length));
   const room = columns - 4 - names - 2 - words - 2;

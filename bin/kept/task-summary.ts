@@ -2,7 +2,7 @@
 
 import { rowsOf, type TaskProgress } from '@drover/coordinator/state';
 import { count, dollars, duration, tokens } from '../views/figures.ts';
-import { looksOf } from '../views/style.ts';
+import { looksOfTask } from '../views/style.ts';
 import { clean, cut } from '../views/terminal-text.ts';
 import { factLines, heading, type Paper } from './facts.ts';
 import type { KeptRun } from './kept-run.ts';
@@ -33,7 +33,7 @@ export function taskSummaryOf({ id, state }: KeptRun, task: TaskProgress): TaskS
 
 export function taskLines(summary: TaskSummary, task: TaskProgress, paper: Paper): string {
   const { plan, gate, row } = summary;
-  const looks = looksOf[task.state];
+  const looks = looksOfTask(task);
   const took =
     task.startedMs === undefined || task.endedMs === undefined ? '' : `, ${duration(task.endedMs - task.startedMs)}`;
   const files = task.files.slice(0, FILES_LISTED_MAX).join(', ');

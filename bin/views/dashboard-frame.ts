@@ -12,9 +12,9 @@
 // Rows keep the order of the plan. Where there are more tasks than rows, those that are under way are
 // shown first, then what wants attention, then what comes next. Columns that don't fit are left out.
 
-import type { RunState, TaskProgress, TaskState } from '@drover/coordinator/state';
+import { isUnchanged, type RunState, type TaskProgress, type TaskState } from '@drover/coordinator/state';
 import { dollars, shortCount, shortDuration, tokensOf } from './figures.ts';
-import { inAscii, looksOf, type Style } from './style.ts';
+import { inAscii, type Looks, looksOf, looksOfTask, type Style } from './style.ts';
 import { cell, cut, oneLine, widthOfText } from './terminal-text.ts';
 
 const TASKS_MAX = 16;
@@ -65,6 +65,7 @@ export function frameOf(state: RunState, canvas: Canvas): readonly string[] {
 type Row = {
   readonly name: string;
   readonly state: TaskState;
+  readonly looks: Looks;
   readonly doing: string;
   readonly tokens: string;
   readonly cost: string;
@@ -77,6 +78,7 @@ function rowOf(state: RunState, task: TaskProgress, { now }: Canvas): Row {
   return {
     name: cell(id, NAME_COLUMNS_MAX),
     state: task.state,
+    looks: looksOfTask(task),
     doing: doingOf(task) || plan.title,
     tokens: spentTokens === 0 ? '' : shortCount(spentTokens),
     cost: cost === undefined || spentTokens === 0 ? '' : dollars(cost),
@@ -147,7 +149,7 @@ function coordinatorRow(state: RunState): readonly Row[] {
   const tokens = tokensOf(usage) === 0 ? '' : shortCount(tokensOf(usage));
   const spent = { tokens, cost: cost === undefined ? '' : dollars(cost), time: '' };
   const what = doing || lastLine || (state.tasks.size === 0 ? 'makes a plan' : 'looks at what came of it');
-  return [{ name: 'coordinator', state: activity, doing: what, ...spent }];
+  return [{ name: 'coordinator', state: activity, looks: looksOf[activity], doing: what, ...spent }];
 }
 
 function chosen(tasks: readonly TaskProgress[], room: number): readonly TaskProgress[] {
@@ -160,7 +162,7 @@ function leftOut(tasks: readonly TaskProgress[], seen: readonly TaskProgress[]):
   const shown = new Set(seen);
   const out = tasks.filter((task) => !shown.has(task));
   if (out.length === 0) return [];
-  const kinds = Map.groupBy(out, ({ state }) => looksOf[state].word);
+  const kinds = Map.groupBy(out, (task) => looksOfTask(task).word);
   return [`… and ${out.length} more: ${[...kinds].map(([word, { length }]) => `${length} ${word}`).join(', ')}`];
 }
 
@@ -187,7 +189,7 @@ function widthsOf(rows: readonly Row[], columns: number): Widths {
 }
 
 function lineOf(row: Row, widths: Widths, { style, ascii }: Canvas): string {
-  const { word, sign, ascii: plain, format } = looksOf[row.state];
+  const { word, sign, ascii: plain, format } = row.looks;
   const isCalm = row.state === 'waiting' || row.state === 'landed' || row.state === 'done';
   const figures = [
     ...(widths.tokens === 0 ? [] : [row.tokens.padStart(widths.tokens)]),
@@ -225,11 +227,12 @@ const DOT = ' · ';
 function countWords(state: RunState, of: string): string {
   const tasks = [...state.tasks.values()];
   if (tasks.length === 0) return state.end === undefined ? 'planning' : 'nothing to do';
-  const good = tasks.filter(({ state: each }) => each === 'landed' || each === 'done').length;
+  const unchanged = tasks.filter(isUnchanged).length;
+  const good = tasks.filter(({ state: each }) => each === 'landed' || each === 'done').length - unchanged;
   const cancelled = tasks.filter(({ state: each }) => each === 'cancelled').length;
   const failed = tasks.filter((task) => urgencyOf(task) === ATTENTION).length - cancelled;
   const word = tasks.some(({ plan }) => plan.mode === 'write') ? 'landed' : 'done';
-  const others = `${failed === 0 ? '' : `, ${failed} failed`}${cancelled === 0 ? '' : `, ${cancelled} cancelled`}`;
+  const others = `${unchanged === 0 ? '' : `, ${unchanged} without a change`}${failed === 0 ? '' : `, ${failed} failed`}${cancelled === 0 ? '' : `, ${cancelled} cancelled`}`;
   return `${good}${of}${tasks.length} ${word}${others}`;
 }
 

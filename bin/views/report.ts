@@ -3,7 +3,7 @@
 
 import { basename, dirname } from 'node:path';
 import { canGoOn } from '@drover/coordinator/kept/runs';
-import type { RunState, TaskProgress } from '@drover/coordinator/state';
+import { isUnchanged, type RunState, type TaskProgress } from '@drover/coordinator/state';
 import type { TaskRow } from '@drover/core/task/run';
 import type { Usage } from '@drover/core/model/protocol';
 import { dollars, duration, shortCount } from './figures.ts';
@@ -30,7 +30,8 @@ export function reportOf(state: RunState, paper: Paper, when: 'at the end' | 'la
   const sections = [
     headline(state, end, paper),
     prose(end.answer ?? '', paper),
-    landedSection(end, paper),
+    landedSection(state, end, paper),
+    unchangedSection(state, end, paper),
     missedSection(state, end, paper),
     filesSection(end, paper),
     notIncludedSection(state, paper),
@@ -51,7 +52,8 @@ export function shortRunId(id: string): string {
 
 function headline(state: RunState, end: End, paper: Paper): readonly string[] {
   const { style, columns } = paper;
-  const good = end.tasks.filter(isGood).length;
+  const unchanged = end.tasks.filter((row) => isUnchangedRow(state, row)).length;
+  const good = end.tasks.filter(isGood).length - unchanged;
   const isDone = end.outcome === 'done';
   const word = `${isDone ? '✓' : '✗'} ${end.outcome}`;
   const amount =
@@ -59,7 +61,7 @@ function headline(state: RunState, end: End, paper: Paper): readonly string[] {
       ? isDone
         ? 'there was nothing to do'
         : 'no task was begun'
-      : `${good} of ${end.tasks.length} ${end.tasks.length === 1 ? 'task' : 'tasks'} landed`;
+      : `${good} of ${end.tasks.length} ${end.tasks.length === 1 ? 'task' : 'tasks'} landed${unchanged === 0 ? '' : `, ${unchanged} had nothing to change`}`;
   const figures = [
     amount,
     duration(state.elapsedMs(Date.parse(end.at))),
@@ -74,9 +76,19 @@ function headline(state: RunState, end: End, paper: Paper): readonly string[] {
   ];
 }
 
-function landedSection(end: End, paper: Paper): readonly string[] {
-  const rows = end.tasks.filter(isGood);
+function landedSection(state: RunState, end: End, paper: Paper): readonly string[] {
+  const rows = end.tasks.filter((row) => isGood(row) && !isUnchangedRow(state, row));
   return section(`Landed (${rows.length})`, taskLines(rows, paper), paper);
+}
+
+function unchangedSection(state: RunState, end: End, paper: Paper): readonly string[] {
+  const rows = end.tasks.filter((row) => isUnchangedRow(state, row));
+  return section(`Nothing to change (${rows.length})`, taskLines(rows, paper), paper);
+}
+
+function isUnchangedRow({ tasks }: RunState, { task, status }: TaskRow): boolean {
+  const plan = tasks.get(task)?.plan;
+  return plan !== undefined && isUnchanged({ state: status, plan });
 }
 
 function missedSection(state: RunState, end: End, paper: Paper): readonly string[] {

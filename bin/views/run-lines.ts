@@ -14,7 +14,7 @@ import type { Shown } from '@drover/core/bus';
 import { type Io, type Output, print } from '../io.ts';
 import { clock, dollars, duration, shortCount, tokensOf } from './figures.ts';
 import { reportOf } from './report.ts';
-import { looksOf, type Style, styleFor } from './style.ts';
+import { looksOf, looksOfTask, type Style, styleFor } from './style.ts';
 import { clean, columnsOf, forLog, inert, oneLine, widthOfText } from './terminal-text.ts';
 import type { RunView } from './view.ts';
 
@@ -160,7 +160,7 @@ class RunLines {
 
   #worded(task: TaskProgress): Words {
     const { state, doing, reason = '', attempts } = task;
-    const mark = looksOf[state];
+    const mark = looksOfTask(task);
     const { word } = mark;
     switch (state) {
       case 'running':

@@ -2,7 +2,7 @@
 // task's states, in plain ASCII where a terminal has no others.
 
 import { styleText } from 'node:util';
-import type { TaskState } from '@drover/coordinator/state';
+import { isUnchanged, type TaskProgress, type TaskState } from '@drover/coordinator/state';
 import type { Io, Output } from '../io.ts';
 
 type Format = Parameters<typeof styleText>[0];
@@ -40,6 +40,12 @@ export const looksOf: Readonly<Record<TaskState, Looks>> = {
   gate_failed: { word: 'gate failed', sign: '✗', ascii: 'x', format: 'red' },
   cancelled: { word: 'cancelled', sign: '-', ascii: '-', format: 'yellow' },
 };
+
+/** As `looksOf`, except that a task that was to write and changed nothing says so. */
+export function looksOfTask(task: Pick<TaskProgress, 'state' | 'plan'>): Looks {
+  const looks = looksOf[task.state];
+  return isUnchanged(task) ? { ...looks, word: 'no change' } : looks;
+}
 
 /** A locale that names another encoding, and the console of Linux, have no marks but ASCII. */
 export function isAscii(env: Io['env']): boolean {

@@ -101,3 +101,18 @@ test('that there was nothing to change is known, too', async () => {
   await batch.run();
   expect([batch.requests, await states(batch)]).toEqual([3, ['src-file1.ts no_change']]);
 });
+
+test('a gated task that changed nothing is known only on the tree that its gates saw', async () => {
+  const batch = await BatchDesk.with(
+    tidying(() => ({ text: 'It is fine as it is.' })),
+    { ...noisyFiles(1), flag: 'green\n' },
+    `${SPEC}  gate: ["grep -q green flag"]\n`,
+  );
+  await batch.run();
+  await batch.run();
+  expect([batch.requests, await states(batch)]).toEqual([1, ['src-file1.ts no_change cached']]);
+  await batch.desk.write({ flag: 'red\n' });
+  batch.commit();
+  const { code } = await batch.run();
+  expect([code, batch.requests, await states(batch)]).toEqual([3, 2, ['src-file1.ts failed']]);
+});

@@ -79,6 +79,34 @@ test('3: who says that it is done and leaves a red gate has failed, and its work
   ]);
 });
 
+test('3: a task that changes nothing fails when a gate of its own is red on its base', async () => {
+  const idle = (): Answer => calls('submit_result', { summary: 'it is fine as it is' });
+  const batch = await BatchDesk.with(tidying(idle), noisyFiles(2), `${SPEC}  gate: ["! grep 2 {{ files }}"]\n`);
+  const ran = await batch.run();
+  await expectTold(batch, ran, 3);
+  const said = "it changed nothing, and the gate '! grep 2 src/file2.ts' fails on its base:";
+  const [first, second] = await batch.results();
+  expect([first?.status, first?.reason, second?.status, second?.patch]).toEqual([
+    'no_change',
+    undefined,
+    'failed',
+    undefined,
+  ]);
+  expect(second?.failure).toMatchObject({ kind: 'gate.failed', unchanged: true });
+  expect(second?.reason).toMatch(`${said}\nconsole.log(2);`);
+  const junit = await batch.text('junit.xml');
+  expect(junit).toContain('tests="2" failures="1" errors="0" skipped="0"');
+  expect(junit).toMatch(/<failure message="it changed nothing, [^"]*" type="failed">/);
+  expect(junit).toContain('<system-out>nothing to change\nit is fine as it is</system-out>');
+  const report = await batch.text('report.md');
+  expect(report).toContain('1 of 2 tasks are done');
+  expect(report).toContain('| nothing to change | 1 |\n| failed | 1 |');
+  expect(report).toContain(said);
+  const shown = await batch.desk.drover(['show', ran.end.run ?? '']);
+  expect(shown.stdout).toContain('0 of 2 tasks landed, 1 had nothing to change');
+  expect(shown.stdout).toContain(said);
+});
+
 test('4: a gate fails on the merged tree', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(2), `${SPEC}gates: ["! grep -q ^log src/file2.ts"]\n`);
   await expectTold(batch, await batch.run(), 4);

@@ -179,7 +179,7 @@ test('results of batches go only with --older-than, and only those that were of 
   const longAgo = new Date('2020-01-01');
   for (const key of [old, used])
     await utimes(join(shelf.home, 'cache/batch', key.slice(0, 2), `${key}.json`), longAgo, longAgo);
-  expect(await readEntry(shelf.home, used, tree)).toBeDefined();
+  expect(await readEntry(shelf.home, { key: used }, tree)).toBeDefined();
 
   expect((await shelf.drover(['gc', '--yes'])).stdout).toBe('Nothing to remove.\n');
   const { code, stdout } = await shelf.drover(['gc', '--older-than', '30d', '--yes']);
@@ -193,7 +193,7 @@ Can be removed: 1 thing, <size>
 Removed 1 thing, <size>.
 `,
   ]);
-  expect([await readEntry(shelf.home, old, tree), await readEntry(shelf.home, used, tree)]).toEqual([
+  expect([await readEntry(shelf.home, { key: old }, tree), await readEntry(shelf.home, { key: used }, tree)]).toEqual([
     undefined,
     { v: 1, summary: '', changes: [] },
   ]);

@@ -1,5 +1,7 @@
 // The page on a run that is over: read from its journal, with a pointer, with keys alone, and on a phone.
 
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { inBrowser } from '../support/chromium.ts';
 import { PageDesk } from '../support/page-desk.ts';
@@ -14,7 +16,7 @@ import {
   untilState,
   widthOf,
 } from '../support/page-sight.ts';
-import { calls, planned, submits, writes } from '../support/run-desk.ts';
+import { calls, planned, type RanRun, submits, writes } from '../support/run-desk.ts';
 
 const SCRIPT = planned({
   alpha: {
@@ -165,5 +167,51 @@ inBrowser('a run that is over', (open) => {
       await page.locator(sign).first().waitFor();
       expect([hash, await widthOf(page)]).toEqual([hash, 390]);
     }
+  });
+});
+
+const UNCHANGED_PLAN = `
+goal: Nothing to do
+tasks:
+  - { id: green, title: Fine already, prompt: Look at it., gates: ["true"] }
+  - { id: red, title: Left as it was, prompt: Repair it., gates: ["false"] }
+`;
+
+inBrowser('a run whose tasks changed nothing', (open) => {
+  let desk: PageDesk;
+  let ran: RanRun;
+
+  beforeAll(async () => {
+    desk = await PageDesk.open({ answers: [submits('Fine.'), submits('Fine.')] });
+    await writeFile(join(desk.run.folder, 'plan.yaml'), UNCHANGED_PLAN);
+    ran = await desk.run.run(['run', '--plan', '../plan.yaml', '--yes', '--model', 'anthropic/claude-sonnet-4-5']);
+    await desk.start();
+  }, 120_000);
+  afterAll(() => desk.close());
+
+  test('tasks under a green gate and under a red one are told apart', async () => {
+    const { page } = await open(`${desk.url}/#/runs/${ran.end.run}`, { token: desk.token });
+    await untilState(page, 'Incomplete');
+    const { tasks, figures } = await runSight(page);
+    const said = "it changed nothing, and the gate 'false' fails on its base:";
+    expect(tasks).toEqual([
+      ['Fine already', 'no change', 'Fine.'],
+      ['Left as it was', 'failed', expect.stringContaining(said)],
+    ]);
+    expect(figures).toMatchObject({ Tasks: expect.stringMatching(/^1\/2/) });
+    await chooseTask(page, 'Left as it was');
+    await page.getByRole('tab', { name: 'Diff' }).click();
+    await page.getByText('This task changed nothing.').waitFor({ timeout: 20_000 });
+  });
+
+  test('the report, the row of a task and the events tell them apart, too', async () => {
+    const { stdout } = await desk.run.drover(['show', ran.end.run ?? '']);
+    expect(stdout).toContain('Nothing to change (1)');
+    expect(ran.end.tasks.map(({ status, failure }) => [status, failure])).toEqual([
+      ['done', undefined],
+      ['failed', { kind: 'gate.failed', command: 'false', output: expect.any(String), unchanged: true }],
+    ]);
+    const shown = await desk.run.drover(['show', ran.end.run ?? '', 'green']);
+    expect(shown.stdout).toContain('no change');
   });
 });

@@ -215,7 +215,7 @@ async function end(
           { worker, task: task.id, attempt },
         );
     }
-    if (status === 'finished' && workspace !== undefined && kept.commit !== undefined) {
+    if (status === 'finished' && workspace !== undefined && task.mode === 'write') {
       failure = await gateFailure(gatesOf(bench, given, { workspace, commit: kept.commit }), signal);
       if (failure !== undefined) status = 'failed';
     }
@@ -262,12 +262,13 @@ async function end(
 
 function gatesOf(
   { slots, common, outputFolder, tell }: Bench,
-  { task, attempt, worker }: Attempt,
-  left: { readonly workspace: Workspace; readonly commit: string },
+  { task, attempt, worker, base }: Attempt,
+  left: Pick<TaskGates, 'workspace' | 'commit'>,
 ): TaskGates {
   const place = { worker, task: task.id, attempt };
   return {
     ...left,
+    base,
     task: task.id,
     gates: task.gates ?? [],
     store: slots.store.git,

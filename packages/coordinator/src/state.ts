@@ -314,6 +314,11 @@ export function rowsOf(state: RunState): readonly TaskRow[] {
   });
 }
 
+/** The task was to write, and found nothing to change; its own gates passed on its base. */
+export function isUnchanged({ state, plan }: Pick<TaskProgress, 'state' | 'plan'>): boolean {
+  return state === 'done' && plan.mode === 'write';
+}
+
 // Its work is in the result, so there is nothing left to try.
 function isIn({ state }: TaskProgress): boolean {
   return state === 'landed' || state === 'done';

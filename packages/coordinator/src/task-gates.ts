@@ -1,7 +1,7 @@
 // The gates of one task: commands that must pass in its own workspace before its work may land.
 //
-// They see what the worker left, the commit is made before them: what a gate builds or rewrites there is
-// not part of the work. Where nothing was changed there is nothing to test.
+// The gates see what the worker left. The commit is made before them: what a gate builds or rewrites there
+// is not part of the work. A task that changed nothing is tested on its base: under a red gate it has failed.
 
 import type { Failure } from '@drover/core/failure';
 import type { Git } from './git.ts';
@@ -12,7 +12,8 @@ export type TaskGates = {
   readonly task: string;
   readonly gates: readonly string[];
   readonly workspace: Pick<Workspace, 'path' | 'sandbox'>;
-  readonly commit: string;
+  readonly commit: string | undefined; // absent where nothing was changed
+  readonly base: string;
   readonly store: Git;
   readonly env: Readonly<Record<string, string>>;
   readonly outputFolder: string;
@@ -21,12 +22,15 @@ export type TaskGates = {
 
 /** Why its work may not land; undefined where all pass. Throws where it is stopped by the signal. */
 export async function gateFailure(given: TaskGates, signal: AbortSignal): Promise<Failure | undefined> {
-  const { task, gates, workspace, commit, store, env, outputFolder, emit } = given;
+  const { task, gates, workspace, base, store, env, outputFolder, emit } = given;
   if (gates.length === 0) return undefined;
+  const commit = given.commit ?? base;
   const tree = (await store(['rev-parse', '--verify', `${commit}^{tree}`], { signal })).out.trim();
   const { path, sandbox } = workspace;
   const checkout = async () => ({ path, sandbox, release: async () => undefined });
   const tried = new Gates({ gates, checkout, env, outputFolder, knownGates: new Map(), emit });
   const verdict = await tried.verdict({ commit, tree, tasks: [task] }, signal);
-  return verdict.passed ? undefined : { kind: 'gate.failed', command: verdict.command, output: verdict.reason };
+  if (verdict.passed) return undefined;
+  const { command, reason: output } = verdict;
+  return { kind: 'gate.failed', command, output, ...(given.commit === undefined && { unchanged: true }) };
 }

@@ -47,8 +47,8 @@ export type Failure =
   | { readonly kind: 'journal.damaged'; readonly path: string; readonly line: number; readonly what: string }
   | { readonly kind: 'journal.newer'; readonly path: string; readonly version: number }
   | { readonly kind: 'limit.reached'; readonly limit: LimitName; readonly message: string }
-  /** It says it is done, and a command that had to pass does not. */
-  | { readonly kind: 'gate.failed'; readonly command: string; readonly output: string }
+  /** A worker says that it is done, and a gate of its task fails. `unchanged`: it fails on the base, which the worker left as it was. */
+  | { readonly kind: 'gate.failed'; readonly command: string; readonly output: string; readonly unchanged?: true }
   /** The sandbox did not start, so the command in it was never run. */
   | { readonly kind: 'sandbox.failed'; readonly message: string }
   /** The commands that prepare a workspace failed, so no work began there. */
@@ -125,7 +125,9 @@ export function describe(failure: Failure): string {
     case 'limit.reached':
       return failure.message;
     case 'gate.failed':
-      return `the gate '${failure.command}' fails:\n${failure.output}`;
+      return failure.unchanged === true
+        ? `it changed nothing, and the gate '${failure.command}' fails on its base:\n${failure.output}`
+        : `the gate '${failure.command}' fails:\n${failure.output}`;
     case 'setup.failed':
       return `the workspace could not be prepared by '${failure.command}':\n${failure.output}`;
     case 'sandbox.failed':

@@ -9,6 +9,7 @@
 //   The change itself: each path with what must be there before and what is there after. It is used only
 //   where all that it changes is as it was. Whether the change still fits in with everything else is not for
 //   the cache to say: it goes through the merge train and its gates like any other.
+//   A task with gates of its own that changed nothing is reused only on the same tree: its gates saw all of it.
 //
 // It grows until somebody has `drover gc --older-than` take away what was of no use for so long.
 
@@ -29,12 +30,38 @@ const CHANGE = z.object({
   before: z.optional(z.string()), // the id of its content; absent for a new file
   after: z.optional(z.object({ mode: z.string(), content: z.string() })), // base64; absent where it was removed
 });
-const ENTRY = z.object({ v: z.literal(1), summary: z.string(), changes: z.array(CHANGE) });
+const ENTRY = z.object({
+  v: z.literal(1),
+  summary: z.string(),
+  changes: z.array(CHANGE),
+  tree: z.optional(z.string()), // the digest of the tree on which the task's own gates passed
+});
 
 export type Change = z.infer<typeof CHANGE>;
 export type Entry = z.infer<typeof ENTRY>;
 
-export function cacheKey(task: BatchTask, model: string, tree: Tree): string {
+/** Where a task's entry is, and whether the task has gates of its own. */
+export type CacheSlot = { readonly key: string; readonly gated?: boolean };
+
+export function cacheSlot(task: BatchTask, model: string, tree: Tree): CacheSlot {
+  return { key: cacheKey(task, model, tree), ...(task.gates.length > 0 && { gated: true }) };
+}
+
+/** The entry of a task that changed nothing. */
+export function unchangedEntry({ gated = false }: CacheSlot, summary: string, tree: Tree): Entry {
+  return { v: 1, summary, changes: [], ...(gated && { tree: digestOf(tree) }) };
+}
+
+const digests = new WeakMap<Tree, string>();
+
+function digestOf(tree: Tree): string {
+  const files = () => JSON.stringify([...tree.values()].map(({ path, mode, blob }) => [path, mode, blob]));
+  const digest = digests.get(tree) ?? createHash('sha256').update(files()).digest('hex');
+  digests.set(tree, digest);
+  return digest;
+}
+
+function cacheKey(task: BatchTask, model: string, tree: Tree): string {
   const { title, prompt, gates, files } = task;
   const content = (path: string) => [path, tree.get(path)?.mode, tree.get(path)?.blob];
   const told = instructionsFor(files, tree).map(content);
@@ -43,21 +70,28 @@ export function cacheKey(task: BatchTask, model: string, tree: Tree): string {
 }
 
 /** What can be used here; its time says then when it was last of use. */
-export async function readEntry(home: string, key: string, tree: Tree): Promise<Entry | undefined> {
-  const entry = await findEntry(home, key, tree);
+export async function readEntry(home: string, slot: CacheSlot, tree: Tree): Promise<Entry | undefined> {
+  const entry = await findEntry(home, slot, tree);
   // Where that can't be kept, it goes a little earlier.
-  if (entry !== undefined) await utimes(pathOf(home, key), new Date(), new Date()).catch(() => undefined);
+  if (entry !== undefined) await utimes(pathOf(home, slot.key), new Date(), new Date()).catch(() => undefined);
   return entry;
 }
 
 /** Undefined where there is none, or none that can be used here. Leaves no trace. */
-export async function findEntry(home: string, key: string, tree: Tree): Promise<Entry | undefined> {
+export async function findEntry(
+  home: string,
+  { key, gated = false }: CacheSlot,
+  tree: Tree,
+): Promise<Entry | undefined> {
   const text = await readFile(pathOf(home, key), 'utf8').catch((error: unknown) => {
     if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
     throw error;
   });
   const entry = text === undefined ? undefined : parsed(text);
-  return entry?.changes.every(({ path, before }) => tree.get(path)?.blob === before) === true ? entry : undefined;
+  if (entry === undefined || !entry.changes.every(({ path, before }) => tree.get(path)?.blob === before))
+    return undefined;
+  const isUntested = gated && entry.changes.length === 0 && entry.tree !== digestOf(tree);
+  return isUntested ? undefined : entry;
 }
 
 export type OldEntry = { readonly path: string; readonly bytes: number };

@@ -111,13 +111,13 @@ export class Inspector {
     fill(this.#about, taskFacts(task, facts));
   }
 
-  #showDiff({ id, commit, state }: TaskProgress): void {
+  #showDiff({ id, commit, state, failure }: TaskProgress): void {
     const key = `${id} ${commit ?? state}`;
     if (this.#diffShown === key) return;
     this.#diffShown = key;
     if (commit === undefined) {
-      const why =
-        state === 'done' ? 'This task changed nothing.' : 'There is nothing to show before its work is committed.';
+      const isUnchanged = state === 'done' || (failure?.kind === 'gate.failed' && failure.unchanged === true);
+      const why = isUnchanged ? 'This task changed nothing.' : 'There is nothing to show before its work is committed.';
       return fill(this.#diff, [h('p', { class: 'empty' }, why)]);
     }
     fill(this.#diff, [h('p', { class: 'empty' }, 'Loading…')]);

@@ -3,7 +3,7 @@
 import type { TaskProgress } from '@drover/coordinator/state';
 import { count, dollars, duration } from '../../words.ts';
 import { h } from '../dom.ts';
-import { STATE_WORDS } from './task-list.ts';
+import { stateWord } from './task-list.ts';
 
 type Fact = readonly [name: string, value: string];
 
@@ -11,7 +11,7 @@ export function factsOf(task: TaskProgress, elapsedMs: number): readonly Fact[] 
   const { usage, startedMs, endedMs, plan, worker, waitMs } = task;
   const { input, cacheRead, cacheWrite, output } = usage;
   const facts: readonly Fact[] = [
-    ['State', STATE_WORDS[task.state]],
+    ['State', stateWord(task)],
     ['Task', task.id],
     ['Waits for', plan.dependsOn.join(', ')],
     ['Worker', worker === undefined ? '' : String(worker)],

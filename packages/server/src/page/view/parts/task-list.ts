@@ -1,11 +1,11 @@
 // The tasks of a run, each as a row that can be chosen.
 
 import { isStatus } from '@drover/coordinator/progress';
-import type { RunState, TaskProgress, TaskState } from '@drover/coordinator/state';
+import { isUnchanged, type RunState, type TaskProgress, type TaskState } from '@drover/coordinator/state';
 import { count, dollars, duration, tokensOf } from '../../words.ts';
 import { fill, h, mark, say, show, stateMark } from '../dom.ts';
 
-export const STATE_WORDS: Readonly<Record<TaskState, string>> = {
+const STATE_WORDS: Readonly<Record<TaskState, string>> = {
   waiting: 'waiting',
   starting: 'starting',
   thinking: 'thinking',
@@ -23,6 +23,11 @@ export const STATE_WORDS: Readonly<Record<TaskState, string>> = {
   gate_failed: 'gate failed',
   cancelled: 'cancelled',
 };
+
+/** A task that was to write and changed nothing says so. */
+export function stateWord(task: TaskProgress): string {
+  return isUnchanged(task) ? 'no change' : STATE_WORDS[task.state];
+}
 
 type Row = {
   readonly element: HTMLElement;
@@ -87,7 +92,7 @@ function newRow({ id }: TaskProgress, onTask: (task: string) => void): Row {
       say(title, task.plan.title);
       say(doing, lineOf(task));
       mark(word, 'data-state', task.state);
-      say(word, `${STATE_WORDS[task.state]}${isKnown(task) ? ' already' : ''}`);
+      say(word, `${stateWord(task)}${isKnown(task) ? ' already' : ''}`);
       say(figures, figuresOf(task, elapsedMs));
     },
   };
