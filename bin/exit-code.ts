@@ -25,8 +25,8 @@ export const exitCodeWords: readonly (readonly [code: number, meaning: string])[
   [exitCode.done, 'done'],
   [exitCode.internal, 'internal error'],
   [exitCode.usage, 'usage or config invalid'],
-  [exitCode.incomplete, 'incomplete: of a run, some tasks failed'],
-  [exitCode.gate, 'a gate fails'],
+  [exitCode.incomplete, 'incomplete: of a run, some tasks failed or a gate left them out'],
+  [exitCode.gate, 'a gate fails: of a run, nothing landed'],
   [exitCode.conflict, 'unresolved conflicts'],
   [exitCode.budget, 'budget reached'],
   [exitCode.deadline, 'deadline reached'],
@@ -73,7 +73,9 @@ export function codeOfRun({ failure, rows, stop, mayBePartial }: RunEnding): num
   if (failure !== undefined) return codeOfFailure(failure);
   const bad = rows.filter(({ status }) => status !== 'landed' && status !== 'done');
   if (bad.length === 0) return exitCode.done;
-  if (bad.some(({ status }) => status === 'gate_failed')) return exitCode.gate;
+  // What landed passed every gate. A result with landed tasks is green, whatever the gates left out.
+  const isEmpty = !rows.some(({ status }) => status === 'landed');
+  if (isEmpty && bad.some(({ status }) => status === 'gate_failed')) return exitCode.gate;
   if (bad.some(({ status }) => status === 'conflict')) return exitCode.conflict;
   const told = bad.flatMap(({ failure: cause }) => (cause === undefined ? [] : [cause]));
   // Those that were stopped because others failed have no cause of their own.

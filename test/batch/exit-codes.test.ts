@@ -107,10 +107,19 @@ test('3: a task that changes nothing fails when a gate of its own is red on its 
   expect(shown.stdout).toContain(said);
 });
 
-test('4: a gate fails on the merged tree', async () => {
+test('3: a gate left one task out, and the result without it is green; --allow-partial applies', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(2), `${SPEC}gates: ["! grep -q ^log src/file2.ts"]\n`);
-  await expectTold(batch, await batch.run(), 4);
+  await expectTold(batch, await batch.run(), 3);
   expect(await batch.statuses()).toEqual({ 'src-file1.ts': 'landed', 'src-file2.ts': 'gate_failed' });
+  const { code } = await batch.run(['--allow-partial']);
+  expect([code, await batch.statuses()]).toEqual([0, { 'src-file1.ts': 'landed', 'src-file2.ts': 'gate_failed' }]);
+});
+
+test('4: a gate fails on the merged tree and nothing landed; --allow-partial does not apply', async () => {
+  const batch = await BatchDesk.with(tidying(), noisyFiles(2), `${SPEC}gates: ["! grep -q ^log src/*.ts"]\n`);
+  await expectTold(batch, await batch.run(), 4);
+  expect(await batch.statuses()).toEqual({ 'src-file1.ts': 'gate_failed', 'src-file2.ts': 'gate_failed' });
+  expect((await batch.run(['--allow-partial'])).code).toBe(4);
 });
 
 test('5: work that does not fit together', async () => {

@@ -48,6 +48,19 @@ test('of several codes the weightiest is said, which is not always the highest',
   ]).toEqual([0, 3, 6, 1, 130]);
 });
 
+test('joined shards exit 3 where a gate left out all of one and others landed', async () => {
+  const gate = ['--gate', '! grep -q ^log src/file1.ts'];
+  const batch = await BatchDesk.with(tidying(), noisyFiles(2));
+  const codes: number[] = [];
+  for (const shard of [1, 2]) {
+    const out = ['--out', `../shards/shard-${shard}`];
+    codes.push((await batch.run(['--shard', `${shard}/2`, ...out, ...gate])).code);
+  }
+  expect(codes.toSorted()).toEqual([0, 4]);
+  const { code } = await batch.desk.drover(['show', '--merge', '../shards', '--out', '../all']);
+  expect(code).toBe(3);
+});
+
 test('a shard that is missing is work that is not done; a failure in one is a failure of all', async () => {
   const batch = await sharded(2, (path) => (path === 'src/file3.ts' ? { stop: 'refusal', text: 'no' } : undefined));
   const show = async (...argv: readonly string[]) => {

@@ -16,7 +16,7 @@ test('a run leaves the reports it is asked for, and appends to a summary that is
   const desk = await RunDesk.with(SCRIPT);
   await writeFile(join(desk.folder, 'summary.md'), 'Before.\n');
   const { end } = await desk.run([...RUN, '--junit', '../junit.xml', '--summary', '../summary.md']);
-  expect(end.exitCode).toBe(4);
+  expect(end.exitCode).toBe(3);
   const [suite] = readJunit(await readFile(join(desk.folder, 'junit.xml'), 'utf8')).children;
   expect(
     suite?.children.map(({ attributes: { name }, children }) => [name, children.map((each) => each.name)]),

@@ -260,9 +260,9 @@ test('the help of a command has groups, examples and the exit codes, and fits th
                                                           this name
 
     Exit codes: 0 done · 1 internal error · 2 usage or config invalid · 3 incomplete: of a run, some
-    tasks failed · 4 a gate fails · 5 unresolved conflicts · 6 budget reached · 7 deadline reached · 8
-    blocked by permission · 9 provider unavailable or refuses · 130 SIGINT · 143 SIGTERM, SIGHUP or
-    closed output
+    tasks failed or a gate left them out · 4 a gate fails: of a run, nothing landed · 5 unresolved
+    conflicts · 6 budget reached · 7 deadline reached · 8 blocked by permission · 9 provider unavailable
+    or refuses · 130 SIGINT · 143 SIGTERM, SIGHUP or closed output
     "
   `);
   const narrow = await drover(['exec', '--help'], { columns: 60 });
