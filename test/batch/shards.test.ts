@@ -56,7 +56,7 @@ test('joined shards exit 3 where a gate left out all of one and others landed', 
     const out = ['--out', `../shards/shard-${shard}`];
     codes.push((await batch.run(['--shard', `${shard}/2`, ...out, ...gate])).code);
   }
-  expect(codes.toSorted()).toEqual([0, 4]);
+  expect(new Set(codes)).toEqual(new Set([0, 4]));
   const { code } = await batch.desk.drover(['show', '--merge', '../shards', '--out', '../all']);
   expect(code).toBe(3);
 });
