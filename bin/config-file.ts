@@ -26,6 +26,7 @@ export type Config = {
   readonly charsPerToken?: number;
   readonly contextTokens?: number;
   readonly turns?: number;
+  readonly textCallRetries?: number;
   readonly workers?: number;
   readonly gates?: readonly string[];
   readonly setup?: readonly string[];
@@ -69,6 +70,7 @@ function readRoot(reader: DocumentReader): Config {
     charsPerToken: (node) => reader.number(node, 1, 32),
     contextTokens: (node) => reader.wholeNumber(node, 1_000, 100_000_000),
     turns: (node) => reader.wholeNumber(node, 1, 10_000),
+    textCallRetries: (node) => reader.wholeNumber(node, 0, 10),
     workers: (node) => reader.wholeNumber(node, 0, 64),
     gates: (node) => reader.list(node, (entry) => reader.text(entry)),
     setup: (node) => reader.list(node, (entry) => reader.text(entry)),

@@ -86,7 +86,8 @@ export async function settingsFrom({ userPath, user, project }: ConfigFiles, io:
     providers: new Map([...(trusted.providers ?? []), ...(own.providers ?? [])]),
     prices: new Map([...(trusted.prices ?? []), ...(own.prices ?? [])]),
     charsPerToken: charsPerTokenIn(env) ?? own.charsPerToken ?? trusted.charsPerToken,
-    textCallRetries: countIn(env, 'DROVER_TEXT_TOOL_CALL_RETRY_LIMIT', 0, 10),
+    textCallRetries:
+      countIn(env, 'DROVER_TEXT_TOOL_CALL_RETRY_LIMIT', 0, 10) ?? own.textCallRetries ?? trusted.textCallRetries,
     contextTokens: own.contextTokens ?? trusted.contextTokens,
     turns: lower(own.turns, theirs.turns),
     workers: own.workers ?? theirs.workers,

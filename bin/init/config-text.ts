@@ -1,7 +1,7 @@
 // The config files that drover init writes: every key there is, with what it does and its default, and
 // nothing set. A key that is added to the config has to be described here, or this does not compile.
 
-import { STEPS_MAX_DEFAULT } from '@drover/core/agent/limits';
+import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
 import { CHARS_PER_TOKEN_DEFAULT } from '@drover/core/conversation/conversation';
 import type { Config } from '../config-file.ts';
 import { projectKeys } from '../settings.ts';
@@ -46,6 +46,10 @@ const entries = (gates: readonly string[]): Readonly<Record<keyof Config, Entry>
   turns: {
     about: `How many steps an agent may take. Default: ${STEPS_MAX_DEFAULT}. The lower of yours and the project's holds.`,
     lines: [`turns: ${STEPS_MAX_DEFAULT}`],
+  },
+  textCallRetries: {
+    about: `How often an answer is discarded and asked for again because it ends with a tool call written as text. 0 turns the detection off. Default: ${TEXT_CALL_RETRIES_DEFAULT}.`,
+    lines: [`textCallRetries: ${TEXT_CALL_RETRIES_DEFAULT}`],
   },
   gates: {
     about:

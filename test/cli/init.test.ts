@@ -17,6 +17,7 @@ const ALL_KEYS = [
   'charsPerToken',
   'workers',
   'turns',
+  'textCallRetries',
   'gates',
   'setup',
   'ignore',

@@ -92,6 +92,7 @@ prices:
 charsPerToken: 3.5
 contextTokens: 32000
 turns: 50
+textCallRetries: 3
 workers: 4
 gates: [pnpm test]
 setup: [make]
@@ -122,6 +123,7 @@ const EVERYTHING_SET = {
   ]),
   charsPerToken: 3.5,
   contextTokens: 32_000,
+  textCallRetries: 3,
   turns: 50,
   workers: 4,
   gates: ['pnpm test'],
@@ -159,7 +161,7 @@ test("a project's config may ask for less and wish for more; the rest is named a
     rules: [ASK, DENY],
     sandbox: 'required',
     warnings: [
-      '.drover/config.yaml may not set model, providers, prices, charsPerToken, contextTokens, setup, allow, timeouts, net, writable, so it is ignored; if you want it, move it to <root>/.config/drover/config.yaml, or approve the file as it is: drover trust',
+      '.drover/config.yaml may not set model, providers, prices, charsPerToken, contextTokens, textCallRetries, setup, allow, timeouts, net, writable, so it is ignored; if you want it, move it to <root>/.config/drover/config.yaml, or approve the file as it is: drover trust',
       ".drover/config.yaml names a gate, which is not run unless you ask for it: --gate 'pnpm test'",
     ],
   });
@@ -224,12 +226,8 @@ test('XDG_CONFIG_HOME, DROVER_HOME and DROVER_CHARS_PER_TOKEN are heard', async 
   const { root, cwd, env } = await world({ user: 'charsPerToken: 3' });
   await mkdir(join(root, 'xdg/drover'), { recursive: true });
   await writeFile(join(root, 'xdg/drover/config.yaml'), 'turns: 7\ncharsPerToken: 5');
-  const given = {
-    ...env,
-    XDG_CONFIG_HOME: join(root, 'xdg'),
-    DROVER_HOME: join(root, 'state'),
-    DROVER_CHARS_PER_TOKEN: '2.5',
-  };
+  const folders = { XDG_CONFIG_HOME: join(root, 'xdg'), DROVER_HOME: join(root, 'state') };
+  const given = { ...env, ...folders, DROVER_CHARS_PER_TOKEN: '2.5' };
   const { home, turns, charsPerToken } = await loadSettings(new FakeIo({ cwd, env: given }).io, cwd);
   expect({ home, turns, charsPerToken }).toEqual({ home: join(root, 'state'), turns: 7, charsPerToken: 2.5 });
 });
@@ -239,7 +237,7 @@ test.each<[string, string, string]>([
   [
     'an unknown key far from any',
     'turns: 3\ncolour: red',
-    "2:1: unknown key 'colour'; known are model, providers, prices, charsPerToken, contextTokens, turns, workers, gates, setup, ignore, allow, ask, deny, sandbox, net, writable, timeouts",
+    "2:1: unknown key 'colour'; known are model, providers, prices, charsPerToken, contextTokens, turns, textCallRetries, workers, gates, setup, ignore, allow, ask, deny, sandbox, net, writable, timeouts",
   ],
   [
     'an unknown key inside',

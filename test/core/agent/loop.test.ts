@@ -194,10 +194,9 @@ describe('a call written as text', () => {
     expect(result.usage.output).toBeGreaterThan(20);
   });
 
-  test('in thinking counts too, and the counter starts anew with each message', async () => {
-    const thought = { thinking: written.text, text: 'Well.' };
+  test('is counted anew for each message', async () => {
     const { run } = await agentOn(
-      { answers: [written, thought, { text: 'ok' }, written, written, { text: 'ok' }] },
+      { answers: [written, written, { text: 'ok' }, written, written, { text: 'ok' }] },
       { tools: [echo] },
     );
     expect((await run('one')).result.outcome).toEqual({ status: 'done' });

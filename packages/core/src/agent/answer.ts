@@ -23,7 +23,8 @@ const WRITTEN_CALL =
 
 /** An answer worth keeping, or undefined where the model must be asked once more. */
 export async function takeAnswer(agent: Agent, turn: Turn, signal: AbortSignal): Promise<AssistantMessage | undefined> {
-  const { message, notes } = await askCompacting(agent, turn, signal);
+  const answer = await askCompacting(agent, turn, signal);
+  const { message, notes } = answer;
   turn.outputTokens += message.usage.output;
   if (notes.ignored > 0) {
     emit(agent, turn, {
@@ -39,7 +40,7 @@ export async function takeAnswer(agent: Agent, turn: Turn, signal: AbortSignal):
     const explanation = notes.explanation ?? textOf(message) ?? 'no reason was given';
     throw new DroverError({ kind: 'answer.refused', message: explanation });
   }
-  if (isWrittenCall(agent, turn, message)) return undefined;
+  if (isWrittenCall(agent, turn, answer)) return undefined;
   if (isEmpty(message)) {
     emit(agent, turn, { type: 'message_end', message, kept: false });
     if (turn.isNudged) throw new DroverError({ kind: 'answer.empty' });
@@ -60,14 +61,12 @@ export async function takeAnswer(agent: Agent, turn: Turn, signal: AbortSignal):
 }
 
 /** True for a call written as text, which is taken back and asked for again. */
-function isWrittenCall(agent: Agent, turn: Turn, message: AssistantMessage): boolean {
+function isWrittenCall(agent: Agent, turn: Turn, { message, notes }: Answer): boolean {
   const limit = agent.limits.textCallRetriesMax;
   if (limit === 0 || message.content.some(({ type }) => type === 'tool_call')) return false;
-  const text = message.content.map((part) => ('text' in part ? part.text : '')).join('\n\n');
-  const found = textFormCall(
-    text,
-    agent.definitions.map(({ name }) => name),
-  );
+  const text = message.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
+  const names = agent.definitions.map(({ name }) => name);
+  const found = textFormCall(text, names, notes.announcesCalls === true ? 'tool_calls' : message.stop);
   if (found === undefined) return false;
   emit(agent, turn, {
     type: 'attempt_discarded',

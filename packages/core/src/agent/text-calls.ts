@@ -1,70 +1,60 @@
-// Calls that a model wrote down as text instead of making them.
+// Finds calls that a model wrote as text instead of making them.
 //
-// It happens to every model now and then, each in the dialect it was trained on. Such an answer asks
-// for nothing and is useless in history, where it teaches the model to do it again: it is discarded and
-// asked for once more. It is never executed.
+// Every model does it now and then, in the dialect it was trained on. Such an answer does nothing, and in
+// history it teaches the model to repeat it. So drover discards it and asks again; it never runs such a call.
 //
-// What counts is markup, at the beginning of a line, outside of code, that names a tool there is.
-// Markup in a code fence or in `code`, in a sentence about markup, or with an unknown name is an answer
-// like any other.
+// An answer counts as a call only if all of this holds:
+//   1. The markup stands at the beginning of a line, outside of code and quotations of any Markdown form.
+//   2. It names a tool that the model was given.
+//   3. The answer ends with it, or the stop reason says that calls follow.
 
-type Dialect = { readonly name: string; readonly pattern: RegExp };
+import type { Stop } from '../model/protocol.ts';
+import { behind, type CutOff, type Dialect, dialects, FRAME, STARTS } from './text-form/dialects.ts';
+import { withoutCode } from './text-form/markdown-code.ts';
 
-// Each pattern's group `tool` is the name that was called.
-const dialects: readonly Dialect[] = [
-  {
-    name: 'invoke',
-    pattern:
-      /^[ \t]*(?:<(?:\w+:)?function_calls>\s*)?<(?:\w+:)?invoke\s+name=["'](?<tool>[\w.-]+)["']\s*>\s*(?:<\/?(?:\w+:)?(?:parameter|invoke)\b|$)/gm,
-  },
-  {
-    name: 'tool_call json',
-    pattern:
-      /^[ \t]*<(?:tool_call|function_call|tool_use)>\s*\{(?:(?!<\/?tool_call>)[\s\S]){0,1000}?"(?:name|function|tool)"\s*:\s*"(?<tool>[\w.-]+)"/gm,
-  },
-  { name: 'tool_call name', pattern: /^[ \t]*<tool_call>\s*(?<tool>[\w.-]+)\s*(?:\n|<arg_key>)/gm },
-  {
-    name: 'function=',
-    pattern: /^[ \t]*(?:<tool_call>\s*)?<function=(?<tool>[\w.-]+)>\s*(?:\{|<parameter=|<\/function>|$)/gm,
-  },
-  {
-    name: '[TOOL_CALLS]',
-    pattern:
-      /^[ \t]*\[TOOL_CALLS\]\s*(?:\[?\s*\{[^}]*?"name"\s*:\s*"(?<tool>[\w.-]+)"|(?<bare>[\w.-]+)\s*(?:\[ARGS\]|\{))/gm,
-  },
-  {
-    name: 'deepseek',
-    pattern: /<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?\s*(?<tool>[\w.-]+)/gm,
-  },
-  { name: 'harmony', pattern: /(?:<\|channel\|>|<\|start\|>assistant)[^\n]*?to=(?:functions\.)?(?<tool>[\w-]+)/gm },
-  { name: 'kimi', pattern: /<\|tool_call_begin\|>\s*(?:functions\.)?(?<tool>[\w-]+)(?::\d+)?/gm },
-];
+const STARTS_MAX = 20; // the last ones of an answer: a call that ends it is among them
 
-const FENCED_CALL = /^[ \t]*```tool_code\s*\n(?:[^\n]*=\s*)?(?:print\()?(?:default_api\.)?(?<tool>[\w-]+)\(/gm;
-const CODE = /^[ \t]*(```|~~~)[\s\S]*?(?:^[ \t]*\1[ \t]*$|(?![\s\S]))|`[^`\n]+`/gm;
+export type TextFormCall = { readonly tool: string; readonly dialect: string };
 
-/** The tool that a text calls in some dialect, or undefined where it is an ordinary text. */
-export function textFormCall(
-  text: string,
-  tools: readonly string[],
-): { readonly tool: string; readonly dialect: string } | undefined {
-  // Nearly every answer is done with here.
+/** Returns the call that a text ends with, or undefined for an ordinary answer. */
+export function textFormCall(text: string, tools: readonly string[], stop: Stop): TextFormCall | undefined {
+  // Nearly every answer ends here.
   if (!/[<[`]/.test(text)) return undefined;
-  const fenced = firstKnown(text, FENCED_CALL, tools);
-  if (fenced !== undefined) return { tool: fenced, dialect: 'tool_code' };
-  const prose = text.replace(CODE, '');
-  for (const { name, pattern } of dialects) {
-    const tool = firstKnown(prose, pattern, tools);
-    if (tool !== undefined) return { tool, dialect: name };
+  for (const { index } of [...withoutCode(text).matchAll(STARTS)].slice(-STARTS_MAX)) {
+    for (const dialect of dialects) {
+      const tool = toolAt(text, index, dialect);
+      if (tool === undefined || !tools.includes(tool)) continue;
+      if (stop === 'tool_calls' || isLast(text, index, stop)) return { tool, dialect: dialect.name };
+    }
   }
   return undefined;
 }
 
-function firstKnown(text: string, pattern: RegExp, tools: readonly string[]): string | undefined {
-  for (const { groups } of text.matchAll(pattern)) {
-    const name = (groups?.['tool'] ?? groups?.['bare'] ?? '').replace(/^functions\./, '');
-    const known = tools.find((tool) => tool === name);
-    if (known !== undefined) return known;
+function toolAt(text: string, at: number, { opening }: Dialect): string | undefined {
+  opening.lastIndex = at;
+  const groups = opening.exec(text)?.groups;
+  return (groups?.['tool'] ?? groups?.['bare'])?.replace(/^functions\./, '');
+}
+
+/** True if nothing follows but calls, to the end of the text. */
+function isLast(text: string, start: number, stop: Stop): boolean {
+  const cutOff: CutOff = (from) =>
+    stop === 'length' || !/\n\s*\n\s*\S/.test(text.slice(from)) ? text.length : undefined;
+  for (
+    let at: number | undefined = start;
+    at !== undefined;
+    at = callEnd(text, at, cutOff) ?? behind(text, at, FRAME)
+  ) {
+    if (at === text.length) return true;
+  }
+  return false;
+}
+
+function callEnd(text: string, at: number, cutOff: CutOff): number | undefined {
+  for (const { opening, end } of dialects) {
+    const from = behind(text, at, opening);
+    const ended = from === undefined ? undefined : end(text, from, cutOff);
+    if (ended !== undefined) return ended;
   }
   return undefined;
 }

@@ -178,7 +178,9 @@ class MessagesDialect implements Dialect {
 
   ending(): Ending | undefined {
     if (this.#stop === '') return undefined;
-    return { stop: toStop(this.#stop), ...(this.#explanation !== '' && { explanation: this.#explanation }) };
+    const announcesCalls = this.#stop === 'tool_use';
+    const explanation = this.#explanation !== '' && { explanation: this.#explanation };
+    return { stop: toStop(this.#stop), announcesCalls, ...explanation };
   }
 
   // A server that does not really stream may put everything into the first event. A second start is not

@@ -186,8 +186,10 @@ class ChatDialect implements Dialect {
   ending(): Ending | undefined {
     if (this.#finish === '' && !this.#isDone) return undefined;
     if (this.#refusal !== '') return { stop: 'refusal', explanation: this.#refusal };
-    const stop = STOPS.get(this.#finish.toLowerCase()) ?? 'stop';
-    return stop === 'refusal' ? { stop, explanation: this.#finish } : { stop };
+    const reason = this.#finish.toLowerCase();
+    const stop = STOPS.get(reason) ?? 'stop';
+    const announcesCalls = reason === 'tool_calls' || reason === 'function_call';
+    return stop === 'refusal' ? { stop, explanation: this.#finish } : { stop, announcesCalls };
   }
 
   #throwError(chunk: JsonObject): void {

@@ -129,6 +129,8 @@ export type AnswerNotes = {
   readonly headers: Readonly<Record<string, string>>;
   /** The provider's own words for a refusal or an odd stop. */
   readonly explanation?: string;
+  /** The provider's stop reason says that calls follow, whether or not there are any. */
+  readonly announcesCalls?: true;
 };
 
 /** What the request builder must know about a wire format. */

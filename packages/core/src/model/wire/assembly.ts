@@ -42,6 +42,7 @@ export type Source = {
 export type Ending = {
   readonly stop: Exclude<Stop, 'tool_calls' | 'error' | 'aborted'>;
   readonly explanation?: string;
+  readonly announcesCalls?: boolean;
 };
 
 /** How one wire format says things. `take` throws DroverError where the server says that it failed. */
@@ -255,6 +256,7 @@ export class Assembly {
         ignored: this.#ignored,
         headers: headers(),
         ...(ending.explanation !== undefined && { explanation: ending.explanation }),
+        ...(ending.announcesCalls === true && { announcesCalls: true as const }),
       },
     });
     return this.drain();

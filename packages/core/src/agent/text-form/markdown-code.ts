@@ -1,0 +1,115 @@
+// Markdown code and quotations: the parts of a text that show something rather than say it.
+//
+// Covers fenced and indented code blocks, code spans of any number of backticks, block quotes, nested lines of
+// list items, `<pre>` and `<code>` elements, and comments. One pass over the lines; time grows with the length.
+
+type Fence = { readonly mark: string; readonly closing: RegExp };
+
+/** Returns the text with code and quotations blanked. Every other character keeps its position. */
+export function withoutCode(text: string): string {
+  return withoutSpans(withoutElements(withoutBlocks(text)));
+}
+
+const FENCE = /^([ \t]*)(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})[ \t]*(\S*)/;
+const QUOTE = /^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*>/;
+const LIST_ITEM = /^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]/;
+const CODE_INDENT = 4;
+const LIST_INDENT = 2;
+
+/** A fence with this name is a way to call a tool, so its first line stays. */
+export const CALL_FENCE = 'tool_code';
+
+function withoutBlocks(text: string): string {
+  let fence: Fence | undefined;
+  let isAfterBlank = true;
+  let isIndentedCode = false;
+  let isInList = false;
+  const lines = text.split('\n').map((line) => {
+    if (fence !== undefined) {
+      if (fence.closing.test(line)) fence = undefined;
+      return blank(line);
+    }
+    if (line.trim() === '') {
+      isAfterBlank = true;
+      return line;
+    }
+    const indent = indentOf(line);
+    const isListed = isInList && indent >= LIST_INDENT;
+    isIndentedCode = indent >= CODE_INDENT && (isAfterBlank || isIndentedCode);
+    isAfterBlank = false;
+    const [, before, mark, name] = FENCE.exec(line) ?? [];
+    if (mark !== undefined && !isIndentedCode) {
+      fence = { mark, closing: new RegExp(`^[ \\t]*${mark}${mark[0]}*[ \\t]*$`) };
+      const isCall = name === CALL_FENCE && before === '' && !line.startsWith('~');
+      return isCall && line.startsWith(mark) ? line : blank(line);
+    }
+    if (isIndentedCode || isListed || QUOTE.test(line)) return blank(line);
+    isInList = LIST_ITEM.test(line);
+    return line;
+  });
+  return lines.join('\n');
+}
+
+function indentOf(line: string): number {
+  const spaces = /^[ \t]*/.exec(line)?.[0] ?? '';
+  return spaces.replaceAll('\t', '    ').length;
+}
+
+const ELEMENTS: readonly (readonly [opening: RegExp, closing: string])[] = [
+  [/<!--/g, '-->'],
+  [/<pre\b[^<>]*>/g, '</pre>'],
+  [/<code\b[^<>]*>/g, '</code>'],
+];
+
+function withoutElements(text: string): string {
+  let left = text;
+  for (const [opening, closing] of ELEMENTS) {
+    let from = 0;
+    const pieces: string[] = [];
+    for (const { index } of left.matchAll(opening)) {
+      if (index < from) continue;
+      const end = left.indexOf(closing, index);
+      if (end === -1) break;
+      pieces.push(left.slice(from, index), blank(left.slice(index, end + closing.length)));
+      from = end + closing.length;
+    }
+    left = pieces.join('') + left.slice(from);
+  }
+  return left;
+}
+
+function withoutSpans(text: string): string {
+  // A span ends with its paragraph, so a stray backtick blanks nothing further on.
+  return text
+    .split(/(\n[ \t]*\n)/)
+    .map(withoutSpansInParagraph)
+    .join('');
+}
+
+function withoutSpansInParagraph(text: string): string {
+  const runs = [...text.matchAll(/`+/g)].filter(({ 0: run, index }) => !isCallFence(text, run, index));
+  const later = new Map<number, number>(); // by length of the run: the next one of it
+  const closing = runs.map(() => -1);
+  for (const [i, { 0: run }] of [...runs.entries()].reverse()) {
+    closing[i] = later.get(run.length) ?? -1;
+    later.set(run.length, i);
+  }
+  const pieces: string[] = [];
+  let from = 0;
+  for (const [i, { index }] of runs.entries()) {
+    const last = runs[closing[i] ?? -1];
+    if (index < from || last === undefined) continue;
+    const end = last.index + last[0].length;
+    pieces.push(text.slice(from, index), blank(text.slice(index, end)));
+    from = end;
+  }
+  return pieces.join('') + text.slice(from);
+}
+
+function isCallFence(text: string, run: string, index: number): boolean {
+  return (index === 0 || text[index - 1] === '\n') && text.startsWith(CALL_FENCE, index + run.length);
+}
+
+function blank(text: string): string {
+  return text.replaceAll(/[^\n]/g, ' ');
+}
