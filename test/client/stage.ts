@@ -22,6 +22,7 @@ export class Channel {
   cuts: number[] = [];
   pieceBytes = Number.POSITIVE_INFINITY; // that are written at once
   connections = 0;
+  readonly afters: number[] = []; // of each connection, the event to begin behind
   endsAfterRun = true;
   isForgetful = false; // begins at the beginning, whatever is known already
   readonly #open = new Set<ServerResponse>();
@@ -41,13 +42,9 @@ export class Channel {
     return recorded;
   }
 
-  /** As a server that went down and lost the numbers it gave to deltas. */
-  forgetDeltas(): void {
-    this.#seq = this.kept.at(-1)?.seq ?? 0;
-  }
-
   listen(response: ServerResponse, after: number): void {
     this.connections += 1;
+    this.afters.push(after);
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     const text = this.kept.filter(({ seq }) => this.isForgetful || seq > after).map(frame);
     this.write(response, `retry: 5\n\n${text.join('')}`);

@@ -117,6 +117,8 @@ test('a reader that lags gets deltas joined, and loses no text before its bound'
   const got = await all(slow);
   expect(got.map((event) => ('delta' in event ? event.delta : '')).join('')).toBe(words.join(''));
   expect(got.length).toBeLessThan(words.length);
+  // Coming back with the number of the last one misses nothing and repeats nothing.
+  expect(got.at(-1)?.seq).toBe(words.length);
 });
 
 test('past its bound a reader loses deltas only, and is told so', async () => {

@@ -80,3 +80,46 @@ proves('server.every-event-once', GOES_ON, async () => {
   expect(await server.ledger()).toEqual(['left begins', 'left ends']);
   expect(heard.filter(({ type }) => !type.endsWith('_delta'))).toEqual((await server.kept(session.id)).slice(1));
 });
+
+const DISCARDED = 'an answer that kill -9 cut off is retracted when the server is back, for every reader';
+
+proves('server.every-event-once', DISCARDED, async () => {
+  const server = await serveProcess({
+    answers: [{ text: 'This answer is cut off in the middle.', tokensPerSecond: 4 }, { text: 'This one is whole.' }],
+    order: 'requests',
+  });
+  const session = await server.client.session({});
+  const heard: Recorded[] = [];
+  const turn = await session.execute('Go.');
+  const reading = (async () => {
+    for await (const event of turn) heard.push(event);
+  })();
+  for await (const event of server.client.events(session.id)) if (event.type === 'text_delta') break;
+  const { partial, seq } = await session.snapshot();
+  const toldBefore = heard.filter((event) => event.seq <= seq);
+  expect(partial).toEqual([{ part: 0, type: 'text', text: textOf(toldBefore) }]);
+  await server.kill();
+  await server.start();
+  await turn.result();
+  await reading;
+  const late: Recorded[] = [];
+  for await (const event of server.client.events(session.id)) {
+    late.push(event);
+    if (event.type === 'session_end') break;
+  }
+
+  const discarded = { type: 'attempt_discarded', reason: 'drover was stopped before the answer was whole' };
+  expect(await server.kept(session.id)).toContainEqual(expect.objectContaining({ ...discarded, worker: 0, turn: 1 }));
+  for (const events of [heard, late]) {
+    const types = events.map(({ type }) => type).filter((type) => ANSWER.test(type) && !type.endsWith('_delta'));
+    expect(types).toEqual(['text_start', 'attempt_discarded', 'text_start', 'text_end']);
+    const second = events.slice(events.findIndex(({ type }) => type === 'attempt_discarded'));
+    expect(textOf(second)).toBe('This one is whole.');
+  }
+});
+
+const ANSWER = /^(text_|attempt_discarded)/;
+
+function textOf(events: readonly Recorded[]): string {
+  return events.map((event) => (event.type === 'text_delta' ? event.delta : '')).join('');
+}

@@ -1,10 +1,10 @@
 // The events of a session or a run as one unbroken stream, whatever becomes of the connections under it.
 //
-// WHAT HOLDS
-//   Every event that is kept comes exactly once and in order: a lost connection is made again from behind
-//   the last one, and whatever the server tells twice is left out. Deltas and heartbeats are live only; what
-//   was missed of them is gone, and the `_end` that follows carries the whole. A position is never that of a
-//   delta: those are in no journal, so after a crash their numbers may be given to something else.
+// Guarantees
+//   1. Every kept event comes exactly once and in order: a lost connection is resumed behind the last event that
+//      was heard, deltas included, and repeated events are dropped.
+//   2. The deltas of a block sum to the text of its `_end`, if its `_start` was heard: where the server could not
+//      repeat what was missed, the rest of the text comes as one more delta before the `_end`.
 //
 // WHEN IT COMES BACK
 //   At once after the server asked for it (`resync`), or has told the end of an execution; otherwise after the time that the server told, doubled
@@ -68,6 +68,7 @@ class Following {
   #lastType: EventType | undefined;
   #waitMs: number | undefined; // as the server asked
   #isOver = false;
+  readonly #texts = new HeardTexts();
 
   constructor(options: Follow) {
     this.#options = options;
@@ -106,6 +107,7 @@ class Following {
           const event = parsed<Recorded>(data);
           if (!this.#isNew(event)) continue;
           this.#failures = 0;
+          yield* this.#texts.missing(event);
           yield event;
         }
       }
@@ -156,11 +158,43 @@ class Following {
 
   #isNew(event: Recorded): boolean {
     if (event.seq <= this.#after) return false;
-    if (isLiveOnly(event.type)) return true;
     this.#after = event.seq;
-    this.#lastType = event.type;
+    if (!isLiveOnly(event.type)) this.#lastType = event.type;
     return true;
   }
+}
+
+/** How much was heard of each block. */
+class HeardTexts {
+  readonly #chars = new Map<string, number>(); // by worker and part
+
+  /** What was missed of the block that ends with this event, as a delta. */
+  *missing(event: Recorded): Generator<Recorded> {
+    switch (event.type) {
+      case 'text_start':
+      case 'thinking_start':
+        this.#chars.set(blockKey(event), 0);
+        return;
+      case 'text_delta':
+      case 'thinking_delta': {
+        const heard = this.#chars.get(blockKey(event));
+        if (heard !== undefined) this.#chars.set(blockKey(event), heard + event.delta.length);
+        return;
+      }
+      case 'text_end':
+      case 'thinking_end': {
+        const { text, type, ...rest } = event;
+        const heard = this.#chars.get(blockKey(event)) ?? text.length;
+        this.#chars.delete(blockKey(event));
+        if (heard < text.length)
+          yield { ...rest, type: type === 'text_end' ? 'text_delta' : 'thinking_delta', delta: text.slice(heard) };
+      }
+    }
+  }
+}
+
+function blockKey({ worker, part }: { readonly worker?: number; readonly part: number }): string {
+  return `${worker} ${part}`;
 }
 
 /** Told to those who listen, and kept nowhere. */

@@ -45,6 +45,9 @@ export type PermissionAnswer = { readonly allowed: boolean; readonly always?: bo
 /** A question that waits for an answer. */
 export type OpenQuestion = Extract<Recorded, { readonly type: 'permission_request' }>;
 
+/** The text so far of a block of an answer that is not whole yet. */
+export type PartialBlock = { readonly part: number; readonly type: 'text' | 'thinking'; readonly text: string };
+
 /** GET /v1/sessions/:id: how it stands after the event `seq`, which is where to listen on from. */
 export type SessionSnapshot = {
   readonly id: string;
@@ -56,6 +59,8 @@ export type SessionSnapshot = {
   readonly cwd: string;
   readonly title: string;
   readonly messages: readonly Message[];
+  /** The answer in progress; absent where there is none. Its deltas behind `seq` are still to come. */
+  readonly partial?: readonly PartialBlock[];
   readonly tools: readonly RemoteTool[];
   readonly pending: readonly PendingCall[];
   readonly questions: readonly OpenQuestion[];

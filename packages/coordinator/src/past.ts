@@ -3,6 +3,7 @@
 
 import type { Recorded } from '@drover/core/events';
 import type { Failure } from '@drover/core/failure';
+import { SEQ_JUMP } from '@drover/core/journal/cut-off';
 import { pastOf, type Past } from '@drover/core/journal/history';
 import type { JsonObject } from '@drover/core/json';
 import type { Message } from '@drover/core/model/protocol';
@@ -11,9 +12,6 @@ import type { Spending } from './admission/purse.ts';
 import { reopened, withCallOpen } from './kept/reopening.ts';
 import { gateKey } from './merge/gate.ts';
 import { SpendingFold } from './spending.ts';
-
-// As for a session: deltas have numbers too, and aren't kept.
-const SEQ_JUMP = 1_000_000;
 
 export type RunPast = {
   readonly settings: RunSettings;

@@ -46,6 +46,7 @@ export class Bus {
   readonly #options: BusOptions;
   readonly #readers = new Set<Reader>();
   #seq: number;
+  #told: number; // the number of the last event that readers were told
   #lastMs = 0;
   #lastTime = '';
   #isTimeFresh = false;
@@ -57,6 +58,7 @@ export class Bus {
   constructor(options: BusOptions) {
     this.#options = options;
     this.#seq = options.lastSeq;
+    this.#told = options.lastSeq;
   }
 
   emit(event: Event, place: Place): void {
@@ -64,6 +66,11 @@ export class Bus {
       this.#seq += 1;
       this.#keep(this.#stamped(shown, place));
     }
+  }
+
+  /** The number of the last event that readers were told. */
+  get told(): number {
+    return this.#told;
   }
 
   /** Everything emitted so far is stored and told. Once something could not be, nothing after it is either. */
@@ -74,7 +81,7 @@ export class Bus {
 
   /** Reads everything emitted from now on. */
   reader(bytesMax: number = QUEUE_BYTES_MAX): Reader {
-    const reader = new Reader(bytesMax, () => this.#readers.delete(reader));
+    const reader = new Reader(bytesMax, this.#told, () => this.#readers.delete(reader));
     this.#readers.add(reader);
     return reader;
   }
@@ -142,11 +149,14 @@ export class Bus {
   }
 
   #tell(event: Recorded): void {
+    this.#told = event.seq;
     for (const reader of this.#readers) reader.push(event);
   }
 }
 
 export class Reader implements AsyncIterable<Shown> {
+  /** The number of the last event that was told before this reader was made: it gets every later one. */
+  readonly after: number;
   readonly #bytesMax: number;
   readonly #leave: () => void;
   #queue: Shown[] = [];
@@ -156,7 +166,8 @@ export class Reader implements AsyncIterable<Shown> {
   #lost = false;
   #wake: (() => void) | undefined;
 
-  constructor(bytesMax: number, leave: () => void) {
+  constructor(bytesMax: number, after: number, leave: () => void) {
+    this.after = after;
     this.#bytesMax = bytesMax;
     this.#leave = leave;
   }
@@ -219,7 +230,8 @@ export class Reader implements AsyncIterable<Shown> {
     const last = this.#queue.at(-1);
     if (last === undefined || !('delta' in last) || !('delta' in event) || !sameBlock(last, event)) return false;
     if (this.#bytes + event.delta.length * 2 > this.#bytesMax / 2) return false;
-    this.#queue[this.#queue.length - 1] = { ...last, delta: last.delta + event.delta };
+    // A reader that comes back with this number has heard both.
+    this.#queue[this.#queue.length - 1] = { ...last, seq: event.seq, at: event.at, delta: last.delta + event.delta };
     this.#bytes += event.delta.length * 2;
     return true;
   }

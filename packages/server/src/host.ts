@@ -42,7 +42,7 @@ export type RunWanted = NewRun & { readonly cwd: string };
 
 export type HostedRun = {
   readonly id: string;
-  readonly bus: Pick<Bus, 'reader'>; // closed when the run has ended
+  readonly bus: Pick<Bus, 'reader' | 'told'>; // closed when the run has ended
   /** False where no such question waits. */
   readonly answer: (requestId: string, answer: Answer) => boolean;
   readonly cancel: () => void;

@@ -155,6 +155,10 @@ export const sessionSnapshot = z.object({
   cwd: z.string(),
   title: z.string(),
   messages: z.array(message),
+  partial: z
+    .array(z.object({ part: z.int(), type: z.enum(['text', 'thinking']), text: z.string() }))
+    .exactOptional()
+    .describe('The answer in progress; its deltas behind `seq` are still to come'),
   tools: z.array(z.object({ name: z.string(), description: z.string(), schema: jsonObject })),
   pending: z.array(pendingCall),
   questions: z.array(openQuestion),

@@ -10,10 +10,8 @@ import { compacted } from '../conversation/compaction.ts';
 import type { Recorded, RemoteTool } from '../events.ts';
 import type { JsonObject } from '../json.ts';
 import type { Message, Usage } from '../model/protocol.ts';
+import { SEQ_JUMP } from './cut-off.ts';
 
-// Deltas have numbers too, and aren't kept. After a crash nobody knows how many were told, so the next
-// number leaves more room than a second of them can take.
-const SEQ_JUMP = 1_000_000;
 // Behind these no delta is told before something else is in the journal.
 const QUIET: ReadonlySet<unknown> = new Set(['session_start', 'session_end']);
 

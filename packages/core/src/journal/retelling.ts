@@ -3,8 +3,11 @@
 // Deltas aren't kept, so each block's text comes as one; of an answer that was cut off by a crash, what
 // had been noted of it is told, and then taken back.
 
-import type { Envelope, Event, Recorded } from '../events.ts';
+import type { Envelope, Recorded } from '../events.ts';
 import type { JsonObject } from '../json.ts';
+import { CUT_OFF } from './cut-off.ts';
+
+type Delta = Extract<Recorded, { readonly type: 'text_delta' | 'thinking_delta' }>;
 
 type Noted = Envelope & {
   readonly part: number;
@@ -35,6 +38,8 @@ export function retell(records: readonly JsonObject[]): readonly Recorded[] {
     // What was noted of an answer is told only where the answer itself never came.
     if (record.type === 'run_start') tellNotes([...notes.keys()]);
     if (record.type === 'message_start') tellNotes([record.worker]);
+    if (record.type === 'attempt_discarded' && record.reason === CUT_OFF)
+      told.push(...deltasOf(notes.get(record.worker) ?? []));
     if (record.type === 'message_end' || record.type === 'attempt_discarded') notes.delete(record.worker);
     told.push(record);
   }
@@ -45,12 +50,16 @@ export function retell(records: readonly JsonObject[]): readonly Recorded[] {
 const ENVELOPE = ['v', 'seq', 'at', 'session', 'run', 'worker', 'task', 'attempt', 'turn', 'step'] as const;
 
 function notesTold(noted: readonly Noted[]): readonly Recorded[] {
+  const deltas = deltasOf(noted);
+  const [first] = deltas;
+  if (first === undefined) return [];
+  const { part: _, delta: _delta, ...envelope } = first;
+  return [...deltas, { ...envelope, type: 'attempt_discarded', reason: CUT_OFF }];
+}
+
+function deltasOf(noted: readonly Noted[]): readonly Delta[] {
   const [first] = noted;
   if (first === undefined) return [];
   const envelope = Object.fromEntries(ENVELOPE.flatMap((key) => (first[key] === undefined ? [] : [[key, first[key]]])));
-  const events: readonly Event[] = [
-    ...noted.map(({ kind, part, text }): Event => ({ type: `${kind}_delta`, part, delta: text })),
-    { type: 'attempt_discarded', reason: 'drover was stopped before the answer was whole' },
-  ];
-  return events.map((event) => ({ ...envelope, ...event }) as Recorded);
+  return noted.map(({ kind, part, text }) => ({ ...envelope, type: `${kind}_delta`, part, delta: text }) as Delta);
 }

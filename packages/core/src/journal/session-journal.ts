@@ -2,8 +2,9 @@
 
 import { join } from 'node:path';
 import type { Store } from '../bus.ts';
-import { pastOf, type Past } from './history.ts';
 import type { Message } from '../model/protocol.ts';
+import { discardsFor } from './cut-off.ts';
+import { pastOf, type Past } from './history.ts';
 import { Journal } from './journal.ts';
 import { Recorder } from './recorder.ts';
 
@@ -28,7 +29,10 @@ export function journalPath(home: string, id: string): string {
   return join(sessionFolder(home, id), 'journal.jsonl');
 }
 
-/** `before`: what was said before the session began, which is in none of its records. */
+/**
+ * Opens the journal for writing. An answer that a crash cut off is discarded on the disk before this resolves.
+ * `before`: what was said before the session began, which is in none of its records.
+ */
 export async function openSessionJournal(
   home: string,
   id: string,
@@ -36,6 +40,8 @@ export async function openSessionJournal(
   before: readonly Message[] = [],
 ): Promise<SessionJournal> {
   const { journal, records } = await Journal.open({ path: journalPath(home, id), session: id, ...hooks });
+  const discards = discardsFor(records);
+  if (discards.length > 0) await journal.append(discards, true);
   const store = new Recorder({ journal, diagnose: hooks.diagnose });
-  return { store, past: pastOf(records, before), close: () => journal.close() };
+  return { store, past: pastOf([...records, ...discards], before), close: () => journal.close() };
 }

@@ -23,11 +23,12 @@ import type { Host } from '../host.ts';
 import { folderInside } from '../place.ts';
 import { notFound, Refusal, unavailable } from '../problem.ts';
 import type { EventStream } from '../streams/event-stream.ts';
+import type { Progress } from '../streams/feed.ts';
 import type { Feeds } from '../streams/feeds.ts';
 import { Deadlines } from './deadlines.ts';
 import type { Desk } from './desk.ts';
 import { Desks, type DesksOptions } from './desks.ts';
-import { isQuiet, readKept, snapshotOf, wasAsked } from './snapshot.ts';
+import { isQuiet, lastSeqIn, readKept, snapshotOf, wasAsked } from './snapshot.ts';
 
 const ID = /^ses_[0-9a-f]{32}$/;
 // In a session's folder: it was begun by a server, so a server goes on with it.
@@ -36,6 +37,7 @@ const BROKEN_MS = 100;
 const BUSY_MS = 250;
 const LOOKS_MAX = 200;
 const LOOK_MS = 5;
+const WORKER = 0; // a session has one agent
 
 export class Sessions {
   readonly #host: Host;
@@ -160,17 +162,24 @@ export class Sessions {
 
   async snapshot(id: string): Promise<wire.SessionSnapshot | Refusal> {
     if (!this.#isKept(id)) return notFound('session');
-    // The journal and what is at work are two things: looked at until they tell of the same moment.
+    // The journal, the events told and the work under way are three things: looked at until they agree.
     for (let look = 1; ; look++) {
-      const before = this.#desks.get(id)?.isAtWork ?? false;
-      const { records, problem } = await readKept(this.#path(id));
+      const progress = this.#progress(id);
+      const { records: kept, problem } = await readKept(this.#path(id));
       if (problem !== undefined) return unavailable(problem);
       const after = this.#desks.get(id)?.isAtWork ?? false;
-      const isStill = before === after && !(after && isQuiet(records));
+      const upTo = progress?.seq ?? Number.POSITIVE_INFINITY;
+      const records = lastSeqIn(kept) > upTo ? kept.filter(({ seq }) => typeof seq !== 'number' || seq <= upTo) : kept;
+      const isStill = (progress !== undefined) === after && !(after && isQuiet(records)) && records === kept;
       const isAtWork = after || (!isQuiet(records) && this.#isAtWork(id));
-      if (isStill || look === LOOKS_MAX) return snapshotOf(id, records, isAtWork) ?? notFound('session');
+      if (isStill || look === LOOKS_MAX) return snapshotOf(id, records, { isAtWork, progress }) ?? notFound('session');
       await sleep(LOOK_MS);
     }
+  }
+
+  /** How far the turn under way was told; undefined where none is at work here. */
+  #progress(id: string): Progress | undefined {
+    return this.#desks.get(id)?.isAtWork === true ? this.#feeds.progress(this.#path(id), WORKER) : undefined;
   }
 
   list(): readonly wire.SessionRow[] {

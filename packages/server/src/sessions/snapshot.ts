@@ -1,13 +1,14 @@
 // A session as it stands in its journal.
 
 import { readFile } from 'node:fs/promises';
-import type { OpenQuestion, SessionSnapshot } from '@drover/client/wire';
+import type { OpenQuestion, PartialBlock, SessionSnapshot } from '@drover/client/wire';
 import type { Recorded } from '@drover/core/events';
 import { DroverError } from '@drover/core/failure';
 import { FORMAT_VERSION, readContents } from '@drover/core/journal/format';
 import { pastOf, type Past } from '@drover/core/journal/history';
 import { titleOf } from '@drover/core/journal/sessions';
 import { isJsonObject, type JsonObject } from '@drover/core/json';
+import type { Progress } from '../streams/feed.ts';
 
 /** What is readable of a journal, and why it isn't all of it. */
 export type Kept = { readonly records: readonly JsonObject[]; readonly problem: DroverError | undefined };
@@ -20,22 +21,35 @@ export async function readKept(path: string): Promise<Kept> {
   return { records, problem };
 }
 
-/** `isAtWork`: somebody, here or elsewhere, is at its last turn. */
-export function snapshotOf(id: string, records: readonly JsonObject[], isAtWork: boolean): SessionSnapshot | undefined {
+/** How a session stands besides its journal. */
+export type Standing = {
+  /** This process, or another one, is at its last turn. */
+  readonly isAtWork: boolean;
+  /** What was told here, if this process has the session at work. */
+  readonly progress: Progress | undefined;
+};
+
+export function snapshotOf(
+  id: string,
+  records: readonly JsonObject[],
+  { isAtWork, progress }: Standing,
+): SessionSnapshot | undefined {
   const past = pastOf(records);
   if (past === undefined) return undefined;
   const used = eventsOf(records).findLast((event) => event.type === 'usage');
   const cost = used?.type === 'usage' ? used.cost : undefined;
   const status = statusOf(past, isAtWork);
+  const partial = status === 'running' ? partialAnswer(records, progress) : [];
   return {
     id,
-    seq: lastSeqIn(records),
+    seq: Math.max(lastSeqIn(records), progress?.seq ?? 0),
     status,
     ...(past.ending !== undefined && status === 'idle' && { ending: past.ending }),
     model: past.model,
     cwd: past.cwd,
     title: titleOf(askedFirst(past)),
     messages: past.messages,
+    ...(partial.length > 0 && { partial }),
     tools: past.remoteTools.map(({ name, description, schema }) => ({
       name,
       description,
@@ -46,6 +60,45 @@ export function snapshotOf(id: string, records: readonly JsonObject[], isAtWork:
     usage: past.usage,
     ...(cost !== undefined && { cost }),
   };
+}
+
+/**
+ * The blocks of the answer in progress. Blocks that have ended come from the journal. The text of an open one comes
+ * from the deltas told here; where another process answers, from the notes that it makes every second.
+ */
+function partialAnswer(records: readonly JsonObject[], progress: Progress | undefined): readonly PartialBlock[] {
+  const blocks = new Map<number, PartialBlock>();
+  for (const event of eventsOf(records)) {
+    switch (event.type as Recorded['type'] | 'partial') {
+      case 'message_start':
+      case 'message_end':
+      case 'attempt_discarded':
+        blocks.clear();
+        break;
+      case 'partial':
+        noteIn(blocks, event as unknown as Note);
+        break;
+      case 'text_end':
+      case 'thinking_end': {
+        const { part, text, type } = event as Extract<Recorded, { readonly type: 'text_end' | 'thinking_end' }>;
+        blocks.set(part, { part, type: type === 'text_end' ? 'text' : 'thinking', text });
+      }
+    }
+  }
+  for (const block of progress?.open ?? []) blocks.set(block.part, block);
+  return [...blocks.values()].toSorted((a, b) => a.part - b.part);
+}
+
+type Note = {
+  readonly part: number;
+  readonly kind: PartialBlock['type'];
+  readonly from: number;
+  readonly text: string;
+};
+
+function noteIn(blocks: Map<number, PartialBlock>, { part, kind: type, from, text }: Note): void {
+  const before = blocks.get(part)?.text ?? '';
+  blocks.set(part, { part, type, text: before.slice(0, from) + text });
 }
 
 function statusOf({ open }: Past, isAtWork: boolean): SessionSnapshot['status'] {

@@ -6,7 +6,7 @@
 // of the last event gets what it missed from the journal.
 
 import type { Frame } from './frame.ts';
-import { COMMENT, GREETING, resyncFrame } from './frame.ts';
+import { COMMENT, GREETING, resyncFrame, withGap } from './frame.ts';
 
 const CHUNK_BYTES = 64 * 1024;
 
@@ -159,13 +159,4 @@ function joined(frames: readonly Uint8Array[]): Uint8Array {
   if (last?.frames.length !== frames.length || last.frames.some((bytes, at) => bytes !== frames[at]))
     last = { frames, bytes: Buffer.concat(frames) };
   return last.bytes;
-}
-
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
-
-// Seldom enough to be made from what was written for everybody.
-function withGap(frame: Frame): Frame {
-  const text = decoder.decode(frame.bytes);
-  return { ...frame, bytes: encoder.encode(`${text.slice(0, text.lastIndexOf('}'))},"gap":true}\n\n`) };
 }

@@ -1,19 +1,23 @@
 // The events of one journal, to any number of streams. They come from the bus while this process writes the
 // journal, and from the file while nobody does, or somebody else.
 //
-// WHAT HOLDS
-//   A stream that begins behind event n gets every kept event after n once. Where the journal ends at that
-//   moment is where its past ends, whenever it is read; what comes behind is told to it as it happens, deltas
-//   included. What is told has been written before, so the past misses nothing that was told, and what is
-//   in both is left out once. The same holds when the source changes: whatever the file has is told before
-//   what the bus tells next.
-//   An event is written out once, however many hear it; who is slow is slow alone (see event-stream.ts).
+// Guarantees
+//   1. A stream that begins behind event n gets every kept event after n once, in order.
+//   2. A stream that begins in the middle of an answer begins with the deltas so far (see replay.ts). While
+//      this process writes the journal, the past of a stream ends with the last event that was told, and not
+//      with the end of the file: an `_end` can be on the disk while the deltas before it still wait to be told.
+//   3. The same holds when the source changes: the feed tells everything in the file before it tells an event
+//      of the bus.
+//   4. An event is encoded once for all streams, and a slow reader delays no other (see event-stream.ts).
 
 import { statSync } from 'node:fs';
 import { ReaderLost, type Bus, type Reader } from '@drover/core/bus';
+import type { PartialBlock } from '@drover/client/wire';
 import { endOfLines, readPiece } from '@drover/core/journal/tail';
+import { DeltaLog } from './delta-log.ts';
 import { EventStream, type StreamOptions } from './event-stream.ts';
 import { frameOf, frameOfRecord, type Frame } from './frame.ts';
+import { Replay, withText } from './replay.ts';
 
 const LOOK_MS = 250;
 
@@ -28,12 +32,18 @@ export type FeedOptions = {
   readonly onIdle: () => void;
 };
 
+/** How far the bus was told, and what is open at that moment. */
+export type Progress = { readonly seq: number; readonly open: readonly PartialBlock[] };
+
+type Rest = { readonly from: number; readonly bytes: number; readonly upTo: number };
+
 export class Feed {
   readonly #options: FeedOptions;
   readonly #streams = new Set<EventStream>();
   readonly #replaying = new Set<EventStream>(); // those to which also the file is told as it grows
   readonly #atEnd = new Set<EventStream>(); // those whose past ended with the last event there is
-  #bus: Pick<Bus, 'reader'> | undefined;
+  #log = new DeltaLog();
+  #bus: Pick<Bus, 'reader' | 'told'> | undefined;
   #reader: Reader | undefined;
   #pumping: Promise<void> = Promise.resolve();
   #offset: Promise<number> | undefined; // how far the file has been told
@@ -46,31 +56,38 @@ export class Feed {
   }
 
   /** From now on its events come from here. */
-  follow(bus: Pick<Bus, 'reader'>): void {
+  follow(bus: Pick<Bus, 'reader' | 'told'>): void {
     this.#bus = bus;
-    if (this.#streams.size > 0) this.#listen(bus);
+    this.#listen(bus);
   }
 
   /** The bus is closed. */
-  unfollow(bus: Pick<Bus, 'reader'>): void {
+  unfollow(bus: Pick<Bus, 'reader' | 'told'>): void {
     if (this.#bus !== bus) return;
     this.#bus = undefined;
     for (const stream of this.#atEnd) stream.finish();
+    if (this.#reader !== undefined) return; // its last events are still to be told
     if (this.#streams.size === 0) this.#options.onIdle();
-    else if (this.#reader === undefined) this.#look();
+    else this.#look();
   }
 
   /** Everything behind the event `after`, kept first, then as it happens. */
   replay(after: number): EventStream {
-    const upTo = this.#size();
-    const stream: EventStream = this.#stream({ after, past: this.#past(after, upTo, () => this.#ended(stream)) });
+    const bytes = this.#size();
+    const replay = new Replay({ after, upTo: this.#toldTo, log: this.#log });
+    const stream: EventStream = this.#stream({ after, past: this.#past(replay, bytes, () => this.#ended(stream)) });
     this.#replaying.add(stream);
     return stream;
   }
 
+  /** The last event that was told here and the blocks that are open behind it; undefined if no bus is followed. */
+  progress(worker: number): Progress | undefined {
+    return this.#reader && { seq: this.#toldTo, open: this.#log.open(worker) };
+  }
+
   /** Only what happens from now on, up to the first event of this type. */
   live(until: string): EventStream {
-    return this.#stream({ after: 0, past: nothing(), until });
+    return this.#stream({ after: this.#bus?.told ?? 0, past: nothing(), until });
   }
 
   /** How many listen. */
@@ -90,8 +107,8 @@ export class Feed {
     const stream = new EventStream({ ...how, ...(until !== undefined && { until }), bytesMax, onEnd });
     this.#streams.add(stream);
     this.#offset ??= this.#end();
-    if (this.#bus === undefined) this.#look();
-    else if (this.#reader === undefined) this.#listen(this.#bus);
+    if (this.#bus !== undefined && this.#reader === undefined) this.#listen(this.#bus);
+    else if (this.#reader === undefined) this.#look();
     this.#commenting ??= setInterval(() => {
       for (const each of this.#streams) each.comment();
     }, commentMs);
@@ -106,28 +123,29 @@ export class Feed {
     clearInterval(this.#commenting);
     this.#commenting = undefined;
     this.#stopLooking();
-    this.#reader?.close();
-    this.#reader = undefined;
     this.#offset = undefined;
-    if (this.#bus === undefined) this.#options.onIdle();
+    if (this.#bus === undefined && this.#reader === undefined) this.#options.onIdle();
   }
 
-  async *#past(after: number, upTo: number, ended: () => void): AsyncGenerator<readonly Frame[]> {
+  async *#past(replay: Replay, bytes: number, ended: () => void): AsyncGenerator<readonly Frame[]> {
     const { path, lastType } = this.#options;
-    let last: string | undefined;
     try {
-      for (let from = 0; from < upTo;) {
-        const { records, end } = await readPiece({ path, from, to: upTo });
-        const frames = records.flatMap((record) => frameOfRecord(record) ?? []);
-        last = frames.at(-1)?.type ?? last;
-        yield frames.filter(({ seq }) => seq > after);
+      for (let from = 0; from < bytes;) {
+        const { records, end } = await readPiece({ path, from, to: bytes });
+        yield replay.frames(records);
         if (end === undefined || end === from) break;
         from = end;
       }
+      yield replay.rest();
     } catch (error) {
       this.#giveUp(error);
     }
-    if (last !== undefined && last === lastType) ended();
+    if (lastType !== undefined && replay.lastType === lastType) ended();
+  }
+
+  /** Where the past of a new stream ends: it is told every later event. */
+  get #toldTo(): number {
+    return this.#reader === undefined ? Number.POSITIVE_INFINITY : Math.max(this.#told, this.#reader.after);
   }
 
   /** All is told, unless somebody is about to go on with it. */
@@ -147,31 +165,37 @@ export class Feed {
     return endOfLines(this.#options.path, size).catch((error: unknown) => this.#giveUp(error));
   }
 
-  #listen(bus: Pick<Bus, 'reader'>): void {
+  #listen(bus: Pick<Bus, 'reader' | 'told'>): void {
     this.#stopLooking();
     const reader = bus.reader();
     this.#reader = reader;
-    const upTo = this.#size(); // all that is written behind it will be told by the bus
     // The last one may still have something to tell that comes before.
-    this.#pumping = this.#pumping.then(() => this.#pump(reader, upTo));
+    this.#pumping = this.#pumping.then(() => this.#pump(reader));
   }
 
-  async #pump(reader: Reader, upTo: number): Promise<void> {
+  async #pump(reader: Reader): Promise<void> {
     try {
-      await this.#catchUp(upTo);
-      for await (const event of reader) this.#tell(frameOf(event), this.#streams);
+      await this.#catchUp(reader.after);
+      this.#told = Math.max(this.#told, reader.after);
+      for await (const event of reader) {
+        this.#log.take(event);
+        if (this.#streams.size > 0) this.#tell(frameOf(event), this.#streams);
+        else this.#told = event.seq;
+      }
     } catch (error) {
       if (!(error instanceof ReaderLost)) this.#giveUp(error);
+      this.#log = new DeltaLog(); // it misses what was not read
       for (const stream of this.#streams) stream.lose();
     }
-    if (this.#reader !== reader) return; // nobody listens any more, or to another bus
+    if (this.#reader !== reader) return; // another bus is followed
     this.#reader = undefined;
-    if (this.#bus === undefined && this.#streams.size > 0) this.#look();
+    if (this.#streams.size > 0) this.#look();
+    else if (this.#bus === undefined) this.#options.onIdle();
   }
 
   /** Somebody else may write the journal. */
   #look(): void {
-    this.#looking ??= setInterval(() => void this.#catchUp(this.#size()), LOOK_MS);
+    this.#looking ??= setInterval(() => void this.#catchUp(), LOOK_MS);
   }
 
   #stopLooking(): void {
@@ -180,21 +204,24 @@ export class Feed {
   }
 
   /** Tells what the file has more than was told of it: one at a time, so that nothing is told twice. */
-  async #catchUp(upTo: number): Promise<void> {
+  async #catchUp(upTo = Number.POSITIVE_INFINITY): Promise<void> {
+    const bytes = this.#size();
     this.#offset = this.#offset
-      ?.then((from) => this.#tellFile(from, upTo))
+      ?.then((from) => this.#tellFile({ from, bytes, upTo }))
       .catch((error: unknown) => this.#giveUp(error));
     await this.#offset;
   }
 
-  async #tellFile(offset: number, upTo: number): Promise<number> {
+  async #tellFile({ from: offset, bytes, upTo }: Rest): Promise<number> {
     const { path } = this.#options;
     let from = offset;
-    while (from < upTo) {
-      const { records, end } = await readPiece({ path, from, to: upTo });
+    while (from < bytes) {
+      const { records, end } = await readPiece({ path, from, to: bytes });
       for (const record of records) {
-        const frame = frameOfRecord(record);
-        if (frame !== undefined && frame.seq > this.#told) this.#tell(frame, this.#replaying);
+        const frame = frameOfRecord(record, this.#told);
+        // The bus tells what is behind `upTo`.
+        if (frame === undefined || frame.seq <= this.#told || frame.seq > upTo) continue;
+        for (const each of withText(record, frame, this.#told)) this.#tell(each, this.#replaying);
       }
       if (end === undefined || end === from) break;
       from = end;
@@ -216,5 +243,5 @@ export class Feed {
 }
 
 async function* nothing(): AsyncGenerator<readonly Frame[]> {
-  // There is no past of what is to happen.
+  // Live streams have no backlog.
 }

@@ -2,7 +2,7 @@
 
 import type { Bus } from '@drover/core/bus';
 import type { EventStream } from './event-stream.ts';
-import { Feed, type FeedOptions } from './feed.ts';
+import { Feed, type FeedOptions, type Progress } from './feed.ts';
 
 export type FeedsOptions = Pick<FeedOptions, 'streamBytesMax' | 'commentMs' | 'diagnose'>;
 
@@ -23,7 +23,7 @@ export class Feeds {
   }
 
   /** What happens here from now on; called again with the same bus when that is over. */
-  follow(source: Source, bus: Pick<Bus, 'reader'>): () => void {
+  follow(source: Source, bus: Pick<Bus, 'reader' | 'told'>): () => void {
     const feed = this.#feed(source);
     feed.follow(bus);
     return () => feed.unfollow(bus);
@@ -37,6 +37,11 @@ export class Feeds {
     return this.#feed(source).live(until);
   }
 
+  /** How far the events of a journal that is written here were told; undefined for any other journal. */
+  progress(path: string, worker: number): Progress | undefined {
+    return this.#feeds.get(path)?.progress(worker);
+  }
+
   /** Ends the streams of one journal, or of all. */
   end(path?: string): void {
     if (path !== undefined) this.#feeds.get(path)?.end();
@@ -46,7 +51,10 @@ export class Feeds {
   #feed(source: Source): Feed {
     const known = this.#feeds.get(source.path);
     if (known !== undefined) return known;
-    const feed = new Feed({ ...this.#options, ...source, onIdle: () => this.#feeds.delete(source.path) });
+    const onIdle = (): void => {
+      if (this.#feeds.get(source.path) === feed) this.#feeds.delete(source.path);
+    };
+    const feed: Feed = new Feed({ ...this.#options, ...source, onIdle });
     this.#feeds.set(source.path, feed);
     return feed;
   }

@@ -13,6 +13,8 @@ export type Frame = {
 };
 
 const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+const NOTHING = new Uint8Array();
 
 /** How long to wait before coming back, for a client that has no idea of its own. */
 export const GREETING = encoder.encode('retry: 1000\n\n');
@@ -24,14 +26,29 @@ export function frameOf(event: Shown): Frame {
   return { seq, type, isLossy: deliveryOf(type) === 'lossy', bytes: encoded(seq, type, event) };
 }
 
-/** The same of a record; undefined for one that is no event: notes of what streams, and a journal's head. */
-export function frameOfRecord(record: JsonObject): Frame | undefined {
+/**
+ * The same of a record; undefined for one that is no event: notes of what streams, and a journal's head. The frame
+ * of an event up to `after` is never sent, so it is left empty.
+ */
+export function frameOfRecord(record: JsonObject, after = 0): Frame | undefined {
   const { seq, type } = record;
   if (typeof seq !== 'number' || typeof type !== 'string') return undefined;
   // Undefined for types that this drover doesn't know.
   const delivery = deliveryOf(type as EventType) as ReturnType<typeof deliveryOf> | undefined;
   if (delivery === undefined) return undefined;
-  return { seq, type, isLossy: delivery === 'lossy', bytes: encoded(seq, type, record) };
+  return { seq, type, isLossy: delivery === 'lossy', bytes: seq > after ? encoded(seq, type, record) : NOTHING };
+}
+
+/** Two events as one frame. The first has no id, so a reader that hears only that one asks for both again. */
+export function joinedFrames(first: Frame, second: Frame): Frame {
+  const anonymous = decoder.decode(first.bytes).replace(/^id: .*\n/, '');
+  return { ...second, bytes: Buffer.concat([encoder.encode(anonymous), second.bytes]) };
+}
+
+/** The same event, marked: deltas before it are missing. Rare enough to be made from the encoded frame. */
+export function withGap(frame: Frame): Frame {
+  const text = decoder.decode(frame.bytes);
+  return { ...frame, bytes: encoder.encode(`${text.slice(0, text.lastIndexOf('}'))},"gap":true}\n\n`) };
 }
 
 /** The last thing a reader hears that is too slow. It has no id: where to come back from is the last event. */

@@ -1,0 +1,101 @@
+// The past of one stream: the journal's records, with the text of each block as deltas.
+//
+// Guarantees, for a reader that has heard every event up to `after`
+//   1. Frames come in order of their numbers, so at every frame the reader has heard all before it.
+//   2. The deltas it has heard of a block, earlier ones included, sum to the text of the block's `_end`.
+//      Where that is impossible because the deltas are gone, the `_end` carries `gap`.
+//
+// Deltas come from the log of this process where it has them. Of other blocks the whole text comes as one
+// delta, unless the reader was in the middle of the block.
+
+import type { Recorded } from '@drover/core/events';
+import type { JsonObject } from '@drover/core/json';
+import type { DeltaLog, Pieces } from './delta-log.ts';
+import { frameOf, frameOfRecord, joinedFrames, withGap, type Frame } from './frame.ts';
+
+type BlockEnd = Extract<Recorded, { readonly type: 'text_end' | 'thinking_end' }>;
+
+export type ReplayOptions = {
+  readonly after: number;
+  /** The last event of the past: the stream hears later ones as they happen. */
+  readonly upTo: number;
+  readonly log: DeltaLog;
+};
+
+export class Replay {
+  readonly #options: ReplayOptions;
+  readonly #pieces: Pieces;
+  readonly #starts = new Map<string, number>(); // of blocks that are open, by worker and part
+  #lastSeq = 0;
+  #lastType: string | undefined;
+
+  constructor(options: ReplayOptions) {
+    this.#options = options;
+    this.#pieces = options.log.since(options.after);
+  }
+
+  /** The type of the last event of the past so far, also of those that the reader knows. */
+  get lastType(): string | undefined {
+    return this.#lastType;
+  }
+
+  frames(records: readonly JsonObject[]): readonly Frame[] {
+    return records.flatMap((record) => this.#framesOf(record));
+  }
+
+  /** Deltas behind the last record. */
+  rest(): readonly Frame[] {
+    return this.#pieces.before(this.#options.upTo + 1);
+  }
+
+  #framesOf(record: JsonObject): readonly Frame[] {
+    const { after, upTo } = this.#options;
+    const frame = frameOfRecord(record, after);
+    if (frame === undefined || frame.seq > upTo) return [];
+    this.#lastType = frame.type;
+    const event = eventOf(record);
+    if (isStart(event)) this.#starts.set(keyOf(event), event.seq);
+    const frames = frame.seq <= after ? [] : [...this.#pieces.before(frame.seq), ...this.#told(record, frame)];
+    this.#lastSeq = frame.seq;
+    return frames;
+  }
+
+  #told(record: JsonObject, frame: Frame): readonly Frame[] {
+    const { after, log } = this.#options;
+    const event = eventOf(record);
+    if (!isEnd(event) || event.text === '' || log.hasEnding(event.seq) || after === event.seq - 1) return [frame];
+    const start = this.#starts.get(keyOf(event)) ?? after;
+    return start < after ? [withGap(frame)] : withText(record, frame, this.#lastSeq);
+  }
+}
+
+/** The frame of a record; in front of the end of a block, its text as one delta. `last`: the event told before. */
+export function withText(record: JsonObject, frame: Frame, last: number): readonly Frame[] {
+  const event = eventOf(record);
+  if (!isEnd(event) || event.text === '') return [frame];
+  // The number in front of the `_end` was that of a delta, unless another event has it.
+  const whole = wholeDelta(event);
+  return last < whole.seq ? [whole, frame] : [joinedFrames(whole, frame)];
+}
+
+// Our own records: they are what they were when they were written.
+function eventOf(record: JsonObject): Recorded {
+  return record as unknown as Recorded;
+}
+
+function isEnd(event: Recorded): event is BlockEnd {
+  return event.type === 'text_end' || event.type === 'thinking_end';
+}
+
+function isStart(event: Recorded): event is Extract<Recorded, { readonly type: 'text_start' | 'thinking_start' }> {
+  return event.type === 'text_start' || event.type === 'thinking_start';
+}
+
+function keyOf({ worker, part }: { readonly worker?: number; readonly part: number }): string {
+  return `${worker} ${part}`;
+}
+
+function wholeDelta(event: BlockEnd): Frame {
+  const { text: delta, type, ...rest } = event;
+  return frameOf({ ...rest, seq: event.seq - 1, type: type === 'text_end' ? 'text_delta' : 'thinking_delta', delta });
+}

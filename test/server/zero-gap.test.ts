@@ -1,0 +1,16 @@
+// A reader that joins, leaves and comes back in the middle of answers hears every one of them whole.
+
+import { expect, test } from 'vitest';
+import { reconnecting } from '../support/reconnects.ts';
+
+test.each([
+  { workers: 1, seed: 1 },
+  { workers: 1, seed: 2 },
+  { workers: 4, seed: 3 },
+])('with 100 random reconnects ($workers at once) the deltas sum to each text', async ({ workers, seed }) => {
+  const { connections, blocks, wrong, heard, kept } = await reconnecting(100, workers, seed);
+  expect(wrong).toEqual([]);
+  expect(heard).toEqual(kept);
+  expect(connections).toBeGreaterThanOrEqual(100);
+  expect(blocks).toBeGreaterThan(30);
+});
