@@ -8,9 +8,10 @@ import type { Shown } from '@drover/core/bus';
 import { isSummary } from '@drover/core/conversation/compaction';
 import { newId } from '@drover/core/ids';
 import { keptIds } from '@drover/core/journal/listing';
-import { costOf, factsOf } from '@drover/core/model/catalog';
+import { factsOf } from '@drover/core/model/catalog';
 import type { Usage } from '@drover/core/model/protocol';
-import { NO_USAGE, sumUsage } from '@drover/core/model/usage';
+import { NO_SPENDING, spentIn, sumSpent } from '@drover/core/model/spent';
+import { NO_USAGE } from '@drover/core/model/usage';
 import { sessionTools } from '@drover/core/tools/builtin';
 import type { Surroundings } from '../execution/execution.ts';
 import type { ModelChoice } from '../execution/model-choice.ts';
@@ -41,8 +42,7 @@ export class Talk {
   #provider: OpenedProvider;
   #opened: Opened | undefined;
   #used: Pick<Standing, 'usage' | 'cost'> = { usage: NO_USAGE, cost: undefined }; // in this session
-  #spent: Usage = NO_USAGE; // in this chat, in all of its sessions
-  #spentDollars = 0;
+  #spent = NO_SPENDING; // in this chat, in all of its sessions
 
   private constructor(work: SessionWork, provider: OpenedProvider, surroundings: Surroundings, asked: Asked) {
     this.#work = work;
@@ -102,9 +102,7 @@ export class Talk {
   sees(event: Shown): void {
     if (event.type !== 'usage') return;
     this.#used = { usage: event.total, cost: event.cost };
-    const price = priceOf(this.#work.model, undefined, this.#surroundings.settings);
-    this.#spent = sumUsage(this.#spent, event.usage);
-    this.#spentDollars += price === undefined ? 0 : costOf(event.usage, price);
+    this.#spent = sumSpent(this.#spent, spentIn({ usage: event.usage, cost: event.requestCost }));
   }
 
   /** From the next message on. Throws UsageError, and keeps the old one, where it can't be asked. */
@@ -161,7 +159,7 @@ export class Talk {
       remoteTimeoutMs: undefined,
       stepsBefore: 0,
     });
-    if (past !== undefined) this.#used = { usage: past.usage, cost: price && costOf(past.usage, price) };
+    if (past !== undefined) this.#used = { usage: past.usage, cost: past.cost };
     box.tellTo(session);
     const close = async () => {
       await box.close();
@@ -183,8 +181,9 @@ export class Talk {
   #budgetLeft(): SessionWork['budget'] {
     const { budget } = this.#work;
     if (budget === undefined) return undefined;
-    if ('usd' in budget) return { usd: Math.max(0, budget.usd - this.#spentDollars) };
-    return { tokens: Math.max(0, budget.tokens - tokensOf(this.#spent)) };
+    const { usage, cost = 0 } = this.#spent;
+    if ('usd' in budget) return { usd: Math.max(0, budget.usd - cost) };
+    return { tokens: Math.max(0, budget.tokens - tokensOf(usage)) };
   }
 }
 

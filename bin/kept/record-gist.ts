@@ -72,7 +72,7 @@ export function gistOf(record: Recorded | Partial): string {
     case 'awaiting_tool_execution':
       return record.calls.map(({ summary }) => summary).join(', ');
     case 'usage':
-      return [...tokens(record.usage), ...costWords(record.cost)].join(', ');
+      return [...tokens(record.usage), ...costWords(record.requestCost)].join(', ');
     case 'retry':
       return `${record.reason}; again in ${duration(record.delayMs)}`;
     case 'attempt_discarded':

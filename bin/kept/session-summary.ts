@@ -34,7 +34,6 @@ export function summaryOf({ id, home, records, past, live, problem }: KeptSessio
   if (row === undefined) return undefined;
   const events = past === undefined ? [] : eventsIn(records);
   const reason = problem ?? reasonIn(events, past?.open?.pending ?? []);
-  const cost = events.findLast((event) => event.type === 'usage')?.cost;
   const { title, startedAt, updatedAt, model, cwd, turns } = row;
   return {
     kind: 'session',
@@ -50,7 +49,7 @@ export function summaryOf({ id, home, records, past, live, problem }: KeptSessio
     messages: past?.messages.length ?? 0,
     calls: events.filter(({ type }) => type === 'tool_execution_end').length,
     usage: past?.usage ?? NOTHING,
-    ...(cost !== undefined && { cost }),
+    ...(past?.cost !== undefined && { cost: past.cost }),
   };
 }
 

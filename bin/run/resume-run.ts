@@ -79,7 +79,8 @@ type Run = { readonly kept: KeptRun; readonly past: RunPast; readonly short: str
 function checkLimits({ cap, timeoutMs }: RunSettings, { kept: { state }, past, short }: Run): void {
   const ended = state.end === undefined ? [] : [state.end.failure, ...state.end.tasks.map(({ failure }) => failure)];
   if (cap !== undefined) {
-    const spent = 'usd' in cap ? (state.cost ?? 0) : tokensOf(state.usage);
+    const { usage, cost = 0 } = past.spent.total;
+    const spent = 'usd' in cap ? cost : tokensOf(usage);
     const isReached = isSame(cap, past.settings.cap) && ended.some((failure) => isLimit(failure, 'budget'));
     if (isReached || spent >= amountOf(cap))
       throw new UsageError(

@@ -65,7 +65,7 @@ function headline(state: RunState, end: End, paper: Paper): readonly string[] {
   const figures = [
     amount,
     duration(state.elapsedMs(Date.parse(end.at))),
-    ...(end.cost === undefined ? [] : [dollars(end.cost)]),
+    ...(state.cost === undefined ? [] : [dollars(state.cost)]),
   ];
   const reason = isDone || end.reason === undefined ? [] : prose(end.reason, paper, '  ');
   const goal = cell(state.settings?.goal ?? '', columns);
@@ -205,7 +205,7 @@ function costSection(state: RunState, end: End, paper: Paper): readonly string[]
       ? []
       : workers.map((task) => ({ name: nameOf(task), usage: task.usage, cost: task.cost }))),
   ].filter(isUsed);
-  const rows = [...agents, { name: 'together', usage: end.usage, cost: end.cost }];
+  const rows = [...agents, { name: 'together', usage: end.usage, cost: state.cost }];
   const cells = rows.map(({ name, usage, cost }) => [
     cell(name, NAME_COLUMNS_MAX),
     `${shortCount(promptOf(usage))} in`,

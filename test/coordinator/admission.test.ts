@@ -50,12 +50,14 @@ test('what is spent, reserved and left is told before each request and after it,
     cap: { usd: 1 },
     cost: expect.closeTo(spent),
   });
+  const mostCost = expect.closeTo(0.01125) as number;
+  const request = (cost: number) => ({ requestCost: expect.closeTo(cost) as number });
   const [one, two] = [1, 2].map((worker) => ({ worker, task: `t${worker}`, attempt: 1 }));
   expect(told).toEqual([
-    { event: { ...balance(0, 0.01125), usage: NO_USAGE, most }, place: one },
-    { event: { ...balance(0, 0.0225), usage: NO_USAGE, most }, place: two },
-    { event: { ...balance(0.0018, 0.01125), usage: used(800, 100) }, place: one },
-    { event: { ...balance(0.0032, 0), usage: used(1_700, 150) }, place: two },
+    { event: { ...balance(0, 0.01125), usage: NO_USAGE, most, mostCost }, place: one },
+    { event: { ...balance(0, 0.0225), usage: NO_USAGE, most, mostCost }, place: two },
+    { event: { ...balance(0.0018, 0.01125), ...request(0.0018), usage: used(800, 100) }, place: one },
+    { event: { ...balance(0.0032, 0), ...request(0.0014), usage: used(1_700, 150) }, place: two },
   ]);
 });
 
@@ -204,7 +206,7 @@ test('one that is let through in the moment it dies has spent nothing', async ()
 });
 
 test('a run that goes on has spent what it spent before', async () => {
-  const before = { total: used(1_000, 500), tasks: new Map([['t1', used(1_000, 500)]]) };
+  const before = { total: { usage: used(1_000, 500) }, tasks: new Map([['t1', { usage: used(1_000, 500) }]]) };
   const { admission, place } = runOf({ cap: { tokens: 4_000 }, taskCap: { tokens: 2_000 }, before });
   expect(admission.balance).toMatchObject({ spent: 1_500, usage: used(1_000, 500) });
   await expect(place(1).admit(WANTED, never)).rejects.toMatchObject(OVER);
@@ -212,6 +214,15 @@ test('a run that goes on has spent what it spent before', async () => {
   expect(second.outputTokensMax).toBe(1_000);
   answered(second, used(1_000, 1_000));
   await expect(place(3).admit(WANTED, never)).rejects.toMatchObject(OVER);
+});
+
+test('dollars spent on another model count as they were, and hold the cap', async () => {
+  const dear = { usage: used(1_000, 500), cost: 4.995 };
+  const { admission, place } = runOf({ cap: { usd: 5 }, price: PRICE, before: { total: dear, tasks: new Map() } });
+  expect(admission.balance).toMatchObject({ spent: 4.995, cost: 4.995 });
+  await expect(place(1).admit({ inputTokens: 5_000, outputTokensMax: 1_000 }, never)).rejects.toMatchObject(OVER);
+  answered(await place(1).admit({ inputTokens: 100, outputTokensMax: 300 }, never), used(100, 100));
+  expect(admission.balance).toMatchObject({ spent: expect.closeTo(4.9961), cost: expect.closeTo(4.9961) });
 });
 
 test('the cap of a task ends that task over all its attempts, and no other', async () => {

@@ -162,7 +162,7 @@ test('tokens that were used in what is forgotten are used all the same', () => {
   const usage = { ...NO_USAGE, input: 7 };
   const story = new Story().begin().plan('c1', planned('a')).task('a', LOST).hear('c1', 'lost', 'So be it.');
   story.say({ type: 'usage', usage, total: usage }, COORDINATOR);
-  expect([story.past.spent.total.input, story.past.coordinator?.usage.input]).toEqual([7, 7]);
+  expect([story.past.spent.total.usage.input, story.past.coordinator?.usage.input]).toEqual([7, 7]);
 });
 
 test('a task that a later plan names again is open from then on, also before it is begun', () => {

@@ -1,7 +1,9 @@
 // What a run has spent by its journal, also of requests that were under way when it was killed, once or more often.
 
-import { runPastOf } from '@drover/coordinator/past';
-import type { Place } from '@drover/core/events';
+import { stateOf } from '@drover/coordinator/kept/runs';
+import { type RunPast, runPastOf } from '@drover/coordinator/past';
+import type { RunState } from '@drover/coordinator/state';
+import type { Event, Place } from '@drover/core/events';
 import type { JsonObject } from '@drover/core/json';
 import type { Usage } from '@drover/core/model/protocol';
 import { expect, test } from 'vitest';
@@ -22,18 +24,78 @@ class Story extends Teller {
     return this;
   }
 
+  /** With another model from here on. */
+  resume(model: string): this {
+    this.tell({ type: 'run_start', resumed: true, ...sampleSettings, model });
+    return this;
+  }
+
   settle(place: Place, usage: number, own: number): this {
     this.tell({ type: 'budget', usage: used(usage), spent: usage, reserved: 0 }, place);
     this.tell({ type: 'usage', usage: used(own), total: used(own) }, place);
     return this;
   }
 
+  get cost(): number | undefined {
+    return this.#past?.spent.total.cost;
+  }
+
+  costOf(task: string): number | undefined {
+    return this.#past?.spent.tasks.get(task)?.cost;
+  }
+
+  get state(): RunState {
+    return stateOf(this.events as unknown as readonly JsonObject[]);
+  }
+
+  get #past(): RunPast | undefined {
+    return runPastOf(this.events as unknown as readonly JsonObject[]);
+  }
+
   get spent() {
-    const past = runPastOf(this.events as unknown as readonly JsonObject[]);
-    const tasks = [...(past?.spent.tasks ?? [])].map(([task, { input }]) => [task, input]);
-    return [past?.spent.total.input, Object.fromEntries(tasks), past?.lostRequests];
+    const past = this.#past;
+    const tasks = [...(past?.spent.tasks ?? [])].map(([task, { usage }]) => [task, usage.input]);
+    return [past?.spent.total.usage.input, Object.fromEntries(tasks), past?.lostRequests];
   }
 }
+
+const OPUS = 'anthropic/claude-opus-4-1'; // $15 per million tokens of input
+const HAIKU = 'anthropic/claude-haiku-4-5'; // $1
+const MILLION = 1_000_000;
+
+/** A total as the records of older versions have it: all of it at the price of the last model. */
+const older = (usage: number, perMillion: number): Event => ({
+  type: 'budget',
+  usage: used(usage),
+  spent: usage,
+  reserved: 0,
+  cost: (usage / MILLION) * perMillion,
+});
+
+test('a request that was lost counts in the dollars of the model it was sent to', () => {
+  const story = new Story().resume(OPUS);
+  const most = { most: used(MILLION), mostCost: 4.85 };
+  story.tell({ type: 'budget', usage: used(0), spent: 0, reserved: 4.85, cap: { usd: 5 }, cost: 0, ...most }, ONE);
+  story.resume(HAIKU);
+  expect([story.cost, story.costOf('one')]).toEqual([4.85, 4.85]);
+});
+
+test('totals of older journals are read at the price of the model that each request was sent to', () => {
+  const story = new Story().resume(OPUS);
+  story.tell(older(MILLION, 15), ONE);
+  story.resume(HAIKU);
+  story.tell(older(2 * MILLION, 1), ONE);
+  story.tell(older(3 * MILLION, 1), ONE);
+  expect([story.cost, story.state.cost]).toEqual([17, 17]);
+});
+
+test('a journal without dollars is priced by the catalog, as far as it knows the models', () => {
+  const story = new Story().resume(OPUS);
+  story.settle(ONE, MILLION, MILLION).resume('local/unheard-of');
+  story.settle(TWO, 2 * MILLION, MILLION).resume(HAIKU);
+  story.settle(TWO, 3 * MILLION, 2 * MILLION);
+  expect([story.cost, story.costOf('one'), story.state.cost]).toEqual([16, 15, 16]);
+});
 
 test('what was settled counts as what it came to, what was not counts in full', () => {
   const story = new Story().start().send({ worker: 0 }, 0, 100).settle({ worker: 0 }, 7, 7);

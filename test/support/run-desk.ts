@@ -77,10 +77,10 @@ export class RunDesk {
     return drover(this.#typed(argv, api), this.#given(given));
   }
 
-  /** drover, interrupted as soon as `when` holds. */
-  async interrupted(argv: readonly string[], when: () => boolean): Promise<Ran> {
+  /** drover, interrupted as soon as `when` holds for what it has printed. */
+  async interrupted(argv: readonly string[], when: (stdout: string) => boolean): Promise<Ran> {
     const fake = new FakeIo({ ...this.#given({}), cwd: this.repository });
-    const watch = setInterval(() => when() && fake.stop('SIGINT'), 5);
+    const watch = setInterval(() => when(fake.stdout) && fake.stop('SIGINT'), 5);
     const code = await main(this.#typed(argv, 'anthropic'), fake.io).finally(() => clearInterval(watch));
     return { code, stdout: fake.stdout, stderr: fake.stderr };
   }

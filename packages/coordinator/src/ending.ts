@@ -2,7 +2,6 @@
 
 import type { Event } from '@drover/core/events';
 import { describe, DroverError, type Failure } from '@drover/core/failure';
-import { costOf, type Price } from '@drover/core/model/catalog';
 import type { Delivered, TaskRow, TaskStatus } from '@drover/core/task/run';
 import { rowsOf, type RunState } from './state.ts';
 
@@ -18,11 +17,11 @@ export type Ended = { readonly failure?: Failure; readonly answer?: string; read
 
 export function runEnd(
   state: RunState,
-  { failure, answer, delivered, price }: Ended & { readonly price: Price | undefined },
+  { failure, answer, delivered }: Ended,
   exitCodeOf: (ending: RunEnding) => number,
 ): RunEnd {
   const rows = rowsOf(state);
-  const { usage } = state;
+  const { usage, cost } = state;
   return {
     type: 'run_end',
     outcome: outcomeOf(failure, rows),
@@ -30,7 +29,7 @@ export function runEnd(
     ...(failure !== undefined && { failure, reason: describe(failure) }),
     tasks: rows.map((row) => ({ ...row, ...branchOf(row, delivered) })),
     usage,
-    ...(price !== undefined && { cost: costOf(usage, price) }),
+    ...(cost !== undefined && { cost }),
     ...(delivered !== undefined && { delivered }),
     ...(answer !== undefined && answer !== '' && { answer }),
   };

@@ -6,9 +6,10 @@
 import type { Recorded, SessionEvent } from '@drover/core/events';
 import { describe, type Failure } from '@drover/core/failure';
 import type { Usage } from '@drover/core/model/protocol';
-import { NO_USAGE, sumUsage } from '@drover/core/model/usage';
+import type { Told } from '@drover/core/journal/dollars';
 import type { TaskRow, TaskStatus } from '@drover/core/task/run';
 import type { PlannedTask, SeedSummary } from '@drover/core/task/task';
+import { AgentSpending } from './spending.ts';
 
 const LINE_CHARS_MAX = 500;
 
@@ -58,22 +59,26 @@ type AgentEvent = Extract<Recorded, SessionEvent | { readonly type: 'throttle_wa
 export class AgentProgress implements Progress {
   activity: Activity = 'waiting';
   doing = '';
-  usage: Usage = NO_USAGE;
-  cost: number | undefined;
   waitMs = 0;
   lastLine = '';
   outputChars = 0;
   #openLine = ''; // what stands behind the last newline
   readonly #calls = new Map<string, string>(); // callId -> summary, of those that run
   readonly #questions = new Map<string, string>(); // requestId -> summary
-  #before: Spent = { usage: NO_USAGE, cost: undefined }; // of earlier conversations
-  #toldTokens = 0; // of this one
+  readonly #spending = new AgentSpending();
+
+  get usage(): Usage {
+    return this.#spending.usage;
+  }
+
+  get cost(): number | undefined {
+    return this.#spending.cost;
+  }
 
   /** A conversation begins; what was spent before stays spent. */
   begin(): void {
     this.#settle();
-    this.#before = { usage: this.usage, cost: this.cost };
-    this.#toldTokens = 0;
+    this.#spending.begin();
     this.#be('starting', '');
   }
 
@@ -83,17 +88,15 @@ export class AgentProgress implements Progress {
     this.#be('waiting', '');
   }
 
-  /** All that the conversation has used. Somebody may know of more than was told on the way, nobody of less. */
-  spend({ usage, cost }: Spent): void {
-    const total = sumUsage(this.#before.usage, usage);
-    if (tokensOf(total) < tokensOf(this.usage)) return;
-    this.usage = total;
-    if (cost !== undefined) this.cost = (this.#before.cost ?? 0) + cost;
+  /** All that the conversation has used. The run may know of more than was told on the way, never of less. */
+  spend(spent: Told): void {
+    this.#spending.atLeast(spent);
   }
 
   take(event: AgentEvent): void {
     switch (event.type) {
       case 'session_start':
+        this.#spending.use(event.model);
         return this.#be('starting', '');
       case 'text_delta':
         this.#hear(event.delta);
@@ -129,7 +132,7 @@ export class AgentProgress implements Progress {
       case 'awaiting_tool_execution':
         return this.#be('running', event.calls.map(({ summary }) => summary).join(', '));
       case 'usage':
-        return this.#use({ usage: event.total, cost: event.cost });
+        return this.#spending.take(event);
       case 'throttle_wait':
         this.waitMs += event.waitMs;
         return this.#be('throttled', event.reason);
@@ -151,13 +154,6 @@ export class AgentProgress implements Progress {
       case 'cancelled':
         return;
     }
-  }
-
-  #use(told: Spent): void {
-    // Totals only grow, unless the attempt had to begin from nothing after a crash.
-    if (tokensOf(told.usage) < this.#toldTokens) this.#before = { usage: this.usage, cost: this.cost };
-    this.#toldTokens = tokensOf(told.usage);
-    this.spend(told);
   }
 
   // An answer may stream while calls of the last one still run, and a question outweighs both.
@@ -311,7 +307,7 @@ export class Task implements TaskProgress {
   endAttempt(event: Of<'task_end'>, clock: number): void {
     const { status, again, failure, summary, files, commit, branch, usage, cost } = event;
     if (status !== 'skipped') {
-      this.progress.spend({ usage, cost });
+      this.progress.spend({ total: usage, ...(cost !== undefined && { cost }) });
       this.files = files;
       this.commit = commit;
       this.branch = branch;
@@ -381,12 +377,6 @@ const OVER: ReadonlySet<TaskState> = new Set<TaskStatus>([
 
 export function isStatus(state: TaskState): state is TaskStatus {
   return OVER.has(state);
-}
-
-export type Spent = { readonly usage: Usage; readonly cost: number | undefined };
-
-function tokensOf({ input, output, cacheRead, cacheWrite }: Usage): number {
-  return input + output + cacheRead + cacheWrite;
 }
 
 function lastOf(summaries: ReadonlyMap<string, string>): string | undefined {

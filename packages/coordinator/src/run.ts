@@ -145,8 +145,7 @@ class Run {
     } catch (error) {
       ending.failure ??= asFailure(error);
     }
-    const { exitCodeOf, model } = this.#options;
-    const end = runEnd(this.#state, { ...ending, price: model.price }, exitCodeOf);
+    const end = runEnd(this.#state, ending, this.#options.exitCodeOf);
     this.#tell(end);
     await bus.settled();
     return end;

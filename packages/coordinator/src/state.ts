@@ -12,6 +12,7 @@ import type { Cap } from '@drover/core/model/budget';
 import type { Usage } from '@drover/core/model/protocol';
 import { sumUsage } from '@drover/core/model/usage';
 import type { RunSettings, TaskRow } from '@drover/core/task/run';
+import { SpendingFold } from './spending.ts';
 import { AgentProgress, isStatus, type Progress, Task, type TaskProgress } from './progress.ts';
 
 export type { Activity, Progress, TaskProgress, TaskState } from './progress.ts';
@@ -41,7 +42,7 @@ export class RunState {
   readonly #blockedHosts = new Map<string, number>();
   #end: RunEnd | undefined;
   #budget = { spent: 0, reserved: 0 };
-  #total: { readonly usage: Usage; readonly cost?: number } | undefined; // of everything, as the budget counts it
+  readonly #spending = new SpendingFold(); // of everything, as the budget counts it
   #cap: Cap | undefined;
   #lastAt = '';
   #startedAt: number | undefined;
@@ -103,13 +104,16 @@ export class RunState {
 
   get usage(): Usage {
     return (
-      this.#total?.usage ??
+      this.#spending.told?.usage ??
+      this.#end?.usage ??
       [...this.#tasks.values()].reduce((sum, { usage }) => sumUsage(sum, usage), this.#coordinator.usage)
     );
   }
 
   get cost(): number | undefined {
-    if (this.#total !== undefined) return this.#total.cost;
+    const { told } = this.#spending;
+    if (told !== undefined) return told.cost;
+    if (this.#end !== undefined) return this.#end.cost;
     const costs = [this.#coordinator, ...this.#tasks.values()].flatMap(({ cost }) => cost ?? []);
     return costs.length === 0 ? undefined : costs.reduce((sum, cost) => sum + cost);
   }
@@ -146,6 +150,7 @@ export class RunState {
   }
 
   take(event: Recorded): void {
+    this.#spending.take(event);
     if (event.type === 'run_start') this.#begin(event);
     this.#lastAt = event.at;
     switch (event.type) {
@@ -173,7 +178,6 @@ export class RunState {
         return;
       case 'budget':
         this.#budget = event;
-        this.#total = event;
         this.#cap = event.cap;
         return;
       case 'run_end':
@@ -263,7 +267,6 @@ export class RunState {
 
   #finish(event: RunEnd): void {
     this.#end = event;
-    this.#total = event;
     this.#coordinator.rest();
     const clock = this.#clockOf(event);
     for (const row of event.tasks) this.#tasks.get(row.task)?.become(row, clock);

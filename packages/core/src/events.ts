@@ -108,7 +108,9 @@ export type RunEvent =
       readonly reserved: number;
       readonly cap?: Cap;
       readonly cost?: number; // US dollars; absent where the price is unknown
+      readonly requestCost?: number; // US dollars of the request that has ended
       readonly most?: Usage; // a request is sent, and may come to this; told only where there is a cap
+      readonly mostCost?: number; // the same in US dollars
     }
   | {
       readonly type: 'run_end';
@@ -144,7 +146,12 @@ export type SessionEvent =
     }
   // message
   | { readonly type: 'message_start'; readonly role: 'user' | 'assistant' | 'tool' }
-  | { readonly type: 'message_end'; readonly message: Message; readonly kept?: false } // false: shown, but not in history
+  | {
+      readonly type: 'message_end';
+      readonly message: Message;
+      readonly kept?: false; // false: shown, but not in history
+      readonly cost?: number; // of an answer, in US dollars; absent where the price is unknown
+    }
   | BlockEvent // text, thinking and toolcall, each with _start, _delta and _end
   // tool
   | ({ readonly type: 'tool_execution_start'; readonly args: Json } & CallLabel)
@@ -172,7 +179,8 @@ export type SessionEvent =
       readonly type: 'usage';
       readonly usage: Usage;
       readonly total: Usage;
-      readonly cost?: number;
+      readonly cost?: number; // US dollars of the total: the sum of what each request cost
+      readonly requestCost?: number; // US dollars of this request, at the price of its model
       readonly estimateRatio?: number;
     }
   | {

@@ -11,8 +11,8 @@ import { type ExecutionResult, Session } from '@drover/core/agent/session';
 import { DroverError, type Failure, ToolError } from '@drover/core/failure';
 import { newId } from '@drover/core/ids';
 import type { Json } from '@drover/core/json';
-import { costOf } from '@drover/core/model/catalog';
-import type { Message, Usage } from '@drover/core/model/protocol';
+import type { Message } from '@drover/core/model/protocol';
+import { NO_SPENDING, spentIn, type Spent } from '@drover/core/model/spent';
 import { deniedIn } from '@drover/core/permission/denied-paths';
 import { judge, type Policy } from '@drover/core/permission/policy';
 import type { TaskLink } from '@drover/core/task/link';
@@ -23,32 +23,30 @@ import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 import { distrustPrograms } from '@drover/core/tools/process/program';
 import type { Tool } from '@drover/core/tools/tool';
 
-const NOTHING: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
-
 export const runTask: RunTask = async (spec, link, signal) => {
   distrustPrograms(spec.sandbox?.distrusted ?? []);
   const { past, seed, begin } = spec;
   const before = past?.messages.slice(seed.length) ?? [];
-  const tally = { usage: past?.usage ?? NOTHING }; // of the whole attempt
+  const tally = { spent: past === undefined ? NO_SPENDING : spentIn(past) }; // of the whole attempt
   // It had said its last word before a crash; only its outcome was not heard.
   if (past?.ending === 'done' && 'resume' in begin)
-    return outcomeOf(spec, { status: 'finished', said: before, refused: past.refused?.calls ?? [], ...tally });
+    return outcomeOf({ status: 'finished', said: before, refused: past.refused?.calls ?? [], ...tally.spent });
   try {
     const result = await openSession(spec, counting(link, tally)).run(begin, signal);
     const said = [...before, ...result.messages];
-    return outcomeOf(spec, { ...endOf(result, signal), said, refused: result.refused, ...tally });
+    return outcomeOf({ ...endOf(result, signal), said, refused: result.refused, ...tally.spent });
   } catch (error) {
     if (!(error instanceof DroverError)) throw error;
     const { failure } = error;
-    return outcomeOf(spec, { status: statusOf(failure, signal), failure, said: before, refused: [], ...tally });
+    return outcomeOf({ status: statusOf(failure, signal), failure, said: before, refused: [], ...tally.spent });
   }
 };
 
-function counting(link: TaskLink, tally: { usage: Usage }): TaskLink {
+function counting(link: TaskLink, tally: { spent: Spent }): TaskLink {
   return {
     ...link,
     emit: (event, step) => {
-      if (event.type === 'usage') tally.usage = event.total;
+      if (event.type === 'usage') tally.spent = spentIn({ usage: event.total, cost: event.cost });
       link.emit(event, step);
     },
   };
@@ -126,8 +124,8 @@ function statusOf({ kind }: Failure, signal: AbortSignal): 'cancelled' | 'failed
   return signal.aborted && kind === failureOf(signal).kind ? 'cancelled' : 'failed';
 }
 
-type Told = Omit<TaskOutcome, 'summary' | 'cost'> & { readonly said: readonly Message[] };
+type Told = Omit<TaskOutcome, 'summary'> & { readonly said: readonly Message[] };
 
-function outcomeOf({ model: { price } }: TaskSpec, { said, ...told }: Told): TaskOutcome {
-  return { ...told, summary: summaryIn(said), ...(price !== undefined && { cost: costOf(told.usage, price) }) };
+function outcomeOf({ said, ...told }: Told): TaskOutcome {
+  return { ...told, summary: summaryIn(said) };
 }

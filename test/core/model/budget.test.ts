@@ -57,6 +57,6 @@ test('a cap in dollars that is used to the last cent is not passed by a rounding
 
 test('what was spent before counts', () => {
   const budget = new Budget({ tokens: 3_000 }, undefined);
-  budget.spend(used(1_500, 500));
+  budget.spend({ usage: used(1_500, 500) });
   expect([budget.spent, budget.reserve(500, 8_000)?.outputTokensMax]).toEqual([2_000, 500]);
 });

@@ -98,18 +98,18 @@ export class RunAdmission {
   }
 
   // Whoever goes on with a run that was killed has to know what may have been spent.
-  async #writeDown({ most }: Claim, place: Place): Promise<void> {
+  async #writeDown({ most, mostCost }: Claim, place: Place): Promise<void> {
     const { cap, taskCap, emit, settled } = this.#options;
     if (cap === undefined && taskCap === undefined) return;
-    emit({ type: 'budget', ...this.#purse.balance, most }, place);
+    emit({ type: 'budget', ...this.#purse.balance, most, ...(mostCost !== undefined && { mostCost }) }, place);
     await settled();
   }
 
   #settle({ claim, ticket, place }: Passed & { readonly place: Place }, usage: Usage, seen: Seen): void {
-    const isExceeded = claim.settle(usage);
+    const { isExceeded, ...request } = claim.settle(usage);
     if (isExceeded && !this.#isWarned) this.#options.emit({ type: 'warning', message: EXCEEDED }, {});
     this.#isWarned ||= isExceeded;
-    this.#options.emit({ type: 'budget', ...this.#purse.balance }, place);
+    this.#options.emit({ type: 'budget', ...this.#purse.balance, ...request }, place);
     ticket.leave({ ...seen, usage });
   }
 }

@@ -19,20 +19,21 @@
 
 import { overBudget, type Wanted } from '@drover/core/model/admission';
 import { Budget, worstCase, type Cap, type Reservation } from '@drover/core/model/budget';
-import { costOf, type Price } from '@drover/core/model/catalog';
+import type { Price } from '@drover/core/model/catalog';
 import { DroverError, UsageError } from '@drover/core/failure';
 import type { Usage } from '@drover/core/model/protocol';
-import { NO_USAGE, sumUsage } from '@drover/core/model/usage';
+import { NO_SPENDING, priced, sumSpent, type Spent } from '@drover/core/model/spent';
+import { NO_USAGE } from '@drover/core/model/usage';
 
 /** An answer that may be this long is rarely cut off; with less, others are waited for. */
 const OUTPUT_TOKENS_ENOUGH = 4_096;
 
 export type Spending = {
-  readonly total: Usage;
-  readonly tasks: ReadonlyMap<string, Usage>; // by id; of those that have spent anything
+  readonly total: Spent;
+  readonly tasks: ReadonlyMap<string, Spent>; // by id; of those that have spent anything
 };
 
-export const NOTHING_SPENT: Spending = { total: NO_USAGE, tasks: new Map() };
+export const NOTHING_SPENT: Spending = { total: NO_SPENDING, tasks: new Map() };
 
 export type PurseOptions = {
   readonly cap?: Cap;
@@ -47,9 +48,12 @@ export type Claim = {
   readonly outputTokensMax: number;
   /** The worst case. */
   readonly most: Usage;
-  /** True where it came to more than the worst case. */
-  readonly settle: (usage: Usage) => boolean;
+  readonly mostCost?: number;
+  readonly settle: (usage: Usage) => Settled;
 };
+
+/** `isExceeded`: it came to more than the worst case. */
+export type Settled = { readonly isExceeded: boolean; readonly requestCost?: number };
 
 export type Balance = {
   readonly usage: Usage;
@@ -63,7 +67,7 @@ export class Purse {
   readonly #options: PurseOptions;
   readonly #budget: Budget;
   readonly #tasks = new Map<string, Budget>();
-  #usage: Usage;
+  #total: Spent;
   #held = 0; // claims that are not settled
   #inputFactor = 1;
   #outputFactor = 1;
@@ -75,17 +79,16 @@ export class Purse {
     }
     this.#options = options;
     this.#budget = budgetWith(options.cap, options.price, options.before.total);
-    this.#usage = options.before.total;
+    this.#total = options.before.total;
   }
 
   get balance(): Balance {
-    const { cap, price } = this.#options;
+    const { cap } = this.#options;
     return {
-      usage: this.#usage,
+      ...this.#total,
       spent: this.#budget.spent,
       reserved: this.#budget.reserved,
       ...(cap !== undefined && { cap }),
-      ...(price !== undefined && { cost: costOf(this.#usage, price) }),
     };
   }
 
@@ -109,18 +112,23 @@ export class Purse {
   #hold(inputTokens: number, reservations: readonly Reservation[]): Claim {
     const outputTokens = Math.min(...reservations.map(({ outputTokensMax }) => outputTokensMax));
     const outputTokensMax = Math.max(1, Math.floor(outputTokens / this.#outputFactor));
+    const { price } = this.#options;
+    const most = priced({ ...worstCase(inputTokens, outputTokens, price), estimated: true }, price);
     this.#held += 1;
     let isOpen = true;
     return {
       outputTokensMax,
-      most: { ...worstCase(inputTokens, outputTokens, this.#options.price), estimated: true },
+      most: most.usage,
+      ...(most.cost !== undefined && { mostCost: most.cost }),
       settle: (usage) => {
-        if (!isOpen) return false;
+        if (!isOpen) return { isExceeded: false };
         isOpen = false;
         this.#held -= 1;
         for (const { settle } of reservations) settle(usage);
-        this.#usage = sumUsage(this.#usage, usage);
-        return this.#learn(usage, inputTokens, outputTokens);
+        const request = priced(usage, price);
+        this.#total = sumSpent(this.#total, request);
+        const isExceeded = this.#learn(usage, inputTokens, outputTokens);
+        return { isExceeded, ...(request.cost !== undefined && { requestCost: request.cost }) };
       },
     };
   }
@@ -136,13 +144,13 @@ export class Purse {
   #ofTask(task: string | undefined): Budget | undefined {
     const { taskCap, price, before } = this.#options;
     if (task === undefined || taskCap === undefined) return undefined;
-    const budget = this.#tasks.get(task) ?? budgetWith(taskCap, price, before.tasks.get(task) ?? NO_USAGE);
+    const budget = this.#tasks.get(task) ?? budgetWith(taskCap, price, before.tasks.get(task) ?? NO_SPENDING);
     this.#tasks.set(task, budget);
     return budget;
   }
 }
 
-function budgetWith(cap: Cap | undefined, price: Price | undefined, spent: Usage): Budget {
+function budgetWith(cap: Cap | undefined, price: Price | undefined, spent: Spent): Budget {
   const budget = new Budget(cap, price);
   // However much it was: what is spent is spent.
   budget.spend(spent);

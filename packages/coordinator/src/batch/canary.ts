@@ -2,7 +2,7 @@
 
 import type { Failure } from '@drover/core/failure';
 import type { RunSettings, TaskRow } from '@drover/core/task/run';
-import type { Usage } from '@drover/core/model/protocol';
+import { tokensOf } from '@drover/core/model/usage';
 
 export type Verdict = {
   readonly message: string;
@@ -45,8 +45,4 @@ export function canaryVerdict(rows: readonly TaskRow[], { tasks, cost: allowed, 
 
 function reached(limit: 'budget' | 'failures', message: string): Failure {
   return { kind: 'limit.reached', limit, message };
-}
-
-function tokensOf({ input, output, cacheRead, cacheWrite }: Usage): number {
-  return input + output + cacheRead + cacheWrite;
 }

@@ -8,8 +8,7 @@ import { failureOf } from '@drover/core/agent/limits';
 import type { CallLabel, Event } from '@drover/core/events';
 import { describe, type Failure } from '@drover/core/failure';
 import type { Admitted, Wanted } from '@drover/core/model/admission';
-import { sumUsage } from '@drover/core/model/usage';
-import { costOf } from '@drover/core/model/catalog';
+import { NO_SPENDING, priced, spentIn, sumSpent, type Spent } from '@drover/core/model/spent';
 import type { Message, Usage } from '@drover/core/model/protocol';
 import { failedTurn } from '@drover/core/outcome';
 import type { TaskLink } from '@drover/core/task/link';
@@ -18,7 +17,6 @@ import type { TaskOutcome, TaskSpec } from '@drover/core/task/task';
 import { outputSummary } from '@drover/core/tools/summary';
 
 const CHARS_PER_TOKEN = 4;
-const NOTHING: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 
 type Step = Parameters<TaskLink['emit']>[1];
 type Ticket = { readonly wanted: Wanted; readonly admitted: Admitted };
@@ -32,8 +30,8 @@ export class Unfinished {
   readonly #tickets = new Set<Ticket>();
   readonly #messages: Message[] = [];
   #step: Step | undefined; // undefined while nothing was told
-  #spent: Usage = NOTHING; // since it was begun, or gone on with
-  #total: Usage;
+  #spent = NO_SPENDING; // since it was begun, or resumed
+  #total: Spent;
   #answers: number;
   #isAnswering = false;
   #shownChars = 0; // of the answer that is arriving
@@ -42,7 +40,7 @@ export class Unfinished {
 
   constructor(spec: TaskSpec, link: TaskLink) {
     this.#spec = spec;
-    this.#total = spec.past?.usage ?? NOTHING;
+    this.#total = spec.past === undefined ? NO_SPENDING : spentIn(spec.past);
     this.#answers = spec.past?.answers ?? 0;
     this.link = {
       ...link,
@@ -63,14 +61,12 @@ export class Unfinished {
   /** Tells the end that the attempt did not live to tell. */
   end(failure: Failure, signal: AbortSignal): TaskOutcome {
     if (this.#step !== undefined && !this.#isSessionEnded) this.#endSession(failure, this.#step);
-    const { price } = this.#spec.model;
     const before = this.#spec.past?.messages.slice(this.#spec.seed.length) ?? [];
     return {
       status: signal.aborted && failure.kind === failureOf(signal).kind ? 'cancelled' : 'failed',
       failure,
       summary: summaryIn([...before, ...this.#messages]),
-      usage: this.#total,
-      ...(price !== undefined && { cost: costOf(this.#total, price) }),
+      ...this.#total,
       refused: [],
     };
   }
@@ -116,8 +112,8 @@ export class Unfinished {
         if (event.message.role === 'assistant') this.#answers += 1;
         return;
       case 'usage':
-        this.#spent = sumUsage(this.#spent, event.usage);
-        this.#total = event.total;
+        this.#spent = sumSpent(this.#spent, spentIn({ usage: event.usage, cost: event.requestCost }));
+        this.#total = spentIn({ usage: event.total, cost: event.cost });
         return;
       case 'done':
       case 'incomplete':
@@ -144,15 +140,7 @@ export class Unfinished {
     const outcome = failedTurn(failure, this.#answers > 0);
     if (!this.#isTurnEnded)
       emit('failure' in outcome ? { type: outcome.status, failure, reason } : { type: 'cancelled' });
-    const { price } = this.#spec.model;
-    emit({
-      type: 'session_end',
-      outcome: outcome.status,
-      reason,
-      messages: this.#messages,
-      usage: this.#spent,
-      ...(price !== undefined && { cost: costOf(this.#spent, price) }),
-    });
+    emit({ type: 'session_end', outcome: outcome.status, reason, messages: this.#messages, ...this.#spent });
   }
 
   // The provider charges for the request, and for what of its answer had arrived.
@@ -160,9 +148,10 @@ export class Unfinished {
     const output = Math.min(admitted.outputTokensMax, Math.ceil(this.#shownChars / CHARS_PER_TOKEN));
     const usage: Usage = { input: wanted.inputTokens, output, cacheRead: 0, cacheWrite: 0, estimated: true };
     admitted.settle(usage, { failure });
-    const total = sumUsage(this.#total, usage);
-    const { price } = this.#spec.model;
-    emit({ type: 'usage', usage, total, ...(price !== undefined && { cost: costOf(total, price) }) });
+    const request = priced(usage, this.#spec.model.price);
+    const { usage: total, cost } = sumSpent(this.#total, request);
+    const requestCost = request.cost === undefined ? {} : { requestCost: request.cost };
+    emit({ type: 'usage', usage, total, ...(cost !== undefined && { cost }), ...requestCost });
   }
 }
 

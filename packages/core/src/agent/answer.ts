@@ -12,7 +12,7 @@ import type { AssistantMessage, Message } from '../model/protocol.ts';
 import { buildRequest, isBlank } from '../model/request.ts';
 import { ask, type Answer } from './ask.ts';
 import { textFormCall } from './text-calls.ts';
-import { addMessage, ATTEMPTS_MAX, emit, Turn, type Agent } from './turn.ts';
+import { addAnswer, ATTEMPTS_MAX, emit, endOfAnswer, Turn, type Agent } from './turn.ts';
 
 const PAUSES_MAX = 8;
 const COMPACT_AT = 0.8; // of the model's context
@@ -34,7 +34,7 @@ export async function takeAnswer(agent: Agent, turn: Turn, signal: AbortSignal):
   }
   if (message.stop === 'refusal') {
     // Shown, but not kept: a conversation that holds a refusal is refused again.
-    emit(agent, turn, { type: 'message_end', message, kept: false });
+    emit(agent, turn, { ...endOfAnswer(answer), kept: false });
     // What it said before it declined was asked for, shown and paid for.
     if (message.content.length > 0) turn.answers += 1;
     const explanation = notes.explanation ?? textOf(message) ?? 'no reason was given';
@@ -42,7 +42,7 @@ export async function takeAnswer(agent: Agent, turn: Turn, signal: AbortSignal):
   }
   if (isWrittenCall(agent, turn, answer)) return undefined;
   if (isEmpty(message)) {
-    emit(agent, turn, { type: 'message_end', message, kept: false });
+    emit(agent, turn, { ...endOfAnswer(answer), kept: false });
     if (turn.isNudged) throw new DroverError({ kind: 'answer.empty' });
     turn.isNudged = true;
     turn.reminder = NUDGE;
@@ -56,7 +56,7 @@ export async function takeAnswer(agent: Agent, turn: Turn, signal: AbortSignal):
   turn.compactionsInARow = 0;
   turn.patience.left = ATTEMPTS_MAX;
   turn.answers += 1;
-  addMessage(agent, turn, message);
+  addAnswer(agent, turn, answer);
   return message;
 }
 

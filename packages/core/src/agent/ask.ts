@@ -23,11 +23,15 @@ export type Asking = {
   /** How many attempts are left for this answer, whatever they fail of. */
   readonly patience: { left: number };
   readonly emit: (event: Event) => void;
-  /** Every attempt's usage, also of those that failed. */
-  readonly spend: (usage: Usage) => void;
+  /** Every attempt's usage, also of those that failed. Returns its dollars. */
+  readonly spend: (usage: Usage) => number | undefined;
 };
 
-export type Answer = { readonly message: AssistantMessage; readonly notes: AnswerNotes };
+export type Answer = {
+  readonly message: AssistantMessage;
+  readonly notes: AnswerNotes;
+  readonly cost: number | undefined; // US dollars; undefined where the price is unknown
+};
 
 export async function ask(asking: Asking, signal: AbortSignal): Promise<Answer> {
   const begun = performance.now();
@@ -60,7 +64,7 @@ type Attempt =
 async function tryOnce(asking: Asking, admitted: Admitted, signal: AbortSignal): Promise<Attempt> {
   const settle = (usage: Usage, seen: Seen) => {
     admitted.settle(usage, seen);
-    asking.spend(usage);
+    return asking.spend(usage);
   };
   const shown = { started: false, characters: 0, usage: NOTHING_USED };
   try {
@@ -69,8 +73,9 @@ async function tryOnce(asking: Asking, admitted: Admitted, signal: AbortSignal):
       for (const event of group) {
         if (event.type === 'finished') {
           if (!shown.started) asking.emit({ type: 'message_start', role: 'assistant' });
-          settle(event.message.usage, { headers: event.notes.headers });
-          return { answer: event };
+          const { message, notes } = event;
+          const cost = settle(message.usage, { headers: notes.headers });
+          return { answer: { message, notes, cost } };
         }
         if (event.type === 'started') admitted.began?.(event.headers ?? {});
         show(event, shown, asking.emit);

@@ -8,9 +8,8 @@ import { systemPrompt } from '../conversation/prompt.ts';
 import type { Event, PendingCall } from '../events.ts';
 import { describe, UsageError } from '../failure.ts';
 import type { Past } from '../journal/history.ts';
-import { costOf } from '../model/catalog.ts';
 import type { ImagePart, Message, TextPart, Usage } from '../model/protocol.ts';
-import { NO_USAGE, sumUsage } from '../model/usage.ts';
+import { NO_SPENDING, priced, spentIn, sumSpent, type Spent } from '../model/spent.ts';
 import { failedTurn, type TurnOutcome } from '../outcome.ts';
 import { makeAgent } from './agent.ts';
 import { compactOnWish } from './answer.ts';
@@ -69,8 +68,8 @@ export class Session {
   readonly #agent: Agent;
   readonly #instructions: Instructions;
   #turn = new Turn(0);
-  #spent: Usage = NO_USAGE; // in this execution
-  #total: Usage = NO_USAGE;
+  #spent: Spent = NO_SPENDING; // in this execution
+  #total: Spent = NO_SPENDING;
   #isRunning = false;
   #started: Promise<void> | undefined;
   #last: Promise<void> = Promise.resolve(); // settled when all that was begun before is over
@@ -160,7 +159,7 @@ export class Session {
     if (this.#isRunning) throw isBusy(this.id);
     return this.#inOrder(async () => {
       if (this.#turn.open === undefined) throw waitsForNone(this.id);
-      this.#spent = NO_USAGE;
+      this.#spent = NO_SPENDING;
       this.#closeCalls();
       const result = this.#tell({ status: 'cancelled' });
       await this.#outlet.settled();
@@ -185,7 +184,7 @@ export class Session {
   }
 
   async #run(input: Input, signal: AbortSignal): Promise<ExecutionResult> {
-    this.#spent = NO_USAGE;
+    this.#spent = NO_SPENDING;
     const watching = watch(this.#options.limits, signal);
     this.#progress = watching.progress;
     try {
@@ -264,14 +263,14 @@ export class Session {
     if (this.#options.system === undefined) for (const message of leftOut) this.#emit({ type: 'warning', message });
   }
 
-  #restore({ messages, turn, steps, answers, ending, open, refused, usage, handedOut }: Past): void {
+  #restore({ messages, turn, steps, answers, ending, open, refused, usage, cost, handedOut }: Past): void {
     this.conversation.replace(messages);
     this.#turn = new Turn(turn);
     this.#turn.steps = steps;
     this.#turn.answers = answers;
     this.#turn.open = open;
     this.#turn.refused = refused;
-    this.#total = usage;
+    this.#total = spentIn({ usage, cost });
     this.#isOpen = turn > 0 && ending === undefined;
     this.#canResume = turn > 0 && ending !== 'done';
     for (const callId of handedOut) this.#handedOut.add(callId);
@@ -315,10 +314,7 @@ export class Session {
   }
 
   #tell(outcome: TurnOutcome): ExecutionResult {
-    const { price } = this.#options;
     const messages = this.#turn.messages.splice(0);
-    const cost = price && costOf(this.#spent, price);
-    const costs = cost === undefined ? {} : { cost };
     const reason = 'failure' in outcome ? describe(outcome.failure) : undefined;
     const ending = endingOf(outcome, this.conversation.messages);
     if (ending !== undefined) this.#emit(ending);
@@ -330,12 +326,11 @@ export class Session {
       outcome: outcome.status,
       ...(reason !== undefined && { reason }),
       messages,
-      usage: this.#spent,
-      ...costs,
+      ...this.#spent,
     });
     const { denials, refused } = this.#turn;
     const told = { outcome, messages, pending: this.pending, denials, refused: refused?.calls ?? [] };
-    return { ...told, usage: this.#spent, ...costs };
+    return { ...told, ...this.#spent };
   }
 
   /** A bug ends the turn, too, and is told as its ending before it goes up. Where even that fails, it just goes up. */
@@ -355,17 +350,21 @@ export class Session {
     await unlessAborted(this.#outlet.settled(), signal);
   }
 
-  #spend(usage: Usage): void {
-    this.#spent = sumUsage(this.#spent, usage);
-    this.#total = sumUsage(this.#total, usage);
-    const { price } = this.#options;
+  /** Prices a request, once; returns its dollars. */
+  #spend(usage: Usage): number | undefined {
+    const request = priced(usage, this.#options.price);
+    this.#spent = sumSpent(this.#spent, request);
+    this.#total = sumSpent(this.#total, request);
+    const { usage: total, cost } = this.#total;
     const { ratio } = this.conversation;
     this.#emit({
       type: 'usage',
       usage,
-      total: this.#total,
-      ...(price && { cost: costOf(this.#total, price) }),
+      total,
+      ...(cost !== undefined && { cost }),
+      ...(request.cost !== undefined && { requestCost: request.cost }),
       ...(ratio !== undefined && { estimateRatio: Math.round(ratio * 1000) / 1000 }),
     });
+    return request.cost;
   }
 }

@@ -5,9 +5,10 @@ import type { Conversation } from '../conversation/conversation.ts';
 import type { Event, Place } from '../events.ts';
 import { describe } from '../failure.ts';
 import type { Admission } from '../model/admission.ts';
-import type { Message, Provider, ToolDefinition, Usage } from '../model/protocol.ts';
+import type { AssistantMessage, Message, Provider, ToolDefinition, Usage } from '../model/protocol.ts';
 import type { RetryPolicy } from '../model/retry.ts';
 import type { TurnOutcome } from '../outcome.ts';
+import type { Answer } from './ask.ts';
 import type { Limits } from './limits.ts';
 import type { RefusedCalls } from './refused-calls.ts';
 
@@ -28,7 +29,8 @@ export type Agent = {
   readonly emit: (event: Event, place: Place) => void;
   /** Everything that was told so far is safe. */
   readonly settled: (signal: AbortSignal) => Promise<void>;
-  readonly spend: (usage: Usage) => void;
+  /** Returns the dollars of the request; undefined where the price is unknown. */
+  readonly spend: (usage: Usage) => number | undefined;
 };
 
 /** Over all recoveries of one answer: retries, discards, reminders and compactions each have limits of their own, and share this one. */
@@ -61,11 +63,25 @@ export function emit(agent: Agent, turn: Turn, event: Event): void {
   agent.emit(event, { worker: agent.bench.worker, turn: turn.number, step: turn.steps });
 }
 
-export function addMessage(agent: Agent, turn: Turn, message: Message): void {
-  if (message.role !== 'assistant') emit(agent, turn, { type: 'message_start', role: message.role });
+export function addMessage(agent: Agent, turn: Turn, message: Exclude<Message, AssistantMessage>): void {
+  emit(agent, turn, { type: 'message_start', role: message.role });
+  append(agent, turn, message);
+  emit(agent, turn, { type: 'message_end', message });
+}
+
+/** Its beginning was told when it began to arrive. */
+export function addAnswer(agent: Agent, turn: Turn, answer: Answer): void {
+  append(agent, turn, answer.message);
+  emit(agent, turn, endOfAnswer(answer));
+}
+
+export function endOfAnswer({ message, cost }: Answer): Extract<Event, { readonly type: 'message_end' }> {
+  return { type: 'message_end', message, ...(cost !== undefined && { cost }) };
+}
+
+function append(agent: Agent, turn: Turn, message: Message): void {
   agent.conversation.append(message);
   turn.messages.push(message);
-  emit(agent, turn, { type: 'message_end', message });
 }
 
 /** How a turn is told to have ended; undefined while it waits. */

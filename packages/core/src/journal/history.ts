@@ -11,6 +11,7 @@ import type { Recorded, RemoteTool } from '../events.ts';
 import type { JsonObject } from '../json.ts';
 import type { Message, Usage } from '../model/protocol.ts';
 import { SEQ_JUMP } from './cut-off.ts';
+import { Dollars } from './dollars.ts';
 
 // Behind these no delta is told before something else is in the journal.
 const QUIET: ReadonlySet<unknown> = new Set(['session_start', 'session_end']);
@@ -27,6 +28,7 @@ export type Past = {
   /** Calls of that turn that were refused last, unless a later call was run. */
   readonly refused: RefusedCalls | undefined;
   readonly usage: Usage;
+  readonly cost: number | undefined; // US dollars; each request at the price of its model
   readonly model: string;
   readonly cwd: string;
   readonly remoteTools: readonly RemoteTool[];
@@ -49,6 +51,7 @@ export function pastOf(records: readonly JsonObject[], before: readonly Message[
     open: undefined,
     refused: undefined,
     usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+    cost: undefined,
     model: '',
     cwd: '',
     remoteTools: [],
@@ -56,16 +59,18 @@ export function pastOf(records: readonly JsonObject[], before: readonly Message[
     handedOut: [],
   };
   const messages: Message[] = [...before];
+  const dollars = new Dollars();
   // Our own records, each under its seal: they are what they were when they were written.
   const recorded = records as unknown as readonly Recorded[];
   for (const record of recorded) {
     past.lastSeq = Math.max(past.lastSeq, record.seq ?? 0);
     past.steps = record.step ?? past.steps;
     fold(past, messages, record);
+    foldDollars(dollars, record);
   }
   if (past.model === '') return undefined;
   if (!QUIET.has(records.at(-1)?.['type'])) past.lastSeq += SEQ_JUMP;
-  return { ...past, messages, refused: refusedIn(recorded) };
+  return { ...past, cost: dollars.cost, messages, refused: refusedIn(recorded) };
 }
 
 function fold(past: Writable<Past>, messages: Message[], record: Recorded): void {
@@ -109,6 +114,11 @@ function fold(past: Writable<Past>, messages: Message[], record: Recorded): void
     case 'cancelled':
       past.ending = record.type;
   }
+}
+
+function foldDollars(dollars: Dollars, record: Recorded): void {
+  if (record.type === 'session_start') dollars.use(record.model);
+  if (record.type === 'usage') dollars.take(record);
 }
 
 function foldMessage(past: Writable<Past>, messages: Message[], message: Message, turn: number): void {

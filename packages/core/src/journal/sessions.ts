@@ -1,6 +1,5 @@
 // The sessions there are, each as one row: what was asked in it first, and how it stands.
 
-import type { Recorded } from '../events.ts';
 import { FORMAT_VERSION, type Contents } from './format.ts';
 import { pastOf, type Past } from './history.ts';
 import { listKept } from './listing.ts';
@@ -44,8 +43,6 @@ function rowOf(id: string, { records, version, damage }: Contents): SessionRow {
   const times = records.map(({ at }) => at).filter((at) => typeof at === 'string');
   const asked = past?.messages.find(({ role }) => role === 'user');
   const text = asked?.role === 'user' && asked.content[0]?.type === 'text' ? asked.content[0].text : '';
-  const used = (records as unknown as readonly Recorded[]).findLast(({ type }) => type === 'usage');
-  const cost = used?.type === 'usage' ? used.cost : undefined;
   return {
     kind: 'session',
     id,
@@ -55,7 +52,7 @@ function rowOf(id: string, { records, version, damage }: Contents): SessionRow {
     cwd: past?.cwd ?? '',
     title: titleOf(text),
     turns: past?.turn ?? 0,
-    ...(cost !== undefined && { cost }),
+    ...(past?.cost !== undefined && { cost: past.cost }),
     state: stateOf(past, version > FORMAT_VERSION, damage !== undefined),
   };
 }

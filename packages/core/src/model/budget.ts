@@ -5,6 +5,8 @@
 
 import { costOf, type Price } from './catalog.ts';
 import type { Usage } from './protocol.ts';
+import { priced, type Spent } from './spent.ts';
+import { tokensOf } from './usage.ts';
 
 /** An answer shorter than this is not worth asking for. */
 const OUTPUT_TOKENS_MIN = 256;
@@ -44,14 +46,14 @@ export class Budget {
       isOpen = false;
       this.#open -= 1;
       this.#reserved = this.#open === 0 ? 0 : this.#reserved - held;
-      this.spend(usage);
+      this.spend(priced(usage, this.#price));
     };
     return { outputTokensMax, settle };
   }
 
-  /** What was spent without asking, as before a restart. */
-  spend(usage: Usage): void {
-    this.#spent += this.#worth(usage);
+  /** Counts what was spent without asking, as before a restart. Its dollars are taken as they are. */
+  spend({ usage, cost = 0 }: Spent): void {
+    this.#spent += this.#isInDollars() ? cost : tokensOf(usage);
   }
 
   /** In the unit of the cap: dollars, else tokens. */
@@ -70,9 +72,12 @@ export class Budget {
   }
 
   #worth(usage: Usage): number {
-    if (this.#cap !== undefined && 'usd' in this.#cap)
-      return this.#price === undefined ? 0 : costOf(usage, this.#price);
-    return usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
+    if (!this.#isInDollars()) return tokensOf(usage);
+    return this.#price === undefined ? 0 : costOf(usage, this.#price);
+  }
+
+  #isInDollars(): boolean {
+    return this.#cap !== undefined && 'usd' in this.#cap;
   }
 }
 

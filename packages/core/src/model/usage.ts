@@ -13,3 +13,7 @@ export function sumUsage(a: Usage, b: Usage): Usage {
     ...((a.estimated ?? b.estimated) && { estimated: true as const }),
   };
 }
+
+export function tokensOf({ input, output, cacheRead, cacheWrite }: Usage): number {
+  return input + output + cacheRead + cacheWrite;
+}

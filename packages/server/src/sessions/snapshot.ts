@@ -36,8 +36,6 @@ export function snapshotOf(
 ): SessionSnapshot | undefined {
   const past = pastOf(records);
   if (past === undefined) return undefined;
-  const used = eventsOf(records).findLast((event) => event.type === 'usage');
-  const cost = used?.type === 'usage' ? used.cost : undefined;
   const status = statusOf(past, isAtWork);
   const partial = status === 'running' ? partialAnswer(records, progress) : [];
   return {
@@ -58,7 +56,7 @@ export function snapshotOf(
     pending: past.open?.pending ?? [],
     questions: status === 'running' ? openQuestions(records) : [],
     usage: past.usage,
-    ...(cost !== undefined && { cost }),
+    ...(past.cost !== undefined && { cost: past.cost }),
   };
 }
 

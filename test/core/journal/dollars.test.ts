@@ -1,0 +1,55 @@
+// Dollars of a session by its journal: each request at the price of its model, also in journals of older versions.
+
+import type { Event } from '@drover/core/events';
+import { pastOf } from '@drover/core/journal/history';
+import type { JsonObject } from '@drover/core/json';
+import type { Usage } from '@drover/core/model/protocol';
+import { expect, test } from 'vitest';
+
+const MILLION = 1_000_000;
+const used = (input: number): Usage => ({ input, output: 0, cacheRead: 0, cacheWrite: 0 });
+const begun = (model: string): Event => ({ type: 'session_start', model, cwd: '/somewhere' });
+const DEAR = begun('anthropic/claude-opus-4-1'); // $15 per million tokens of input
+const CHEAP = begun('anthropic/claude-haiku-4-5'); // $1
+const UNKNOWN = begun('local/unheard-of');
+
+/** One request of a million tokens, the nth of its session. */
+const request = (n: number, dollars: { readonly cost?: number; readonly requestCost?: number }): Event => ({
+  type: 'usage',
+  usage: used(MILLION),
+  total: used(n * MILLION),
+  ...dollars,
+});
+
+function costOf(...events: readonly Event[]): number | undefined {
+  const records = events.map((event, at) => ({ ...event, v: 1, seq: at + 1, at: '2027-01-15T09:30:00.000Z' }));
+  return pastOf(records as unknown as readonly JsonObject[])?.cost;
+}
+
+test('dollars of the records are taken as they are, whatever the catalog says of the model', () => {
+  const events = [DEAR, request(1, { cost: 7, requestCost: 7 }), CHEAP, request(2, { cost: 9, requestCost: 2 })];
+  expect(costOf(...events)).toBe(9);
+});
+
+test('a request without a price adds no dollars, and takes none away', () => {
+  const events = [DEAR, request(1, { cost: 15, requestCost: 15 }), UNKNOWN, request(2, { cost: 15 })];
+  expect([costOf(...events), costOf(UNKNOWN, request(1, {}))]).toEqual([15, undefined]);
+});
+
+test('a total that an older version priced by the last model is divided by models again', () => {
+  const events = [DEAR, request(1, { cost: 15 }), request(2, { cost: 30 }), CHEAP, request(3, { cost: 3 })];
+  expect(costOf(...events)).toBe(31);
+  expect(costOf(...events, request(4, { cost: 4 }))).toBe(32);
+});
+
+test('older dollars of one model are taken as they are: the user may have set the price', () => {
+  expect(costOf(DEAR, request(1, { cost: 2 }), request(2, { cost: 4 }))).toBe(4);
+});
+
+test('after a change to a model that the catalog does not know, a request has its share of the total', () => {
+  expect(costOf(DEAR, request(1, { cost: 15 }), UNKNOWN, request(2, { cost: 6 }))).toBe(18);
+});
+
+test('older records without dollars are priced by the catalog', () => {
+  expect(costOf(DEAR, request(1, {}), CHEAP, request(2, {}))).toBe(16);
+});
