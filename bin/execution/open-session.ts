@@ -9,6 +9,7 @@ import { sessionFolder } from '@drover/core/journal/session-journal';
 import { factsOf, type Price } from '@drover/core/model/catalog';
 import type { Provider } from '@drover/core/model/protocol';
 import { defaultRetry } from '@drover/core/model/retry';
+import type { Spent } from '@drover/core/model/spent';
 import { deniedIn } from '@drover/core/permission/denied-paths';
 import type { Rule } from '@drover/core/permission/rules';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
@@ -45,6 +46,8 @@ export type Opened = Pick<SessionJournal, 'store' | 'past'> & {
   readonly remoteTimeoutMs: number | undefined;
   /** Contains its commands; undefined where they run in the open. */
   readonly contained: Contained | undefined;
+  /** Counts against the budget: what was spent before it was opened. */
+  readonly spentBefore?: Spent;
   /** Steps of its turn that don't count any more. */
   readonly stepsBefore: number;
 };
@@ -79,7 +82,7 @@ export function openSession(
   opened: Opened,
 ) {
   const { settings, io } = place;
-  const { provider, price, asked, store, past, tools, remoteTimeoutMs, stepsBefore, contained } = opened;
+  const { provider, price, asked, store, past, tools, remoteTimeoutMs, spentBefore, stepsBefore, contained } = opened;
   const { session: id } = work;
   const facts = factsOf(work.model.name);
   const redaction = new EventRedaction(redactorOf(settings));
@@ -92,6 +95,7 @@ export function openSession(
     outputTokensMax: facts.outputTokensMax,
     ...(price !== undefined && { price }),
     ...(work.budget !== undefined && { cap: work.budget }),
+    ...(spentBefore !== undefined && { spentBefore }),
     ...(settings.charsPerToken !== undefined && { charsPerToken: settings.charsPerToken }),
     tools,
     ...(remoteTimeoutMs !== undefined && { remoteTimeoutMs }),

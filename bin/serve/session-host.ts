@@ -1,6 +1,7 @@
 // A session of the server, opened at its journal: drover's own tools, and those that its client runs.
 
 import { UsageError } from '@drover/core/failure';
+import { spentIn } from '@drover/core/model/spent';
 import { Questions } from '@drover/core/permission/questions';
 import { sessionTools } from '@drover/core/tools/builtin';
 import { remoteTool } from '@drover/core/tools/remote';
@@ -55,6 +56,8 @@ export async function hostSession({ id, begin }: SessionWanted, wishes: ServeWis
       past,
       tools: begin === undefined ? [...sessionTools, ...(past?.remoteTools ?? []).map(remoteTool)] : tools,
       remoteTimeoutMs: begin?.remoteTimeoutMs ?? past?.remoteTimeoutMs,
+      // The session is closed while it rests: its budget outlives that.
+      ...(past !== undefined && { spentBefore: spentIn(past) }),
       stepsBefore: 0,
     },
   );

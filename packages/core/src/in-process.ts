@@ -39,6 +39,7 @@ import {
 } from './model/catalog.ts';
 import type { ImagePart, Message, Provider, TextPart, Usage } from './model/protocol.ts';
 import { defaultRetry } from './model/retry.ts';
+import { spentIn } from './model/spent.ts';
 import type { TurnOutcome } from './outcome.ts';
 import { deniedIn } from './permission/denied-paths.ts';
 import { judge, type Policy } from './permission/policy.ts';
@@ -74,6 +75,7 @@ export type AgentOptions = {
   readonly api?: Api;
   /** What is known of the model, where the catalog doesn't know it, or better. */
   readonly facts?: Partial<ModelFacts>;
+  /** Of the whole session, also of a kept one that is opened again. */
   readonly budget?: Cap;
   readonly limits?: Partial<Limits>;
   /** What may run by itself, is asked about, or is refused. */
@@ -237,7 +239,7 @@ export class AgentSession {
       ...permissions(cwd, this.#options),
       pass: (event, place) => redaction.pass(event, place),
       ...(kept && { store: kept.store }),
-      ...(kept?.past && { past: kept.past }),
+      ...(kept?.past && { past: kept.past, spentBefore: spentIn(kept.past) }),
     });
     return this.#session;
   }

@@ -23,6 +23,8 @@ export function makeAgent(options: SessionOptions, ties: Ties): Agent {
   const { provider, model, tools, context, limits, retry, judge, question, worker } = options;
   const { conversation, instructions, emit, settled, spend, progress } = ties;
   const definitions = options.definitions ?? tools.map(definitionOf);
+  const budget = new Budget(options.cap, options.price);
+  if (options.spentBefore !== undefined) budget.spend(options.spentBefore);
   const remoteTimeoutMs = options.remoteTimeoutMs ?? REMOTE_TIMEOUT_MS_DEFAULT;
   return {
     conversation,
@@ -36,7 +38,7 @@ export function makeAgent(options: SessionOptions, ties: Ties): Agent {
     bench: { tools, worker, context, instructions, judge, question, remoteTimeoutMs },
     limits,
     retry,
-    admission: unhurried(options.admission ?? budgetOnly(new Budget(options.cap, options.price)), progress),
+    admission: unhurried(options.admission ?? budgetOnly(budget), progress),
     cacheKey: options.cacheKey ?? options.id,
     emit: (event, place) => {
       if (isProgress(event.type)) progress();

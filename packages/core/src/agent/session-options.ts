@@ -9,6 +9,7 @@ import type { Cap } from '../model/budget.ts';
 import type { Price } from '../model/catalog.ts';
 import type { Message, Provider, ToolDefinition } from '../model/protocol.ts';
 import type { RetryPolicy } from '../model/retry.ts';
+import type { Spent } from '../model/spent.ts';
 import type { SandboxUse } from '../task/run.ts';
 import type { Tool, ToolContext } from '../tools/tool.ts';
 import type { Question, Verdict } from './calls.ts';
@@ -23,6 +24,8 @@ export type SessionOptions = {
   readonly outputTokensMax: number;
   readonly price?: Price;
   readonly cap?: Cap;
+  /** Counts against the cap: what was spent before it was opened. */
+  readonly spentBefore?: Spent;
   /** Leave for its requests, where it shares a provider with others; else its own cap decides. */
   readonly admission?: Admission;
   readonly charsPerToken?: number;
