@@ -3,9 +3,10 @@
 import type { Node } from 'yaml';
 import { UsageError } from '@drover/core/failure';
 import type { Api, Price } from '@drover/core/model/catalog';
-import { parseRule, type Rule } from '@drover/core/permission/rules';
+import type { Rule } from '@drover/core/permission/rules';
 import type { SandboxMode } from '@drover/core/task/run';
 import { parseDuration } from './quantities.ts';
+import { readServedRule } from './permission/rule-names.ts';
 import { type HostName, parseHost, SANDBOX_MODES } from './sandbox/hosts-and-modes.ts';
 import { type DocumentReader, readDocument } from './yaml-document.ts';
 
@@ -75,9 +76,9 @@ function readRoot(reader: DocumentReader): Config {
     gates: (node) => reader.list(node, (entry) => reader.text(entry)),
     setup: (node) => reader.list(node, (entry) => reader.text(entry)),
     ignore: (node) => reader.list(node, (entry) => reader.parsed(entry, ignorePattern)),
-    allow: (node) => reader.list(node, (entry) => reader.parsed(entry, (text) => parseRule(text, 'allow'))),
-    ask: (node) => reader.list(node, (entry) => reader.parsed(entry, (text) => parseRule(text, 'ask'))),
-    deny: (node) => reader.list(node, (entry) => reader.parsed(entry, (text) => parseRule(text, 'deny'))),
+    allow: (node) => reader.list(node, (entry) => reader.parsed(entry, (text) => readServedRule(text, 'allow'))),
+    ask: (node) => reader.list(node, (entry) => reader.parsed(entry, (text) => readServedRule(text, 'ask'))),
+    deny: (node) => reader.list(node, (entry) => reader.parsed(entry, (text) => readServedRule(text, 'deny'))),
     sandbox: (node) => reader.oneOf(node, SANDBOX_MODES),
     net: (node) => reader.list(node, (entry) => reader.parsed(entry, parseHost)),
     writable: (node) => reader.list(node, (entry) => reader.text(entry)),

@@ -21,6 +21,7 @@ import type { SandboxMode } from '@drover/core/task/run';
 import { type Approval, approvalOf, type ProjectConfig, whyNotApproved } from './approved-configs.ts';
 import { type Config, isAddress, parseConfig, type ProviderConfig, type Timeouts } from './config-file.ts';
 import type { Io } from './io.ts';
+import { foreignRules } from './permission/rule-names.ts';
 import type { HostName } from './sandbox/hosts-and-modes.ts';
 
 export type Settings = {
@@ -113,6 +114,7 @@ export async function settingsFrom({ userPath, user, project }: ConfigFiles, io:
     warnings: [
       ...(project === undefined || approved ? [] : leftOut(project, approval, { cwd, userPath })),
       ...(project === undefined ? [] : loosening(project, cwd)),
+      ...[user, project].flatMap((file) => (file === undefined ? [] : foreignRules(file))),
     ],
   };
 }

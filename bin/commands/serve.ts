@@ -4,13 +4,14 @@ import { UsageError } from '@drover/core/failure';
 import { command, flag, list, nonEmpty, value } from '../command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import { agentOptions } from '../execution/agent-options.ts';
+import { servedRuleOptions } from '../permission/rule-options.ts';
 import { parseCount } from '../quantities.ts';
 
 const PORT_DEFAULT = 7117;
 const PORT_MAX = 65_535;
 const NAME = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
 
-const { model, log, allow, ask, deny, yes, sandbox, net, writable, turns, budget } = agentOptions;
+const { model, log, yes, sandbox, net, writable, turns, budget } = agentOptions;
 
 export const serve = command({
   options: {
@@ -23,9 +24,7 @@ export const serve = command({
     model,
     json: flag('Output:', 'Say where it is as JSON, on one line'),
     log,
-    allow,
-    ask,
-    deny,
+    ...servedRuleOptions,
     yes,
     sandbox,
     net,

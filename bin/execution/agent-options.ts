@@ -4,11 +4,11 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Input } from '@drover/core/agent/session';
 import { UsageError } from '@drover/core/failure';
-import { parseRule } from '@drover/core/permission/rules';
 import { flag, list, nonEmpty, value, type Values } from '../command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import { exitCode } from '../exit-code.ts';
 import { complain, type Io } from '../io.ts';
+import { ruleOptions } from '../permission/rule-options.ts';
 import { parseBudget, parseCount, parseDuration } from '../quantities.ts';
 import { shortIdIn } from '../kept/kept-id.ts';
 import { nextStep } from '../kept/state.ts';
@@ -28,11 +28,7 @@ export const agentOptions = {
   cwd: value('Input:', 'DIR', 'The folder to work in', nonEmpty),
   ...viewOptions,
   log: value('Output:', 'FILE', 'Write diagnostics to a file', nonEmpty),
-  allow: list('Permission:', 'RULE', "Allow what matches, such as 'shell(pnpm test*)'", (text) =>
-    parseRule(text, 'allow'),
-  ),
-  ask: list('Permission:', 'RULE', 'Ask before what matches', (text) => parseRule(text, 'ask')),
-  deny: list('Permission:', 'RULE', 'Never allow what matches, whatever else says', (text) => parseRule(text, 'deny')),
+  ...ruleOptions,
   ...sandboxOptions,
   yes: flag('Permission:', 'Answer every question with yes; what is denied stays denied'),
   turns: value('Limits:', 'N', 'At most so many steps', (text) => parseCount(text, 1, TURNS_MAX)),

@@ -131,9 +131,13 @@ test('an answer given while the question is being shown counts', async () => {
 
 test.each([
   [shell, 'pnpm build', "--allow 'shell(pnpm build)'"],
-  [shell, 'cd src && make > log', "--allow 'shell'"],
-  [shell, 'make $X', "--allow 'shell'"],
-  [shell, 'CI=1 make', "--allow 'shell'"],
+  [shell, 'curl -s http://x | head', "--allow 'shell(curl -s http://x)' --allow 'shell(head)'"],
+  [shell, 'make && make', "--allow 'shell(make)'"],
+  [shell, 'cd src && make > log', undefined],
+  [shell, 'make $X', undefined],
+  [shell, 'CI=1 make', undefined],
+  [shell, 'echo "a b"', undefined],
+  [shell, 'a;b;c;d;e', undefined],
   [toolNamed('write', 'write'), "src/it's.ts", String.raw`--allow 'write(src/it'\''s.ts)'`],
   [toolNamed('deploy', 'run'), '', "--allow 'deploy'"],
 ])('with nobody to ask, the answer is no at once and says how to allow it: %#', async (tool, subject, flag) => {
@@ -142,6 +146,6 @@ test.each([
     allowed: false,
     by: 'nobody',
     always: false,
-    reason: `it would run outside a sandbox, and nobody is there to ask; ${flag} or --yes would allow it`,
+    reason: `it would run outside a sandbox, and there is no terminal to ask on; ${flag === undefined ? '' : `${flag} or `}--yes would allow it`,
   });
 });

@@ -95,7 +95,7 @@ test('the verdict names every rule that it took', async () => {
   );
 });
 
-test('a refusal names a rule that allows the command', async () => {
+test('a refusal names rules that allow the command, and never the whole shell', async () => {
   const questions = new Questions(undefined);
   const never = new AbortController().signal;
   const label = { callId: 'a', toolUseId: 'a', callIndex: 0, index: 0, name: 'shell', summary: '' };
@@ -103,9 +103,13 @@ test('a refusal names a rule that allows the command', async () => {
   for (const subject of everyday) {
     const asked = { requestId: 'a', tool: 'shell', input: subject, subject, why: 'it is new', label };
     const { reason = '' } = await questions.ask(asked, never);
-    const rule = /--allow '(.*)' or --yes/s.exec(reason)?.[1] ?? '';
-    if (rule !== 'shell') narrow += 1;
-    expect((await judgeCommand(subject, { rules: { allow: [rule] } })).effect, rule).toBe('allow');
+    expect(reason).toContain('--yes would allow it');
+    const flags = / --allow '(.*)' or --yes/s.exec(reason)?.[1];
+    if (flags === undefined) continue;
+    const allow = flags.split("' --allow '").map((rule) => rule.replaceAll(`'\\''`, "'"));
+    narrow += 1;
+    expect(allow).not.toContain('shell');
+    expect((await judgeCommand(subject, { rules: { allow } })).effect, flags).toBe('allow');
   }
   expect(narrow).toBeGreaterThan(100);
 });

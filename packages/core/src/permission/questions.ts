@@ -2,15 +2,13 @@
 //
 // A question is over when it is answered, when its call is cancelled, or when everything is. An answer
 // for good holds for the rest of the run, for exactly that tool and subject; it also settles what is
-// waiting with the same question. Where nobody is there to ask, the answer is no, at once, and says
-// how to allow it next time.
+// waiting with the same question. Without a terminal the answer is no, at once, and says how to allow
+// the call next time.
 
 import type { Question } from '../agent/calls.ts';
 import type { Decision } from '../events.ts';
 import { answerKey } from './policy.ts';
-import { SHELL } from './rules.ts';
-
-const SUBJECT_CHARS_MAX = 200;
+import { allowingFlags } from './rule-hint.ts';
 
 export type Answer = { readonly allowed: boolean; readonly always: boolean };
 
@@ -42,7 +40,7 @@ export class Questions {
     if (this.#isClosed || signal.aborted) return CANCELLED;
     const answered = this.#remembered.get(keyOf(question));
     if (answered !== undefined) return { allowed: answered, by: 'user', always: true };
-    if (this.#onAsk === undefined) return nobody(question);
+    if (this.#onAsk === undefined) return unanswered(question);
 
     const { promise, resolve } = Promise.withResolvers<Decision>();
     const waiting = { question, settle: resolve };
@@ -109,19 +107,7 @@ function keyOf({ tool, subject }: Question): string {
   return answerKey(tool, subject);
 }
 
-function nobody(question: Question): Decision {
-  const reason = `${question.why}, and nobody is there to ask; --allow ${quoted(ruleFor(question))} or --yes would allow it`;
+async function unanswered(question: Question): Promise<Decision> {
+  const reason = `${question.why}, and there is no terminal to ask on; ${await allowingFlags(question)} would allow it`;
   return { allowed: false, by: 'nobody', always: false, reason };
-}
-
-// The narrowest rule that allows the call. A compound command needs a rule for each of its commands, and a command with
-// an assignment is covered by no pattern: there the hint is the whole tool.
-function ruleFor({ tool, subject }: Question): string {
-  const isPlain = subject !== '' && subject.length <= SUBJECT_CHARS_MAX && !/[\n*]/.test(subject);
-  const isOneRule = tool !== SHELL || !/[;&|<>()$`"'\\~{}?[\]#!]|^\s*\w+\+?=|^\s*time\s/.test(subject);
-  return isPlain && isOneRule ? `${tool}(${subject})` : tool;
-}
-
-function quoted(rule: string): string {
-  return `'${rule.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,0 +1,48 @@
+// Rules as users write them, in flags and configs: the tool that a rule names must exist.
+//
+// Clients of `drover serve` bring tools of their own, so a name there may be one of theirs. It is still an error
+// if it looks like a tool of drover's: `bash` or `shel` would otherwise deny nothing.
+
+import { UsageError } from '@drover/core/failure';
+import { type Effect, parseRule, type Rule } from '@drover/core/permission/rules';
+import { TOOL_NAMES, usualName } from '@drover/core/permission/tool-names';
+import { nearest } from '../suggestion.ts';
+
+/** Throws UsageError if the text is no rule, or names no tool of drover's. */
+export function readRule(text: string, effect: Effect): Rule {
+  const rule = readServedRule(text, effect);
+  if (isKnown(rule)) return rule;
+  throw new UsageError(`the rule ${rule.text} names no tool; the tools are ${TOOL_NAMES.join(', ')}`);
+}
+
+/** The same where clients have tools of their own: any name will do that is not meant for a tool of drover's. */
+export function readServedRule(text: string, effect: Effect): Rule {
+  const rule = parseRule(text, effect);
+  const meant = isKnown(rule) ? undefined : (usualName(rule.tool) ?? nearest(rule.tool, TOOL_NAMES));
+  if (meant === undefined) return rule;
+  const corrected = rule.text.replace(rule.tool, meant);
+  throw new UsageError(`the rule ${rule.text} names no tool; did you mean ${corrected}?`);
+}
+
+type RuleFile = {
+  readonly path: string;
+  readonly config: {
+    readonly allow?: readonly Rule[];
+    readonly ask?: readonly Rule[];
+    readonly deny?: readonly Rule[];
+  };
+};
+
+/** One sentence for each rule of a config that names no tool of drover's. */
+export function foreignRules({ path, config }: RuleFile): readonly string[] {
+  return [config.allow, config.ask, config.deny]
+    .flatMap((rules = []) => rules.filter((rule) => !isKnown(rule)))
+    .map(
+      ({ text }) =>
+        `${path}: the rule ${text} names no tool of drover's; it holds only for tools of clients of drover serve`,
+    );
+}
+
+function isKnown({ tool }: Rule): boolean {
+  return tool === '*' || TOOL_NAMES.includes(tool);
+}

@@ -1,0 +1,32 @@
+// The names that rules may give: drover's own tools, and other words for them.
+
+/** Every tool that drover has; a test compares the list with the tools. */
+export const TOOL_NAMES: readonly string[] = [
+  'read',
+  'write',
+  'edit',
+  'list',
+  'glob',
+  'grep',
+  'shell',
+  'git',
+  'commit',
+  'submit_plan',
+  'submit_result',
+];
+
+const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
+  shell: ['bash', 'sh', 'zsh', 'cmd', 'command', 'exec', 'execute', 'powershell', 'run', 'run_command', 'terminal'],
+  read: ['cat', 'open', 'read_file', 'readfile', 'view'],
+  write: ['create', 'create_file', 'write_file', 'writefile'],
+  edit: ['apply_patch', 'edit_file', 'multiedit', 'patch', 'replace', 'str_replace'],
+  list: ['dir', 'list_files', 'ls'],
+  glob: ['find'],
+  grep: ['rg', 'ripgrep', 'search'],
+};
+
+/** Returns drover's name for a tool that other agents call otherwise, such as bash. */
+export function usualName(word: string): string | undefined {
+  const lower = word.toLowerCase();
+  return Object.keys(OTHER_WORDS).find((name) => OTHER_WORDS[name]?.includes(lower));
+}
