@@ -13,6 +13,7 @@ import type { Spent } from '@drover/core/model/spent';
 import { deniedIn } from '@drover/core/permission/denied-paths';
 import type { Rule } from '@drover/core/permission/rules';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
+import { keepBoxes } from '@drover/core/tools/process/boxes';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Tool } from '@drover/core/tools/tool';
 import type { Contained } from '@drover/coordinator/workspace/containment';
@@ -60,10 +61,12 @@ export async function containSession(
   let tell: (event: NetworkEvent) => void = () => undefined;
   const folder = join(sessionFolder(home, id), 'box');
   const contained = await containment.folder?.({ root: cwd, folder, rules, onConnection: (event) => tell(event) });
+  const boxes = keepBoxes(contained?.policy);
   return {
     contained,
     tellTo: (session) => (tell = (event) => session.bus.emit(event, {})),
     async close() {
+      boxes[Symbol.dispose]();
       await contained?.close();
       await rm(folder, { recursive: true, force: true });
     },

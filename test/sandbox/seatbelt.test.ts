@@ -58,7 +58,7 @@ test('sandbox-exec is given the profile and the command', () => {
     ...POLICY,
     system: { ...POLICY.system, backend: 'seatbelt' as const, program: '/usr/bin/sandbox-exec' },
   };
-  const { file, args, files, report } = confine(policy, { script: 'true', env: {} });
+  const { file, args, files, report } = confine(policy, {});
   expect({ file, first: args.slice(0, 4), files, report }).toEqual({
     file: '/usr/bin/sandbox-exec',
     first: ['-p', seatbeltProfile(policy), '/bin/bash', '-c'],

@@ -17,14 +17,15 @@ inSandbox('a command in the sandbox', (system) => {
     writeFileSync(secret, 'a secret\n');
     const script =
       'for n in 3 4 5 6 7 8 9; do cat <&$n; echo evil >&$n; done; for f in /proc/*/fd/*; do [ -f $f ] && cat $f; done; echo tried';
-    const { file, args, env, files } = confine(policy, { script, env: { PATH: '/usr/bin:/bin' } });
+    const { file, args, env, files } = confine(policy, { PATH: '/usr/bin:/bin' });
     const open = [
       ...files.map((path) => openSync(path, 'r')),
       openSync('/dev/null', 'w'),
       openSync(secret, 'r+'),
       openSync(around, 'r'),
     ];
-    const child = spawn(file, args, { env, cwd: root, stdio: ['ignore', 'pipe', 'ignore', ...open] });
+    const child = spawn(file, args, { env, cwd: root, stdio: ['pipe', 'pipe', 'ignore', ...open] });
+    child.stdin?.end(script);
     for (const descriptor of open) closeSync(descriptor);
     if (child.stdout === null) throw new Error('no output');
     const output = await text(child.stdout);

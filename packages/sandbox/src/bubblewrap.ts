@@ -102,6 +102,14 @@ export function mounts(policy: SandboxPolicy): readonly Mount[] {
   return [...needed, ...pins(needed)].sort(byDepth);
 }
 
+/** Differs once a folder or file that the policy mounts was replaced by another of the same name. */
+export function mountIdentity(policy: SandboxPolicy): readonly string[] {
+  return mounts(policy).map(({ from }) => {
+    const found = lstatSync(from, { throwIfNoEntry: false });
+    return found === undefined ? '' : `${found.dev}:${found.ino}:${found.birthtimeMs}`;
+  });
+}
+
 const here = (kind: Kind) => (path: string) => ({ kind, from: path, at: path });
 
 /** The folders between a protected path and the writable mount it is in. */

@@ -120,15 +120,18 @@ Promise.all([reach({ host: "127.0.0.1", port: told.port }), reach({ path: told.s
 type Ran = { readonly report: string; readonly output: string; readonly complaint: string };
 
 function run(policy: SandboxPolicy, script: string): Promise<Ran> {
-  const { file, args, env, files } = confine(policy, { script, env: { PATH: '/usr/bin:/bin' } });
+  const { file, args, env, files } = confine(policy, { PATH: '/usr/bin:/bin' });
   const open = files.map((path) => openSync(path, 'r'));
   const child = spawn(file, args, {
     env,
     cwd: policy.root,
     timeout: PROBE_MS_MAX,
     killSignal: 'SIGKILL',
-    stdio: ['ignore', 'pipe', 'pipe', ...open, 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe', ...open, 'pipe'],
   });
+  // A sandbox that does not start reads no script.
+  child.stdin?.on('error', () => undefined);
+  child.stdin?.end(script);
   for (const descriptor of open) closeSync(descriptor);
   const texts = [1, 2, 3 + open.length].map((number) => {
     const text = { told: '' };

@@ -1,4 +1,4 @@
-// The sandbox: a policy and a shell command become the process that runs the command inside.
+// The sandbox: a policy becomes a process inside which a shell waits for its script on standard input, and runs it.
 //
 // Guarantees
 //   1. A command sees system folders, toolchains and what the policy names, and no other file. It writes to its root, to
@@ -19,13 +19,11 @@ import { seatbeltProfile } from './seatbelt.ts';
 
 const RELAY_PORT = 3128;
 
-export type ShellCommand = {
-  readonly script: string;
-  readonly env: Readonly<Record<string, string>>;
-};
+// It may wait long before there is a script. The script begins when the input ends, and has an empty one itself.
+const RUN_SCRIPT = `IFS= read -r -d ''; exec 0</dev/null 2>&1; eval "unset REPLY; $REPLY"`;
 
-/** The process that runs the script in the sandbox. Its stderr is its stdout. */
-export function confine(policy: SandboxPolicy, { script, env }: ShellCommand): ConfinedProcess {
+/** The process that runs a script in the sandbox. Its stderr is its stdout. */
+export function confine(policy: SandboxPolicy, env: Readonly<Record<string, string>>): ConfinedProcess {
   const { system, proxy } = policy;
   const inner = {
     ...env,
@@ -33,7 +31,7 @@ export function confine(policy: SandboxPolicy, { script, env }: ShellCommand): C
     ...(proxy === undefined ? offlineEnvironment() : proxyEnvironment(RELAY_PORT)),
     ...innerPlaces(policy, env),
   };
-  const command = [system.shell, '-c', `${prelude(system.limits)}${relayed(policy)}exec 2>&1; ${script}`];
+  const command = [system.shell, '-c', `${prelude(system.limits)}${relayed(policy)}${RUN_SCRIPT}`];
   switch (system.backend) {
     case 'bubblewrap':
       return {

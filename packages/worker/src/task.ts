@@ -20,6 +20,7 @@ import { summaryIn } from '@drover/core/task/summary';
 import type { RunTask, TaskMode, TaskOutcome, TaskSpec } from '@drover/core/task/task';
 import { runTools } from '@drover/core/tools/builtin';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
+import { keepBoxes } from '@drover/core/tools/process/boxes';
 import { distrustPrograms } from '@drover/core/tools/process/program';
 import type { Tool } from '@drover/core/tools/tool';
 
@@ -31,6 +32,7 @@ export const runTask: RunTask = async (spec, link, signal) => {
   // It had said its last word before a crash; only its outcome was not heard.
   if (past?.ending === 'done' && 'resume' in begin)
     return outcomeOf({ status: 'finished', said: before, refused: past.refused?.calls ?? [], ...tally.spent });
+  using _boxes = keepBoxes(spec.sandbox);
   try {
     const result = await openSession(spec, counting(link, tally)).run(begin, signal);
     const said = [...before, ...result.messages];

@@ -44,7 +44,7 @@ async function openWay(rules: readonly string[]): Promise<Way> {
 const isInstalled = (program: string): boolean =>
   (process.env['PATH'] ?? '').split(delimiter).some((folder) => globSync(join(folder, program)).length > 0);
 
-type Ended = { readonly code: number | null; readonly output: string; readonly ms: number };
+type Ended = { readonly code: number | null; readonly output: string };
 
 /** Runs a client with the environment of a box, in an empty home. */
 async function run(program: string, args: readonly string[], environment: Record<string, string>): Promise<Ended> {
@@ -52,12 +52,11 @@ async function run(program: string, args: readonly string[], environment: Record
   onTestFinished(() => rmSync(home, { recursive: true }));
   writeFileSync(join(home, 'package.json'), '{"name":"project","version":"1.0.0"}');
   const env = { PATH: process.env['PATH'] ?? '', HOME: home, GIT_TERMINAL_PROMPT: '0', ...environment };
-  const before = performance.now();
   const child = spawn(program, args, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
   const [code] = (await once(child, 'close')) as [number | null];
-  return { code, output, ms: performance.now() - before };
+  return { code, output };
 }
 
 const throughRelay = ({ relayPort }: Way, program: string, args: readonly string[]): Promise<Ended> =>
@@ -172,9 +171,8 @@ test.runIf(isInstalled('curl'))('curl reaches an allowed host and is told about 
     code: 0,
     output: 'site /pkg',
   });
-  const { output, ms } = await throughRelay(way, 'curl', ['-sS', 'http://evil.example/']);
+  const { output } = await throughRelay(way, 'curl', ['-sS', 'http://evil.example/']);
   expect(output).toBe('drover: the sandbox does not allow evil.example; allow it with --net evil.example\n');
-  expect(ms).toBeLessThan(1_000);
 });
 
 test.runIf(isInstalled('git'))('git names the host and the rule when it is refused', async () => {
@@ -196,7 +194,8 @@ test.runIf(isInstalled('npm'))('npm installs from an allowed registry and fails 
   expect(viewed.output).toContain('1.2.3');
   const refused = await throughRelay(way, 'npm', ['view', 'thing', '--registry=https://evil.example/']);
   expect(refused.output).toContain('403 drover: the sandbox does not allow evil.example; allow it with --net');
-  expect(refused.ms).toBeLessThan(5_000);
+  // It does not try again, so it fails at once.
+  expect(way.connections.filter(({ host }) => host === 'evil.example')).toHaveLength(1);
 });
 
 const PACKUMENT = JSON.stringify({

@@ -13,7 +13,7 @@
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ToolError } from '../../failure.ts';
-import { LauncherLost, type ProcessEnd, type ProcessSpec, type StartedProcess } from './launcher.ts';
+import { LauncherLost, type ProcessEnd, type ProcessInput, type ProcessSpec, type StartedProcess } from './launcher.ts';
 import { startProcess } from './start.ts';
 import { endOrphans, MARK, markedProcesses, markOf, ProcessTree, sendSignal } from './tree.ts';
 
@@ -32,21 +32,31 @@ const WORD_MS_MAX = 1_000;
 /** A promise holds the output back until it settles; it must not reject. The chunk is gone after that. */
 export type OutputReader = (chunk: Buffer) => Promise<void> | undefined;
 
-export type ChildSpec = {
+export type ChildStart = {
   readonly file: string;
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly callId: string;
-  readonly timeoutMs: number;
-  readonly onStdout: OutputReader;
-  /** Omit to merge stderr into stdout. */
-  readonly onStderr?: OutputReader;
   readonly files?: ProcessSpec['files'];
   readonly report?: ProcessSpec['report'];
   /** The process is a sandbox. Ending it ends everything inside at once, so what is inside is asked first. */
   readonly contains?: boolean;
+  /** Its standard input, which may come later; absent: empty. */
+  readonly input?: ProcessInput;
 };
+
+export type ChildReaders = {
+  readonly timeoutMs: number;
+  readonly onStdout: OutputReader;
+  /** Omit to merge stderr into stdout. */
+  readonly onStderr?: OutputReader;
+};
+
+export type ChildSpec = ChildStart & ChildReaders;
+
+/** A process that runs, and whose output has not been read yet. */
+export type StartedChild = { readonly spec: ChildStart; readonly process: StartedProcess };
 
 export type ChildEnd = {
   readonly endedBy: 'itself' | 'timeout' | 'abort';
@@ -62,14 +72,23 @@ export type ChildEnd = {
 export async function runChild(spec: ChildSpec, signal: AbortSignal): Promise<ChildEnd> {
   if (signal.aborted) throw new ToolError('interrupted before it was started');
   const startedAt = performance.now();
-  const child = await start(spec);
-  const group = child.pid;
-  groups.add(group);
+  const child = await startChild(spec, spec.onStderr === undefined);
+  const end = await attendChild(child, spec, signal);
+  return { ...end, durationMs: Math.round(performance.now() - startedAt) };
+}
+
+/** Reads its output, and ends it when it is time. Throws ToolError where its launcher is lost. */
+export async function attendChild(
+  { spec, process: child }: StartedChild,
+  readers: ChildReaders,
+  signal: AbortSignal,
+): Promise<ChildEnd> {
+  const startedAt = performance.now();
   let end: ProcessEnd | undefined;
   const exited = child.ended.then((told) => void (end = told));
-  const pipes = new Pipes(child, spec);
-  const stop = stopRequest(spec.timeoutMs, signal);
-  const tree = new ProcessTree(group, spec.callId, spec.contains === true);
+  const pipes = new Pipes(child, readers);
+  const stop = stopRequest(readers.timeoutMs, signal);
+  const tree = new ProcessTree(child.pid, spec.callId, spec.contains === true);
 
   try {
     await Promise.race([exited, stop.asked]);
@@ -92,8 +111,16 @@ export async function runChild(spec: ChildSpec, signal: AbortSignal): Promise<Ch
     throw lost(spec, error);
   } finally {
     stop.forget();
-    groups.delete(group);
+    groups.delete(child.pid);
   }
+}
+
+/** Ends a process that is not attended, with all it started. */
+export function killChild({ process: { pid, stdout, stderr } }: StartedChild): void {
+  sendSignal(-pid, 'SIGKILL');
+  stdout.destroy();
+  stderr?.destroy();
+  groups.delete(pid);
 }
 
 const groups = new Set<number>();
@@ -113,12 +140,15 @@ export function endAllChildren(signal: NodeJS.Signals): void {
   for (let look = 0; look < 2; look++) for (const id of markedProcesses()) sendSignal(id, signal);
 }
 
-async function start(spec: ChildSpec): Promise<StartedProcess> {
-  const { file, args, cwd, onStderr, files, report } = spec;
+/** `together`: stderr may come with stdout. Throws ToolError where it can't be started. */
+export async function startChild(spec: ChildStart, together: boolean): Promise<StartedChild> {
+  const { file, args, cwd, files, report, input } = spec;
   const env = { ...spec.env, [MARK]: markOf(spec.callId) };
   try {
     const further = { ...(files && { files }), ...(report && { report }) };
-    return await startProcess({ file, args, cwd, env, detached: true, together: onStderr === undefined, ...further });
+    const started = await startProcess({ file, args, cwd, env, detached: true, together, ...further }, input);
+    groups.add(started.pid);
+    return { spec, process: started };
   } catch (error) {
     if (error instanceof LauncherLost) {
       // It may have been started all the same.
@@ -130,7 +160,7 @@ async function start(spec: ChildSpec): Promise<StartedProcess> {
   }
 }
 
-function lost({ file }: ChildSpec, cause: LauncherLost): ToolError {
+function lost({ file }: ChildStart, cause: LauncherLost): ToolError {
   return new ToolError(`${cause.message}, and ${file} was ended before it was done`, { cause });
 }
 
@@ -178,7 +208,7 @@ class Pipes {
   #held = 0;
   #lastChunkAt = performance.now();
 
-  constructor({ stdout, stderr }: StartedProcess, { onStdout, onStderr = onStdout }: ChildSpec) {
+  constructor({ stdout, stderr }: StartedProcess, { onStdout, onStderr = onStdout }: ChildReaders) {
     this.#streams = stderr === undefined ? [stdout] : [stdout, stderr];
     this.#open = this.#streams.length;
     this.#read(stdout, onStdout);

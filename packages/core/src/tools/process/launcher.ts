@@ -24,7 +24,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { closeSync, openSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, Socket } from 'node:net';
 import { dirname } from 'node:path';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { threadId } from 'node:worker_threads';
 
 // Long enough for a machine that is overloaded; one that is silent for longer is taken for lost.
@@ -53,6 +53,9 @@ export type ProcessSpec = {
   /** What it writes to the descriptor behind those comes with its end. */
   readonly report?: boolean;
 };
+
+/** A promise must not reject. */
+export type ProcessInput = string | Buffer | Promise<string>;
 
 export type ProcessEnd = {
   readonly exitCode?: number;
@@ -102,7 +105,7 @@ export class Launcher {
   }
 
   /** Undefined where nothing was started, and the caller has to do it himself. */
-  async start(spec: ProcessSpec, input: string | Buffer | undefined): Promise<StartedProcess | undefined> {
+  async start(spec: ProcessSpec, input: ProcessInput | undefined): Promise<StartedProcess | undefined> {
     const line = await this.#connected();
     if (line === undefined) return undefined;
     const id = `${threadId}.${this.#count++}`;
@@ -343,11 +346,16 @@ function connected(
   });
 }
 
-function give(stdin: Socket, input: string | Buffer, ended: Promise<unknown>): void {
+function give(stdin: Socket, input: ProcessInput, ended: Promise<unknown>): void {
   stdin.resume();
-  stdin.end(input);
+  endWith(stdin, input);
   const close = () => stdin.destroy();
   ended.then(close, close);
+}
+
+export function endWith(stdin: Writable, input: ProcessInput): void {
+  if (input instanceof Promise) void input.then((text) => stdin.end(text));
+  else stdin.end(input);
 }
 
 function readLines(socket: Socket, onLine: (text: string) => void): void {

@@ -7,11 +7,12 @@
 //   3. A command that would fill the disk is ended while there is still room for drover's own files.
 
 import { statfsSync } from 'node:fs';
-import { hasStarted, confine } from '@drover/sandbox/sandbox';
+import { hasStarted } from '@drover/sandbox/sandbox';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
 import { sealPaths } from '@drover/sandbox/seal';
-import { DroverError } from '../../failure.ts';
-import { type ChildEnd, type OutputReader, runChild } from './child.ts';
+import { DroverError, ToolError } from '../../failure.ts';
+import { openBox, startAhead } from './boxes.ts';
+import { attendChild, type ChildEnd, type OutputReader, runChild } from './child.ts';
 import { programOn } from './program.ts';
 
 const COMPLAINT_CHARS_MAX = 1_000;
@@ -35,19 +36,24 @@ export async function runShell(spec: ShellSpec, signal: AbortSignal): Promise<Sh
   if (sandbox === undefined) return { ...(await runOutside(spec, signal)), isDiskFull: false };
   using _links = sealPaths(sandbox.folder, sandbox.sealed);
   using disk = watchDisk(sandbox);
-  const { file, args, env, files, report } = confine(sandbox, spec);
+  if (signal.aborted) throw new ToolError('interrupted before it was started');
+  const startedAt = performance.now();
+  const { cwd, env, callId, timeoutMs } = spec;
+  const place = { sandbox, cwd, env, callId };
+  const box = await openBox(place);
   let complaint = '';
-  const child = { file, args, env, files, report, cwd: spec.cwd, contains: true };
-  const { callId, timeoutMs } = spec;
   const onStdout: OutputReader = (chunk) => {
     if (complaint.length < COMPLAINT_CHARS_MAX) complaint += chunk.toString('latin1').slice(0, COMPLAINT_CHARS_MAX);
     return spec.onOutput(chunk);
   };
-  const end = await runChild({ ...child, callId, timeoutMs, onStdout }, AbortSignal.any([signal, disk.signal]));
+  box.begin(spec.script);
+  const end = await attendChild(box.child, { timeoutMs, onStdout }, AbortSignal.any([signal, disk.signal]));
   const isOver = end.endedBy === 'itself' && end.exitCode !== undefined;
-  if (isOver && report && !hasStarted(end.report ?? ''))
+  if (isOver && box.child.spec.report === true && !hasStarted(end.report ?? ''))
     throw new DroverError({ kind: 'sandbox.failed', message: complaint.trim() || `it ended with ${end.exitCode}` });
-  return { ...end, isDiskFull: disk.signal.aborted };
+  if (end.endedBy === 'itself') startAhead(place);
+  const durationMs = Math.round(performance.now() - startedAt);
+  return { ...end, durationMs, isDiskFull: disk.signal.aborted };
 }
 
 function runOutside(

@@ -3,10 +3,12 @@
 import { spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import {
+  endWith,
   Launcher,
   type LauncherAddress,
   openFiles,
   processEnd,
+  type ProcessInput,
   type ProcessSpec,
   type StartedProcess,
 } from './launcher.ts';
@@ -33,10 +35,10 @@ type Apart = StartedProcess & { readonly stderr: Readable };
 /** Throws what Node's spawn would. Without an input, its stdin is empty. */
 export async function startProcess(
   spec: ProcessSpec & { readonly together?: never },
-  input?: string | Buffer,
+  input?: ProcessInput,
 ): Promise<Apart>;
-export async function startProcess(spec: ProcessSpec, input?: string | Buffer): Promise<StartedProcess>;
-export async function startProcess(spec: ProcessSpec, input?: string | Buffer): Promise<StartedProcess> {
+export async function startProcess(spec: ProcessSpec, input?: ProcessInput): Promise<StartedProcess>;
+export async function startProcess(spec: ProcessSpec, input?: ProcessInput): Promise<StartedProcess> {
   const found = located(spec);
   return (await launcher?.start(found, input)) ?? startHere(found, input);
 }
@@ -51,7 +53,7 @@ function located(given: ProcessSpec): ProcessSpec {
   return file === undefined ? spec : { ...spec, file, argv0: spec.file };
 }
 
-async function startHere(spec: ProcessSpec, input: string | Buffer | undefined): Promise<StartedProcess> {
+async function startHere(spec: ProcessSpec, input: ProcessInput | undefined): Promise<StartedProcess> {
   const { argv0, cwd, env, detached } = spec;
   using files = openFiles(spec.files ?? []);
   const child = spawn(spec.file, spec.args, {
@@ -78,6 +80,6 @@ async function startHere(spec: ProcessSpec, input: string | Buffer | undefined):
   child.on('error', () => undefined);
   // One that ends before it has read its input is heard of by its exit.
   stdin?.on('error', () => undefined);
-  stdin?.end(input);
+  if (stdin !== null) endWith(stdin, input ?? '');
   return { pid, stdout, stderr, ended };
 }

@@ -1,0 +1,97 @@
+// Boxes: sandboxes for one command each. One can be started ahead, so that the next command finds it waiting.
+//
+// Guarantees
+//   1. A box runs one command. Then it is gone, with all that the command started.
+//   2. A box that waited is used only if it is what a new one would be: the same process, and the same files behind its
+//      mounts. Otherwise it is ended, and a new one is started.
+//   3. Boxes wait only between `keepBoxes` and its disposal, at most one for each private folder.
+//
+// Failure: a box that can't be started ahead is left out. The command starts its own, and reports what is wrong.
+
+import { confine } from '@drover/sandbox/sandbox';
+import { mountIdentity } from '@drover/sandbox/bubblewrap';
+import type { ConfinedProcess, SandboxPolicy } from '@drover/sandbox/policy';
+import { newId } from '../../ids.ts';
+import { killChild, type StartedChild, startChild } from './child.ts';
+
+export type BoxPlace = {
+  readonly sandbox: SandboxPolicy;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Marks the processes of a box that did not wait. */
+  readonly callId: string;
+};
+
+export type Box = {
+  readonly child: StartedChild;
+  /** Begins the command. */
+  readonly begin: (script: string) => void;
+};
+
+type WaitingBox = Box & {
+  readonly likeness: string;
+  readonly isOver: () => boolean;
+};
+
+// By the private folder of the policy. Undefined: a box may wait there, and none does.
+const places = new Map<string, WaitingBox | undefined>();
+
+/** Until it is disposed of, a box is started ahead after each command of this policy. */
+export function keepBoxes(sandbox: SandboxPolicy | undefined): Disposable {
+  if (sandbox === undefined) return { [Symbol.dispose]: () => undefined };
+  const { folder } = sandbox;
+  if (!places.has(folder)) places.set(folder, undefined);
+  return {
+    [Symbol.dispose]() {
+      const box = places.get(folder);
+      places.delete(folder);
+      if (box !== undefined) discard(box);
+    },
+  };
+}
+
+/** The box that waits, or a new one. Throws ToolError where it can't be started. */
+export async function openBox(place: BoxPlace): Promise<Box> {
+  const confined = confine(place.sandbox, place.env);
+  const { folder } = place.sandbox;
+  const box = places.get(folder);
+  if (box === undefined) return start(confined, place);
+  places.set(folder, undefined);
+  if (!box.isOver() && box.likeness === likenessOf(confined, place)) return box;
+  discard(box);
+  return start(confined, place);
+}
+
+/** Starts the next box, where boxes are kept for this policy. */
+export function startAhead(place: BoxPlace): void {
+  const { folder } = place.sandbox;
+  if (!places.has(folder) || places.get(folder) !== undefined) return;
+  start(confine(place.sandbox, place.env), { ...place, callId: newId('call') }).then(
+    (box) => {
+      if (places.has(folder) && places.get(folder) === undefined) places.set(folder, box);
+      else discard(box);
+    },
+    () => undefined, // the next command starts its own
+  );
+}
+
+async function start(confined: ConfinedProcess, place: BoxPlace): Promise<WaitingBox> {
+  const { file, args, env, files, report } = confined;
+  const likeness = likenessOf(confined, place);
+  const script = Promise.withResolvers<string>();
+  const spec = { file, args, env, files, report, cwd: place.cwd, callId: place.callId, contains: true };
+  const child = await startChild({ ...spec, input: script.promise }, true);
+  let over = false;
+  const end = () => void (over = true);
+  child.process.ended.then(end, end);
+  return { child, begin: script.resolve, likeness, isOver: () => over };
+}
+
+function discard({ child, begin }: WaitingBox): void {
+  killChild(child);
+  begin('');
+}
+
+function likenessOf({ file, args, env }: ConfinedProcess, { cwd, sandbox }: BoxPlace): string {
+  return JSON.stringify([file, args, env, cwd, mountIdentity(sandbox)]);
+}

@@ -1,0 +1,145 @@
+// Boxes that wait for their command: used once, only while they are what a new one would be, and never left behind.
+
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { keepBoxes } from '@drover/core/tools/process/boxes';
+import { childEnvironment } from '@drover/core/tools/process/environment';
+import { expect, onTestFinished, test } from 'vitest';
+import { openLauncher } from '../../bin/run/open-launcher.ts';
+import { processesWith } from '../cli/program.ts';
+import { listening } from '../support/listening.ts';
+import { box, type Box, type BoxOptions, inSandbox, runInside } from '../support/sandbox/box.ts';
+
+/** Not the sandbox itself, whose arguments hold those of the shell. */
+function isShell(id: string): boolean {
+  return processesWith('IFS= read -r -d').includes(id) && !processesWith('--unshare-user').includes(id);
+}
+
+function childrenOf(id: string): readonly string[] {
+  try {
+    return readFileSync(`/proc/${id}/task/${id}/children`, 'utf8').trim().split(' ');
+  } catch (error) {
+    // It has ended meanwhile.
+    if (error instanceof Error && 'code' in error) return [];
+    throw error;
+  }
+}
+
+inSandbox('a box that waits', (system) => {
+  function keptBox(options?: BoxOptions): Box & { readonly close: () => void } {
+    const here = box(system, options);
+    const boxes = keepBoxes(here.policy);
+    const close = () => boxes[Symbol.dispose]();
+    onTestFinished(close);
+    return { ...here, close };
+  }
+
+  /** The shell that waits in a box, once there is one: the shell of a command that is over has ended. */
+  async function waiting({ policy }: Box): Promise<string> {
+    for (;;) {
+      await delay(5);
+      const shell = processesWith(policy.folder).flatMap(childrenOf).find(isShell);
+      if (shell !== undefined) return shell;
+    }
+  }
+
+  async function allGone({ policy }: Box): Promise<void> {
+    while (processesWith(policy.folder).length > 0) await delay(5);
+  }
+
+  test('the next command runs in it, and it is gone with that command', async () => {
+    const here = keptBox();
+    await runInside(here, 'true');
+    const shell = await waiting(here);
+    const seen = runInside(here, 'touch begun; while [ ! -e go ]; do sleep 0.01; done; echo done');
+    while (!existsSync(join(here.root, 'begun'))) await delay(5);
+    expect(isShell(shell)).toBe(true);
+    writeFileSync(join(here.root, 'go'), '');
+    expect((await seen).output).toBe('done\n');
+    expect(isShell(shell)).toBe(false);
+    expect(await waiting(here)).not.toBe(shell);
+  });
+
+  test('none waits before the first command, without being kept, or after the end', async () => {
+    const plain = box(system);
+    await runInside(plain, 'true');
+    const here = keptBox();
+    expect(processesWith(here.policy.folder)).toEqual([]);
+    await runInside(here, 'true');
+    await waiting(here);
+    here.close();
+    await allGone(here);
+    await runInside(here, 'true');
+    // The command is over, and so is its box.
+    expect([plain, here].flatMap(({ policy }) => processesWith(policy.folder))).toEqual([]);
+  });
+
+  test('one that is still being started when boxes are no longer kept does not stay', async () => {
+    // A start through the launcher takes a while.
+    const launcher = openLauncher(childEnvironment(process.env));
+    onTestFinished(() => launcher.close());
+    await listening(launcher.address.path);
+    const here = keptBox();
+    await runInside(here, 'true');
+    here.close();
+    // It would answer this after it has started the box.
+    await runInside(here, 'true');
+    await allGone(here);
+  });
+
+  test('a folder that was replaced since is shown as it is now', async () => {
+    const there = join(box(system).around, 'there');
+    const replace = (text: string) => {
+      rmSync(there, { recursive: true, force: true });
+      mkdirSync(there);
+      writeFileSync(join(there, 'file'), text);
+    };
+    replace('old');
+    const here = keptBox({ readable: [there] });
+    expect((await runInside(here, `cat ${there}/file`)).output).toBe('old');
+    await waiting(here);
+    replace('new');
+    expect((await runInside(here, `cat ${there}/file`)).output).toBe('new');
+  });
+
+  test('a file that is to be hidden and was made since is hidden', async () => {
+    const around = box(system).around;
+    const secret = join(around, 'root', 'secret');
+    const here = keptBox({ root: join(around, 'root'), hidden: [secret] });
+    await runInside(here, 'true');
+    await waiting(here);
+    writeFileSync(secret, 'a secret');
+    expect((await runInside(here, 'cat secret')).output).not.toContain('a secret');
+  });
+
+  test('a command has its own environment', async () => {
+    const here = keptBox();
+    const env = (WHO: string) => ({ env: { ...childEnvironment(process.env), WHO } });
+    expect((await runInside(here, 'echo $WHO', env('one'))).output).toBe('one\n');
+    await waiting(here);
+    expect((await runInside(here, 'echo $WHO', env('two'))).output).toBe('two\n');
+  });
+
+  test('one that was killed is replaced', async () => {
+    const here = keptBox();
+    await runInside(here, 'true');
+    const shell = await waiting(here);
+    const sandbox = processesWith(here.policy.folder).map((id) => `/proc/${id}`);
+    process.kill(Number(shell), 'SIGKILL');
+    // Its entries go when this process has heard of its end; the end of its report comes right after.
+    while (sandbox.some((entry) => existsSync(entry))) await delay(5);
+    await delay(50);
+    expect((await runInside(here, 'echo fine')).output).toBe('fine\n');
+  });
+
+  test('nothing of one command is seen by the next', async () => {
+    const here = keptBox();
+    await runInside(here, 'cd /tmp; export LEFT=1; (sleep 77 &); true');
+    await waiting(here);
+    const script = 'pwd; echo "${LEFT-}${REPLY-}"; cat; ls -d /proc/[0-9]* | wc -l';
+    const { output } = await runInside(here, script);
+    const [folder, left, count] = output.split('\n');
+    expect({ folder, left, isAlone: Number(count) <= 4 }).toEqual({ folder: here.root, left: '', isAlone: true });
+  });
+});
