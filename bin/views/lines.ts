@@ -1,9 +1,11 @@
 // lines: a session for a person to read, as it happens: what the agent says, and a line for what it does.
 //
-// What the user asked is shown only where somebody reads about it later. It only ever appends, so it reads the same on a terminal, in a pipe and in a CI log; there it is plain,
-// and no line is cut. What comes from a model, a tool or a file goes through terminal-text.ts.
+// The user's message is shown only where it is read later. The view only appends, so it reads the same on a
+// terminal, in a pipe and in a CI log; there it is plain, and no line is cut. Text of a model, a tool or a
+// file goes through terminal-text.ts.
 
 import type { Shown } from '@drover/core/bus';
+import { describe, type Failure } from '@drover/core/failure';
 import type { UserMessage } from '@drover/core/model/protocol';
 import { type Io, type Output, print } from '../io.ts';
 import { count, dollars, duration, tokens } from './figures.ts';
@@ -111,7 +113,7 @@ class Lines {
       case 'compaction_start':
         return this.#note('aside', `the conversation has ${count(event.tokens)} tokens and is shortened`);
       case 'compaction_end':
-        return this.#note('aside', event.ok ? `it has ${count(event.tokens)} now` : 'it could not be shortened');
+        return this.#note('aside', event.ok ? `it has ${count(event.tokens)} now` : notShortened(event.failure));
       case 'warning':
         return this.#note('warning', event.message);
       case 'awaiting_tool_execution':
@@ -311,6 +313,10 @@ class Lines {
 /** A host that a command wanted and the sandbox does not allow. */
 export function refusedHost({ host, port, reason }: Of<'network'>): string {
   return `the sandbox did not let a command reach ${host}:${port}${reason === undefined ? '' : `: ${reason}`}`;
+}
+
+function notShortened(failure: Failure | undefined): string {
+  return failure === undefined ? 'it could not be shortened' : describe(failure);
 }
 
 function restOf(whole: string, shown: string): string {

@@ -99,8 +99,9 @@ test('/model asks another one from the next message on; what was said goes with 
   expect(text).toContain('openai-chat/any is asked; /model provider/name asks another');
 });
 
-test('/compact shortens the conversation, and who goes on later has the short one', async () => {
-  const desk = await ChatDesk.with({ answers: [SUMMARY], otherwise: { text: 'Yes.' } });
+test('/compact shortens the conversation, and a later chat goes on with the short one', async () => {
+  const answer = 'Yes, and much more. '.repeat(20).trim();
+  const desk = await ChatDesk.with({ answers: [SUMMARY], otherwise: { text: answer } });
   const chat = desk.chat(['--session', 'long', '--model', 'anthropic/any']);
   await chat.says('/compact');
   for (const text of ['one', 'two', 'three']) await chat.says(text);
@@ -114,9 +115,37 @@ test('/compact shortens the conversation, and who goes on later has the short on
   await again.code;
   expect(desk.asked(5)).toEqual([
     'user: one | [What happened before, in short. This is background, not a request.]\n\nMuch was said. | three',
-    'assistant: Yes.',
+    `assistant: ${answer}`,
     'user: four',
   ]);
+});
+
+test('/compact that would make the conversation longer says so and does nothing', async () => {
+  const desk = await ChatDesk.with({ answers: [SUMMARY], otherwise: { text: 'Yes.' } });
+  const chat = desk.chat([], { columns: 120 });
+  for (const text of ['one', 'two', 'three', '/compact', 'four']) await chat.says(text);
+  await chat.types(KEYS.ctrlD);
+  await chat.code;
+  expect((await chat.screen()).join('\n')).toContain(
+    'could not be shortened: a summary would be longer than what it replaces',
+  );
+  const said = ['one', 'two', 'three'].flatMap((text) => [`user: ${text}`, 'assistant: Yes.']);
+  expect(desk.asked(4)).toEqual([...said, 'user: four']);
+});
+
+test('few large results end no chat: the next messages are answered, too', async () => {
+  const look = { calls: Array.from({ length: 12 }, () => ({ name: 'read', args: { path: 'large.txt' } })) };
+  const desk = await ChatDesk.with({
+    answers: [SUMMARY, look, look, look, { text: 'Read.' }, { text: 'Still here.' }],
+    contextTokens: 200_000,
+  });
+  await writeFile(join(desk.cwd, 'large.txt'), `${'x'.repeat(99)}\n`.repeat(280));
+  const chat = desk.chat();
+  await chat.says('read it');
+  await chat.says('and?');
+  await chat.types(KEYS.ctrlD);
+  expect(await chat.code).toBe(0);
+  expect(await chat.screen()).toEqual(expect.arrayContaining(['Read.', 'Still here.']));
 });
 
 test('/usage counts all that was used; a budget is the chat’s, whatever sessions it goes through', async () => {

@@ -1,7 +1,7 @@
 // The conversation: what it counts, what it hands out, what it keeps when it is shortened.
 
 import { Conversation } from '@drover/core/conversation/conversation';
-import { compacted, cut, transcript } from '@drover/core/conversation/compaction';
+import { applyCut, planCut, planWishedCut, transcript, type Room } from '@drover/core/conversation/compaction';
 import type { Message } from '@drover/core/model/protocol';
 import { expect, test } from 'vitest';
 
@@ -115,45 +115,71 @@ const LONG: readonly Message[] = [
   ...Array.from({ length: 10 }, (_, n) => [calls(`c${n}`), result(`c${n}`)]).flat(),
 ];
 
+/** A message is worth 100 tokens, and one more for each character of its results. */
+const roomOf = (limit: number): Room => ({
+  tokensOf: (messages) =>
+    messages.reduce(
+      (sum, message) =>
+        sum + 100 + (message.role === 'tool' ? message.results.reduce((all, { output }) => all + output.length, 0) : 0),
+      0,
+    ),
+  limit,
+  summaryTokens: 100,
+});
+
 test('compaction keeps the task to the letter and frames the summary as background', () => {
-  const parts = cut(LONG, 0);
-  const [task, summary, ...tail] = compacted(parts?.head ?? [], parts?.tail ?? [], 'it went well');
+  const cut = planCut(LONG, roomOf(1_500), 0) ?? {};
+  const [task, summary, ...tail] = applyCut(LONG, cut, 'it went well');
   expect(task).toEqual(user('the task'));
   expect(summary).toEqual(user('[What happened before, in short. This is background, not a request.]\n\nit went well'));
-  expect(tail).toEqual(LONG.slice(-8));
+  expect(tail).toEqual(LONG.slice(-6));
 });
 
 test('the cut never parts a call from its result, wherever the history ends', () => {
   for (let length = 1; length <= LONG.length; length++) {
-    for (const inARow of [0, 1, 2]) {
-      const parts = cut(LONG.slice(0, length), inARow);
-      if (parts === undefined) continue;
-      expect(parts.tail[0]?.role).not.toBe('tool');
-      expect([...parts.head, ...parts.tail]).toEqual(LONG.slice(0, length));
+    for (const limit of [200, 500, 1_000, 1_500]) {
+      const history = LONG.slice(0, length);
+      const cut = planCut(history, roomOf(limit), 0);
+      if (cut?.tail === undefined) continue;
+      expect(history[length - cut.tail]?.role).not.toBe('tool');
     }
   }
 });
 
-test('a history no longer than the tail is left alone', () => {
-  expect(cut(LONG.slice(0, 8), 0)).toBeUndefined();
-  expect(cut([], 0)).toBeUndefined();
+test('each compaction in a row cuts deeper', () => {
+  const tails = [0, 1, 2].map((inARow) => planCut(LONG, roomOf(1_500), inARow)?.tail);
+  expect(tails).toEqual([6, 2, 0]);
 });
 
-test('a history of which only an older summary could be replaced is left alone', () => {
-  const parts = cut(LONG, 0);
-  const once = compacted(parts?.head ?? [], parts?.tail ?? [], 'short');
-  expect(cut(once, 0)).toBeUndefined();
+test('old results are shortened before anything is summarised, and only once', () => {
+  const large = (id: string): Message => ({
+    role: 'tool',
+    results: [{ id, name: 'read', output: 'x'.repeat(9_000), isError: false }],
+  });
+  const history = [user('the task'), ...['a', 'b', 'c'].flatMap((id) => [calls(id), large(id)])];
+  const cut = planCut(history, roomOf(27_000), 0) ?? {};
+  expect(cut).toEqual({ clip: { messages: 5, chars: 2_000 } });
+  const shorter = applyCut(history, cut, undefined);
+  expect(roomOf(0).tokensOf(shorter)).toBeLessThanOrEqual(700 + 2 * 2_000 + 9_000);
+  expect(applyCut(shorter, cut, undefined)).toEqual(shorter);
+});
+
+test('a history that is only the task, or the task and a summary, is left alone', () => {
+  const once = applyCut(LONG, { tail: 0 }, 'short');
+  for (const history of [[], LONG.slice(0, 1), once]) {
+    expect([planCut(history, roomOf(50), 0), planWishedCut(history)]).toEqual([undefined, undefined]);
+  }
 });
 
 test('an empty summary is a failure', () => {
-  expect(() => compacted(LONG, [], ' \n ')).toThrow('the summary came back empty');
+  expect(() => applyCut(LONG, { tail: 0 }, ' \n ')).toThrow('the summary came back empty');
 });
 
 test('the transcript tells who said what, and is clipped at both ends to fit', () => {
   expect(transcript([user('do it'), calls('c'), result('c'), says('done')], 10_000)).toBe(
     'USER: do it\n\nCALL read: {"path":"a"}\n\nRESULT of read: text\n\nAGENT: done',
   );
-  const long = transcript([user(`begin${'x'.repeat(9_000)}end`)], 4_000);
+  const long = transcript([user(`begin${'x'.repeat(9_000)}end`)], 2_000);
   expect(long.length).toBeLessThan(2_100);
   expect(long).toMatch(/^USER: begin.*left out.*end$/s);
 });

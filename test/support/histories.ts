@@ -1,7 +1,8 @@
 // Random conversations that have been through everything: aborts, discards, compactions, crashes, odd
 // servers, a change of provider. Each request of such a life goes to the strict server.
 
-import { compacted, cut } from '@drover/core/conversation/compaction';
+import { applyCut, planCut, planWishedCut } from '@drover/core/conversation/compaction';
+import { Conversation } from '@drover/core/conversation/conversation';
 import type { Api } from '@drover/core/model/catalog';
 import type {
   AssistantMessage,
@@ -154,8 +155,12 @@ export class Life {
         else this.#model = random.pick(['model-a', 'model-b']);
         return;
       case 3: {
-        const parts = cut(this.#messages, 1 + random.below(2));
-        if (parts !== undefined) this.#messages = [...compacted(parts.head, parts.tail, 'what happened')];
+        const measure = new Conversation('', 4);
+        const tokensOf = (messages: readonly Message[]): number => measure.expectedTokensWith(messages, 0);
+        const limit = tokensOf(this.#messages) * random.pick([0.1, 0.5, 0.9]);
+        const room = { tokensOf, limit, summaryTokens: 10 };
+        const cut = random.chance(0.3) ? planWishedCut(this.#messages) : planCut(this.#messages, room, random.below(3));
+        if (cut !== undefined) this.#messages = [...applyCut(this.#messages, cut, 'what happened')];
         return;
       }
       case 4: // a crash: what was not yet written is gone

@@ -27,7 +27,7 @@ const servers = new Map<string, Provider>();
 export const provider: Provider = {
   ...anthropic({ id: 'anthropic', apiKey: 'none', timeouts: patient }),
   stream: (request, signal) => {
-    const found = servers.get(request.cacheKey);
+    const found = servers.get(request.cacheKey.replace(/-summary$/, ''));
     if (found === undefined) throw new Error(`a request with the key ${request.cacheKey}, and no task has it`);
     return found.stream(request, signal);
   },

@@ -227,3 +227,20 @@ test('a task knows which calls were refused, wherever it was cut off', async () 
   }
   expect([...counts]).toEqual([1]);
 });
+
+test('a task with few large results is finished, and its assignment stays to the letter', async () => {
+  const counts = { calls: Array.from({ length: 12 }, () => ({ name: 'shell', args: { command: 'seq 1 6100' } })) };
+  const summary = { when: { system: 'condense the history' }, text: 'Numbers were counted.' };
+  const submits = { calls: [{ name: 'submit_result', args: { summary: 'counted' } }] };
+  const seed: readonly Message[] = [{ role: 'user', content: [{ type: 'text', text: 'the goal of all' }] }];
+  const server = await rehearsal({
+    answers: [summary, counts, counts, counts, submits],
+    contextTokens: 40_000,
+  });
+  const model = { name: 'scripted', contextTokens: 40_000, outputTokensMax: 8_192 };
+  const spec = await taskOn(server, 'the very assignment', { seed, model });
+  const outcome = await runTask(spec, listener().link, never);
+  expect([outcome.status, outcome.summary, outcome.failure]).toEqual(['finished', 'counted', undefined]);
+  const last = JSON.stringify(server.requests.at(-1)?.body);
+  expect([last.includes('the goal of all'), last.includes('the very assignment')]).toEqual([true, true]);
+});

@@ -5,6 +5,7 @@
 // plain JSON. What starts ends, once; a failure is an `_end` that says so. A `_delta` is live only:
 // the `_end` that follows carries the whole.
 
+import type { Cut } from './conversation/compaction.ts';
 import type { Failure } from './failure.ts';
 import type { Json } from './json.ts';
 import type { Cap } from './model/budget.ts';
@@ -34,7 +35,7 @@ export type Decision = {
   readonly reason?: string;
 };
 
-/** It grew towards the limit, the provider refused it, or somebody wished so. */
+/** It grew towards the limit, the provider refused it, or the user wished so. */
 export type CompactionReason = 'limit' | 'overflow' | 'wish';
 
 /** A command in the sandbox asked the proxy for a host. */
@@ -192,15 +193,13 @@ export type SessionEvent =
     }
   | { readonly type: 'attempt_discarded'; readonly reason: string; readonly failure?: Failure; readonly usage?: Usage }
   | { readonly type: 'compaction_start'; readonly tokens: number; readonly reason: CompactionReason }
-  | {
+  | ({
       readonly type: 'compaction_end';
       readonly ok: boolean;
       readonly tokens: number;
-      readonly summary?: string;
-      readonly tail?: number; // messages that were kept behind it
-
+      readonly summary?: string; // absent where shorter results were enough
       readonly failure?: Failure;
-    }
+    } & Cut)
   | { readonly type: 'heartbeat' }
   | { readonly type: 'warning'; readonly message: string }
   // ending: exactly one per turn

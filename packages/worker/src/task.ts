@@ -16,7 +16,7 @@ import { NO_SPENDING, spentIn, type Spent } from '@drover/core/model/spent';
 import { deniedIn } from '@drover/core/permission/denied-paths';
 import { judge, type Policy } from '@drover/core/permission/policy';
 import type { TaskLink } from '@drover/core/task/link';
-import { summaryIn } from '@drover/core/task/summary';
+import { ownMessages, summaryIn } from '@drover/core/task/summary';
 import type { RunTask, TaskMode, TaskOutcome, TaskSpec } from '@drover/core/task/task';
 import { runTools } from '@drover/core/tools/builtin';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
@@ -27,7 +27,7 @@ import type { Tool } from '@drover/core/tools/tool';
 export const runTask: RunTask = async (spec, link, signal) => {
   distrustPrograms(spec.sandbox?.distrusted ?? []);
   const { past, seed, begin } = spec;
-  const before = past?.messages.slice(seed.length) ?? [];
+  const before = ownMessages(past?.messages ?? [], seed.length);
   const tally = { spent: past === undefined ? NO_SPENDING : spentIn(past) }; // of the whole attempt
   // It had said its last word before a crash; only its outcome was not heard.
   if (past?.ending === 'done' && 'resume' in begin)

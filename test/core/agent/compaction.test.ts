@@ -17,11 +17,13 @@ const flood = defineTool({
 });
 const floods = (count: number, chars: number) =>
   Array.from({ length: count }, () => ({ calls: [{ name: 'flood', args: { chars } }] }));
+// Each is too short to be shortened by itself.
+const smallFloods = (count: number) => floods(count, 1_900);
 const SUMMARY = { when: { system: 'condense the history' }, text: 'Much was flooded.' };
 
 test('it is checked before every request, so also after results, and the task stays', async () => {
   const { run, session, server } = await agentOn(
-    { answers: [SUMMARY, ...floods(6, 4_000), { text: 'Done.' }] },
+    { answers: [SUMMARY, ...smallFloods(12), { text: 'Done.' }] },
     { tools: [flood], contextTokens: 6_000 },
   );
   const { events, result } = await run('the very task');
@@ -52,26 +54,90 @@ test.each(APIS)('%s: "context too long" leads to one compaction and one retry', 
   expect(server.requests.filter(({ status }) => status !== 200)).toHaveLength(1);
 });
 
-test('a conversation that stays too long ends the turn with what was done', async () => {
-  const { run, server } = await agentOn(
-    { answers: [SUMMARY, ...floods(3, 4_000), { text: 'Done.' }], contextTokens: 2_500 },
-    { tools: [flood] },
+test('old results are shortened first, which asks for no summary', async () => {
+  const { run, session, server } = await agentOn(
+    { answers: [...floods(6, 12_000), { text: 'Done.' }] },
+    { tools: [flood], contextTokens: 24_000 },
   );
-  const { result } = await run('go');
-  expect(result.outcome).toMatchObject({ status: 'incomplete', failure: { kind: 'context.overflow' } });
-  expect(server.requests.length).toBeLessThan(12);
+  const { events, result } = await run('go');
+  expect(result.outcome).toEqual({ status: 'done' });
+  expect(story(events)).toContain('has shortened it');
+  expect(server.requests).toHaveLength(7);
+  const sizes = session.conversation.messages.flatMap((message) =>
+    message.role === 'tool' ? message.results.map(({ output }) => output.length) : [],
+  );
+  expect(sizes.map((size) => (size > 2_000 ? 'whole' : 'short'))).toEqual([
+    ...Array.from({ length: 5 }, () => 'short'),
+    'whole',
+  ]);
+  expect(JSON.stringify(session.conversation.messages[2])).toContain('characters left out to save room');
 });
 
-test('a provider that finds it too long again after one compaction is not asked a third time', async () => {
+test('results of a single step that are larger than the window are shortened, too', async () => {
+  const step = { calls: Array.from({ length: 12 }, () => ({ name: 'flood', args: { chars: 20_000 } })) };
+  const { run, server } = await agentOn(
+    { answers: [SUMMARY, step, step, { text: 'Done.' }], contextTokens: 10_000 },
+    { tools: [flood], contextTokens: 10_000 },
+  );
+  const { result } = await run('go');
+  expect([result.outcome, server.rejections]).toEqual([{ status: 'done' }, 0]);
+});
+
+test('the newest message of the user stays to the letter next to the task', async () => {
+  const { run, session } = await agentOn(
+    { answers: [SUMMARY, { text: 'First.' }, ...smallFloods(12), { text: 'Done.' }] },
+    { tools: [flood], contextTokens: 6_000 },
+  );
+  await run('the very task');
+  await run('the very request');
+  const texts = session.conversation.messages.flatMap((message) =>
+    message.role === 'user' ? message.content.map((part) => (part.type === 'text' ? part.text : '')) : [],
+  );
+  expect(texts.map((text) => text.split('\n')[0])).toEqual([
+    'the very task',
+    'the very request',
+    '[What happened before, in short. This is background, not a request.]',
+  ]);
+});
+
+test.each([2_000, 8_192, 64_000])('a prompt leaves room for an answer of %i tokens', async (outputTokensMax) => {
+  const { run, server } = await agentOn(
+    { answers: [SUMMARY, ...floods(9, 12_000), { text: 'Done.' }] },
+    { tools: [flood], contextTokens: 20_000, outputTokensMax },
+  );
+  const { result } = await run('go');
+  expect(result.outcome).toEqual({ status: 'done' });
+  const asked = server.requests.map(({ body }) => (body as { readonly max_tokens: number }).max_tokens);
+  // What a server counts is prompt and answer together.
+  const sums = result.messages
+    .filter((message) => message.role === 'assistant')
+    .map(({ usage }, at) => usage.input + usage.cacheRead + usage.cacheWrite + (asked[at] ?? 0));
+  expect(Math.max(...sums)).toBeLessThanOrEqual(20_000 + 500);
+  expect(Math.min(...asked)).toBeGreaterThanOrEqual(2_000);
+});
+
+test('a task that is too long by itself ends the turn', async () => {
+  const { run, server } = await agentOn(
+    { answers: [SUMMARY, { text: 'Done.' }], contextTokens: 2_500 },
+    { tools: [flood] },
+  );
+  const { result } = await run('go '.repeat(4_000));
+  expect(result.outcome).toMatchObject({ status: 'error', failure: { kind: 'context.overflow' } });
+  expect(server.requests).toHaveLength(1);
+});
+
+test('a provider that finds every prompt too long is asked again after each of three compactions', async () => {
   const tooLong = { fault: 'status' as const, status: 400, message: 'prompt is too long: 9 tokens > 8 maximum' };
   const { run, server } = await agentOn(
-    { answers: [SUMMARY, ...floods(9, 400)], otherwise: { fault: tooLong } },
+    { answers: [SUMMARY, ...floods(9, 1_900)], otherwise: { fault: tooLong } },
     { tools: [flood] },
   );
   const { events, result } = await run('go');
   expect(result.outcome).toMatchObject({ status: 'incomplete', failure: { kind: 'context.overflow' } });
-  expect(events.filter(({ type }) => type === 'compaction_start')).toHaveLength(1);
-  expect(server.requests).toHaveLength(9 + 1 + 1 + 1);
+  const compactions = events.filter((event) => event.type === 'compaction_end' && event.ok).length;
+  expect(compactions).toBeGreaterThan(1);
+  expect(compactions).toBeLessThanOrEqual(3);
+  expect(server.requests.filter(({ status }) => status !== 200)).toHaveLength(1 + compactions);
 });
 
 test('it is shortened again and again, as long as answers come in between', async () => {
@@ -87,7 +153,7 @@ test('it is shortened again and again, as long as answers come in between', asyn
 test('where no answer comes in between, it is tried three times in a row and then left', async () => {
   const written = { text: '<invoke name="flood">\n<parameter name="chars">1</parameter>\n</invoke>' };
   const { run } = await agentOn(
-    { answers: [{ ...SUMMARY, text: ' ' }, ...floods(6, 4_000), written, written, { text: '' }, { text: 'Done.' }] },
+    { answers: [{ ...SUMMARY, text: ' ' }, ...smallFloods(12), written, written, { text: '' }, { text: 'Done.' }] },
     { tools: [flood], contextTokens: 6_000 },
   );
   const told = story((await run('go')).events);
@@ -98,7 +164,7 @@ test('where no answer comes in between, it is tried three times in a row and the
 
 test('a summary is asked for with the transcript alone, is no message, is not shown, and costs', async () => {
   const { run, session, server } = await agentOn(
-    { answers: [{ ...SUMMARY, usage: { input: 100_000 } }, ...floods(6, 4_000), { text: 'Done.' }] },
+    { answers: [{ ...SUMMARY, usage: { input: 100_000 } }, ...smallFloods(12), { text: 'Done.' }] },
     { tools: [flood], contextTokens: 6_000 },
   );
   const { events, result } = await run('the very task');
@@ -122,13 +188,13 @@ test('a summary is asked for with the transcript alone, is no message, is not sh
 
 test('an empty summary is a failure and leaves history as it was', async () => {
   const { run, session } = await agentOn(
-    { answers: [{ ...SUMMARY, text: ' ' }, ...floods(6, 4_000), { text: 'Done.' }] },
+    { answers: [{ ...SUMMARY, text: ' ' }, ...smallFloods(12), { text: 'Done.' }] },
     { tools: [flood], contextTokens: 6_000 },
   );
   const { events, result } = await run('go');
   expect(story(events)).toContain('could not shorten it');
   expect(result.outcome).toEqual({ status: 'done' });
-  expect(session.conversation.messages).toHaveLength(14);
+  expect(session.conversation.messages).toHaveLength(26);
 });
 
 test('tokens per minute is not the context: it is waited for', async () => {
@@ -150,9 +216,9 @@ test('tokens per minute is not the context: it is waited for', async () => {
   ]);
 });
 
-test('somebody may wish for a shorter one between two turns: it is as short as it gets, and told as such', async () => {
+test('a wish between two turns makes the conversation as short as it gets', async () => {
   const { run, session, server } = await agentOn(
-    { answers: [SUMMARY, ...floods(3, 40), { text: 'Done.' }] },
+    { answers: [SUMMARY, ...floods(3, 400), { text: 'Done.' }] },
     { tools: [flood] },
   );
   await run('the very task');
@@ -173,9 +239,35 @@ test('somebody may wish for a shorter one between two turns: it is as short as i
   expect([await again.result(), server.requests.length]).toEqual([false, requests]);
 });
 
+test.each([
+  ['the shortest summary', 40, 'Much was flooded.', 0],
+  ['this summary', 400, 'long '.repeat(2_000), 1],
+])('a wish does nothing where %s would be longer than what it replaces', async (_, chars, text, asked) => {
+  const { run, session, server } = await agentOn(
+    { answers: [{ ...SUMMARY, text }, ...floods(2, chars), { text: 'Done.' }] },
+    { tools: [flood] },
+  );
+  await run('the very task');
+  const before = session.conversation.messages;
+  const requests = server.requests.length;
+  const wish = session.compact(new AbortController().signal);
+  const events = [];
+  for await (const event of wish) events.push(event);
+  expect([await wish.result(), session.conversation.messages, server.requests.length - requests]).toEqual([
+    false,
+    before,
+    asked,
+  ]);
+  expect(events.at(-1)).toMatchObject({
+    type: 'compaction_end',
+    ok: false,
+    failure: { kind: 'compaction.failed', message: 'a summary would be longer than what it replaces' },
+  });
+});
+
 test('a wish that is interrupted or refused leaves the conversation as it was, and the session ready', async () => {
   const { run, session } = await agentOn(
-    { answers: [{ ...SUMMARY, delayMs: 60_000 }, ...floods(3, 40), { text: 'Done.' }, { text: 'Still here.' }] },
+    { answers: [{ ...SUMMARY, delayMs: 60_000 }, ...floods(3, 400), { text: 'Done.' }, { text: 'Still here.' }] },
     { tools: [flood] },
   );
   await run('the very task');

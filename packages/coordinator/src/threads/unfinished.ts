@@ -12,7 +12,7 @@ import { NO_SPENDING, priced, spentIn, sumSpent, type Spent } from '@drover/core
 import type { Message, Usage } from '@drover/core/model/protocol';
 import { failedTurn } from '@drover/core/outcome';
 import type { TaskLink } from '@drover/core/task/link';
-import { summaryIn } from '@drover/core/task/summary';
+import { ownMessages, summaryIn } from '@drover/core/task/summary';
 import type { TaskOutcome, TaskSpec } from '@drover/core/task/task';
 import { outputSummary } from '@drover/core/tools/summary';
 
@@ -61,7 +61,7 @@ export class Unfinished {
   /** Tells the end that the attempt did not live to tell. */
   end(failure: Failure, signal: AbortSignal): TaskOutcome {
     if (this.#step !== undefined && !this.#isSessionEnded) this.#endSession(failure, this.#step);
-    const before = this.#spec.past?.messages.slice(this.#spec.seed.length) ?? [];
+    const before = ownMessages(this.#spec.past?.messages ?? [], this.#spec.seed.length);
     return {
       status: signal.aborted && failure.kind === failureOf(signal).kind ? 'cancelled' : 'failed',
       failure,

@@ -3,20 +3,16 @@
 // An answer that is of no use (empty, or a call written as text) is asked for again, with a reminder
 // that goes into that one request and never into history.
 
-import { compacted, COMPACTIONS_IN_A_ROW_MAX, cut, SUMMARY_SYSTEM, transcript } from '../conversation/compaction.ts';
-import { codePoints } from '../conversation/conversation.ts';
 import { promptTokensMax, utf8Bytes } from '../conversation/prompt-bound.ts';
-import type { CompactionReason } from '../events.ts';
 import { DroverError } from '../failure.ts';
 import type { AssistantMessage, Message } from '../model/protocol.ts';
 import { buildRequest, isBlank } from '../model/request.ts';
 import { ask, type Answer } from './ask.ts';
+import { answerTokensMax, compact, isOverflow, isTooLong } from './compact.ts';
 import { textFormCall } from './text-calls.ts';
-import { addAnswer, ATTEMPTS_MAX, emit, endOfAnswer, Turn, type Agent } from './turn.ts';
+import { addAnswer, ATTEMPTS_MAX, emit, endOfAnswer, textOf, type Agent, type Turn } from './turn.ts';
 
 const PAUSES_MAX = 8;
-const COMPACT_AT = 0.8; // of the model's context
-const SUMMARY_TOKENS_MAX = 4_096;
 const NUDGE = 'Your last answer was empty. Go on with the work, or say that it is done and what came of it.';
 const WRITTEN_CALL =
   'Your last answer held a tool call written as text, which does nothing, so it was discarded. Call the tool through the interface for tool calls.';
@@ -86,14 +82,13 @@ function isEmpty({ content, stop }: AssistantMessage): boolean {
 }
 
 async function askCompacting(agent: Agent, turn: Turn, signal: AbortSignal): Promise<Answer> {
-  if (agent.conversation.expectedTokens(agent.definitionChars) > agent.contextTokens * COMPACT_AT)
-    await compact(agent, turn, 'limit', signal);
-  try {
-    return await askOnce(agent, turn, signal);
-  } catch (error) {
-    if (!(error instanceof DroverError && error.failure.kind === 'context.overflow')) throw error;
-    if (!(await compact(agent, turn, 'overflow', signal))) throw error;
-    return askOnce(agent, turn, signal);
+  if (isTooLong(agent)) await compact(agent, turn, 'limit', signal);
+  while (true) {
+    try {
+      return await askOnce(agent, turn, signal);
+    } catch (error) {
+      if (!isOverflow(error) || !(await compact(agent, turn, 'overflow', signal))) throw error;
+    }
   }
 }
 
@@ -111,7 +106,7 @@ async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<A
         buildRequest({ provider, model, system: conversation.system, tools, messages, outputTokensMax, cacheKey }),
       inputTokens: conversation.expectedTokens(agent.definitionChars),
       inputTokensMax: promptTokensMax(messages, utf8Bytes(conversation.system) + agent.definitionBytes),
-      outputTokensMax: agent.outputTokensMax,
+      outputTokensMax: answerTokensMax(agent),
       admission: agent.admission,
       retry: agent.retry,
       patience: turn.patience,
@@ -123,84 +118,4 @@ async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<A
   const { input, cacheRead, cacheWrite } = answer.message.usage;
   if (answer.message.usage.estimated !== true) conversation.calibrate(estimated, input + cacheRead + cacheWrite);
   return answer;
-}
-
-/** Between two turns, because somebody wishes so: as short as it gets. What goes wrong is told, and changes nothing. */
-export async function compactOnWish(agent: Agent, { number, steps }: Turn, signal: AbortSignal): Promise<boolean> {
-  const wish = Object.assign(new Turn(number), { steps, compactionsInARow: COMPACTIONS_IN_A_ROW_MAX - 1 });
-  try {
-    return await compact(agent, wish, 'wish', signal);
-  } catch (error) {
-    if (error instanceof DroverError) return false;
-    throw error;
-  }
-}
-
-/** True where the conversation became shorter. */
-async function compact(agent: Agent, turn: Turn, reason: CompactionReason, signal: AbortSignal): Promise<boolean> {
-  const { conversation } = agent;
-  const parts =
-    turn.compactionsInARow < COMPACTIONS_IN_A_ROW_MAX ? cut(conversation.messages, turn.compactionsInARow) : undefined;
-  if (parts === undefined) return false;
-  turn.compactionsInARow += 1;
-  emit(agent, turn, { type: 'compaction_start', tokens: conversation.expectedTokens(agent.definitionChars), reason });
-  try {
-    const summary = await summarise(agent, turn, parts.head, signal);
-    conversation.replace(compacted(parts.head, parts.tail, summary));
-    emit(agent, turn, {
-      type: 'compaction_end',
-      ok: true,
-      tail: parts.tail.length,
-      tokens: conversation.expectedTokens(agent.definitionChars),
-      summary,
-    });
-    return true;
-  } catch (error) {
-    if (!(error instanceof DroverError)) throw error;
-    emit(agent, turn, {
-      type: 'compaction_end',
-      ok: false,
-      tokens: conversation.expectedTokens(agent.definitionChars),
-      failure: error.failure,
-    });
-    if (signal.aborted || error.failure.kind === 'limit.reached') throw error;
-    return false;
-  }
-}
-
-async function summarise(agent: Agent, turn: Turn, head: readonly Message[], signal: AbortSignal): Promise<string> {
-  const { provider, model, cacheKey } = agent;
-  const text = transcript(head, agent.contextTokens * 4);
-  const messages: readonly Message[] = [{ role: 'user', content: [{ type: 'text', text }] }];
-  const { message } = await ask(
-    {
-      provider,
-      request: (outputTokensMax) =>
-        buildRequest({
-          provider,
-          model,
-          system: SUMMARY_SYSTEM,
-          tools: [],
-          messages,
-          outputTokensMax,
-          cacheKey: `${cacheKey}-summary`,
-        }),
-      inputTokens: Math.ceil(codePoints(text) / 4),
-      // All of it was in a prompt that was no longer than the context; with more, the request is refused for nothing.
-      inputTokensMax: Math.min(promptTokensMax(messages, utf8Bytes(SUMMARY_SYSTEM)), agent.contextTokens),
-      outputTokensMax: Math.min(SUMMARY_TOKENS_MAX, agent.outputTokensMax),
-      admission: agent.admission,
-      retry: agent.retry,
-      patience: turn.patience,
-      emit: () => undefined, // a side request: nobody watches it
-      spend: agent.spend,
-    },
-    signal,
-  );
-  return textOf(message) ?? '';
-}
-
-function textOf(message: AssistantMessage): string | undefined {
-  const text = message.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
-  return isBlank(text) ? undefined : text;
 }

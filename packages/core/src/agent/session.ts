@@ -12,8 +12,8 @@ import type { ImagePart, Message, TextPart, Usage } from '../model/protocol.ts';
 import { NO_SPENDING, priced, spentIn, sumSpent, type Spent } from '../model/spent.ts';
 import { failedTurn, type TurnOutcome } from '../outcome.ts';
 import { makeAgent } from './agent.ts';
-import { compactOnWish } from './answer.ts';
 import { abandonedCalls, endOf, labelIn, type Denial } from './calls.ts';
+import { compactOnWish } from './compact.ts';
 import { unlessAborted, watch } from './limits.ts';
 import { isAnswered, runTurn } from './loop.ts';
 import {
@@ -126,7 +126,7 @@ export class Session {
     return showing(this.bus, () => this.#begin(input, signal));
   }
 
-  /** Shortens the conversation because somebody wishes so. Resolves to whether it became shorter. */
+  /** Shortens the conversation because the user wishes so. Resolves to whether it became shorter. */
   compact(signal: AbortSignal): Showing<boolean> {
     if (this.status !== 'idle') throw isBusy(this.id);
     this.#isRunning = true;

@@ -6,6 +6,7 @@ import type { Event, Place } from '../events.ts';
 import { describe } from '../failure.ts';
 import type { Admission } from '../model/admission.ts';
 import type { AssistantMessage, Message, Provider, ToolDefinition, Usage } from '../model/protocol.ts';
+import { isBlank } from '../model/request.ts';
 import type { RetryPolicy } from '../model/retry.ts';
 import type { TurnOutcome } from '../outcome.ts';
 import type { Answer } from './ask.ts';
@@ -82,6 +83,12 @@ export function endOfAnswer({ message, cost }: Answer): Extract<Event, { readonl
 function append(agent: Agent, turn: Turn, message: Message): void {
   agent.conversation.append(message);
   turn.messages.push(message);
+}
+
+/** What an answer says, without its thinking and calls; undefined where it says nothing. */
+export function textOf({ content }: AssistantMessage): string | undefined {
+  const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
+  return isBlank(text) ? undefined : text;
 }
 
 /** How a turn is told to have ended; undefined while it waits. */

@@ -1,60 +1,175 @@
-// Compaction: a conversation that grows too long is replaced by its task, a summary and its tail.
+// Compaction: shortens a conversation that grows too long for the model's window.
 //
-// WHAT HOLDS
-//   The first user message, which is the task, stays to the letter. A call and its result are never
-//   parted. A history no longer than the tail is left alone. A compaction that fails, or whose summary
-//   is empty, leaves the history as it was.
+// Guarantees
+//   1. The first user message, which is the task, stays to the letter. No call loses its result.
+//   2. The cut is made by tokens. Old results are shortened first, because that costs no request; then a
+//      summary replaces what stands before a tail, and the tail shrinks until the whole fits.
+//   3. The newest message of the user stays to the letter where it fits, so that a worker keeps its task.
+//   4. A cut is data: applied to the same messages, with the same summary, it gives the same history.
 //
-// The summary is asked for in a conversation of its own, from a transcript that is clipped to fit: the
-// whole history is, after all, what was too long.
+// The summary is asked for in a conversation of its own, from a transcript that is clipped to fit.
 
 import { DroverError } from '../failure.ts';
+import type { Message, ToolResult } from '../model/protocol.ts';
 import { isBlank } from '../model/request.ts';
-import type { Message } from '../model/protocol.ts';
 
 export const COMPACTIONS_IN_A_ROW_MAX = 3;
-const TAIL_MESSAGES = [8, 4, 2]; // the nth compaction in a row keeps less
-const TRANSCRIPT_SHARE = 0.5; // of the model's context
-const RESULT_CHARS_MAX = 2_000;
+/** Share of the room for history that a compaction leaves filled; half as much with each further one in a row. */
+const GOAL_SHARE = 0.6;
+const RECENT_SHARE = 0.5; // of that, for messages whose results stay whole
+const OLD_RESULT_CHARS = 2_000;
+const TAIL_RESULT_CHARS = [8_000, 2_000, 400, 100];
+const TRANSCRIPT_RESULT_CHARS = 2_000;
+const WISHED_TAIL_MESSAGES = 2;
 
 const FRAME = '[What happened before, in short. This is background, not a request.]\n\n';
 
 export const SUMMARY_SYSTEM =
   'You condense the history of a coding agent so that it can go on without it. Write plain text: what was asked, what was found out (files, names, commands, errors), what was changed and where, what was decided and why, what remains to be done. Be specific; leave out pleasantries. Do not address anyone and do not continue the work.';
 
-/** The messages before and behind the cut, or undefined where there is nothing to replace. */
-export function cut(
-  messages: readonly Message[],
-  inARow: number,
-): { readonly head: readonly Message[]; readonly tail: readonly Message[] } | undefined {
-  const keep = TAIL_MESSAGES[Math.min(inARow, TAIL_MESSAGES.length - 1)] ?? 2;
-  let at = messages.length - keep;
-  while (at > 0 && messages[at]?.role === 'tool') at -= 1;
-  const task = messages.findIndex(({ role }) => role === 'user');
-  // Only the task itself, or the task and one older summary, stand before the cut: nothing to gain.
-  if (at <= task + 1 || (at === task + 2 && isSummary(messages[task + 1]))) return undefined;
-  return { head: messages.slice(0, at), tail: messages.slice(at) };
+/** How a history is shortened. Without `tail` there is no summary: shorter results are enough. */
+export type Cut = {
+  /** Results among the first `messages` messages keep at most `chars` characters each, and no images. */
+  readonly clip?: { readonly messages: number; readonly chars: number };
+  /** The number of messages behind the summary. */
+  readonly tail?: number;
+  /** Positions of the messages before the tail that stay; the first user message where this is absent. */
+  readonly kept?: readonly number[];
+};
+
+export type Room = {
+  /** Tokens of the whole prompt, if these were its messages. */
+  readonly tokensOf: (messages: readonly Message[]) => number;
+  /** The longest prompt that leaves room for the answer. */
+  readonly limit: number;
+  /** The most tokens that a summary has. */
+  readonly summaryTokens: number;
+};
+
+/** The gentlest cut that reaches the goal, or else the one that comes nearest; undefined where none is shorter. */
+export function planCut(messages: readonly Message[], room: Room, inARow: number): Cut | undefined {
+  const fixed = room.tokensOf(messages.filter((_, at) => at === taskIn(messages)));
+  const space = Math.max(0, Math.min(room.limit, room.tokensOf(messages)) - fixed);
+  const goal = fixed + (space * GOAL_SHARE) / 2 ** inARow;
+  let best: Cut | undefined;
+  let fewest = room.tokensOf(messages);
+  for (const cut of cuts(messages, fixed + (goal - fixed) * RECENT_SHARE, room)) {
+    const tokens = tokensAfter(messages, cut, room);
+    if (tokens >= fewest) continue;
+    if (tokens <= goal) return cut;
+    [best, fewest] = [cut, tokens];
+  }
+  return best;
 }
 
-/** What the history is replaced by. */
-export function compacted(head: readonly Message[], tail: readonly Message[], summary: string): readonly Message[] {
-  if (isBlank(summary)) throw new DroverError({ kind: 'compaction.failed', message: 'the summary came back empty' });
-  const task = head.filter(({ role }) => role === 'user').slice(0, 1);
-  return [...task, { role: 'user', content: [{ type: 'text', text: FRAME + summary.trim() }] }, ...tail];
+/** As short as it gets; undefined where there is nothing between the task and the end. */
+export function planWishedCut(messages: readonly Message[]): Cut | undefined {
+  const at = cutPoints(messages).findLast((each) => each <= messages.length - WISHED_TAIL_MESSAGES);
+  if (at === undefined) return undefined;
+  const cut = summaryCut(messages, at);
+  const isLeft = messages.slice(0, at).every((each, index) => cut.kept?.includes(index) || isSummary(each));
+  return isLeft ? undefined : cut;
+}
+
+/** The history that a cut makes. */
+export function applyCut(messages: readonly Message[], cut: Cut, summary: string | undefined): readonly Message[] {
+  const clipped = clip(messages, cut.clip);
+  if (cut.tail === undefined) return clipped;
+  if (summary === undefined || isBlank(summary))
+    throw new DroverError({ kind: 'compaction.failed', message: 'the summary came back empty' });
+  const at = clipped.length - cut.tail;
+  const kept = cut.kept ?? [taskIn(messages)];
+  const before = clipped.slice(0, at).filter((_, index) => kept.includes(index));
+  return [...before, summaryMessage(summary), ...clipped.slice(at)];
 }
 
 /** The history as one text for the model that summarises it. */
-export function transcript(head: readonly Message[], contextChars: number): string {
+export function transcript(head: readonly Message[], charsMax: number): string {
   const text = head.map(told).join('\n\n');
-  const max = Math.max(1_000, Math.floor(contextChars * TRANSCRIPT_SHARE));
+  const max = Math.max(1_000, Math.floor(charsMax));
   // Both ends: the beginning says what was asked, the end says where things stand.
   return text.length <= max ? text : `${text.slice(0, max / 4)}\n\n[… left out …]\n\n${text.slice(-(max * 3) / 4)}`;
 }
 
-/** It stands for what was said before, and nobody has said it. */
+/** True for a message that stands for what was said before. */
 export function isSummary(message: Message | undefined): boolean {
   const part = message?.role === 'user' ? message.content[0] : undefined;
   return part?.type === 'text' && part.text.startsWith(FRAME);
+}
+
+function summaryMessage(summary: string): Message {
+  return { role: 'user', content: [{ type: 'text', text: FRAME + summary.trim() }] };
+}
+
+// ── which cuts there are ──────────────────────────────────────────────────────────────────────
+
+/** From gentle to harsh. */
+function* cuts(messages: readonly Message[], recentTokens: number, room: Room): Generator<Cut> {
+  const points = cutPoints(messages);
+  const isRecent = (at: number): boolean => room.tokensOf(messages.slice(at)) <= recentTokens;
+  // The newest step begins at the last point but one; its results are what the model waits for.
+  const last = points.at(-2) ?? messages.length;
+  const recent = Math.min(points.find(isRecent) ?? last, last);
+  yield { clip: { messages: recent, chars: OLD_RESULT_CHARS } };
+  for (const at of points.slice(0, -1)) yield summaryCut(messages, at);
+  for (const chars of TAIL_RESULT_CHARS)
+    yield { ...summaryCut(messages, last), clip: { messages: messages.length, chars } };
+  yield summaryCut(messages, messages.length);
+  yield { tail: 0, kept: [taskIn(messages)] };
+}
+
+function summaryCut(messages: readonly Message[], at: number): Cut {
+  const task = taskIn(messages);
+  const request = messages.findLastIndex((each) => each.role === 'user' && !isSummary(each));
+  return { tail: messages.length - at, kept: request > task && request < at ? [task, request] : [task] };
+}
+
+/** Positions behind the task at which no result is parted from its call; the end is the last one. */
+function cutPoints(messages: readonly Message[]): readonly number[] {
+  const points: number[] = [messages.length];
+  let isFree = true; // no result stands between here and the next answer
+  for (let at = messages.length - 1; at > taskIn(messages); at--) {
+    const role = messages[at]?.role;
+    if (role === 'tool') isFree = false;
+    if (role === 'assistant') isFree = true;
+    if (isFree) points.push(at);
+  }
+  return points.toReversed();
+}
+
+function taskIn(messages: readonly Message[]): number {
+  return messages.findIndex(({ role }) => role === 'user');
+}
+
+function tokensAfter(messages: readonly Message[], cut: Cut, room: Room): number {
+  if (cut.tail === undefined) return room.tokensOf(applyCut(messages, cut, undefined));
+  return room.tokensOf(applyCut(messages, cut, '-')) + room.summaryTokens;
+}
+
+// ── shorter texts ─────────────────────────────────────────────────────────────────────────────
+
+function clip(messages: readonly Message[], wanted: Cut['clip']): readonly Message[] {
+  if (wanted === undefined) return messages;
+  return messages.map((message, at) =>
+    message.role === 'tool' && at < wanted.messages
+      ? { ...message, results: message.results.map((each) => clipResult(each, wanted.chars)) }
+      : message,
+  );
+}
+
+/** At most so many characters, so that a result which was shortened once stays as it is. */
+function clipResult({ images, ...result }: ToolResult, chars: number): ToolResult {
+  const { output } = result;
+  const isWhole = output.length <= chars;
+  if (isWhole && images === undefined) return result;
+  const missing = [
+    ...(isWhole ? [] : [`${output.length - chars} or more characters`]),
+    ...(images === undefined ? [] : ['images']),
+  ];
+  const note = `\n[… ${missing.join(' and ')} left out to save room …]\n`;
+  const half = Math.max(0, Math.floor((chars - note.length) / 2));
+  const both = isWhole ? [output, ''] : [output.slice(0, half), output.slice(output.length - half)];
+  return { ...result, output: both.join(note).toWellFormed() };
 }
 
 function told(message: Message): string {
@@ -63,20 +178,19 @@ function told(message: Message): string {
       return `USER: ${message.content.map((part) => (part.type === 'text' ? part.text : '[image]')).join('\n')}`;
     case 'tool':
       return message.results
-        .map(({ name, output, isError }) => `RESULT of ${name}${isError ? ' (failed)' : ''}: ${clip(output)}`)
+        .map(({ name, output, isError }) => `RESULT of ${name}${isError ? ' (failed)' : ''}: ${bothEnds(output)}`)
         .join('\n');
     case 'assistant':
       return message.content
         .flatMap((part) => {
           if (part.type === 'text') return [`AGENT: ${part.text}`];
-          return part.type === 'tool_call' ? [`CALL ${part.name}: ${clip(JSON.stringify(part.args))}`] : [];
+          return part.type === 'tool_call' ? [`CALL ${part.name}: ${bothEnds(JSON.stringify(part.args))}`] : [];
         })
         .join('\n');
   }
 }
 
-function clip(text: string): string {
-  return text.length <= RESULT_CHARS_MAX
-    ? text
-    : `${text.slice(0, RESULT_CHARS_MAX / 2)} … ${text.slice(-RESULT_CHARS_MAX / 2)}`;
+function bothEnds(text: string): string {
+  const half = TRANSCRIPT_RESULT_CHARS / 2;
+  return text.length <= TRANSCRIPT_RESULT_CHARS ? text : `${text.slice(0, half)} … ${text.slice(-half)}`;
 }

@@ -3,9 +3,10 @@
 //
 // The estimate is code points ÷ divisor, kept as messages come and go, so asking for it costs nothing
 // however long the conversation is. The ratio between what a provider reported and what was estimated
-// is kept as a moving average: it is shown, and it corrects the estimate.
+// is kept as a moving average: it is shown, and it corrects the estimate. So the divisor decides only
+// until a provider has counted once; from then on the reported tokens do.
 
-import type { AssistantPart, Message } from '../model/protocol.ts';
+import type { AssistantPart, ImagePart, Message } from '../model/protocol.ts';
 import { UsageError } from '../failure.ts';
 
 export const CHARS_PER_TOKEN_DEFAULT = 4;
@@ -18,7 +19,7 @@ export type Snapshot = { readonly system: string; readonly messages: readonly Me
 export class Conversation {
   #system: string;
   #messages: Message[] = [];
-  #codePoints = 0;
+  #size: Size = EMPTY;
   #ratio: number | undefined;
   readonly #charsPerToken: number;
 
@@ -47,12 +48,12 @@ export class Conversation {
 
   append(message: Message): void {
     this.#messages.push(message);
-    this.#codePoints += codePointsOf(message);
+    this.#size = plus(this.#size, sizeOf(message));
   }
 
   replace(messages: readonly Message[]): void {
     this.#messages = [...messages];
-    this.#codePoints = messages.reduce((sum, message) => sum + codePointsOf(message), 0);
+    this.#size = sizeOfAll(messages);
   }
 
   /** Deep and frozen: neither side sees what the other does later. */
@@ -62,12 +63,22 @@ export class Conversation {
 
   /** Tokens by our own count, `extra` being code points that go along (tools, reminders). */
   estimate(extra: number): number {
-    return Math.ceil((this.#codePoints + codePoints(this.#system) + extra) / this.#charsPerToken);
+    return Math.ceil(this.#tokensOf(this.#size, extra));
   }
 
   /** The estimate, corrected by what the provider has reported so far. */
   expectedTokens(extra: number): number {
-    return Math.ceil(this.estimate(extra) * (this.#ratio ?? 1));
+    return Math.ceil(this.estimate(extra) * this.#correction);
+  }
+
+  /** The expected tokens, if these were its messages. */
+  expectedTokensWith(messages: readonly Message[], extra: number): number {
+    return Math.ceil(Math.ceil(this.#tokensOf(sizeOfAll(messages), extra)) * this.#correction);
+  }
+
+  /** How many characters are expected to make so many tokens. */
+  charsIn(tokens: number): number {
+    return Math.floor((tokens * this.#charsPerToken) / this.#correction);
   }
 
   /** Reported ÷ estimated, as a moving average; undefined until something was reported. */
@@ -80,7 +91,23 @@ export class Conversation {
     const observed = reported / estimated;
     this.#ratio = this.#ratio === undefined ? observed : this.#ratio * (1 - RATIO_WEIGHT) + observed * RATIO_WEIGHT;
   }
+
+  get #correction(): number {
+    return this.#ratio ?? 1;
+  }
+
+  #tokensOf({ codePoints: own, images }: Size, extra: number): number {
+    return (own + codePoints(this.#system) + extra) / this.#charsPerToken + images * IMAGE_TOKENS;
+  }
 }
+
+/** Images are counted by themselves: their tokens don't depend on the divisor. */
+type Size = { readonly codePoints: number; readonly images: number };
+
+const EMPTY: Size = { codePoints: 0, images: 0 };
+
+// Messages never change, and a compaction weighs the same ones many times.
+const sizes = new WeakMap<Message, Size>();
 
 export function codePoints(text: string): number {
   // Nearly all text has no pairs; counting them is faster than walking the string.
@@ -88,28 +115,44 @@ export function codePoints(text: string): number {
   return text.length - (pairs?.length ?? 0);
 }
 
-function codePointsOf(message: Message): number {
+function plus(a: Size, b: Size): Size {
+  return { codePoints: a.codePoints + b.codePoints, images: a.images + b.images };
+}
+
+function sizeOfAll(messages: readonly Message[]): Size {
+  return messages.reduce((sum, message) => plus(sum, sizeOf(message)), EMPTY);
+}
+
+function sizeOf(message: Message): Size {
+  const size = sizes.get(message) ?? measure(message);
+  sizes.set(message, size);
+  return size;
+}
+
+function measure(message: Message): Size {
   switch (message.role) {
     case 'user':
-      return message.content.reduce(
-        (sum, part) => sum + (part.type === 'text' ? codePoints(part.text) : IMAGE_TOKENS * CHARS_PER_TOKEN_DEFAULT),
-        0,
-      );
+      return message.content.reduce((sum, part) => plus(sum, partSize(part)), EMPTY);
     case 'tool':
       return message.results.reduce(
-        (sum, { output, images = [] }) =>
-          sum + codePoints(output) + images.length * IMAGE_TOKENS * CHARS_PER_TOKEN_DEFAULT,
-        0,
+        (sum, { output, images = [] }) => plus(sum, { codePoints: codePoints(output), images: images.length }),
+        EMPTY,
       );
     case 'assistant':
-      return message.content.reduce((sum, part) => sum + partCodePoints(part), 0);
+      return message.content.reduce((sum, part) => plus(sum, partSize(part)), EMPTY);
   }
 }
 
-function partCodePoints(part: AssistantPart): number {
-  return part.type === 'tool_call'
-    ? codePoints(part.name) + codePoints(JSON.stringify(part.args))
-    : codePoints(part.text);
+function partSize(part: AssistantPart | ImagePart): Size {
+  switch (part.type) {
+    case 'image':
+      return { codePoints: 0, images: 1 };
+    case 'tool_call':
+      return { codePoints: codePoints(part.name) + codePoints(JSON.stringify(part.args)), images: 0 };
+    case 'text':
+    case 'thinking':
+      return { codePoints: codePoints(part.text), images: 0 };
+  }
 }
 
 function freeze<Value>(value: Value): Value {

@@ -6,7 +6,7 @@
 
 import { labelIn, openCalls, resultOf, type OpenCalls } from '../agent/calls.ts';
 import { refusedIn, type RefusedCalls } from '../agent/refused-calls.ts';
-import { compacted } from '../conversation/compaction.ts';
+import { applyCut } from '../conversation/compaction.ts';
 import type { Recorded, RemoteTool } from '../events.ts';
 import type { JsonObject } from '../json.ts';
 import type { Message, Usage } from '../model/protocol.ts';
@@ -100,10 +100,7 @@ function fold(past: Writable<Past>, messages: Message[], record: Recorded): void
       if (past.open !== undefined) past.open = { ...past.open, pending: record.calls };
       return;
     case 'compaction_end':
-      if (record.summary !== undefined && record.tail !== undefined) {
-        const tail = messages.splice(messages.length - record.tail);
-        messages.splice(0, messages.length, ...compacted(messages, tail, record.summary));
-      }
+      if (record.ok) messages.splice(0, messages.length, ...applyCut(messages, record, record.summary));
       return;
     case 'usage':
       past.usage = record.total;

@@ -1,6 +1,7 @@
 // What a worker says of its work: what it submitted, or else the last thing it said.
 
 import { toolNamed } from '../agent/calls.ts';
+import { isSummary } from '../conversation/compaction.ts';
 import { isJsonObject } from '../json.ts';
 import type { AssistantMessage, Message } from '../model/protocol.ts';
 import { submitResult } from '../tools/submit-result.ts';
@@ -15,6 +16,12 @@ export function summaryIn(messages: readonly Message[]): string {
   const summary = parsed?.ok === true && isJsonObject(parsed.input) ? parsed.input['summary'] : undefined;
   if (typeof summary === 'string') return summary;
   return answers.map(textOf).findLast((text) => text !== '') ?? '';
+}
+
+/** Those behind the seed, or behind the summary that has replaced it. */
+export function ownMessages(messages: readonly Message[], seeded: number): readonly Message[] {
+  const summary = messages.findLastIndex(isSummary);
+  return messages.slice(summary === -1 ? seeded : summary + 1);
 }
 
 function textOf({ content }: AssistantMessage): string {

@@ -143,7 +143,12 @@ export class Conversation {
       case 'compaction_start':
         return this.#note('Shortens its conversation', clock, 'ok');
       case 'compaction_end':
-        return event.ok ? undefined : this.#note('The conversation could not be shortened', clock, 'bad');
+        if (event.ok) return;
+        return this.#note(
+          `Not shortened: ${event.failure ? describe(event.failure) : 'no reason given'}`,
+          clock,
+          'bad',
+        );
       case 'warning':
         return this.#note(event.message, clock, 'held');
       case 'permission_decision':

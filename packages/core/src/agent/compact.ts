@@ -1,0 +1,175 @@
+// Shortens an agent's conversation: before a request that leaves no room for its answer, after a refusal
+// for length, or on the user's wish.
+//
+// Guarantees
+//   1. A prompt leaves room for the answer, unless the task alone is too long for that.
+//   2. A compaction that fails, or would make the history longer, leaves it as it was and says so.
+//   3. At most three compactions follow each other without an answer; each cuts deeper than the one before.
+
+import { applyCut, COMPACTIONS_IN_A_ROW_MAX, planCut, planWishedCut } from '../conversation/compaction.ts';
+import { SUMMARY_SYSTEM, transcript, type Cut } from '../conversation/compaction.ts';
+import { promptTokensMax, utf8Bytes } from '../conversation/prompt-bound.ts';
+import type { CompactionReason } from '../events.ts';
+import { DroverError } from '../failure.ts';
+import type { Message } from '../model/protocol.ts';
+import { buildRequest } from '../model/request.ts';
+import { ask } from './ask.ts';
+import { emit, textOf, Turn, type Agent } from './turn.ts';
+
+// The answer's share of the window: as much as it may have, within these bounds.
+const ANSWER_SHARE = { min: 0.2, max: 0.4 };
+const ANSWER_TOKENS_MIN = 1_024; // asked for, however full the window seems
+const SUMMARY_TOKENS_MAX = 4_096;
+const SUMMARY_SHARE = 0.1; // of the window
+const TRANSCRIPT_SHARE = 0.5; // of the window
+const TRANSCRIPT_ATTEMPTS = 4; // each with half of the transcript before
+const NO_GAIN = 'a summary would be longer than what it replaces';
+
+export function isOverflow(error: unknown): boolean {
+  return error instanceof DroverError && error.failure.kind === 'context.overflow';
+}
+
+/** True where the next prompt would leave too little room for its answer. */
+export function isTooLong(agent: Agent): boolean {
+  return tokensNow(agent) > promptLimit(agent, agent.contextTokens);
+}
+
+/** How long the next answer may be. */
+export function answerTokensMax(agent: Agent): number {
+  const left = Math.max(ANSWER_TOKENS_MIN, agent.contextTokens - tokensNow(agent));
+  return Math.min(agent.outputTokensMax, left);
+}
+
+/** Resolves to true where the conversation became shorter. */
+export async function compact(
+  agent: Agent,
+  turn: Turn,
+  reason: Exclude<CompactionReason, 'wish'>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (turn.compactionsInARow >= COMPACTIONS_IN_A_ROW_MAX) return false;
+  const { conversation, definitionChars } = agent;
+  // A provider that refuses a prompt has a smaller window, or counts more tokens, than was believed.
+  const window = reason === 'overflow' ? Math.min(agent.contextTokens, tokensNow(agent)) : agent.contextTokens;
+  const room = {
+    tokensOf: (messages: readonly Message[]) => conversation.expectedTokensWith(messages, definitionChars),
+    limit: promptLimit(agent, window),
+    summaryTokens: summaryTokensMax(agent, window),
+  };
+  const cut = planCut(conversation.messages, room, turn.compactionsInARow);
+  if (cut === undefined) return false;
+  turn.compactionsInARow += 1;
+  return carryOut({ agent, turn, reason }, cut, signal);
+}
+
+/** Between two turns, as short as it gets. A failure is told, and changes nothing. */
+export async function compactOnWish(agent: Agent, { number, steps }: Turn, signal: AbortSignal): Promise<boolean> {
+  const turn = Object.assign(new Turn(number), { steps });
+  try {
+    return await carryOut({ agent, turn, reason: 'wish' }, planWishedCut(agent.conversation.messages), signal);
+  } catch (error) {
+    if (error instanceof DroverError) return false;
+    throw error;
+  }
+}
+
+type Compacting = { readonly agent: Agent; readonly turn: Turn; readonly reason: CompactionReason };
+
+/** Without a cut there is nothing to gain, which is told like any other failure. */
+async function carryOut(compacting: Compacting, cut: Cut | undefined, signal: AbortSignal): Promise<boolean> {
+  const { agent, turn, reason } = compacting;
+  const { conversation } = agent;
+  emit(agent, turn, { type: 'compaction_start', tokens: tokensNow(agent), reason });
+  try {
+    const { messages, summary } = await shortened(agent, { turn, cut }, signal);
+    conversation.replace(messages);
+    const told = { tokens: tokensNow(agent), ...(summary !== undefined && { summary }) };
+    emit(agent, turn, { type: 'compaction_end', ok: true, ...told, ...cut });
+    return true;
+  } catch (error) {
+    if (!(error instanceof DroverError)) throw error;
+    emit(agent, turn, { type: 'compaction_end', ok: false, tokens: tokensNow(agent), failure: error.failure });
+    if (signal.aborted || error.failure.kind === 'limit.reached') throw error;
+    return false;
+  }
+}
+
+async function shortened(
+  agent: Agent,
+  { turn, cut }: { readonly turn: Turn; readonly cut: Cut | undefined },
+  signal: AbortSignal,
+): Promise<{ readonly messages: readonly Message[]; readonly summary: string | undefined }> {
+  const before = agent.conversation.messages;
+  const isShorter = (messages: readonly Message[]): boolean =>
+    agent.conversation.expectedTokensWith(messages, agent.definitionChars) < tokensNow(agent);
+  // Even the shortest summary has to be shorter than what it replaces, or it isn't asked for.
+  if (cut === undefined || !isShorter(applyCut(before, cut, '-'))) throw failed(NO_GAIN);
+  const head = cut.tail === undefined ? [] : before.slice(0, before.length - cut.tail);
+  const summary = cut.tail === undefined ? undefined : await summarise({ agent, turn }, head, signal);
+  const messages = applyCut(before, cut, summary);
+  if (!isShorter(messages)) throw failed(NO_GAIN);
+  return { messages, summary };
+}
+
+/** A transcript that the provider finds too long, because we count otherwise, is halved. */
+async function summarise(
+  of: Pick<Compacting, 'agent' | 'turn'>,
+  head: readonly Message[],
+  signal: AbortSignal,
+): Promise<string> {
+  const { agent } = of;
+  const window = Math.min(agent.contextTokens, tokensNow(agent));
+  let chars = agent.conversation.charsIn(window * TRANSCRIPT_SHARE);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await summaryOf(of, transcript(head, chars), signal);
+    } catch (error) {
+      if (!isOverflow(error) || attempt >= TRANSCRIPT_ATTEMPTS) throw error;
+      chars /= 2;
+    }
+  }
+}
+
+async function summaryOf(
+  { agent, turn }: Pick<Compacting, 'agent' | 'turn'>,
+  text: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const { provider, model, cacheKey } = agent;
+  const messages: readonly Message[] = [{ role: 'user', content: [{ type: 'text', text }] }];
+  const fixed = { provider, model, system: SUMMARY_SYSTEM, tools: [], messages, cacheKey: `${cacheKey}-summary` };
+  const { message } = await ask(
+    {
+      provider,
+      request: (outputTokensMax) => buildRequest({ ...fixed, outputTokensMax }),
+      inputTokens: Math.ceil(text.length / Math.max(1, agent.conversation.charsIn(1_000) / 1_000)),
+      // All of it was in a prompt that was no longer than the context; with more, the request is refused for nothing.
+      inputTokensMax: Math.min(promptTokensMax(messages, utf8Bytes(SUMMARY_SYSTEM)), agent.contextTokens),
+      outputTokensMax: summaryTokensMax(agent, agent.contextTokens),
+      admission: agent.admission,
+      retry: agent.retry,
+      patience: turn.patience,
+      emit: () => undefined, // a side request, which no view shows
+      spend: agent.spend,
+    },
+    signal,
+  );
+  return textOf(message) ?? '';
+}
+
+function tokensNow({ conversation, definitionChars }: Agent): number {
+  return conversation.expectedTokens(definitionChars);
+}
+
+function promptLimit({ outputTokensMax }: Agent, window: number): number {
+  const { min, max } = ANSWER_SHARE;
+  return window - Math.min(Math.max(outputTokensMax, window * min), window * max);
+}
+
+function summaryTokensMax({ outputTokensMax }: Agent, window: number): number {
+  return Math.ceil(Math.min(SUMMARY_TOKENS_MAX, outputTokensMax, window * SUMMARY_SHARE));
+}
+
+function failed(message: string): DroverError {
+  return new DroverError({ kind: 'compaction.failed', message });
+}
