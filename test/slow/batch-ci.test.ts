@@ -19,6 +19,7 @@ async function machine(folder: string, name: string, server: Rehearsal): Promise
   const scripts = {
     npx: `#!/bin/sh\nshift\nexec "${process.execPath}" "${resolve('bin/drover.ts')}" "$@"\n`,
     npm: '#!/bin/sh\n',
+    sudo: '#!/bin/sh\n', // the sandbox is installed here
     gh: `#!/bin/sh\necho "$@" >> "${folder}/gh.log"\n`,
   };
   for (const [tool, text] of Object.entries(scripts)) {
