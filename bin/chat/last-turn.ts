@@ -6,7 +6,7 @@ import type { JsonObject } from '@drover/core/json';
 import { eventsIn } from '../kept/kept-journal.ts';
 
 export function lastTurn(records: readonly JsonObject[]): readonly Recorded[] {
-  const events = eventsIn(records);
+  const events = eventsIn({ records, live: false }); // read before this process takes it up
   const begun = events.findLastIndex((event) => event.type === 'message_end' && event.message.role === 'user');
   return events.slice(Math.max(begun, 0)).filter(isTold);
 }

@@ -73,13 +73,13 @@ type Wanted = Parameters<typeof openRunView>[0] & { readonly speed: number | und
 
 async function replayRun(kept: KeptRun, { speed, ...wanted }: Wanted, { io, stop }: Around): Promise<number> {
   checkUsable(kept);
-  const { id, records, state } = kept;
+  const { id, state } = kept;
   if (kept.past === undefined) throw new UsageError(`run ${id} has not begun, so there is nothing to replay`);
   const { contradiction, performRun, RecordedClock } = await import('../replay/run-performance.ts');
   const isPicture = isPainted(wanted, io);
   const clock = new RecordedClock(speed ?? (isPicture ? 1 : 0));
   const view = await openRunView(wanted, io, clock.now);
-  const events = eventsIn(records);
+  const events = eventsIn(kept);
   // A picture that has ended is not painted again, so there it is one run with one end.
   const last = events.findLastIndex(({ type }) => type === 'run_end');
   const shown = isPicture ? events.filter(({ type }, at) => type !== 'run_end' || at === last) : events;

@@ -123,7 +123,7 @@ async function tellSession(kept: KeptSession, summary: SessionSummary, io: Io): 
   const view = linesView(io.stdout, io.env, 'asked shown');
   if (kept.past !== undefined) {
     // The head has said which model and where, unless another went on later.
-    for (const [at, event] of eventsIn(kept.records).entries())
+    for (const [at, event] of eventsIn(kept).entries())
       if (at > 0 || event.type !== 'session_start') await view.show(event);
     await view.close();
     await print(io.stdout, '\n');

@@ -47,8 +47,8 @@ function linesIn(bytes: Uint8Array): number {
 }
 
 /** Its records told again as events; types that this drover doesn't know are left out. */
-export function eventsIn(records: readonly JsonObject[]): readonly Recorded[] {
-  return retell(records).filter(({ type }) => (deliveryOf(type) as string | undefined) !== undefined);
+export function eventsIn({ records, live }: Pick<KeptJournal, 'records' | 'live'>): readonly Recorded[] {
+  return retell(records, live).filter(({ type }) => (deliveryOf(type) as string | undefined) !== undefined);
 }
 
 /** Refuses one that another process writes, or that can't be read to its end. */

@@ -32,7 +32,7 @@ const NOTHING: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 export function summaryOf({ id, home, records, past, live, problem }: KeptSession): SessionSummary | undefined {
   const row = listSessions(home).find((each) => each.id === id);
   if (row === undefined) return undefined;
-  const events = past === undefined ? [] : eventsIn(records);
+  const events = past === undefined ? [] : eventsIn({ records, live });
   const reason = problem ?? reasonIn(events, past?.open?.pending ?? []);
   const { title, startedAt, updatedAt, model, cwd, turns } = row;
   return {

@@ -55,7 +55,7 @@ test('replay tells what was noted of the answer before it retracts it', async ()
   const { close } = await openSessionJournal(home, 's', HOOKS);
   await close();
   const { records } = await readJournal(journalPath(home, 's'));
-  const told = retell(records).map((event) => ('delta' in event ? event.delta : event.type));
+  const told = retell(records, false).map((event) => ('delta' in event ? event.delta : event.type));
   expect(told).toEqual(['session_start', 'message_start', 'text_start', 'Half a', 'attempt_discarded']);
 });
 

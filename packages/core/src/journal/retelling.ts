@@ -1,7 +1,7 @@
 // A journal told again as the events that views know.
 //
-// Deltas aren't kept, so each block's text comes as one; of an answer that was cut off by a crash, what
-// had been noted of it is told, and then taken back.
+// Deltas aren't kept, so each block's text comes as one. Of an answer that a crash cut off, the notes are told
+// and then retracted. Of an answer that a live process is still giving, the notes are told and stay.
 
 import type { Envelope, Recorded } from '../events.ts';
 import type { JsonObject } from '../json.ts';
@@ -16,7 +16,8 @@ type Noted = Envelope & {
   readonly text: string;
 };
 
-export function retell(records: readonly JsonObject[]): readonly Recorded[] {
+/** `isLive`: a process is still writing the journal. */
+export function retell(records: readonly JsonObject[], isLive = false): readonly Recorded[] {
   const told: Recorded[] = [];
   const notes = new Map<number | undefined, Noted[]>(); // by worker: in a run several answer at once
   const tellNotes = (workers: readonly (number | undefined)[]): void => {
@@ -34,6 +35,8 @@ export function retell(records: readonly JsonObject[]): readonly Recorded[] {
       const type = record.type === 'text_end' ? 'text_delta' : 'thinking_delta';
       const { text: delta, ...rest } = record;
       told.push({ ...rest, type, delta } as Recorded);
+      const others = notes.get(record.worker)?.filter(({ part }) => part !== record.part);
+      if (others !== undefined) notes.set(record.worker, others);
     }
     // What was noted of an answer is told only where the answer itself never came.
     if (record.type === 'run_start') tellNotes([...notes.keys()]);
@@ -43,7 +46,8 @@ export function retell(records: readonly JsonObject[]): readonly Recorded[] {
     if (record.type === 'message_end' || record.type === 'attempt_discarded') notes.delete(record.worker);
     told.push(record);
   }
-  tellNotes([...notes.keys()]);
+  if (isLive) for (const noted of notes.values()) told.push(...deltasOf(noted));
+  else tellNotes([...notes.keys()]);
   return told;
 }
 
