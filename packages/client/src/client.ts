@@ -37,6 +37,8 @@ export type ClientOptions = {
 /** A new session, or with `id` one that there is; its tools run here. */
 export type SessionWanted = Omit<NewSession, 'tools'> & { readonly id?: string; readonly tools?: ClientTools };
 
+export type SnapshotOptions = { readonly messages?: number };
+
 export class DroverClient {
   readonly #server: Server;
   readonly #calls = new RemoteCalls();
@@ -61,13 +63,14 @@ export class DroverClient {
     return this.#get('/v1/sessions', signal);
   }
 
-  snapshot(id: string, signal?: AbortSignal): Promise<SessionSnapshot> {
-    return this.#get(sessionPath(id), signal);
+  /** How a session stands; with `messages`, at most that many of the last ones. */
+  snapshot(id: string, signal?: AbortSignal, { messages }: SnapshotOptions = {}): Promise<SessionSnapshot> {
+    return this.#get(`${sessionPath(id)}${messages === undefined ? '' : `?messages=${messages}`}`, signal);
   }
 
   /** The events of one execution, to the end of its turn, or until it awaits a remote tool. */
   async *execute(id: string, wanted: ExecuteRequest, signal?: AbortSignal): AsyncGenerator<Recorded> {
-    const { seq } = await this.snapshot(id, signal);
+    const { seq } = await this.snapshot(id, signal, { messages: 0 });
     const first = await this.openExecution(id, wanted, signal);
     for await (const event of this.follow(id, { after: seq, first, ...(signal && { signal }) })) {
       yield event;

@@ -56,7 +56,7 @@ export class ClientSession {
   /** Says something, and is back as soon as the server has taken it. */
   async execute(content: string, { signal, cancelPending }: ExecuteOptions = {}): Promise<Turn> {
     const { client, id } = this.#options;
-    const { seq } = await client.snapshot(id, signal);
+    const { seq } = await client.snapshot(id, signal, { messages: 0 });
     const wanted = { content, ...(cancelPending !== undefined && { cancelPending }) };
     const first = await client.openExecution(id, wanted, signal);
     const events = client.follow(id, { after: seq, first, ...(signal && { signal }) });
@@ -66,7 +66,7 @@ export class ClientSession {
   /** Goes on with a turn that is under way, or waits for this side's tools; undefined where there is none. */
   async resume({ signal }: Pick<ExecuteOptions, 'signal'> = {}): Promise<Turn | undefined> {
     const { client, id } = this.#options;
-    const { seq, status, pending } = await client.snapshot(id, signal);
+    const { seq, status, pending } = await client.snapshot(id, signal, { messages: 0 });
     if (status === 'idle') return undefined;
     const events = client.follow(id, { after: seq, ...(signal && { signal }) });
     return new Turn({ ...this.#options, events, pending, signal });

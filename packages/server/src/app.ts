@@ -150,10 +150,26 @@ async function replyTo(route: Route, { request, param }: Incoming, { bounds, fee
   if (after instanceof Refusal) return after;
   if (route.answer.kind === 'events' && feeds.size >= bounds.streamsMax)
     return new Refusal(503, 'streams.too_many', `there are ${bounds.streamsMax} streams already`);
-  const { signal } = request;
-  if (route.body === undefined) return route.reply({ body: undefined, param, after, signal });
+  const numbers = numbersIn(route, request);
+  if (numbers instanceof Refusal) return numbers;
+  const asked = { param, after, signal: request.signal, number: (name: string) => numbers.get(name) };
+  if (route.body === undefined) return route.reply({ ...asked, body: undefined });
   const read = await readBody(request, route.body, bounds.bodyBytesMax);
-  return read instanceof Refusal ? read : route.reply({ body: read.body, param, after, signal });
+  return read instanceof Refusal ? read : route.reply({ ...asked, body: read.body });
+}
+
+/** The numbers in the query that the route takes. */
+function numbersIn({ query = [] }: Route, { url }: Request): ReadonlyMap<string, number> | Refusal {
+  const given = new URL(url).searchParams;
+  const numbers = new Map<string, number>();
+  for (const { name } of query) {
+    const value = given.get(name);
+    if (value === null) continue;
+    if (!/^\d{1,9}$/.test(value))
+      return new Refusal(400, 'query.malformed', `${name} must be a whole number, e.g. ${name}=20 (got "${value}")`);
+    numbers.set(name, Number(value));
+  }
+  return numbers;
 }
 
 function afterIn({ headers }: Request): number | Refusal {

@@ -1,7 +1,7 @@
 // The OpenAPI document, made from the routes and their schemas.
 
 import { z } from 'zod';
-import type { Answer, Route } from './routes.ts';
+import type { Answer, QueryNumber, Route } from './routes.ts';
 import * as schemas from './schemas.ts';
 
 // What every route may answer, before it has looked at anything.
@@ -9,7 +9,7 @@ const REFUSALS = [401, 403, 500, 503];
 const BODY_REFUSALS = [400, 413, 415, 422];
 
 const MEANINGS: Readonly<Record<number, string>> = {
-  400: 'The body is not JSON, or Last-Event-ID is no number',
+  400: 'The body is not JSON, or a number in the query or in Last-Event-ID is none',
   401: 'The token is missing or wrong',
   403: 'Not meant for this server, or from a foreign page',
   404: 'There is no such thing',
@@ -45,12 +45,16 @@ export function openApiDocument(routes: readonly Route[], version: string): obje
 }
 
 function operationOf(route: Route): object {
-  const { name, about, path, body, answer, needsToken } = route;
+  const { name, about, path, body, query = [], answer, needsToken } = route;
   return {
     operationId: name,
     summary: about,
     ...(!needsToken && { security: [] }),
-    parameters: [...parametersIn(path), ...(answer.kind === 'events' && body === undefined ? [LAST_EVENT_ID] : [])],
+    parameters: [
+      ...parametersIn(path),
+      ...query.map(queryParameter),
+      ...(answer.kind === 'events' && body === undefined ? [LAST_EVENT_ID] : []),
+    ],
     ...(body !== undefined && {
       requestBody: { required: true, content: { 'application/json': { schema: jsonSchema(body) } } },
     }),
@@ -65,6 +69,10 @@ const LAST_EVENT_ID = {
   description: 'The number of the last event that is known; without it, all are sent',
   schema: { type: 'integer', minimum: 0 },
 };
+
+function queryParameter({ name, about }: QueryNumber): object {
+  return { name, in: 'query', required: false, description: about, schema: { type: 'integer', minimum: 0 } };
+}
 
 function parametersIn(path: string): readonly object[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({

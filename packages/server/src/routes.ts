@@ -13,6 +13,8 @@ import type { Tickets } from './ticket.ts';
 export type Asked<Body> = {
   readonly body: Body;
   readonly param: (name: string) => string;
+  /** A number from the query, as the route declares it. */
+  readonly number: (name: string) => number | undefined;
   readonly after: number; // the last event it knows
   readonly signal: AbortSignal; // nobody waits for the answer any more
 };
@@ -26,12 +28,16 @@ export type Route = {
   readonly name: string; // for programs: the operation's id
   readonly about: string;
   readonly body?: z.ZodType;
+  /** Whole numbers that the query may hold. */
+  readonly query?: readonly QueryNumber[];
   readonly answer: Answer;
   /** Besides those that every route has. */
   readonly refusals: readonly number[];
   readonly needsToken: boolean;
   readonly reply: (asked: Asked<unknown>) => Promise<Reply> | Reply;
 };
+
+export type QueryNumber = { readonly name: string; readonly about: string };
 
 export type Answer =
   | { readonly kind: 'json'; readonly status: 200 | 201; readonly schema: z.ZodType }
@@ -77,9 +83,10 @@ export function sessionRoutes(sessions: Sessions): readonly Route[] {
       path: '/v1/sessions/:id',
       name: 'getSession',
       about: 'A session as it stands',
+      query: [{ name: 'messages', about: 'At most this many of the last messages (default: all)' }],
       answer: json(schemas.sessionSnapshot),
-      refusals: [404, 409],
-      reply: ({ param }) => sessions.snapshot(param('id')),
+      refusals: [400, 404, 409],
+      reply: ({ param, number }) => sessions.snapshot(param('id'), number('messages')),
     }),
     route({
       method: 'post',

@@ -41,7 +41,19 @@ type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** `before`: what a worker was seeded with, which is in none of its own records. */
 export function pastOf(records: readonly JsonObject[], before: readonly Message[] = []): Past | undefined {
-  const past: Writable<Past> = {
+  const fold = new PastFold(before);
+  // Our own records, each under its seal: they are what they were when they were written.
+  const recorded = records as unknown as readonly Recorded[];
+  for (const record of recorded) fold.take(record);
+  const { past } = fold;
+  return past && { ...past, refused: refusedIn(recorded) };
+}
+
+/** The same, record by record; `refused` is left out. */
+export class PastFold {
+  readonly #messages: Message[];
+  readonly #dollars = new Dollars();
+  readonly #past: Writable<Past> = {
     messages: [],
     lastSeq: 0,
     turn: 0,
@@ -58,19 +70,28 @@ export function pastOf(records: readonly JsonObject[], before: readonly Message[
     remoteTimeoutMs: undefined,
     handedOut: [],
   };
-  const messages: Message[] = [...before];
-  const dollars = new Dollars();
-  // Our own records, each under its seal: they are what they were when they were written.
-  const recorded = records as unknown as readonly Recorded[];
-  for (const record of recorded) {
+  #lastType: string | undefined;
+
+  constructor(before: readonly Message[] = []) {
+    this.#messages = [...before];
+  }
+
+  take(record: Recorded): void {
+    const past = this.#past;
     past.lastSeq = Math.max(past.lastSeq, record.seq ?? 0);
     past.steps = record.step ?? past.steps;
-    fold(past, messages, record);
-    foldDollars(dollars, record);
+    this.#lastType = record.type;
+    fold(past, this.#messages, record);
+    foldDollars(this.#dollars, record);
   }
-  if (past.model === '') return undefined;
-  if (!QUIET.has(records.at(-1)?.['type'])) past.lastSeq += SEQ_JUMP;
-  return { ...past, cost: dollars.cost, messages, refused: refusedIn(recorded) };
+
+  /** Undefined for a session that has not begun. */
+  get past(): Past | undefined {
+    const past = this.#past;
+    if (past.model === '') return undefined;
+    const lastSeq = past.lastSeq + (QUIET.has(this.#lastType) ? 0 : SEQ_JUMP);
+    return { ...past, lastSeq, cost: this.#dollars.cost, messages: this.#messages };
+  }
 }
 
 function fold(past: Writable<Past>, messages: Message[], record: Recorded): void {

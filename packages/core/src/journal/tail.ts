@@ -24,6 +24,13 @@ export type Piece = { readonly records: readonly JsonObject[]; readonly end: num
 /** The last line that was read: its number, its seal, and where it ends. */
 export type ReadTo = { readonly line: number; readonly sum: string; readonly bytes: number };
 
+export type ReadOn = {
+  readonly records: readonly JsonObject[];
+  readonly readTo: ReadTo;
+  readonly version: number | undefined;
+  readonly damage?: Damage;
+};
+
 /** New records, looked for a few times a second, until nobody writes it or its run has ended. Throws at damage. */
 export async function* journalTail(path: string, last: ReadTo, signal: AbortSignal): AsyncGenerator<JsonObject> {
   let readTo = last;
@@ -42,6 +49,22 @@ export async function* journalTail(path: string, last: ReadTo, signal: AbortSign
     }
     if (!wasLive) return;
     await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** The records behind `last`, each checked by its seal, and where they end. `version`: of the head, if it was read. */
+export async function readOn(path: string, last: ReadTo): Promise<ReadOn> {
+  const records: JsonObject[] = [];
+  let readTo = last;
+  let version: number | undefined;
+  while (true) {
+    const lines = await linesAt({ path, from: readTo.bytes });
+    if (lines.length === 0) return { records, readTo, version };
+    if (readTo.line === 0) version = Number(parsed(linesIn(lines)[0] ?? '')?.['journal']);
+    const { records: found, damage, ...at } = checked(lines, readTo);
+    records.push(...found);
+    if (damage !== undefined) return { records, readTo, version, damage };
+    readTo = at;
   }
 }
 

@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type * as wire from '@drover/client/wire';
 import { REMOTE_TIMEOUT_MS_DEFAULT, RemoteCallProblem } from '@drover/core/agent/remote-calls';
 import type { Input } from '@drover/core/agent/session';
-import { UsageError } from '@drover/core/failure';
+import { DroverError, UsageError } from '@drover/core/failure';
 import { newId } from '@drover/core/ids';
 import { pastOf } from '@drover/core/journal/history';
 import { Lock } from '@drover/core/journal/lock';
@@ -28,7 +28,8 @@ import type { Feeds } from '../streams/feeds.ts';
 import { Deadlines } from './deadlines.ts';
 import type { Desk } from './desk.ts';
 import { Desks, type DesksOptions } from './desks.ts';
-import { isQuiet, lastSeqIn, readKept, snapshotOf, wasAsked } from './snapshot.ts';
+import { SessionViews } from './session-views.ts';
+import { readKept, wasAsked } from './snapshot.ts';
 
 const ID = /^ses_[0-9a-f]{32}$/;
 // In a session's folder: it was begun by a server, so a server goes on with it.
@@ -43,6 +44,7 @@ export class Sessions {
   readonly #host: Host;
   readonly #feeds: Feeds;
   readonly #desks: Desks;
+  readonly #views = new SessionViews();
   readonly #deadlines = new Deadlines((id) => void this.#expire(id));
 
   constructor(options: DesksOptions) {
@@ -152,6 +154,7 @@ export class Sessions {
     }
     this.#deadlines.forget(id);
     this.#feeds.end(this.#path(id));
+    this.#views.forget(this.#path(id));
     return undefined;
   }
 
@@ -160,19 +163,20 @@ export class Sessions {
     return this.#isKept(id) ? this.#feeds.replay({ path: this.#path(id) }, after) : notFound('session');
   }
 
-  async snapshot(id: string): Promise<wire.SessionSnapshot | Refusal> {
+  /** How a session stands, with at most so many of its last messages. */
+  async snapshot(id: string, messagesMax?: number): Promise<wire.SessionSnapshot | Refusal> {
     if (!this.#isKept(id)) return notFound('session');
     // The journal, the events told and the work under way are three things: looked at until they agree.
     for (let look = 1; ; look++) {
       const progress = this.#progress(id);
-      const { records: kept, problem } = await readKept(this.#path(id));
-      if (problem !== undefined) return unavailable(problem);
+      const looked = await this.#views.look(this.#path(id), progress?.seq ?? Number.POSITIVE_INFINITY);
+      if (looked instanceof DroverError) return unavailable(looked);
+      const { view, isAll } = looked;
       const after = this.#desks.get(id)?.isAtWork ?? false;
-      const upTo = progress?.seq ?? Number.POSITIVE_INFINITY;
-      const records = lastSeqIn(kept) > upTo ? kept.filter(({ seq }) => typeof seq !== 'number' || seq <= upTo) : kept;
-      const isStill = (progress !== undefined) === after && !(after && isQuiet(records)) && records === kept;
-      const isAtWork = after || (!isQuiet(records) && this.#isAtWork(id));
-      if (isStill || look === LOOKS_MAX) return snapshotOf(id, records, { isAtWork, progress }) ?? notFound('session');
+      const isStill = (progress !== undefined) === after && !(after && view.isQuiet) && isAll;
+      const isAtWork = after || (!view.isQuiet && this.#isAtWork(id));
+      if (isStill || look === LOOKS_MAX)
+        return view.snapshot(id, { isAtWork, progress, messagesMax }) ?? notFound('session');
       await sleep(LOOK_MS);
     }
   }

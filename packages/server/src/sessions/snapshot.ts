@@ -5,7 +5,7 @@ import type { OpenQuestion, PartialBlock, SessionSnapshot } from '@drover/client
 import type { Recorded } from '@drover/core/events';
 import { DroverError } from '@drover/core/failure';
 import { FORMAT_VERSION, readContents } from '@drover/core/journal/format';
-import { pastOf, type Past } from '@drover/core/journal/history';
+import { PastFold, type Past } from '@drover/core/journal/history';
 import { titleOf } from '@drover/core/journal/sessions';
 import { isJsonObject, type JsonObject } from '@drover/core/json';
 import type { Progress } from '../streams/feed.ts';
@@ -27,64 +27,102 @@ export type Standing = {
   readonly isAtWork: boolean;
   /** What was told here, if this process has the session at work. */
   readonly progress: Progress | undefined;
+  /** At most this many of the last messages; all where it is undefined. */
+  readonly messagesMax: number | undefined;
 };
 
-export function snapshotOf(
-  id: string,
-  records: readonly JsonObject[],
-  { isAtWork, progress }: Standing,
-): SessionSnapshot | undefined {
-  const past = pastOf(records);
-  if (past === undefined) return undefined;
-  const status = statusOf(past, isAtWork);
-  const partial = status === 'running' ? partialAnswer(records, progress) : [];
-  return {
-    id,
-    seq: Math.max(lastSeqIn(records), progress?.seq ?? 0),
-    status,
-    ...(past.ending !== undefined && status === 'idle' && { ending: past.ending }),
-    model: past.model,
-    cwd: past.cwd,
-    title: titleOf(askedFirst(past)),
-    messages: past.messages,
-    ...(partial.length > 0 && { partial }),
-    tools: past.remoteTools.map(({ name, description, schema }) => ({
-      name,
-      description,
-      schema: isJsonObject(schema) ? schema : {},
-    })),
-    pending: past.open?.pending ?? [],
-    questions: status === 'running' ? openQuestions(records) : [],
-    usage: past.usage,
-    ...(past.cost !== undefined && { cost: past.cost }),
-  };
+/** What a journal says of a session, folded record by record, so that a long one is read once. */
+export class SessionView {
+  readonly #fold = new PastFold();
+  readonly #partial = new PartialAnswer();
+  readonly #questions = new OpenQuestions();
+  #seq = 0;
+  #isQuiet = true;
+  #asked: string | undefined;
+
+  get seq(): number {
+    return this.#seq;
+  }
+
+  /** Its last turn, or what was asked of it before, is over: nothing more comes by itself. */
+  get isQuiet(): boolean {
+    return this.#isQuiet;
+  }
+
+  take(event: Recorded): void {
+    this.#seq = Math.max(this.#seq, event.seq ?? 0);
+    this.#fold.take(event);
+    this.#partial.take(event);
+    this.#questions.take(event);
+    if ((event.type as string) !== 'partial')
+      this.#isQuiet = event.type === 'session_end' || event.type === 'session_start';
+    if (event.type !== 'message_end' || event.message.role !== 'user') return;
+    const [first] = event.message.content;
+    this.#asked ??= first?.type === 'text' ? first.text : '';
+  }
+
+  snapshot(id: string, { isAtWork, progress, messagesMax }: Standing): SessionSnapshot | undefined {
+    const { past } = this.#fold;
+    if (past === undefined) return undefined;
+    const status = statusOf(past, isAtWork);
+    const partial = status === 'running' ? this.#partial.blocks(progress) : [];
+    const { messages, cost } = past;
+    return {
+      id,
+      seq: Math.max(this.#seq, progress?.seq ?? 0),
+      status,
+      ...(past.ending !== undefined && status === 'idle' && { ending: past.ending }),
+      model: past.model,
+      cwd: past.cwd,
+      title: titleOf(this.#asked ?? ''),
+      messages: messages.slice(Math.max(0, messages.length - (messagesMax ?? messages.length))),
+      ...(partial.length > 0 && { partial }),
+      tools: past.remoteTools.map(({ name, description, schema }) => ({
+        name,
+        description,
+        schema: isJsonObject(schema) ? schema : {},
+      })),
+      pending: past.open?.pending ?? [],
+      questions: status === 'running' ? this.#questions.list : [],
+      usage: past.usage,
+      ...(cost !== undefined && { cost }),
+    };
+  }
 }
 
 /**
  * The blocks of the answer in progress. Blocks that have ended come from the journal. The text of an open one comes
  * from the deltas told here; where another process answers, from the notes that it makes every second.
  */
-function partialAnswer(records: readonly JsonObject[], progress: Progress | undefined): readonly PartialBlock[] {
-  const blocks = new Map<number, PartialBlock>();
-  for (const event of eventsOf(records)) {
-    switch (event.type as Recorded['type'] | 'partial') {
+class PartialAnswer {
+  readonly #blocks = new Map<number, PartialBlock>();
+
+  take(event: Recorded): void {
+    if ((event.type as string) === 'partial') return this.#note(event as unknown as Note);
+    switch (event.type) {
       case 'message_start':
       case 'message_end':
       case 'attempt_discarded':
-        blocks.clear();
-        break;
-      case 'partial':
-        noteIn(blocks, event as unknown as Note);
-        break;
+        this.#blocks.clear();
+        return;
       case 'text_end':
       case 'thinking_end': {
-        const { part, text, type } = event as Extract<Recorded, { readonly type: 'text_end' | 'thinking_end' }>;
-        blocks.set(part, { part, type: type === 'text_end' ? 'text' : 'thinking', text });
+        const { part, text, type } = event;
+        this.#blocks.set(part, { part, type: type === 'text_end' ? 'text' : 'thinking', text });
       }
     }
   }
-  for (const block of progress?.open ?? []) blocks.set(block.part, block);
-  return [...blocks.values()].toSorted((a, b) => a.part - b.part);
+
+  blocks(progress: Progress | undefined): readonly PartialBlock[] {
+    const blocks = new Map(this.#blocks);
+    for (const block of progress?.open ?? []) blocks.set(block.part, block);
+    return [...blocks.values()].toSorted((a, b) => a.part - b.part);
+  }
+
+  #note({ part, kind: type, from, text }: Note): void {
+    const before = this.#blocks.get(part)?.text ?? '';
+    this.#blocks.set(part, { part, type, text: before.slice(0, from) + text });
+  }
 }
 
 type Note = {
@@ -93,11 +131,6 @@ type Note = {
   readonly from: number;
   readonly text: string;
 };
-
-function noteIn(blocks: Map<number, PartialBlock>, { part, kind: type, from, text }: Note): void {
-  const before = blocks.get(part)?.text ?? '';
-  blocks.set(part, { part, type, text: before.slice(0, from) + text });
-}
 
 function statusOf({ open }: Past, isAtWork: boolean): SessionSnapshot['status'] {
   if ((open?.pending.length ?? 0) > 0) return 'awaiting_tool_execution';
@@ -108,32 +141,31 @@ export function lastSeqIn(records: readonly JsonObject[]): number {
   return eventsOf(records).reduce((last, { seq }) => Math.max(last, seq ?? 0), 0);
 }
 
-/** Its last turn, or what was asked of it before, is over: nothing more comes by itself. */
-export function isQuiet(records: readonly JsonObject[]): boolean {
-  const last = eventsOf(records).findLast(({ type }) => (type as string) !== 'partial');
-  return last === undefined || last.type === 'session_end' || last.type === 'session_start';
+/** Questions that were asked, and not decided since. */
+class OpenQuestions {
+  readonly #open = new Map<string, OpenQuestion>();
+
+  get list(): readonly OpenQuestion[] {
+    return [...this.#open.values()];
+  }
+
+  take(event: Recorded): void {
+    if (event.type === 'permission_request') this.#open.set(event.requestId, event);
+    if (event.type === 'permission_decision') this.#open.delete(event.requestId);
+    // A process that asked before a crash doesn't wait for the answer.
+    if (event.type === 'run_start' || event.type === 'session_end') this.#open.clear();
+  }
 }
 
-/** Questions that were asked, and not decided since. */
 export function openQuestions(records: readonly JsonObject[]): readonly OpenQuestion[] {
-  const open = new Map<string, OpenQuestion>();
-  for (const event of eventsOf(records)) {
-    if (event.type === 'permission_request') open.set(event.requestId, event);
-    if (event.type === 'permission_decision') open.delete(event.requestId);
-    // Whoever asked before a crash doesn't wait for the answer.
-    if (event.type === 'run_start' || event.type === 'session_end') open.clear();
-  }
-  return [...open.values()];
+  const questions = new OpenQuestions();
+  for (const event of eventsOf(records)) questions.take(event);
+  return questions.list;
 }
 
 /** Whether it was ever asked. */
 export function wasAsked(records: readonly JsonObject[], requestId: string): boolean {
   return eventsOf(records).some((event) => event.type === 'permission_request' && event.requestId === requestId);
-}
-
-function askedFirst({ messages }: Past): string {
-  const asked = messages.find(({ role }) => role === 'user');
-  return asked?.role === 'user' && asked.content[0]?.type === 'text' ? asked.content[0].text : '';
 }
 
 // Our own records, each under its seal: they are what they were when they were written.
