@@ -123,6 +123,7 @@ export function codeOfFailure(failure: Failure): number {
       return exitCode.incomplete;
     case 'checkout.changed':
     case 'permission.denied':
+    case 'plan.declined':
       return exitCode.blocked;
     case 'internal':
       return exitCode.internal;

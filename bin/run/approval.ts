@@ -1,8 +1,9 @@
-// Shows a plan to the person at the terminal before anything is spent on it; they may change it in their
-// editor. Without a person, or with --yes, it is carried out as it is.
+// Shows a plan to the user at the terminal before anything is spent on it; the user may change it in an
+// editor. An edit that is not valid is kept and can be edited again. Without a terminal, or with --yes, the
+// plan is carried out as it is.
 
 import { spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { UsageError } from '@drover/core/failure';
@@ -10,7 +11,7 @@ import type { PlannedTask } from '@drover/core/task/task';
 import type { Person } from '../execution/person.ts';
 import { complain, type Io, print } from '../io.ts';
 import { columnsOf, oneLine } from '../views/terminal-text.ts';
-import { planText, readPlan, writePlan } from './plan-file.ts';
+import { planText, readPlan } from './plan-file.ts';
 
 export type Approve = (
   tasks: readonly PlannedTask[],
@@ -27,16 +28,18 @@ const ANSWERS = new Map(
 export function approval({ yes, tasksMax }: Wishes, { person, io }: Before): Approve {
   if (yes || person === undefined) return async (tasks) => tasks;
   return async (submitted, signal) => {
-    for (let tasks = submitted; ;) {
-      await print(io.stderr, `\n${planLines(tasks, columnsOf(io.stderr))}`);
+    let tasks = submitted;
+    let draft: string | undefined; // an edit that is not valid
+    for (;;) {
+      const note = draft === undefined ? '' : KEPT_NOTE;
+      await print(io.stderr, `\n${planLines(tasks, columnsOf(io.stderr))}${note}`);
       const answer = await person.choose('  Carry out this plan? [y]es [n]o [e]dit: ', ANSWERS, signal);
       if (answer === 'yes') return tasks;
       if (answer !== 'edit') return undefined;
-      tasks = await edited(tasks, tasksMax, io).catch(async (error: unknown) => {
-        if (!(error instanceof UsageError)) throw error;
-        await complain(io, error.message);
-        return tasks;
-      });
+      const edit = await edited(draft ?? (await planText({ goal: undefined, tasks })), tasksMax, io);
+      if (edit.problem !== undefined) await complain(io, edit.problem);
+      tasks = edit.tasks ?? tasks;
+      draft = edit.draft;
     }
   };
 }
@@ -51,13 +54,27 @@ export function planLines(tasks: readonly PlannedTask[], columns: number): strin
     .join('');
 }
 
-async function edited(tasks: readonly PlannedTask[], tasksMax: number, io: Io): Promise<readonly PlannedTask[]> {
+const KEPT_NOTE = '  Your edit is kept: [e]dit opens it again, [y]es takes the plan above.\n';
+
+type Edit = {
+  readonly tasks?: readonly PlannedTask[]; // absent where the edit is not valid
+  readonly draft?: string; // what to open next time, where the edit is not valid
+  readonly problem?: string;
+};
+
+/** Has the user edit this text of a plan. */
+async function edited(text: string, tasksMax: number, io: Io): Promise<Edit> {
   const folder = await mkdtemp(join(tmpdir(), 'drover-plan-'));
+  const path = join(folder, 'plan.yaml');
   try {
-    const path = join(folder, 'plan.yaml');
-    await writePlan(path, await planText({ goal: undefined, tasks }));
+    await writeFile(path, text);
     await runEditor(path, io);
-    return (await readPlan({ path, cwd: folder, tasksMax })).tasks;
+    return { tasks: (await readPlan({ path, cwd: folder, tasksMax })).tasks };
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    // Editors may remove the file; then what was opened is all there is.
+    const draft = await readFile(path, 'utf8').catch(() => text);
+    return { draft, problem: error.message };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -71,7 +88,7 @@ function runEditor(path: string, { env }: Io): Promise<void> {
     child.once('error', (error) => reject(new UsageError(`${editor} could not be started: ${error.message}`)));
     child.once('close', (code) => {
       if (code === 0) resolve();
-      else reject(new UsageError(`${editor} ended with ${code}; the plan is as it was`));
+      else reject(new UsageError(`${editor} ended with ${code}`));
     });
   });
 }

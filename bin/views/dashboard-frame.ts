@@ -226,7 +226,7 @@ const DOT = ' · ';
 
 function countWords(state: RunState, of: string): string {
   const tasks = [...state.tasks.values()];
-  if (tasks.length === 0) return state.end === undefined ? 'planning' : 'nothing to do';
+  if (tasks.length === 0) return emptyWords(state.end?.outcome);
   const unchanged = tasks.filter(isUnchanged).length;
   const good = tasks.filter(({ state: each }) => each === 'landed' || each === 'done').length - unchanged;
   const cancelled = tasks.filter(({ state: each }) => each === 'cancelled').length;
@@ -234,6 +234,11 @@ function countWords(state: RunState, of: string): string {
   const word = tasks.some(({ plan }) => plan.mode === 'write') ? 'landed' : 'done';
   const others = `${unchanged === 0 ? '' : `, ${unchanged} without a change`}${failed === 0 ? '' : `, ${failed} failed`}${cancelled === 0 ? '' : `, ${cancelled} cancelled`}`;
   return `${good}${of}${tasks.length} ${word}${others}`;
+}
+
+function emptyWords(outcome: NonNullable<RunState['end']>['outcome'] | undefined): string {
+  if (outcome === undefined) return 'planning';
+  return outcome === 'done' ? 'nothing to do' : 'no task was begun';
 }
 
 /** What was spent, of what may be; without a price there is nothing to say but the tokens. */

@@ -228,9 +228,14 @@ function nameOf({ id, worker }: TaskProgress): string {
 }
 
 function whatResumeDoes({ failure }: End): string {
-  return failure?.kind === 'checkout.changed'
-    ? 'deliver it, once your checkout is as you want it'
-    : 'go on with what is not done';
+  switch (failure?.kind) {
+    case 'checkout.changed':
+      return 'deliver it, once your checkout is as you want it';
+    case 'plan.declined':
+      return 'look at the plan again';
+    default:
+      return 'go on with what is not done';
+  }
 }
 
 function nextSection(state: RunState, end: End, paper: Paper, when: string): readonly string[] {

@@ -1,7 +1,6 @@
 // The person at the terminal: while a question stands there, nothing else is shown.
 
 import { PassThrough } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Question } from '@drover/core/agent/calls';
 import type { Shown } from '@drover/core/bus';
 import { expect, test } from 'vitest';
@@ -12,14 +11,19 @@ const question = (requestId: string): Question =>
   ({ requestId, subject: 'touch x', label: { name: 'shell' } }) as unknown as Question;
 const request = (requestId: string): Shown => ({ type: 'permission_request', requestId }) as unknown as Shown;
 
-function someone(): { readonly person: Person; readonly type: (line: string) => void; readonly screen: () => string } {
+function someone(): {
+  readonly person: Person;
+  readonly type: (line: string) => void;
+  readonly press: (keys: string) => void;
+  readonly screen: () => string;
+} {
   const stdin = Object.assign(new PassThrough(), { isTTY: true });
   const stderr = Object.assign(new PassThrough(), { isTTY: true });
   let text = '';
   stderr.on('data', (data: Buffer) => (text += data.toString()));
   const person = Person.at({ stdin, stderr } as unknown as Io);
   if (person === undefined) throw new Error('nobody is there');
-  return { person, type: (line) => stdin.write(`${line}\n`), screen: () => text };
+  return { person, type: (line) => stdin.write(`${line}\n`), press: (keys) => stdin.write(keys), screen: () => text };
 }
 
 test('the view waits from the moment it has shown the request until the answer is typed', async () => {
@@ -29,8 +33,8 @@ test('the view waits from the moment it has shown the request until the answer i
   person.sees(request('ask_1'));
   let hasGoneOn = false;
   const waiting = person.untilUnasked().then(() => (hasGoneOn = true));
-  await sleep(30);
-  expect([screen(), hasGoneOn]).toEqual(['  Allow shell: touch x? [y]es [n]o [a]lways: ', false]);
+  await expect.poll(screen, { timeout: 20_000 }).toBe('  Allow shell: touch x? [y]es [n]o [a]lways: ');
+  expect(hasGoneOn).toBe(false);
   type('y');
   expect(await answer).toEqual({ allowed: true, always: false });
   await waiting;
@@ -47,5 +51,41 @@ test('a request that nobody is asked about holds nothing up, and neither does on
   controller.abort();
   expect(await answer).toBeUndefined();
   await person.untilUnasked();
+  person.close();
+});
+
+const WORDS = 'Go on? [y]es [n]o: ';
+const CHOICES = new Map([
+  ['y', 'yes'],
+  ['n', 'no'],
+]);
+
+test('a line typed before a question does not answer it', async () => {
+  const { person, type, screen } = someone();
+  type('y');
+  const { signal } = new AbortController();
+  const first = person.choose(WORDS, CHOICES, signal);
+  await expect.poll(screen, { timeout: 20_000 }).toBe(WORDS);
+  type('n');
+  expect(await first).toBe('no');
+  // Nor does one that is typed between two questions.
+  type('y');
+  const second = person.choose(WORDS, CHOICES, signal);
+  await expect.poll(screen, { timeout: 20_000 }).toBe(WORDS + WORDS);
+  type('n');
+  expect(await second).toBe('no');
+  person.close();
+});
+
+test('keys typed before a question are no part of the line that answers it', async () => {
+  const { person, type, press, screen } = someone();
+  press('y');
+  const answer = person.choose(WORDS, CHOICES, new AbortController().signal);
+  await expect.poll(screen, { timeout: 20_000 }).toBe(WORDS);
+  press('\n');
+  // An empty line is no answer, so the question is asked again.
+  await expect.poll(screen, { timeout: 20_000 }).toBe(WORDS + WORDS);
+  type('n');
+  expect(await answer).toBe('no');
   person.close();
 });

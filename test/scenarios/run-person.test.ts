@@ -1,6 +1,8 @@
 // A person at the terminal: sees the plan before anything is spent on it, may change it, and is asked for
 // what workers may not do by themselves.
 
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { calls, planned, RunDesk, statuses, submits, writes } from '../support/run-desk.ts';
 
@@ -9,12 +11,47 @@ const TWO = {
   two: { answers: [writes('two.txt', '2\n'), submits('two')] },
 };
 
+const DECLINED = 'the plan was not approved, so it was not carried out';
+
 test('a plan that is not approved is not carried out, and nothing is spent on it', async () => {
   const desk = await RunDesk.with(planned(TWO));
   const { code, end, stderr } = await desk.run(['run', 'make two files'], { typed: ['n'] });
-  expect([code, end.outcome, end.tasks]).toEqual([130, 'cancelled', []]);
+  expect([code, end.outcome, end.tasks]).toEqual([8, 'cancelled', []]);
+  expect([end.failure, end.reason]).toEqual([{ kind: 'plan.declined' }, DECLINED]);
   expect(stderr).toContain('  one: do one\n  two: do two\n  Carry out this plan? [y]es [n]o [e]dit: ');
   expect(desk.server.requests.map(({ agent }) => agent)).toEqual(['default']);
+});
+
+test('a plan that was not approved is shown again by resume, and then carried out', async () => {
+  const desk = await RunDesk.with(planned(TWO));
+  const { end } = await desk.run(['run', 'make two files'], { typed: ['n'] });
+  const shown = await desk.drover(['show', end.run ?? '']);
+  expect(shown.stdout).toContain(DECLINED);
+  expect(shown.stdout).toMatch(/drover resume \S+ +look at the plan again/);
+  const again = await desk.run(['resume', end.run ?? ''], { typed: ['y'] });
+  expect([again.code, statuses(again.end)]).toEqual([0, { one: 'landed', two: 'landed' }]);
+});
+
+test('what landed is delivered when a further plan is not approved', async () => {
+  const [first, second] = ['one', 'two'].map((id) => ({
+    id,
+    title: `do ${id}`,
+    prompt: `Please do ${id}.`,
+    dependsOn: [],
+    files: [],
+    mode: 'write',
+  }));
+  const coordinator = [calls('submit_plan', { tasks: [first ?? {}] }), calls('submit_plan', { tasks: [second ?? {}] })];
+  const { agents } = planned(TWO);
+  const desk = await RunDesk.with({ answers: coordinator, ...(agents !== undefined && { agents }) });
+  const { code, end } = await desk.run(['run', 'make two files'], { typed: ['y', 'n'] });
+  expect([code, end.outcome, end.failure?.kind, statuses(end)]).toEqual([
+    8,
+    'incomplete',
+    'plan.declined',
+    { one: 'landed' },
+  ]);
+  expect(end.delivered?.branch).toBe(`drover/${end.run}/merged`);
 });
 
 test('a plan can be changed before it is carried out, and workers are told the new words', async () => {
@@ -30,13 +67,19 @@ test('a plan can be changed before it is carried out, and workers are told the n
   expect(asked.split('Your task is one')[1]).toContain('Please do it well.');
 });
 
-test('a changed plan that makes no sense is refused with its line, and can be changed again', async () => {
+test('an invalid edit of a plan is offered again with the error', async () => {
   const desk = await RunDesk.with(planned(TWO));
-  const { code, stderr } = await desk.run(['run', 'make two files'], {
-    typed: ['e', 'n'],
-    env: { EDITOR: `sed -i 's/id: two/id: one/'` },
+  const editor = join(desk.folder, 'editor.sh');
+  const [mend, spoil] = ["sed -i '0,/id: uno/s//id: first/'", "sed -i 's/id: [a-z]*/id: uno/'"];
+  await writeFile(editor, `if grep -q uno "$1"; then ${mend} "$1"; else ${spoil} "$1"; fi\n`);
+  const { stderr } = await desk.run(['run', 'make two files'], {
+    typed: ['e', 'e', 'n'],
+    env: { EDITOR: `sh ${editor}` },
   });
-  expect([code, stderr]).toEqual([130, expect.stringContaining('plan.yaml:5:5: the id "one" is used twice')]);
+  const [, refused = '', mended = ''] = stderr.split(/\[n\]o \[e\]dit[^:]*: /);
+  expect(refused).toMatch(/plan\.yaml:5:5: the id "uno" is used twice\n/);
+  expect(refused).toContain('Your edit is kept: [e]dit opens it again, [y]es takes the plan above.');
+  expect(mended).toContain('  first: do one\n  uno: do two\n');
 });
 
 test('a worker’s question says whose it is, and its answer goes to that worker', async () => {

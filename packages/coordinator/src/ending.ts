@@ -48,6 +48,7 @@ export function asFailure(error: unknown): Failure {
 function outcomeOf(failure: Failure | undefined, rows: readonly TaskRow[]): RunEnd['outcome'] {
   if (failure?.kind === 'aborted') return 'cancelled';
   const isPartly = rows.some(({ status }) => isGood(status));
+  if (failure?.kind === 'plan.declined' && !isPartly) return 'cancelled';
   if (failure !== undefined) return isPartly ? 'incomplete' : 'error';
   return rows.every(({ status }) => isGood(status)) ? 'done' : 'incomplete';
 }

@@ -8,6 +8,7 @@ import { pastOf, type Past } from '@drover/core/journal/history';
 import type { JsonObject } from '@drover/core/json';
 import type { Message } from '@drover/core/model/protocol';
 import type { RunSettings, TaskStatus } from '@drover/core/task/run';
+import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 import type { Spending } from './admission/purse.ts';
 import { reopened, withCallOpen } from './kept/reopening.ts';
 import { gateKey } from './merge/gate.ts';
@@ -116,6 +117,7 @@ class Planning {
   records: Recorded[] = [];
   readonly #tasks: Map<string, Writable<TaskPast>>;
   #plan: PlanPast | undefined;
+  #isDeclined = false; // the run ended because its last plan was not approved
 
   constructor(tasks: Map<string, Writable<TaskPast>>) {
     this.#tasks = tasks;
@@ -124,6 +126,7 @@ class Planning {
   take(record: Recorded): void {
     if (record.type === 'run_start' && record.resumed) this.takeUp();
     if (record.type === 'plan_ready') this.#planAnew(record);
+    if (record.type === 'run_end') this.#isDeclined = record.failure?.kind === 'plan.declined';
     if (record.worker === 0 && record.task === undefined) this.records.push(record);
   }
 
@@ -137,8 +140,14 @@ class Planning {
     }
   }
 
-  /** The run goes on. */
+  /** The run goes on. A plan that was not approved is shown again. */
   takeUp(): void {
+    if (this.#isDeclined) {
+      this.#isDeclined = false;
+      const isPlan = (record: Recorded) => record.type === 'tool_execution_end' && record.name === SUBMIT_PLAN;
+      const declined = this.records.findLast(isPlan);
+      if (declined?.type === 'tool_execution_end') this.records = withCallOpen(this.records, declined.callId);
+    }
     const open = reopened(this.#plan?.tasks ?? [], this.#tasks);
     if (open.length > 0) this.records = withCallOpen(this.records, this.#plan?.callId);
   }

@@ -61,9 +61,9 @@ export type RunOptions = {
   readonly plan: readonly PlannedTask[] | undefined;
   /** What comes of some of its tasks, where an earlier run has found it out. */
   readonly known: ReadonlyMap<string, Known>;
-  /** Shows a plan before anything is spent on it, and gives it back, perhaps changed; undefined stops the run. */
-  /** So many workers will be wanted soon. */
+  /** Starts this many workers, which will be wanted soon. */
   readonly warm: (workers: number) => void;
+  /** Shows a plan before anything is spent on it, and gives it back, perhaps changed; undefined if it is not approved. */
   readonly approve: (tasks: readonly PlannedTask[], signal: AbortSignal) => Promise<readonly PlannedTask[] | undefined>;
   readonly exitCodeOf: (ending: RunEnding) => number;
 };
@@ -234,7 +234,7 @@ class Run {
     const { by, callId } = given;
     const told = past?.plans.find((each) => each.callId === callId)?.tasks;
     const tasks = told ?? (await approve(given.tasks, signal));
-    if (tasks === undefined) throw new DroverError({ kind: 'aborted', by: 'user' });
+    if (tasks === undefined) throw new DroverError(signal.aborted ? failureOf(signal) : { kind: 'plan.declined' });
     if (told === undefined) {
       this.#plans += 1;
       this.#tell({ type: 'plan_ready', tasks, round: this.#plans, by, ...(callId !== undefined && { callId }) });

@@ -55,6 +55,8 @@ export type Failure =
   | { readonly kind: 'setup.failed'; readonly command: string; readonly output: string }
   /** An agent stopped for want of calls that were not allowed. */
   | { readonly kind: 'permission.denied'; readonly calls: readonly string[] }
+  /** The user did not approve the plan of a run. */
+  | { readonly kind: 'plan.declined' }
   /** The thread that worked on a task is gone: crashed, out of memory, or deaf. */
   | { readonly kind: 'worker.lost'; readonly message: string }
   | { readonly kind: 'git.failed'; readonly args: readonly string[]; readonly message: string }
@@ -134,6 +136,8 @@ export function describe(failure: Failure): string {
       return `the sandbox did not start, so nothing was run in it: ${failure.message} — drover doctor shows what is missing`;
     case 'permission.denied':
       return `not allowed: ${failure.calls.join('; ')}`;
+    case 'plan.declined':
+      return 'the plan was not approved, so it was not carried out';
     case 'worker.lost':
       return `the worker was lost: ${failure.message}`;
     case 'git.failed':

@@ -53,6 +53,7 @@ export function isPassing(failure: Failure | undefined): boolean {
     case 'provider.garbled':
     case 'provider.stalled':
     case 'permission.denied':
+    case 'plan.declined':
     case 'worker.lost':
     case 'git.failed':
     case 'setup.failed':

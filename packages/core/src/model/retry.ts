@@ -55,6 +55,7 @@ export function retryDelayMs(
     case 'setup.failed':
     case 'sandbox.failed':
     case 'permission.denied':
+    case 'plan.declined':
     case 'worker.lost':
     case 'git.failed':
     case 'checkout.changed':
