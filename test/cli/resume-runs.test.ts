@@ -66,7 +66,7 @@ test('a run may be interrupted again and again, and a person sees the tasks of b
   expect(code).toBe(0);
   expect(stdout.replaceAll(/^\d\d:\d\d:\d\d/gm, '<clock>')).toContain('<clock>  slow         ✓ no change  ');
   expect(stdout).toMatch(
-    /✓ done {2}2 of 2 tasks landed · .*\n\nAll is done\.\n\nLanded \(2\)\n {2}✓ quick {2}do quick/,
+    /✓ done {2}1 of 2 tasks landed, 1 had nothing to change · .*\n\nAll is done\.\n\nLanded \(1\)\n {2}✓ quick {2}do quick/,
   );
 });
 
