@@ -1,7 +1,7 @@
 // What becomes of work that doesn't fit together: conflicts, red gates, failures, and who is spared.
 
 import { expect, test } from 'vitest';
-import { calls, planned, RunDesk, says, statuses, submits, writes } from '../support/run-desk.ts';
+import { calls, planned, RunDesk, statuses, submits, writes } from '../support/run-desk.ts';
 
 test('work that conflicts is done once more on what has landed, and lands', async () => {
   const desk = await RunDesk.with(
@@ -36,13 +36,41 @@ test('work that conflicts twice is kept on a branch of its own, and the rest is 
       one: { answers: [writes('a.txt', 'ONE\n'), submits('one')] },
       two: {
         answers: [writes('a.txt', 'TWO\n'), submits('two')],
-        again: [calls('shell', { command: 'true' }), says('?')],
+        again: [writes('a.txt', 'ONE and TWO\n'), submits('both')],
       },
+      // Its second attempt begins where that of two begins, and two lands first.
+      three: {
+        answers: [writes('a.txt', 'THREE\n'), submits('three')],
+        again: [writes('a.txt', 'ONE and THREE\n'), submits('both')],
+      },
+      four: { answers: [writes('b.txt', 'FOUR\n'), submits('four')] },
+    }),
+  );
+  const { code, end, events } = await desk.run(['run', 'change a']);
+  expect([code, statuses(end)]).toEqual([5, { one: 'landed', two: 'landed', three: 'conflict', four: 'landed' }]);
+  const conflicts = events.flatMap((event) =>
+    event.type === 'merge_end' && event.outcome === 'conflict' ? [[event.task, event.again]] : [],
+  );
+  expect(conflicts).toEqual([
+    ['two', true],
+    ['three', true],
+    ['three', false],
+  ]);
+  const run = end.run ?? '';
+  expect(desk.delivered(run)).toEqual({ 'a.txt': 'ONE and TWO', 'b.txt': 'FOUR' });
+  expect(end.tasks[2]).toMatchObject({ attempts: 2, branch: `drover/${run}/three` });
+  expect(desk.git('show', `drover/${run}/three:a.txt`)).toBe('ONE and THREE');
+});
+
+test('a second attempt that changes nothing has nothing to merge', async () => {
+  const desk = await RunDesk.with(
+    planned({
+      one: { answers: [writes('a.txt', 'ONE\n'), submits('one')] },
+      two: { answers: [writes('a.txt', 'TWO\n'), submits('two')], again: [submits('one has done it')] },
       three: { answers: [writes('b.txt', 'THREE\n'), submits('three')] },
     }),
   );
-  // The second attempt changes nothing, so it has nothing to merge.
-  const { code, end } = await desk.run(['run', 'change a', '--allow', 'shell(true)']);
+  const { code, end } = await desk.run(['run', 'change a']);
   expect([code, statuses(end)]).toEqual([0, { one: 'landed', two: 'done', three: 'landed' }]);
 });
 

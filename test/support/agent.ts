@@ -63,17 +63,36 @@ export type Rehearsed = {
   readonly run: (input: string | Input, signal?: AbortSignal) => Promise<Executed>;
 };
 
-export type Settings = Partial<SessionOptions> & { readonly api?: Api; readonly timeouts?: StreamTimeouts };
+/** The first request goes to the one, all others to the other. */
+function inTurn(first: Provider | undefined, others: Provider | undefined): Provider {
+  if (first === undefined || others === undefined) throw new Error('both providers are needed');
+  let isFirst = true;
+  return {
+    ...others,
+    stream: (request, signal) => {
+      const provider = isFirst ? first : others;
+      isFirst = false;
+      return provider.stream(request, signal);
+    },
+  };
+}
+
+export type Settings = Partial<SessionOptions> & {
+  readonly api?: Api;
+  readonly timeouts?: StreamTimeouts;
+  readonly firstTimeouts?: StreamTimeouts; // for the first request alone
+};
 
 /** By default everything is allowed, and nobody is there to be asked. */
 export async function agentOn(script: Script, settings: Settings = {}): Promise<Rehearsed> {
-  const { api = 'anthropic', timeouts = patient, ...options } = settings;
+  const { api = 'anthropic', timeouts = patient, firstTimeouts = timeouts, ...options } = settings;
   const server = await rehearsal(script);
+  const [first, others] = await Promise.all([firstTimeouts, timeouts].map((each) => providerOn(server, api, each)));
   const cwd = options.context?.cwd ?? (await temporaryFolder());
   const session = new Session({
     id: newId('ses'),
     worker: 0,
-    provider: await providerOn(server, api, timeouts),
+    provider: inTurn(first, others),
     model: 'scripted',
     contextTokens: 200_000,
     outputTokensMax: 8_192,
