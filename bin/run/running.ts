@@ -6,7 +6,6 @@ import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { RunAdmission } from '@drover/coordinator/admission/admission';
 import { NOTHING_SPENT } from '@drover/coordinator/admission/purse';
-import { laneKey, Throttle } from '@drover/coordinator/admission/throttle';
 import type { Known } from '@drover/coordinator/carry-out';
 import type { Git } from '@drover/coordinator/git';
 import { openPool } from '@drover/coordinator/pool';
@@ -40,6 +39,7 @@ import type { Containment } from '../sandbox/containment.ts';
 import { jsonText } from '../views/json.ts';
 import type { RunView } from '../views/view.ts';
 import { approval } from './approval.ts';
+import { openLane } from './provider-lane.ts';
 import { openLauncher, type RunLauncher } from './open-launcher.ts';
 import { openRun } from './open-run.ts';
 
@@ -121,9 +121,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   for (const record of past?.records ?? []) view.recall?.(record);
   const known = (await work.companion?.known(slots.store.git, stop.signal)) ?? new Map<string, Known>();
   const startedAt = past?.startedAt ?? new Date().toISOString();
-  const lane = new Throttle({ ...THROTTLE, parallelMax: Math.max(1, settings.workers) }).lane(
-    laneKey({ baseUrl: '', ...provider.options, provider: model.provider, model: model.name }),
-  );
+  const { lane } = opened.adopt(openLane(model, provider, settings.workers), ({ close }) => close());
   const allowed = {
     lane,
     before: past?.spent ?? NOTHING_SPENT,
@@ -190,8 +188,6 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
     await writeResult(resolve(io.cwd, work.result), id, redactor.value(end as never) as RunEnd);
   return end;
 }
-
-const THROTTLE = { waitMsMax: 600_000, random: Math.random };
 
 type Kept = { readonly store: Store; readonly past: RunPast | undefined };
 

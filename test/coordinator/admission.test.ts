@@ -21,12 +21,12 @@ const OVER = { failure: { kind: 'limit.reached', limit: 'budget' } };
 
 function runOf(options: Partial<RunAdmissionOptions>) {
   const told: Told[] = [];
-  const throttle = new Throttle({ parallelMax: 64, waitMsMax: 5_000, random: () => 0.5 });
+  const throttle = new Throttle({ waitMsMax: 5_000, random: () => 0.5 });
   const admission = new RunAdmission({
     before: NOTHING_SPENT,
     settled: async () => undefined,
     ...options,
-    lane: throttle.lane('one'),
+    lane: throttle.open('one', 64).lane,
     emit: (event, place) => told.push({ event, place }),
   });
   const place = (worker: number) => admission.admissionFor({ worker, task: `t${worker}`, attempt: 1 });

@@ -55,11 +55,11 @@ export async function herdOn(script: Script, options: HerdOptions = {}): Promise
   const provider = await providerOn(server, api, patient);
   const cwd = await temporaryFolder();
   const told: Told[] = [];
-  const throttle = new Throttle({ parallelMax, waitMsMax: 10_000, random: Math.random });
+  const throttle = new Throttle({ waitMsMax: 10_000, random: Math.random });
   const admission = new RunAdmission({
     before: NOTHING_SPENT,
     ...purse,
-    lane: throttle.lane('a lane'),
+    lane: throttle.open('a lane', parallelMax).lane,
     settled: async () => undefined,
     emit: (event, place) => {
       told.push({ event, place });

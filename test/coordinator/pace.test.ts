@@ -5,7 +5,11 @@ import { isRefusal, Pace } from '@drover/coordinator/admission/pace';
 import type { Rate } from '@drover/coordinator/admission/rate-headers';
 import { describe, expect, test } from 'vitest';
 
-const paceOf = (parallelMax: number) => new Pace({ parallelMax, random: () => 0.5 });
+function paceOf(parallelMax: number): Pace {
+  const pace = new Pace({ random: () => 0.5 });
+  pace.widen(parallelMax);
+  return pace;
+}
 
 /** One that has seen an answer to what was sent at 0. */
 function provenPace(parallelMax: number): Pace {

@@ -12,7 +12,7 @@ const THROTTLED: Failure = { kind: 'provider.throttled', status: 429, message: '
 type Asked = { readonly promise: Promise<Ticket>; readonly waits: readonly Wait[] };
 
 function laneOf(parallelMax: number): Lane {
-  return new Throttle({ parallelMax, waitMsMax: 5_000, random: () => 0.5 }).lane('one');
+  return new Throttle({ waitMsMax: 5_000, random: () => 0.5 }).open('one', parallelMax).lane;
 }
 
 function ask(lane: Lane, signal: AbortSignal = never, more: Partial<Entry> = {}): Asked {
@@ -227,6 +227,32 @@ test('a lane is a provider, a key and a model, and shows nothing of the key', ()
   expect(new Set(keys).size).toBe(3);
   expect(keys.join()).not.toContain('sk-');
   expect(laneKey({ ...account })).toBe(keys[0]);
-  const throttle = new Throttle({ parallelMax: 1, waitMsMax: 1, random: Math.random });
-  expect(throttle.lane(keys[0]!)).toBe(throttle.lane(keys[0]!));
+});
+
+test('those who open a lane share it, and have room for all of them', async () => {
+  const throttle = new Throttle({ waitMsMax: 5_000, random: () => 0.5 });
+  const [one, two] = [throttle.open('a', 1), throttle.open('a', 2)];
+  expect(one.lane).toBe(two.lane);
+  expect(throttle.open('b', 1).lane).not.toBe(one.lane);
+  const first = await ask(one.lane).promise;
+  first.began({});
+  await Promise.all([ask(two.lane).promise, ask(two.lane).promise]);
+  const fourth = ask(one.lane);
+  expect([one.lane.inFlight, one.lane.waiting]).toEqual([3, 1]);
+  two.close();
+  two.close();
+  first.leave({ usage: USAGE, headers: {} });
+  // Two are under way, and there is room for one.
+  expect(one.lane.waiting).toBe(1);
+  void fourth;
+});
+
+test('a lane that no run has open is forgotten, unless the provider asked for a pause', async () => {
+  const throttle = new Throttle({ waitMsMax: 5_000, random: () => 0.5 });
+  const [calm, paused] = [throttle.open('calm', 1), throttle.open('paused', 1)];
+  (await ask(paused.lane).promise).leave({ usage: USAGE, failure: { ...THROTTLED, retryAfterMs: 4_000_000 } });
+  calm.close();
+  paused.close();
+  expect(throttle.open('calm', 1).lane).not.toBe(calm.lane);
+  expect(throttle.open('paused', 1).lane).toBe(paused.lane);
 });

@@ -20,7 +20,7 @@ import { Purse, type Balance, type Claim, type PurseOptions } from './purse.ts';
 import type { Lane, Ticket } from './throttle.ts';
 
 export type RunAdmissionOptions = PurseOptions & {
-  /** Of the throttle that all runs of this process share. */
+  /** Of the throttle that all runs of this process share (see throttle.ts). */
   readonly lane: Lane;
   readonly emit: (event: Event, place: Place) => void;
   /** What was emitted is written down. */

@@ -26,15 +26,13 @@ export type Hold =
   | { readonly why: 'paused' | 'alone' | 'gap'; readonly waitMs: number }
   | { readonly why: 'parallel'; readonly waitMs?: never };
 
-export type PaceOptions = {
-  readonly parallelMax: number;
-  readonly random: () => number; // in [0, 1)
-};
+export type PaceOptions = { readonly random: () => number }; // in [0, 1)
 
 export class Pace {
   readonly #options: PaceOptions;
-  #parallel: number;
-  #answers = 0; // since parallel changed
+  #parallelMax = 0;
+  #allowed = Number.POSITIVE_INFINITY; // requests at once, after a refusal
+  #answers = 0; // since that changed
   #refusals = 0; // in a row
   #pausedUntil = 0;
   #slowedAt = Number.NEGATIVE_INFINITY; // what was sent before it proves nothing
@@ -45,12 +43,16 @@ export class Pace {
 
   constructor(options: PaceOptions) {
     this.#options = options;
-    this.#parallel = options.parallelMax;
+  }
+
+  /** Work for so many more requests at once has come; a negative number: it has gone. */
+  widen(by: number): void {
+    this.#parallelMax += by;
   }
 
   /** How many may be under way. */
   get parallel(): number {
-    return this.#parallel;
+    return Math.max(1, Math.min(this.#parallelMax, this.#allowed));
   }
 
   pausedMs(now: number): number {
@@ -62,7 +64,7 @@ export class Pace {
     if (this.#pausedUntil > now) return { why: 'paused', waitMs: this.#pausedUntil - now };
     const aloneUntil = (this.#aloneSince ?? Number.NEGATIVE_INFINITY) + ALONE_MS_MAX;
     if (!this.#isProven && aloneUntil > now) return { why: 'alone', waitMs: aloneUntil - now };
-    if (inFlight >= this.#parallel) return { why: 'parallel' };
+    if (inFlight >= this.parallel) return { why: 'parallel' };
     if (this.#nextAt > now) return { why: 'gap', waitMs: this.#nextAt - now };
     return undefined;
   }
@@ -88,9 +90,9 @@ export class Pace {
     if (sentAt <= this.#slowedAt) return;
     this.begun(sentAt);
     this.#answers += 1;
-    if (this.#answers < ANSWERS_TO_RAISE || this.#parallel >= this.#options.parallelMax) return;
+    if (this.#answers < ANSWERS_TO_RAISE || this.#allowed >= this.#parallelMax) return;
     this.#answers = 0;
-    this.#parallel += 1;
+    this.#allowed += 1;
   }
 
   /** It came to nothing, for a reason that says nothing about the rate. */
@@ -104,7 +106,7 @@ export class Pace {
       this.#pausedUntil = Math.max(this.#pausedUntil, now + (retryAfterMs ?? 0));
       return;
     }
-    this.#parallel = Math.max(1, Math.floor(this.#parallel / 2));
+    this.#allowed = Math.max(1, Math.floor(this.parallel / 2));
     this.#answers = 0;
     this.#refusals += 1;
     // A server that refuses again after the time it asked for is not taken at its word any more.
@@ -118,7 +120,7 @@ export class Pace {
     this.#slowedAt = now;
     this.#isProven = false;
     this.#aloneSince = undefined;
-    this.#gaps = this.#options.parallelMax;
+    this.#gaps = this.#parallelMax;
   }
 
   #backoffMs(): number {

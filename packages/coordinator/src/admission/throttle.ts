@@ -1,7 +1,8 @@
 // The throttle: every request to a provider passes it, and whoever came first goes first.
 //
 // There is one lane for each provider, key and model, since that is what providers count by; all workers
-// of all runs in this process share it. A request leaves its lane when all three agree: the pace (pace.ts:
+// of all runs that share the throttle share it. It allows as many requests at once as these runs have workers, and
+// remembers a pause when no run is left. A request leaves its lane when all three agree: the pace (pace.ts:
 // alone at first, pauses after a refusal, so many at once), the ledger (ledger.ts: what the headers say is
 // left) and the one who asked (`claim`: the budget). Only then is anything taken, all of it at once. So
 // nobody holds money while waiting for the provider, or a place while waiting for money.
@@ -58,12 +59,20 @@ export class Throttle {
     this.#options = options;
   }
 
-  lane(key: string): Lane {
+  /** The lane, for so many requests at once more than others have it open for. Closing is idempotent. */
+  open(key: string, parallel: number): OpenLane {
+    this.#forget();
     const lane = this.#lanes.get(key) ?? new Lane(this.#options);
     this.#lanes.set(key, lane);
-    return lane;
+    return { lane, close: lane.share(parallel) };
+  }
+
+  #forget(): void {
+    for (const [key, lane] of this.#lanes) if (!lane.isNeeded) this.#lanes.delete(key);
   }
 }
+
+export type OpenLane = { readonly lane: Lane; readonly close: () => void };
 
 /** What providers count by. The key itself is in none of it. */
 export function laneKey(account: {
@@ -96,6 +105,7 @@ export class Lane {
   #timer: NodeJS.Timeout | undefined;
   #sentAt = Number.NEGATIVE_INFINITY;
   #refusal: Failure | undefined;
+  #sharers = 0;
 
   constructor({ waitMsMax, ...pace }: ThrottleOptions) {
     this.#waitMsMax = waitMsMax;
@@ -108,6 +118,24 @@ export class Lane {
 
   get waiting(): number {
     return this.#queue.length;
+  }
+
+  /** Some run uses it, or the provider asked for a pause that isn't over. */
+  get isNeeded(): boolean {
+    return this.#sharers > 0 || this.#pace.pausedMs(performance.now()) > 0;
+  }
+
+  /** Returns the end of it. */
+  share(parallel: number): () => void {
+    this.#sharers += 1;
+    this.#pace.widen(parallel);
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      this.#sharers -= 1;
+      this.#pace.widen(-parallel);
+    };
   }
 
   async enter(entry: Entry, signal: AbortSignal): Promise<Ticket> {

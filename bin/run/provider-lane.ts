@@ -1,0 +1,16 @@
+// The throttle of this process. All runs share it, so a provider that asks one of them to slow down slows all that
+// use the same key and model: in `drover serve`, and in a batch over several repositories.
+
+import { laneKey, Throttle, type OpenLane } from '@drover/coordinator/admission/throttle';
+import type { ModelChoice } from '../execution/model-choice.ts';
+import type { OpenedProvider } from '../execution/open-provider.ts';
+
+const WAIT_MS_MAX = 600_000;
+
+const throttle = new Throttle({ waitMsMax: WAIT_MS_MAX, random: Math.random });
+
+/** The lane of a model, until it is closed. */
+export function openLane(model: ModelChoice, { options }: OpenedProvider, workers: number): OpenLane {
+  const key = laneKey({ baseUrl: '', ...options, provider: model.provider, model: model.name });
+  return throttle.open(key, Math.max(1, workers));
+}
