@@ -23,6 +23,7 @@ import type { Io } from '../io.ts';
 import { distrustPrograms } from '@drover/core/tools/process/program';
 import { codeOf } from '../settings.ts';
 import { cannotKeep } from '../state-problem.ts';
+import { recordPlaceholders, removeLeftPlaceholders } from './placeholders.ts';
 import { projectView, topOf } from './project-view.ts';
 import type { SandboxWish } from './sandbox-options.ts';
 import { isIn, realOf } from '@drover/sandbox/paths';
@@ -146,7 +147,16 @@ async function encloseFolder(
   place: Outside & Folder & Pick<Enclosed, 'state' | 'upstream' | 'distrusted'>,
 ): Promise<Contained> {
   const root = realOf(place.root);
-  return enclose(system, wish, { ...place, root, ...projectView(root), label: {} });
+  removeLeftPlaceholders(place.state);
+  const contained = await enclose(system, wish, { ...place, root, ...projectView(root), label: {} });
+  const endRecord = recordPlaceholders(place.state, contained.policy.sealed);
+  return {
+    ...contained,
+    async close() {
+      await contained.close();
+      endRecord();
+    },
+  };
 }
 
 /** The user's own proxy, through which allowed hosts are reached then. */
