@@ -26,7 +26,7 @@ export type CallLabel = {
 export type PendingCall = CallLabel & { readonly args: Json; readonly deadline: string };
 
 /** A tool that somebody else runs: what the model is told of it, and how long a call of it may take. */
-export type RemoteTool = ToolDefinition & { readonly timeoutMs?: number };
+export type RemoteTool = ToolDefinition & { readonly label?: string; readonly timeoutMs?: number };
 
 export type Decision = {
   readonly allowed: boolean;

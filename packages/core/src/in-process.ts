@@ -165,6 +165,21 @@ export class AgentSession {
     return this.#session?.status ?? 'idle';
   }
 
+  /** How the last execution ended; undefined while one runs or waits, and before the first one. */
+  get ending(): Session['ending'] {
+    return this.#session?.ending;
+  }
+
+  /** provider/name: the one that is asked. */
+  get model(): string {
+    return this.#options.model;
+  }
+
+  /** US dollars of all executions, also of other processes; undefined where the price is unknown. 0 until it is open. */
+  get totalCost(): number | undefined {
+    return this.#session === undefined ? 0 : this.#session.totalCost;
+  }
+
   /** The whole conversation. Of a kept session only what was given, until it is open. */
   get messages(): readonly Message[] {
     return this.#session?.conversation.messages ?? this.#context.messages ?? [];

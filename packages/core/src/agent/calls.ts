@@ -160,7 +160,7 @@ function labelOf(bench: Bench, call: CallPart, callIndex: number): CallLabel {
     callIndex,
     index,
     name: call.name,
-    summary: inputSummary(call.name, call.args),
+    summary: inputSummary(toolNamed(bench.tools, call.name)?.label ?? call.name, call.args),
   };
 }
 

@@ -127,8 +127,9 @@ export type Declared = { readonly remoteTools?: readonly RemoteTool[]; readonly 
 export function declaredIn(tools: readonly Tool[], remoteTimeoutMs: number | undefined): Declared {
   const remoteTools = tools
     .filter(({ remote }) => remote === true)
-    .map(({ name, description, schema, timeoutMs }) => ({
+    .map(({ name, label, description, schema, timeoutMs }) => ({
       name,
+      ...(label !== undefined && { label }),
       description,
       schema,
       ...(timeoutMs !== undefined && { timeoutMs }),

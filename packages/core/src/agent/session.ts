@@ -10,6 +10,7 @@ import { describe, UsageError } from '../failure.ts';
 import type { Past } from '../journal/history.ts';
 import type { ImagePart, Message, TextPart, Usage } from '../model/protocol.ts';
 import { NO_SPENDING, priced, spentIn, sumSpent, type Spent } from '../model/spent.ts';
+import { tokensOf } from '../model/usage.ts';
 import { failedTurn, type TurnOutcome } from '../outcome.ts';
 import { makeAgent } from './agent.ts';
 import { abandonedCalls, endOf, labelIn, type Denial } from './calls.ts';
@@ -76,6 +77,7 @@ export class Session {
   readonly #handedOut = new Set<string>(); // all calls that ever were, by id
   #isOpen = false; // a turn has begun and not ended
   #canResume = false;
+  #ending: Past['ending'];
   #progress: () => void = () => undefined;
 
   constructor(options: SessionOptions) {
@@ -103,6 +105,21 @@ export class Session {
   /** The calls that wait for a remote tool. */
   get pending(): readonly PendingCall[] {
     return this.#turn.open?.pending ?? [];
+  }
+
+  /** provider/name. */
+  get model(): string {
+    return `${this.#options.provider.id}/${this.#options.model}`;
+  }
+
+  /** US dollars of all its turns, each request at the price of its model; undefined where no price is known. */
+  get totalCost(): number | undefined {
+    return tokensOf(this.#total.usage) === 0 ? 0 : this.#total.cost;
+  }
+
+  /** How the last turn ended; undefined while it hasn't, and before there was one. */
+  get ending(): Past['ending'] {
+    return this.#isRunning ? undefined : this.#ending;
   }
 
   get status(): SessionStatus {
@@ -244,8 +261,8 @@ export class Session {
   }
 
   async #tellStart(): Promise<void> {
-    const { provider, model, context, past, tools, remoteTimeoutMs, sandbox } = this.#options;
-    const label = `${provider.id}/${model}`;
+    const { context, past, tools, remoteTimeoutMs, sandbox } = this.#options;
+    const label = this.model;
     const declared = declaredIn(tools, remoteTimeoutMs);
     // Told again where another model goes on, or one with other tools, so that the journal says who did what.
     if (past?.model !== label || !isDeclared(declared, past))
@@ -272,6 +289,7 @@ export class Session {
     this.#turn.refused = refused;
     this.#total = spentIn({ usage, cost });
     this.#isOpen = turn > 0 && ending === undefined;
+    this.#ending = ending;
     this.#canResume = turn > 0 && ending !== 'done';
     for (const callId of handedOut) this.#handedOut.add(callId);
   }
@@ -319,6 +337,7 @@ export class Session {
     const ending = endingOf(outcome, this.conversation.messages);
     if (ending !== undefined) this.#emit(ending);
     this.#isOpen = ending === undefined;
+    this.#ending = outcome.status === 'suspended' ? undefined : outcome.status;
     this.#canResume = outcome.status !== 'done';
     for (const { callId } of this.pending) this.#handedOut.add(callId);
     this.#emit({

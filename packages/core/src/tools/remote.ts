@@ -19,7 +19,7 @@ const DESCRIPTION_CHARS_MAX = 10_000;
 const SCHEMA_CHARS_MAX = 100_000;
 
 /** Throws UsageError where the declaration can't be used. */
-export function remoteTool({ name, description, schema: given, timeoutMs }: RemoteTool): Tool {
+export function remoteTool({ name, label, description, schema: given, timeoutMs }: RemoteTool): Tool {
   if (!NAME.test(name))
     throw new UsageError(
       `${JSON.stringify(name)} is no name for a tool: it has up to 64 letters, digits, _ and -, and begins with a letter`,
@@ -31,6 +31,7 @@ export function remoteTool({ name, description, schema: given, timeoutMs }: Remo
   const input = readSchema(name, schema);
   return {
     name,
+    ...(label !== undefined && { label }),
     description,
     schema,
     remote: true,

@@ -11,6 +11,7 @@ const OUTPUT_SUMMARY_CODE_POINTS_MAX = 80;
 const LOOKED_AT_CHARS_MAX = 4_000;
 const TELLING_ARGUMENTS = ['command', 'path', 'query', 'pattern', 'url'];
 
+/** `name`: the label of the tool, or its name. */
 export function inputSummary(name: string, args: Json): string {
   const telling = isJsonObject(args) ? TELLING_ARGUMENTS.map((key) => args[key]).find(isTold) : undefined;
   const text = telling === undefined ? `${name} ${JSON.stringify(args)}` : `${name}: ${telling}`;

@@ -57,6 +57,8 @@ export type Access = 'read' | 'write' | 'run' | 'none';
 
 export type Tool = {
   readonly name: string;
+  /** For people: views show it in place of the name. */
+  readonly label?: string;
   readonly description: string;
   readonly schema: Json; // JSON Schema of the arguments, byte-stable
   readonly access: Access;
@@ -83,6 +85,8 @@ export type Tool = {
 /** `input` is a zod object, from `zod` or from `zod/mini`: its type, validator and JSON Schema are one. */
 export type ToolDeclaration<Schema extends $ZodType> = {
   readonly name: string;
+  /** For people: views show it in place of the name. */
+  readonly label?: string;
   readonly description: string;
   readonly input: Schema;
   readonly access: Access;
@@ -102,6 +106,7 @@ export function defineTool<Schema extends $ZodType>(declaration: ToolDeclaration
   let schema: Json | undefined;
   return {
     name: declaration.name,
+    ...(declaration.label !== undefined && { label: declaration.label }),
     description: declaration.description,
     access: declaration.access,
     alone: declaration.alone ?? false,
