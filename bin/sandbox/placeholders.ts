@@ -2,36 +2,73 @@
 //
 // A session covers protected paths that are missing with empty folders, and removes them at its end. Until then a record
 // in the state folder names them. A record whose process is gone tells what is left to remove. Only empty folders go.
+//
+// Two sessions in one folder: the second may make a placeholder inside one of the first. So a record whose folders could
+// not be removed stays, and every session that ends tries again. After a day the folders count as the user's.
 
-import { lstatSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { realOf } from '@drover/sandbox/paths';
 
+const KEPT_MS_MAX = 24 * 3_600_000;
+const ENDED = 'ended-'; // instead of a running process
+
 let records = 0;
 
-/** Names the paths that are missing now. Returns what ends the record; call it when the placeholders are gone. */
+/** Names the paths that are missing now. Returns what ends the record; call it when the session has ended. */
 export function recordPlaceholders(state: string, paths: readonly string[]): () => void {
   const missing = paths.filter((path) => lstatSync(path, { throwIfNoEntry: false }) === undefined);
-  if (missing.length === 0) return () => undefined;
+  if (missing.length === 0) return () => removeLeftPlaceholders(state);
   const file = join(folderIn(state), `${process.pid}-${records++}`);
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   writeFileSync(file, missing.map((path) => `${path}\0`).join(''), { mode: 0o600 });
-  return () => rmSync(file, { force: true });
+  return () => {
+    attempt(() => renameSync(file, join(dirname(file), `${ENDED}${process.pid}-${records++}`)));
+    removeLeftPlaceholders(state);
+  };
 }
 
-/** Removes what drovers that are gone have left. */
+/** Removes what sessions that are over have left. */
 export function removeLeftPlaceholders(state: string): void {
   const folder = folderIn(state);
-  for (const name of attempt(() => readdirSync(folder)) ?? []) {
-    if (isRunning(Number.parseInt(name, 10))) continue;
-    const file = join(folder, name);
-    const paths = attempt(() => readFileSync(file, 'utf8')) ?? '';
-    for (const path of paths.split('\0').slice(0, -1)) {
-      // A link on the way would lead elsewhere.
-      if (realOf(dirname(path)) === dirname(path)) attempt(() => rmdirSync(path));
-    }
-    rmSync(file, { force: true });
-  }
+  const names = attempt(() => readdirSync(folder)) ?? [];
+  const left = names
+    .filter((name) => !isRunning(Number.parseInt(name, 10)))
+    .map((name) => join(folder, name))
+    .map((file) => ({ file, paths: pathsIn(file) }));
+  // What is inside goes before what is around it.
+  const paths = left.flatMap((record) => record.paths).toSorted((a, b) => b.length - a.length);
+  for (const path of paths) removeEmpty(path);
+  for (const record of left)
+    if (!record.paths.some(isFolder) || isOld(record.file)) rmSync(record.file, { force: true });
+}
+
+function pathsIn(file: string): readonly string[] {
+  return (attempt(() => readFileSync(file, 'utf8')) ?? '').split('\0').slice(0, -1);
+}
+
+/** A link on the way would lead elsewhere. */
+function removeEmpty(path: string): void {
+  if (realOf(dirname(path)) === dirname(path)) attempt(() => rmdirSync(path));
+}
+
+function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function isOld(file: string): boolean {
+  const found = statSync(file, { throwIfNoEntry: false });
+  return found === undefined || Date.now() - found.mtimeMs > KEPT_MS_MAX;
 }
 
 function folderIn(state: string): string {

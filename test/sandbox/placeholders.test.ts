@@ -1,7 +1,7 @@
 // Placeholders in the user's folder: gone after a session, and after the next one where a session was killed.
 
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
@@ -54,10 +54,23 @@ test('a record of a process that runs is left alone', () => {
   removeLeftPlaceholders(state);
   expect(existsSync(path)).toBe(true);
   end();
-  expect(readdirSync(join(state, 'sandbox', 'placeholders'))).toEqual([]);
+  expect(readdirSync(state, { recursive: true })).toEqual(['sandbox', 'sandbox/placeholders']);
 });
 
-test('nothing is removed through a link, and a record that makes no sense goes', () => {
+test('the last of two sessions removes what it had made in a placeholder of the first', () => {
+  const state = temporary();
+  const [outer, inner] = [join(state, '.vscode'), join(state, '.vscode', 'tasks.json')];
+  const first = recordPlaceholders(state, [outer]);
+  mkdirSync(outer);
+  const second = recordPlaceholders(state, [inner]);
+  mkdirSync(inner);
+  first();
+  expect(existsSync(inner)).toBe(true);
+  second();
+  expect(readdirSync(state, { recursive: true })).toEqual(['sandbox', 'sandbox/placeholders']);
+});
+
+test('nothing is removed through a link, and an old record goes', () => {
   const state = temporary();
   const folder = join(state, 'sandbox', 'placeholders');
   mkdirSync(folder, { recursive: true });
@@ -66,7 +79,7 @@ test('nothing is removed through a link, and a record that makes no sense goes',
   symlinkSync(join(state, 'elsewhere'), join(state, 'link'));
   const paths = ['link/empty', 'here/full', 'here/empty', 'nowhere'].map((name) => `${join(state, name)}\0`);
   writeFileSync(join(folder, `${GONE}-0`), paths.join(''));
-  writeFileSync(join(folder, 'what'), 'ever');
+  utimesSync(join(folder, `${GONE}-0`), 1, 1);
   removeLeftPlaceholders(state);
   expect(readdirSync(state, { recursive: true }).toSorted()).toEqual([
     'elsewhere',
