@@ -7,7 +7,8 @@ import { Session } from '@drover/core/agent/session';
 import type { SessionJournal } from '@drover/core/journal/session-journal';
 import { sessionFolder } from '@drover/core/journal/session-journal';
 import { factsOf, type Price } from '@drover/core/model/catalog';
-import type { Provider } from '@drover/core/model/protocol';
+import type { Message, Provider } from '@drover/core/model/protocol';
+import type { Sampling } from '@drover/core/model/sampling';
 import { defaultRetry } from '@drover/core/model/retry';
 import type { Spent } from '@drover/core/model/spent';
 import { deniedIn } from '@drover/core/permission/denied-paths';
@@ -45,6 +46,9 @@ export type Opened = Pick<SessionJournal, 'store' | 'past'> & {
   readonly asked: Asked;
   readonly tools: readonly Tool[];
   readonly remoteTimeoutMs: number | undefined;
+  /** What a new session begins with. */
+  readonly opening?: readonly Message[];
+  readonly sampling?: Sampling;
   /** Contains its commands; undefined where they run in the open. */
   readonly contained: Contained | undefined;
   /** Counts against the budget: what was spent before it was opened. */
@@ -102,6 +106,8 @@ export function openSession(
     ...(settings.charsPerToken !== undefined && { charsPerToken: settings.charsPerToken }),
     tools,
     ...(remoteTimeoutMs !== undefined && { remoteTimeoutMs }),
+    ...(opened.opening !== undefined && { opening: opened.opening }),
+    ...(opened.sampling !== undefined && { sampling: opened.sampling }),
     context: {
       cwd: work.cwd,
       env: childEnvironment(io.env),

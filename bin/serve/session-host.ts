@@ -14,7 +14,10 @@ import { priceOf } from '../execution/price.ts';
 import { loadSettings, stateFolder } from '../settings.ts';
 import type { ServeWishes } from './wishes.ts';
 
-export async function hostSession({ id, begin }: SessionWanted, wishes: ServeWishes): Promise<HostedSession> {
+export async function hostSession(
+  { id, begin, model: wanted }: SessionWanted,
+  wishes: ServeWishes,
+): Promise<HostedSession> {
   const { io, diagnostics, budget } = wishes;
   await using opened = new AsyncDisposableStack();
   const tools = [...sessionTools, ...(begin?.tools ?? []).map(remoteTool)];
@@ -27,7 +30,10 @@ export async function hostSession({ id, begin }: SessionWanted, wishes: ServeWis
   if (cwd === undefined) throw new UsageError(`nothing is known of session ${id}`);
   const settings = await loadSettings(io, cwd);
   const model =
-    past === undefined ? await usableModel(begin?.model, cwd, wishes) : chooseModel(past.model, settings, cwd);
+    past === undefined || wanted !== undefined
+      ? await usableModel(wanted ?? begin?.model, cwd, wishes)
+      : chooseModel(past.model, settings, cwd);
+  const sampling = begin?.options ?? past?.options;
   const { provider } = opened.adopt(await openProvider(model, settings), ({ close }) => close());
   // One question after the other is told as an event; whoever reads it may answer.
   const questions = opened.adopt(new Questions(() => undefined), (each) => each.close());
@@ -56,6 +62,8 @@ export async function hostSession({ id, begin }: SessionWanted, wishes: ServeWis
       past,
       tools: begin === undefined ? [...sessionTools, ...(past?.remoteTools ?? []).map(remoteTool)] : tools,
       remoteTimeoutMs: begin?.remoteTimeoutMs ?? past?.remoteTimeoutMs,
+      ...(begin !== undefined && { opening: begin.messages }),
+      ...(sampling !== undefined && { sampling }),
       // The session is closed while it rests: its budget outlives that.
       ...(past !== undefined && { spentBefore: spentIn(past) }),
       stepsBefore: 0,

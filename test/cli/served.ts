@@ -57,8 +57,8 @@ export async function served(cwd: string, args: readonly string[] = []) {
 }
 
 /** The same program in this process, which is quicker. */
-export async function servedHere(cwd: string, args: readonly string[] = []) {
-  const fake = new FakeIo({ cwd });
+export async function servedHere(cwd: string, args: readonly string[] = [], env: Record<string, string> = {}) {
+  const fake = new FakeIo({ cwd, env });
   const ending = main([...SERVE, ...args], fake.io);
   onTestFinished(async () => {
     fake.stop('SIGTERM');

@@ -93,3 +93,18 @@ test('a session that is removed is gone, and so are its streams', async () => {
   expect(existsSync(sessionFolder(desk.home, id))).toBe(false);
   expect((await desk.ask('GET', `/v1/sessions/${id}`)).status).toBe(404);
 });
+
+test('the messages that a session began with outlive the server', async () => {
+  const messages = [
+    { role: 'user', content: 'What colour is the sky?' },
+    { role: 'assistant', content: 'Blue.' },
+  ];
+  const first = await serveDesk({});
+  const id = await made(first, { messages });
+  await first.app.close();
+  const next = await serveDesk({ answers: [{ text: 'Still blue.' }] }, { home: first.home });
+  await said(next, id, 'Again?');
+  type Sent = { readonly messages: readonly { readonly role: string }[] };
+  const sent = next.model.requests.map(({ body }) => body as unknown as Sent);
+  expect(sent.map(({ messages: all }) => all.map(({ role }) => role))).toEqual([['user', 'assistant', 'user']]);
+});

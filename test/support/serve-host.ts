@@ -38,7 +38,7 @@ export function hostOf(settings: HostSettings): Host {
     home,
     root,
     version: '0.0.0-test',
-    openSession: ({ id, begin }) => openSession(settings, id, begin),
+    openSession: (wanted) => openSession(settings, wanted),
     startRun:
       settings.startRun ??
       (async () => {
@@ -54,12 +54,11 @@ export function hostOf(settings: HostSettings): Host {
 
 async function openSession(
   settings: HostSettings,
-  id: string,
-  begin: Parameters<Host['openSession']>[0]['begin'],
+  { id, begin, model }: Parameters<Host['openSession']>[0],
 ): Promise<HostedSession> {
   const { home, modelUrl, diagnose } = settings;
   if (id === settings.brokenSession) throw new TypeError('nobody thought of this');
-  const name = begin?.model ?? 'test/scripted';
+  const name = model ?? begin?.model ?? 'test/scripted';
   if (!name.startsWith('test/')) throw new UsageError(`there is no model ${name}`);
   const hooks = {
     onTrouble: () => undefined,
@@ -82,6 +81,9 @@ async function openSession(
       judge: async ({ name: tool }) => ({ effect: settings.asks.includes(tool) ? 'ask' : 'allow', why: 'a test' }),
       question: (question, signal) => questions.ask(question, signal),
       store: journal.store,
+      model: name.slice('test/'.length),
+      ...(begin && { opening: begin.messages }),
+      ...(begin?.options && { sampling: begin.options }),
       ...(journal.past && { past: journal.past }),
     });
     return { session, questions, close: () => journal.close() };

@@ -26,7 +26,12 @@ export type ClientTool = {
 export type ClientTools = Readonly<Record<string, ClientTool>>;
 
 export function declared(tools: ClientTools): readonly RemoteTool[] {
-  return Object.entries(tools).map(([name, { description, schema }]) => ({ name, description, schema }));
+  return Object.entries(tools).map(([name, { description, schema, timeoutMs }]) => ({
+    name,
+    description,
+    schema,
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  }));
 }
 
 /** The calls that this process has begun, whichever session they are of: their ids are unique for ever. */

@@ -14,7 +14,7 @@ import type { DroverClient } from './client.ts';
 import { DroverProblem } from './problem.ts';
 import { type ClientTools, instead, type RemoteCalls } from './remote-calls.ts';
 import { sleep } from './stream.ts';
-import type { RemoteResult, SessionSnapshot } from './wire.ts';
+import type { ExecuteRequest, RemoteResult, SessionSnapshot } from './wire.ts';
 
 const DELIVERY_TRIES_MAX = 8;
 const DELIVERY_RETRY_MS = 500;
@@ -29,7 +29,7 @@ export type TurnResult = {
   readonly text: string;
 };
 
-export type ExecuteOptions = { readonly signal?: AbortSignal; readonly cancelPending?: boolean };
+export type ExecuteOptions = Omit<ExecuteRequest, 'content'> & { readonly signal?: AbortSignal };
 
 export type SessionOptions = {
   readonly client: DroverClient;
@@ -54,11 +54,10 @@ export class ClientSession {
   }
 
   /** Says something, and is back as soon as the server has taken it. */
-  async execute(content: string, { signal, cancelPending }: ExecuteOptions = {}): Promise<Turn> {
+  async execute(content: string, { signal, ...wishes }: ExecuteOptions = {}): Promise<Turn> {
     const { client, id } = this.#options;
     const { seq } = await client.snapshot(id, signal, { messages: 0 });
-    const wanted = { content, ...(cancelPending !== undefined && { cancelPending }) };
-    const first = await client.openExecution(id, wanted, signal);
+    const first = await client.openExecution(id, { content, ...wishes }, signal);
     const events = client.follow(id, { after: seq, first, ...(signal && { signal }) });
     return new Turn({ ...this.#options, events, pending: [], signal });
   }

@@ -6,6 +6,7 @@
 import type { PendingCall, Recorded } from '@drover/core/events';
 import type { JsonObject } from '@drover/core/json';
 import type { Message, Usage } from '@drover/core/model/protocol';
+import type { Sampling } from '@drover/core/model/sampling';
 import type { TaskRow } from '@drover/core/task/run';
 
 /** A tool that runs on the client's side. */
@@ -13,7 +14,11 @@ export type RemoteTool = {
   readonly name: string;
   readonly description: string;
   readonly schema: JsonObject; // JSON Schema of its arguments
+  readonly timeoutMs?: number; // how long a call may wait for its result; else the session's remoteTimeoutMs
 };
+
+/** A message that a session begins with. */
+export type OpeningMessage = { readonly role: 'user' | 'assistant'; readonly content: string };
 
 /** POST /v1/sessions */
 export type NewSession = {
@@ -21,6 +26,8 @@ export type NewSession = {
   readonly cwd?: string; // inside the folder that is served; else that folder
   readonly tools?: readonly RemoteTool[];
   readonly remoteTimeoutMs?: number; // how long a remote call may wait for its result
+  readonly messages?: readonly OpeningMessage[]; // what was said before
+  readonly options?: Sampling; // refused with 400 where the model does not take them
 };
 
 /** POST /v1/sessions/:id/execute, answered with the events of the execution. */
@@ -28,6 +35,8 @@ export type ExecuteRequest = {
   readonly content: string;
   /** Remote calls that wait are given up for it; without this, a message while they wait is refused. */
   readonly cancelPending?: boolean;
+  /** Another model, from this turn on. */
+  readonly model?: string;
 };
 
 export type RemoteResult = { readonly callId: string; readonly output: string; readonly isError?: boolean };

@@ -10,6 +10,7 @@ import type { Failure } from './failure.ts';
 import type { Json } from './json.ts';
 import type { Cap } from './model/budget.ts';
 import type { AssistantMessage, BlockEvent, Message, ToolDefinition, Usage } from './model/protocol.ts';
+import type { Sampling } from './model/sampling.ts';
 import type { RunSettings, SandboxUse, TaskRow, Delivered } from './task/run.ts';
 import type { PlannedTask, SeedSummary } from './task/task.ts';
 
@@ -135,6 +136,7 @@ export type SessionEvent =
       readonly sandbox?: SandboxUse['used']; // absent where an older version wrote it
       readonly remoteTools?: readonly RemoteTool[]; // absent: none, or the same as before
       readonly remoteTimeoutMs?: number; // for those that don't say it themselves
+      readonly options?: Sampling; // absent: none, or the same as before
     }
   | { readonly type: 'awaiting_tool_execution'; readonly calls: readonly PendingCall[] }
   | {

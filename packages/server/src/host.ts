@@ -4,6 +4,7 @@
 import type { NewRun, NewSession, RemoteTool } from '@drover/client/wire';
 import type { Session } from '@drover/core/agent/session';
 import type { Bus } from '@drover/core/bus';
+import type { Message } from '@drover/core/model/protocol';
 import type { Answer, Questions } from '@drover/core/permission/questions';
 
 export type Host = {
@@ -22,11 +23,12 @@ export type Host = {
   readonly diagnose: (message: string, fields: object) => void;
 };
 
-/** `begin` for a session that is new; a kept one is as its journal says. */
-export type SessionWanted = { readonly id: string; readonly begin?: SessionBeginning };
+/** `begin` for a session that is new. A kept one is as its journal says, but for another `model`. */
+export type SessionWanted = { readonly id: string; readonly begin?: SessionBeginning; readonly model?: string };
 
 /** Checked: the folder is there and inside of what is served. */
-export type SessionBeginning = Pick<NewSession, 'model' | 'remoteTimeoutMs'> & {
+export type SessionBeginning = Pick<NewSession, 'model' | 'remoteTimeoutMs' | 'options'> & {
+  readonly messages: readonly Message[];
   readonly cwd: string;
   readonly tools: readonly RemoteTool[];
 };

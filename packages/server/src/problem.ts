@@ -3,6 +3,7 @@
 
 import type { Problem } from '@drover/client/wire';
 import { describe, type DroverError, type UsageError } from '@drover/core/failure';
+import type { UnfitOptions } from '@drover/core/model/sampling';
 
 const RETRY_AFTER_SECONDS = 1;
 
@@ -31,15 +32,25 @@ export function notFound(what: 'session' | 'run' | 'task' | 'call' | 'question' 
   return new Refusal(404, `${what}.unknown`, `there is no such ${what}`);
 }
 
+/** Fields that say how to ask a model: one that can't be used is a bad request. */
+const MODEL_FIELDS = /^(options|messages)(\.|$)/;
+
 /** What was wrong with a request that was understood: where in its body, and why. */
 export function unfit(errors: NonNullable<Problem['errors']>): Refusal {
   const detail = errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ');
-  return new Refusal(422, 'body.unfit', 'the body is not what this route takes', { detail, errors });
+  const status = errors.every(({ path }) => MODEL_FIELDS.test(path)) ? 400 : 422;
+  return new Refusal(status, 'body.unfit', 'the body is not what this route takes', { detail, errors });
 }
 
 /** What the person who typed it would have been told. */
 export function unusable(error: UsageError): Refusal {
   return new Refusal(422, 'unusable', 'this can’t be done as it was asked', { detail: error.message });
+}
+
+/** Options that the model does not take. */
+export function unfitOptions(error: UnfitOptions): Refusal {
+  const errors = [{ path: 'options', message: error.message }];
+  return new Refusal(400, 'options.unfit', 'the model does not take these options', { detail: error.message, errors });
 }
 
 /** A journal that can't be written: somebody else has it, or it is damaged, or of a newer drover. */

@@ -17,6 +17,7 @@ const PATH_CHARS_MAX = 4_096;
 const WORD_CHARS_MAX = 256;
 const TOOLS_MAX = 128;
 const RESULTS_MAX = 128;
+const MESSAGES_MAX = 1_000;
 const WORKERS_MAX = 64;
 const GATES_MAX = 32;
 const REMOTE_TIMEOUT_MS_MAX = 7 * 24 * 60 * 60_000;
@@ -35,6 +36,19 @@ const remoteTool = z.strictObject({
   name: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/),
   description: text,
   schema: jsonObject.describe('JSON Schema of its arguments'),
+  timeoutMs: z
+    .int()
+    .positive()
+    .max(REMOTE_TIMEOUT_MS_MAX)
+    .exactOptional()
+    .describe('How long a call may wait for its result; else remoteTimeoutMs'),
+});
+
+const openingMessage = z.strictObject({ role: z.enum(['user', 'assistant']), content: text.min(1) });
+
+const sampling = z.strictObject({
+  temperature: z.number().min(0).max(2).exactOptional(),
+  topP: z.number().positive().max(1).exactOptional(),
 });
 
 export const newSession = z.strictObject({
@@ -42,11 +56,14 @@ export const newSession = z.strictObject({
   cwd: path.exactOptional().describe('Inside the folder that is served; else that folder'),
   tools: z.array(remoteTool).max(TOOLS_MAX).exactOptional().describe('Tools that run on the client’s side'),
   remoteTimeoutMs: z.int().positive().max(REMOTE_TIMEOUT_MS_MAX).exactOptional(),
+  messages: z.array(openingMessage).max(MESSAGES_MAX).exactOptional().describe('What was said before'),
+  options: sampling.exactOptional().describe('For models that take them; others are refused with 400'),
 });
 
 export const executeRequest = z.strictObject({
   content: text.min(1),
   cancelPending: z.boolean().exactOptional().describe('Remote calls that wait are given up for it'),
+  model: word.exactOptional().describe('Another model, from this turn on'),
 });
 
 export const toolResults = z.strictObject({
@@ -159,7 +176,14 @@ export const sessionSnapshot = z.object({
     .array(z.object({ part: z.int(), type: z.enum(['text', 'thinking']), text: z.string() }))
     .exactOptional()
     .describe('The answer in progress; its deltas behind `seq` are still to come'),
-  tools: z.array(z.object({ name: z.string(), description: z.string(), schema: jsonObject })),
+  tools: z.array(
+    z.object({
+      name: z.string(),
+      description: z.string(),
+      schema: jsonObject,
+      timeoutMs: z.int().exactOptional(),
+    }),
+  ),
   pending: z.array(pendingCall),
   questions: z.array(openQuestion),
   usage,

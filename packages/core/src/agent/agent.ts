@@ -40,6 +40,7 @@ export function makeAgent(options: SessionOptions, ties: Ties): Agent {
     retry,
     admission: unhurried(options.admission ?? budgetOnly(budget), progress),
     cacheKey: options.cacheKey ?? options.id,
+    sampling: options.sampling,
     emit: (event, place) => {
       if (isProgress(event.type)) progress();
       emit(event, place);

@@ -98,12 +98,21 @@ async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<A
     turn.reminder === undefined ? [] : [{ role: 'user', content: [{ type: 'text', text: turn.reminder }] }];
   const messages = [...conversation.messages, ...reminder];
   const estimated = conversation.estimate(agent.definitionChars);
-  const { provider, model, definitions: tools, cacheKey } = agent;
+  const { provider, model, definitions: tools, cacheKey, sampling } = agent;
   const answer = await ask(
     {
       provider,
       request: (outputTokensMax) =>
-        buildRequest({ provider, model, system: conversation.system, tools, messages, outputTokensMax, cacheKey }),
+        buildRequest({
+          provider,
+          model,
+          system: conversation.system,
+          tools,
+          messages,
+          outputTokensMax,
+          cacheKey,
+          sampling,
+        }),
       inputTokens: conversation.expectedTokens(agent.definitionChars),
       inputTokensMax: promptTokensMax(messages, utf8Bytes(conversation.system) + agent.definitionBytes),
       outputTokensMax: answerTokensMax(agent),

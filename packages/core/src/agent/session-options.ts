@@ -9,6 +9,7 @@ import type { Cap } from '../model/budget.ts';
 import type { Price } from '../model/catalog.ts';
 import type { Message, Provider, ToolDefinition } from '../model/protocol.ts';
 import type { RetryPolicy } from '../model/retry.ts';
+import type { Sampling } from '../model/sampling.ts';
 import type { Spent } from '../model/spent.ts';
 import type { SandboxUse } from '../task/run.ts';
 import type { Tool, ToolContext } from '../tools/tool.ts';
@@ -41,6 +42,9 @@ export type SessionOptions = {
   readonly system?: string;
   /** What was said before it began, by others. */
   readonly seed?: readonly Message[];
+  /** Messages that a new session begins with. They are in its journal, unlike the seed. */
+  readonly opening?: readonly Message[];
+  readonly sampling?: Sampling;
   readonly cacheKey?: string;
   readonly limits: Limits;
   readonly retry: RetryPolicy;

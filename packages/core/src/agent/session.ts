@@ -9,6 +9,7 @@ import type { Event, PendingCall } from '../events.ts';
 import { describe, UsageError } from '../failure.ts';
 import type { Past } from '../journal/history.ts';
 import type { ImagePart, Message, TextPart, Usage } from '../model/protocol.ts';
+import { checkSampling } from '../model/sampling.ts';
 import { NO_SPENDING, priced, spentIn, sumSpent, type Spent } from '../model/spent.ts';
 import { tokensOf } from '../model/usage.ts';
 import { failedTurn, type TurnOutcome } from '../outcome.ts';
@@ -33,7 +34,7 @@ import {
 import { checkInput, isBusy, waitsForNone } from './refusal.ts';
 import type { Outlet, SessionOptions } from './session-options.ts';
 import { showing, type Showing } from './showing.ts';
-import { addMessage, emit, endingOf, Turn, type Agent } from './turn.ts';
+import { addMessage, addOpening, emit, endingOf, Turn, type Agent } from './turn.ts';
 
 /** What an execution begins with: a message, the results a suspended session waits for, or the wish to go on. */
 export type Input =
@@ -83,6 +84,7 @@ export class Session {
   constructor(options: SessionOptions) {
     checkTools(options.tools);
     checkTimeout(options.remoteTimeoutMs);
+    if (options.sampling !== undefined) checkSampling(options.sampling, options);
     this.#options = options;
     this.id = options.id;
     const { past, pass, store } = options;
@@ -261,7 +263,7 @@ export class Session {
   }
 
   async #tellStart(): Promise<void> {
-    const { context, past, tools, remoteTimeoutMs, sandbox } = this.#options;
+    const { context, past, tools, remoteTimeoutMs, sandbox, sampling, opening = [] } = this.#options;
     const label = this.model;
     const declared = declaredIn(tools, remoteTimeoutMs);
     // Told again where another model goes on, or one with other tools, so that the journal says who did what.
@@ -272,7 +274,9 @@ export class Session {
         cwd: context.cwd,
         ...(sandbox !== undefined && { sandbox }),
         ...declared,
+        ...(sampling !== undefined && { options: sampling }),
       });
+    if (past === undefined) for (const message of opening) addOpening(this.#agent, this.#turn, message);
     // Also with a prompt from the run, so that no instructions in it are told a second time.
     const { text, leftOut } = await this.#instructions.forStart();
     this.conversation.system = this.#options.system ?? systemPrompt(text);

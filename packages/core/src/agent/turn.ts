@@ -8,6 +8,7 @@ import type { Admission } from '../model/admission.ts';
 import type { AssistantMessage, Message, Provider, ToolDefinition, Usage } from '../model/protocol.ts';
 import { isBlank } from '../model/request.ts';
 import type { RetryPolicy } from '../model/retry.ts';
+import type { Sampling } from '../model/sampling.ts';
 import type { TurnOutcome } from '../outcome.ts';
 import type { Answer } from './ask.ts';
 import type { Limits } from './limits.ts';
@@ -27,6 +28,7 @@ export type Agent = {
   readonly retry: RetryPolicy;
   readonly admission: Admission;
   readonly cacheKey: string;
+  readonly sampling: Sampling | undefined;
   readonly emit: (event: Event, place: Place) => void;
   /** Everything that was told so far is safe. */
   readonly settled: (signal: AbortSignal) => Promise<void>;
@@ -89,6 +91,12 @@ function append(agent: Agent, turn: Turn, message: Message): void {
 export function textOf({ content }: AssistantMessage): string | undefined {
   const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
   return isBlank(text) ? undefined : text;
+}
+
+/** A message from before the session: in the conversation and the journal, and new in no turn. */
+export function addOpening(agent: Agent, turn: Turn, message: Message): void {
+  agent.conversation.append(message);
+  emit(agent, turn, { type: 'message_end', message });
 }
 
 /** How a turn is told to have ended; undefined while it waits. */

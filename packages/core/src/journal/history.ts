@@ -10,6 +10,7 @@ import { applyCut } from '../conversation/compaction.ts';
 import type { Recorded, RemoteTool } from '../events.ts';
 import type { JsonObject } from '../json.ts';
 import type { Message, Usage } from '../model/protocol.ts';
+import type { Sampling } from '../model/sampling.ts';
 import { SEQ_JUMP } from './cut-off.ts';
 import { Dollars } from './dollars.ts';
 
@@ -33,6 +34,7 @@ export type Past = {
   readonly cwd: string;
   readonly remoteTools: readonly RemoteTool[];
   readonly remoteTimeoutMs: number | undefined;
+  readonly options: Sampling | undefined;
   /** The ids of all calls that were ever handed out: a result for one that isn't open any more is a second one. */
   readonly handedOut: readonly string[];
 };
@@ -68,6 +70,7 @@ export class PastFold {
     cwd: '',
     remoteTools: [],
     remoteTimeoutMs: undefined,
+    options: undefined,
     handedOut: [],
   };
   #lastType: string | undefined;
@@ -101,6 +104,7 @@ function fold(past: Writable<Past>, messages: Message[], record: Recorded): void
       past.cwd = record.cwd;
       past.remoteTools = record.remoteTools ?? past.remoteTools;
       past.remoteTimeoutMs = record.remoteTimeoutMs ?? past.remoteTimeoutMs;
+      past.options = record.options ?? past.options;
       return;
     case 'message_end':
       if (record.kept !== false) foldMessage(past, messages, record.message, record.turn ?? 0);

@@ -49,7 +49,7 @@ const CACHE_KEY_CHARS_MAX = 64;
 
 /** `address` is the base URL, which says whether this is OpenAI itself. */
 export function toWire(request: ModelRequest, address: string): ChatCompletionCreateParamsStreaming {
-  const { model, system, tools, messages, outputTokensMax, cacheKey } = request;
+  const { model, system, tools, messages, outputTokensMax, cacheKey, sampling = {} } = request;
   const isOpenai = URL.canParse(address) && /(^|\.)openai\.(azure\.)?com$/.test(new URL(address).hostname);
   return {
     model,
@@ -65,6 +65,8 @@ export function toWire(request: ModelRequest, address: string): ChatCompletionCr
     }),
     ...(isOpenai ? { max_completion_tokens: outputTokensMax } : { max_tokens: outputTokensMax }),
     ...(isOpenai && cacheKey !== '' && { prompt_cache_key: cacheKey.slice(0, CACHE_KEY_CHARS_MAX) }),
+    ...(sampling.temperature !== undefined && { temperature: sampling.temperature }),
+    ...(sampling.topP !== undefined && { top_p: sampling.topP }),
     stream: true,
     stream_options: { include_usage: true },
   };
@@ -310,6 +312,7 @@ export function openaiChat(options: ProviderOptions): Provider {
   return {
     id,
     limits: LIMITS,
+    takes: () => true,
     stream(request, signal) {
       const body = toWire(request, account.address);
       const { headers, frames } = open(

@@ -58,7 +58,7 @@ const RETURNABLE: ReadonlySet<string> = new Set<NonNullable<ResponseInputItem['t
 ]);
 
 export function toWire(request: ModelRequest): ResponseCreateParamsStreaming {
-  const { model, system, tools, messages, outputTokensMax, cacheKey } = request;
+  const { model, system, tools, messages, outputTokensMax, cacheKey, sampling = {} } = request;
   return {
     model,
     ...(system.trim() !== '' && { instructions: system }),
@@ -75,6 +75,8 @@ export function toWire(request: ModelRequest): ResponseCreateParamsStreaming {
     }),
     max_output_tokens: Math.max(OUTPUT_TOKENS_MIN, outputTokensMax),
     ...(cacheKey !== '' && { prompt_cache_key: cacheKey.slice(0, CACHE_KEY_CHARS_MAX) }),
+    ...(sampling.temperature !== undefined && { temperature: sampling.temperature }),
+    ...(sampling.topP !== undefined && { top_p: sampling.topP }),
     store: false,
     ...(!PLAIN_MODELS.test(model) && { include: ['reasoning.encrypted_content' as const] }),
     stream: true,
@@ -335,6 +337,8 @@ export function openaiResponses(options: ProviderOptions): Provider {
   return {
     id,
     limits: LIMITS,
+    // Models that reason refuse them.
+    takes: (_, model) => PLAIN_MODELS.test(model),
     stream(request, signal) {
       const body = toWire(request);
       const { headers, frames } = open(

@@ -10,6 +10,7 @@
 //   else. It never retries: see agent/ask.ts. It never builds history: see request.ts.
 
 import type { Json } from '../json.ts';
+import type { Sampling, SamplingOption } from './sampling.ts';
 
 // ── messages ──────────────────────────────────────────────────────────────────────────────────
 
@@ -96,6 +97,8 @@ export type ModelRequest = {
   readonly outputTokensMax: number;
   /** Requests with the same key share a cached prefix. */
   readonly cacheKey: string;
+  /** Only options that the provider takes. */
+  readonly sampling?: Sampling;
 };
 
 // ── answers ───────────────────────────────────────────────────────────────────────────────────
@@ -155,6 +158,8 @@ export type StreamTimeouts = {
 export type Provider = {
   readonly id: string; // as in --model provider/name
   readonly limits: WireLimits;
+  /** Whether a model takes an option; without it, none is taken. */
+  readonly takes?: (option: SamplingOption, model: string) => boolean;
   readonly stream: (request: ModelRequest, signal: AbortSignal) => AsyncIterable<ModelEvent>;
 };
 

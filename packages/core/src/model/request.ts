@@ -24,6 +24,7 @@ import type {
   ToolResult,
   WireLimits,
 } from './protocol.ts';
+import type { Sampling } from './sampling.ts';
 
 const TOOL_NAME_CHARS_MAX = 64;
 const IMAGES_MAX = 100;
@@ -44,6 +45,7 @@ export type RequestInput = {
   readonly messages: readonly Message[];
   readonly outputTokensMax: number;
   readonly cacheKey: string;
+  readonly sampling?: Sampling | undefined;
 };
 
 export function buildRequest(input: RequestInput): ModelRequest {
@@ -72,6 +74,7 @@ export function buildRequest(input: RequestInput): ModelRequest {
     messages: marked(closed(draft, input), limits),
     outputTokensMax: input.outputTokensMax,
     cacheKey: input.cacheKey,
+    ...(input.sampling !== undefined && { sampling: input.sampling }),
   };
 }
 

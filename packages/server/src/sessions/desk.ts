@@ -11,6 +11,7 @@ type Execution = { readonly controller: AbortController; readonly done: Promise<
 export type DeskOptions = {
   readonly id: string;
   readonly hosted: HostedSession;
+  readonly model: string | undefined; // as it was asked for
   readonly diagnose: (message: string, fields: object) => void;
   readonly onClose: () => void;
 };
@@ -27,6 +28,11 @@ export class Desk {
 
   get id(): string {
     return this.#options.id;
+  }
+
+  /** The model it was opened with; undefined where it has the one of its journal, or of the server. */
+  get wantedModel(): string | undefined {
+    return this.#options.model;
   }
 
   get session(): Session {

@@ -8,9 +8,10 @@ import { DroverError, UsageError } from '@drover/core/failure';
 import { pastOf } from '@drover/core/journal/history';
 import { readJournal } from '@drover/core/journal/journal';
 import { journalPath } from '@drover/core/journal/session-journal';
+import { UnfitOptions } from '@drover/core/model/sampling';
 import type { Host, SessionWanted } from '../host.ts';
 import { isInside } from '../place.ts';
-import { Refusal, unavailable, unusable } from '../problem.ts';
+import { Refusal, unavailable, unfitOptions, unusable } from '../problem.ts';
 import type { Feeds } from '../streams/feeds.ts';
 import { Desk } from './desk.ts';
 
@@ -46,6 +47,7 @@ export class Desks {
       if (desk instanceof Refusal) return desk;
       return await desk.use(() => work(desk)).finally(() => this.rest(desk));
     } catch (error) {
+      if (error instanceof UnfitOptions) return unfitOptions(error);
       if (error instanceof UsageError) return unusable(error);
       if (error instanceof DroverError) return unavailable(error);
       throw error;
@@ -108,7 +110,8 @@ export class Desks {
     if (wanted.begin === undefined) await checkPlace(path, host.root);
     const hosted = await host.openSession(wanted);
     const unfollow = feeds.follow({ path }, hosted.session.bus);
-    const desk = new Desk({ id, hosted, diagnose: host.diagnose, onClose: unfollow });
+    const model = wanted.model ?? wanted.begin?.model;
+    const desk = new Desk({ id, hosted, model, diagnose: host.diagnose, onClose: unfollow });
     this.#open.set(id, desk);
     return desk;
   }

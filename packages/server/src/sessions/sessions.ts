@@ -19,6 +19,8 @@ import { pastOf } from '@drover/core/journal/history';
 import { Lock } from '@drover/core/journal/lock';
 import { journalPath, sessionFolder } from '@drover/core/journal/session-journal';
 import { isLive, listSessions } from '@drover/core/journal/sessions';
+import type { Message } from '@drover/core/model/protocol';
+import { NO_USAGE } from '@drover/core/model/usage';
 import type { Host } from '../host.ts';
 import { folderInside } from '../place.ts';
 import { notFound, Refusal, unavailable } from '../problem.ts';
@@ -68,16 +70,19 @@ export class Sessions {
     }
   }
 
-  async create({ model, cwd, tools = [], remoteTimeoutMs }: wire.NewSession): Promise<wire.Made | Refusal> {
+  async create(wanted: wire.NewSession): Promise<wire.Made | Refusal> {
     const { home, root } = this.#host;
-    const folder = await folderInside(root, cwd);
+    const { model, tools = [], remoteTimeoutMs, messages = [], options } = wanted;
+    const folder = await folderInside(root, wanted.cwd);
     if (folder instanceof Refusal) return folder;
     const id = newId('ses');
     const begin = {
       cwd: folder,
       tools,
       remoteTimeoutMs: remoteTimeoutMs ?? REMOTE_TIMEOUT_MS_DEFAULT,
+      messages: messages.map(openingMessage),
       ...(model !== undefined && { model }),
+      ...(options !== undefined && { options }),
     };
     const made = await this.#desks.use({ id, begin }, async ({ session }) => {
       await session.begin();
@@ -90,12 +95,16 @@ export class Sessions {
   }
 
   /** Begins a turn. Its events come on the stream, to its end; leaving that leaves the turn running. */
-  execute(id: string, { content, cancelPending = false }: wire.ExecuteRequest): Promise<EventStream | Refusal> {
-    return this.#with(id, async (desk) => {
-      const { status } = desk.session;
-      if (status === 'running') return inTheWay('session.running', 'the session is at work on a turn already');
-      if (status === 'awaiting_tool_execution' && !cancelPending)
-        return inTheWay('session.awaiting', 'the session waits for the results of remote calls', CANCEL_PENDING);
+  async execute(id: string, wanted: wire.ExecuteRequest): Promise<EventStream | Refusal> {
+    const { content, cancelPending = false, model } = wanted;
+    if (model !== undefined) {
+      const refusal = await this.#closeForModel(id, wanted);
+      if (refusal !== undefined) return refusal;
+    }
+    if (!this.#isKept(id)) return notFound('session');
+    return this.#desks.use({ id, ...(model !== undefined && { model }) }, async (desk) => {
+      const refusal = refusedNow(desk, wanted);
+      if (refusal !== undefined) return refusal;
       const stream = this.#feeds.live({ path: this.#path(id) }, 'session_end');
       this.#deadlines.forget(id);
       void this.#execute(desk, { content, cancelPending }).then((isTold) => {
@@ -104,6 +113,16 @@ export class Sessions {
       });
       return stream;
     });
+  }
+
+  /** A session that has another model is closed, to be opened with this one. */
+  async #closeForModel(id: string, wanted: wire.ExecuteRequest): Promise<Refusal | undefined> {
+    const desk = this.#desks.get(id);
+    if (desk === undefined || desk.wantedModel === wanted.model) return undefined;
+    if (desk.isInUse) return AT_WORK;
+    const refusal = refusedNow(desk, { ...wanted, model: desk.wantedModel });
+    if (refusal === undefined) await this.#desks.close(desk);
+    return refusal;
   }
 
   deliver(id: string, { results }: wire.ToolResults): Promise<wire.ResultsTaken | Refusal> {
@@ -254,6 +273,26 @@ export class Sessions {
   #path(id: string): string {
     return journalPath(this.#host.home, id);
   }
+}
+
+const AT_WORK = inTheWay('session.running', 'the session is at work on a turn already');
+
+/** Why a message can't be taken now. */
+function refusedNow(desk: Desk, { cancelPending = false, model }: Asking): Refusal | undefined {
+  const { status } = desk.session;
+  if (status === 'running') return AT_WORK;
+  if (status === 'awaiting_tool_execution' && !cancelPending)
+    return inTheWay('session.awaiting', 'the session waits for the results of remote calls', CANCEL_PENDING);
+  if (model !== undefined && desk.wantedModel !== model)
+    return inTheWay('session.running', 'another request has just opened the session with another model');
+  return undefined;
+}
+
+type Asking = { readonly cancelPending?: boolean; readonly model?: string | undefined };
+
+function openingMessage({ role, content }: wire.OpeningMessage): Message {
+  const said = [{ type: 'text' as const, text: content }];
+  return role === 'user' ? { role, content: said } : { role, content: said, stop: 'stop', usage: NO_USAGE };
 }
 
 const CANCEL_PENDING = 'deliver them, or say cancelPending to give them up';

@@ -77,10 +77,11 @@ export class SessionView {
       title: titleOf(this.#asked ?? ''),
       messages: messages.slice(Math.max(0, messages.length - (messagesMax ?? messages.length))),
       ...(partial.length > 0 && { partial }),
-      tools: past.remoteTools.map(({ name, description, schema }) => ({
+      tools: past.remoteTools.map(({ name, description, schema, timeoutMs }) => ({
         name,
         description,
         schema: isJsonObject(schema) ? schema : {},
+        ...(timeoutMs !== undefined && { timeoutMs }),
       })),
       pending: past.open?.pending ?? [],
       questions: status === 'running' ? this.#questions.list : [],

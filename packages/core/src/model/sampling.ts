@@ -1,0 +1,26 @@
+// How a model chooses its words, as far as a caller may say so: the options that some providers take.
+
+import { UsageError } from '../failure.ts';
+import type { Provider } from './protocol.ts';
+
+export type Sampling = {
+  readonly temperature?: number; // 0 to 2
+  readonly topP?: number; // above 0, to 1
+};
+
+export type SamplingOption = keyof Sampling;
+
+/** Options that a model does not take, or that are out of range. */
+export class UnfitOptions extends UsageError {}
+
+/** Throws UnfitOptions where the model can't be asked with these options. */
+export function checkSampling(sampling: Sampling, { provider, model }: { provider: Provider; model: string }): void {
+  const { temperature = 0, topP = 1 } = sampling;
+  if (!(temperature >= 0 && temperature <= 2))
+    throw new UnfitOptions(`temperature must be a number from 0 to 2 (got ${temperature})`);
+  if (!(topP > 0 && topP <= 1)) throw new UnfitOptions(`topP must be a number above 0, up to 1 (got ${topP})`);
+  const given = (['temperature', 'topP'] as const).filter((option) => sampling[option] !== undefined);
+  const unfit = given.filter((option) => provider.takes?.(option, model) !== true);
+  if (unfit.length > 0)
+    throw new UnfitOptions(`${provider.id}/${model} does not take ${unfit.join(' or ')}: leave it out of the options`);
+}
