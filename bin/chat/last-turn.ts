@@ -1,8 +1,8 @@
-// The last turn of a session, for whoever comes back to it: what was asked, what was said, how it ended. What
-// was done in between is left out.
+// The last turn of a session, for a user who resumes it: the message, the answers, the ending. Calls are left out.
 
 import type { Recorded } from '@drover/core/events';
 import type { JsonObject } from '@drover/core/json';
+import { isCutOff } from '@drover/core/model/partial-answer';
 import { eventsIn } from '../kept/kept-journal.ts';
 
 export function lastTurn(records: readonly JsonObject[]): readonly Recorded[] {
@@ -14,7 +14,7 @@ export function lastTurn(records: readonly JsonObject[]): readonly Recorded[] {
 function isTold(event: Recorded): boolean {
   switch (event.type) {
     case 'message_end':
-      return event.message.role === 'user';
+      return event.message.role === 'user' || isCutOff(event.message);
     case 'text_start':
     case 'text_delta':
     case 'text_end':

@@ -4,6 +4,7 @@
 import type { Recorded } from '@drover/core/events';
 import type { Failure } from '@drover/core/failure';
 import type { JsonObject } from '@drover/core/json';
+import { isCutOff } from '@drover/core/model/partial-answer';
 import type { AssistantMessage, Message, ToolResult, UserMessage } from '@drover/core/model/protocol';
 
 export type RecordedAnswer = {
@@ -43,7 +44,8 @@ export function recordingOf(records: readonly JsonObject[]): Recording {
     const answer = turn?.answers.at(-1);
     switch (record.type) {
       case 'message_end':
-        if (record.kept === false) break;
+        // The failure that cut an answer off is played; its text is not.
+        if (record.kept === false || isCutOff(record.message)) break;
         messages.push(record.message);
         foldMessage(turns, record.message);
         break;

@@ -6,6 +6,7 @@
 
 import type { Shown } from '@drover/core/bus';
 import { describe, type Failure } from '@drover/core/failure';
+import { isCutOff } from '@drover/core/model/partial-answer';
 import type { UserMessage } from '@drover/core/model/protocol';
 import { type Io, type Output, print } from '../io.ts';
 import { count, dollars, duration, tokens } from './figures.ts';
@@ -16,6 +17,7 @@ import type { View } from './view.ts';
 import { WordWrap, wrapped } from './word-wrap.ts';
 
 const ASKED_LINES_MAX = 20;
+const CUT_OFF = 'the answer above was cut off; it is kept as far as it came';
 
 export function linesView(output: Output, env: Io['env'], asked: 'asked shown' | 'asked known'): View {
   const lines = new Lines(output, styleFor(output, env), asked);
@@ -119,6 +121,7 @@ class Lines {
       case 'awaiting_tool_execution':
         return this.#note('question', `waiting for ${event.calls.map(({ summary }) => summary).join(', ')}`);
       case 'message_end':
+        if (isCutOff(event.message)) return this.#note('discard', CUT_OFF);
         return this.#asked === 'asked shown' && event.message.role === 'user' ? this.#question(event.message) : '';
       case 'thinking_delta':
       case 'toolcall_start':

@@ -90,7 +90,7 @@ proves('chat.nothing-lost', 'Esc interrupts, twice, and the order stays u1 P1 u2
   expect(desk.server.rejections).toBe(0);
 });
 
-test('an answer that is interrupted half way does not count, and a chat that is left then goes on later', async () => {
+test('an answer that is interrupted half way is kept, shown as cut off, and the model is told', async () => {
   const desk = await ChatDesk.with({
     answers: [look, { text: 'word '.repeat(500), tokensPerSecond: 50 }, { text: 'Here I am.' }],
   });
@@ -98,14 +98,25 @@ test('an answer that is interrupted half way does not count, and a chat that is 
   await chat.types('begin', KEYS.enter);
   await chat.shows('word word');
   chat.press(KEYS.ctrlC);
-  await chat.shows('the text above does not count: interrupted');
+  await chat.shows('the answer above was cut off; it is kept as far as it came');
   await chat.types(KEYS.ctrlD);
   expect(await chat.code).toBe(0);
   const again = desk.chat(['--session', 'half']);
   await again.says('go on');
   await again.types('/quit', KEYS.enter);
   expect(await again.code).toBe(0);
-  expect(desk.asked(3)).toEqual(['user: begin', 'assistant: tool_use', 'user: tool_result | go on']);
+  const [begin, call, result, half, next] = desk.asked(3);
+  expect([begin, call, result]).toEqual(['user: begin', 'assistant: tool_use', 'user: tool_result']);
+  expect(half).toMatch(/^assistant: word word[word ]*$/);
+  expect(next).toBe(
+    'user: [Your answer above was interrupted before it was complete. The user saw it as far as it came.] | go on',
+  );
+  // Whoever resumes the chat, or looks at it later, finds the text and the mark.
+  const shown = (await drover(['show', 'half'], { cwd: desk.cwd, env: desk.env })).stdout;
+  for (const text of [shown, (await again.screen()).join('\n')]) {
+    expect(text).toMatch(/word word/);
+    expect(text).toContain('the answer above was cut off');
+  }
 });
 
 test.each([

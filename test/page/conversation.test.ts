@@ -100,6 +100,25 @@ test('an answer that is taken back takes its entries with it', () => {
   ]);
 });
 
+test('an answer that is cut off keeps its text, marked, and loses the calls it announced', () => {
+  const seen = listed(
+    asked('Hello'),
+    begins,
+    { type: 'text_start', part: 0 },
+    { type: 'text_delta', part: 0, delta: 'Goo' },
+    { type: 'toolcall_start', part: 1, callIndex: 0, id: 'call_1', name: 'shell' },
+    { type: 'text_end', part: 0, text: 'Goo', cutOff: true },
+    { type: 'message_end', message: { role: 'assistant', content: [text('Goo')], stop: 'aborted', usage: NO_USAGE } },
+    { type: 'cancelled' },
+  );
+  expect(lines(seen)).toEqual([
+    'user ok: Hello',
+    'said bad: Goo',
+    'note bad: The answer above was cut off',
+    'note bad: Cancelled',
+  ]);
+});
+
 test('what is told in a line of its own stands between the others', () => {
   const failure = { kind: 'provider.garbled', message: 'cut off' } as const;
   const seen = listed(

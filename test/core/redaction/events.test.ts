@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 import { agentOn } from '../../support/agent.ts';
 import { proves } from '../../support/proves.ts';
 
+const NO_USAGE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 const SECRET = 'correct-horse-battery-staple-42';
 const passing = () => {
   const redaction = new EventRedaction(new Redactor([SECRET]));
@@ -45,6 +46,21 @@ test('what a discarded attempt held back is never shown', () => {
   expect(
     pass({ type: 'text_delta', part: 0, delta: 'fresh ' }, { type: 'text_end', part: 0, text: 'fresh ' }),
   ).toHaveLength(2);
+});
+
+test('an answer that was cut off inside a secret shows nothing of the secret', () => {
+  const text = `It is ${SECRET.slice(0, 9)}`;
+  const message = { role: 'assistant', content: [{ type: 'text', text }], stop: 'aborted', usage: NO_USAGE } as const;
+  const shown = passing()(
+    { type: 'text_delta', part: 0, delta: text },
+    { type: 'text_end', part: 0, text, cutOff: true },
+    { type: 'message_end', message },
+  );
+  expect(shown).toEqual([
+    { type: 'text_delta', part: 0, delta: 'It is ' },
+    { type: 'text_end', part: 0, text: 'It is ', cutOff: true },
+    { type: 'message_end', message: { ...message, content: [{ type: 'text', text: 'It is ' }] } },
+  ]);
 });
 
 test('what a provider sealed for itself is left to the letter', () => {

@@ -8,6 +8,7 @@ import { failureOf } from '@drover/core/agent/limits';
 import type { CallLabel, Event } from '@drover/core/events';
 import { describe, type Failure } from '@drover/core/failure';
 import type { Admitted, Wanted } from '@drover/core/model/admission';
+import { isCutOff } from '@drover/core/model/partial-answer';
 import { NO_SPENDING, priced, spentIn, sumSpent, type Spent } from '@drover/core/model/spent';
 import type { Message, Usage } from '@drover/core/model/protocol';
 import { failedTurn } from '@drover/core/outcome';
@@ -109,7 +110,7 @@ export class Unfinished {
         this.#isAnswering = false;
         if (event.kept === false) return;
         this.#messages.push(event.message);
-        if (event.message.role === 'assistant') this.#answers += 1;
+        if (event.message.role === 'assistant' && !isCutOff(event.message)) this.#answers += 1;
         return;
       case 'usage':
         this.#spent = sumSpent(this.#spent, spentIn({ usage: event.usage, cost: event.requestCost }));

@@ -121,6 +121,7 @@ async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<A
       patience: turn.patience,
       emit: (event) => emit(agent, turn, event),
       spend: agent.spend,
+      keep: (partial) => addAnswer(agent, turn, partial),
     },
     signal,
   );

@@ -1,13 +1,17 @@
 // One answer from the model: asks, shows what arrives, and asks again where that can help.
 //
-// A failed attempt never leaves anything behind but its cost: if some of it had been shown,
-// `attempt_discarded` tells views to take it back, and its calls are not run.
+// Guarantees
+//   1. Calls of a failed attempt are not run.
+//   2. An attempt that is followed by another leaves only its cost: `attempt_discarded` tells views to take
+//      back what was shown of it.
+//   3. The last attempt's text is kept as an answer that was cut off, where the caller wants that.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Event } from '../events.ts';
 import { describe, DroverError, type Failure } from '../failure.ts';
 import type { Admission, Admitted, Seen } from '../model/admission.ts';
 import type { AnswerNotes, AssistantMessage, ModelEvent, ModelRequest, Provider, Usage } from '../model/protocol.ts';
+import { PartialAnswer } from '../model/partial-answer.ts';
 import { retryDelayMs, type RetryPolicy } from '../model/retry.ts';
 import { inGroups } from '../one-by-one.ts';
 import { failureOf } from './limits.ts';
@@ -25,6 +29,8 @@ export type Asking = {
   readonly emit: (event: Event) => void;
   /** Every attempt's usage, also of those that failed. Returns its dollars. */
   readonly spend: (usage: Usage) => number | undefined;
+  /** Takes the text of an answer that was cut off and isn't asked for again; without it, such text is discarded. */
+  readonly keep?: (partial: Omit<Answer, 'notes'>) => void;
 };
 
 export type Answer = {
@@ -42,14 +48,18 @@ export async function ask(asking: Asking, signal: AbortSignal): Promise<Answer> 
     const { inputTokens: inputTokensExpected, inputTokensMax: inputTokens, outputTokensMax } = asking;
     const admitted = await asking.admission.admit({ inputTokens, inputTokensExpected, outputTokensMax }, signal);
     waitedMs += performance.now() - asked;
-    const { answer, failure } = await tryOnce(asking, admitted, signal);
+    const { answer, failed } = await tryOnce(asking, admitted, signal);
     if (answer !== undefined) return answer;
-    if (signal.aborted) throw new DroverError(failureOf(signal));
 
-    const delayMs = retryDelayMs(failure, attempt, asking.retry, Math.random());
+    const { failure } = failed;
+    const delayMs = signal.aborted ? undefined : retryDelayMs(failure, attempt, asking.retry, Math.random());
     const wallMs = performance.now() - begun - waitedMs + (delayMs ?? 0);
     const isOver = attempt >= asking.retry.attemptsMax || asking.patience.left <= 0 || wallMs > asking.retry.wallMsMax;
-    if (delayMs === undefined || isOver) throw new DroverError(failure);
+    if (delayMs === undefined || isOver) {
+      endAttempt(asking, failed, signal);
+      throw new DroverError(signal.aborted ? failureOf(signal) : failure);
+    }
+    discard(asking, failed);
     asking.emit({ type: 'retry', attempt, delayMs: Math.round(delayMs), failure, reason: describe(failure) });
     await sleep(delayMs, undefined, { signal }).catch((error: unknown) => {
       throw signal.aborted ? new DroverError(failureOf(signal)) : error;
@@ -58,15 +68,22 @@ export async function ask(asking: Asking, signal: AbortSignal): Promise<Answer> 
 }
 
 type Attempt =
-  | { readonly answer: Answer; readonly failure?: never }
-  | { readonly answer?: never; readonly failure: Failure };
+  | { readonly answer: Answer; readonly failed?: never }
+  | { readonly answer?: never; readonly failed: FailedAttempt };
+
+type FailedAttempt = {
+  readonly failure: Failure;
+  readonly shown: ShownSoFar;
+  readonly usage: Usage;
+  readonly cost: number | undefined;
+};
 
 async function tryOnce(asking: Asking, admitted: Admitted, signal: AbortSignal): Promise<Attempt> {
   const settle = (usage: Usage, seen: Seen) => {
     admitted.settle(usage, seen);
     return asking.spend(usage);
   };
-  const shown = { started: false, characters: 0, usage: NOTHING_USED };
+  const shown: ShownSoFar = { started: false, partial: new PartialAnswer(), usage: NOTHING_USED };
   try {
     // Nothing is waited for between what came together.
     for await (const group of inGroups(asking.provider.stream(asking.request(admitted.outputTokensMax), signal))) {
@@ -86,13 +103,25 @@ async function tryOnce(asking: Asking, admitted: Admitted, signal: AbortSignal):
     if (!(error instanceof DroverError) && !signal.aborted) throw error;
     const usage = usageOfFailed(shown, asking.inputTokens);
     const failure = error instanceof DroverError ? error.failure : failureOf(signal);
-    settle(usage, { failure });
-    if (shown.started) asking.emit({ type: 'attempt_discarded', reason: describe(failure), failure, usage });
-    return { failure };
+    const cost = settle(usage, { failure });
+    return { failed: { failure, shown, usage, cost } };
   }
 }
 
-type ShownSoFar = { started: boolean; characters: number; usage: Usage };
+/** No other attempt follows here. A prompt that was too long is shortened and asked again, so its text doesn't count. */
+function endAttempt(asking: Asking, failed: FailedAttempt, signal: AbortSignal): void {
+  const { failure, shown, usage, cost } = failed;
+  if (asking.keep === undefined || !shown.partial.hasText || failure.kind === 'context.overflow')
+    return discard(asking, failed);
+  shown.partial.endings().forEach(asking.emit);
+  asking.keep({ message: shown.partial.message(signal.aborted ? 'aborted' : 'error', usage), cost });
+}
+
+function discard({ emit }: Asking, { failure, shown, usage }: FailedAttempt): void {
+  if (shown.started) emit({ type: 'attempt_discarded', reason: describe(failure), failure, usage });
+}
+
+type ShownSoFar = { started: boolean; readonly partial: PartialAnswer; usage: Usage };
 
 function show(event: Exclude<ModelEvent, { type: 'finished' }>, shown: ShownSoFar, emit: (event: Event) => void): void {
   if (event.type === 'started') {
@@ -102,7 +131,7 @@ function show(event: Exclude<ModelEvent, { type: 'finished' }>, shown: ShownSoFa
   // Only with the first content, so that an attempt that failed before it needs no taking back.
   if (!shown.started) emit({ type: 'message_start', role: 'assistant' });
   shown.started = true;
-  if ('delta' in event) shown.characters += event.delta.length;
+  shown.partial.take(event);
   emit(event);
 }
 
@@ -111,7 +140,7 @@ const NOTHING_USED: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
 // The provider charges for what it produced, and did not live to say how much that was.
 function usageOfFailed(shown: ShownSoFar, inputTokens: number): Usage {
   if (!shown.started) return shown.usage;
-  const output = Math.max(shown.usage.output, Math.ceil(shown.characters / 4));
+  const output = Math.max(shown.usage.output, Math.ceil(shown.partial.characters / 4));
   const told = shown.usage.input + shown.usage.cacheRead + shown.usage.cacheWrite > 0;
   return { ...shown.usage, input: told ? shown.usage.input : inputTokens, output, estimated: true };
 }

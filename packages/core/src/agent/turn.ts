@@ -73,12 +73,15 @@ export function addMessage(agent: Agent, turn: Turn, message: Exclude<Message, A
 }
 
 /** Its beginning was told when it began to arrive. */
-export function addAnswer(agent: Agent, turn: Turn, answer: Answer): void {
+export function addAnswer(agent: Agent, turn: Turn, answer: Omit<Answer, 'notes'>): void {
   append(agent, turn, answer.message);
   emit(agent, turn, endOfAnswer(answer));
 }
 
-export function endOfAnswer({ message, cost }: Answer): Extract<Event, { readonly type: 'message_end' }> {
+export function endOfAnswer({
+  message,
+  cost,
+}: Omit<Answer, 'notes'>): Extract<Event, { readonly type: 'message_end' }> {
   return { type: 'message_end', message, ...(cost !== undefined && { cost }) };
 }
 

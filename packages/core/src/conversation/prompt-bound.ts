@@ -9,11 +9,13 @@
 // tools: then it is as good as the two are alike.
 
 import type { AssistantMessage, AssistantPart, ImagePart, Message } from '../model/protocol.ts';
+import { isCutOff } from '../model/partial-answer.ts';
 
 /** What a provider adds of its own: how tools are to be used, where a message begins and ends. */
 const FRAME_TOKENS = 1_000;
 const MESSAGE_TOKENS = 16;
 const IMAGE_TOKENS_MAX = 5_000;
+const CUT_OFF_TOKENS = 200; // the note behind an answer that was cut off
 
 /** `fixedBytes` are those of the system prompt and the tools. */
 export function promptTokensMax(messages: readonly Message[], fixedBytes: number): number {
@@ -43,7 +45,10 @@ function messageTokensMax(message: Message): number {
     case 'user':
       return message.content.reduce((sum, part) => sum + inputTokensMax(part), 0);
     case 'assistant':
-      return message.content.reduce((sum, part) => sum + MESSAGE_TOKENS + partTokensMax(part), 0);
+      return message.content.reduce(
+        (sum, part) => sum + MESSAGE_TOKENS + partTokensMax(part),
+        isCutOff(message) ? CUT_OFF_TOKENS : 0,
+      );
     case 'tool':
       return message.results.reduce(
         (sum, { id, name, output, images = [] }) =>

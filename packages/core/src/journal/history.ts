@@ -1,14 +1,15 @@
 // What a journal says has happened, as what a session needs to go on. A fold: the same records always
 // give the same past.
 //
-// What was shown and taken back, what was never finished and what was only noted on the way (`partial`)
-// is in none of it, so nothing half said is ever sent to a model.
+// Answers that were taken back, answers that a crash cut off, and notes on the way (`partial`) are in none of
+// it. An answer that was interrupted is in it, with a stop reason that says so.
 
 import { labelIn, openCalls, resultOf, type OpenCalls } from '../agent/calls.ts';
 import { refusedIn, type RefusedCalls } from '../agent/refused-calls.ts';
 import { applyCut } from '../conversation/compaction.ts';
 import type { Recorded, RemoteTool } from '../events.ts';
 import type { JsonObject } from '../json.ts';
+import { isCutOff } from '../model/partial-answer.ts';
 import type { Message, Usage } from '../model/protocol.ts';
 import type { Sampling } from '../model/sampling.ts';
 import { SEQ_JUMP } from './cut-off.ts';
@@ -154,7 +155,7 @@ function foldMessage(past: Writable<Past>, messages: Message[], message: Message
       past.open = undefined;
       return;
     case 'assistant': {
-      past.answers += 1;
+      if (!isCutOff(message)) past.answers += 1;
       const calls = message.content.filter((part) => part.type === 'tool_call');
       past.open = calls.length === 0 ? undefined : openCalls(calls);
       return;

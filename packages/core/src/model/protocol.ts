@@ -107,7 +107,12 @@ export type ModelRequest = {
 export type BlockEvent =
   | { readonly type: 'text_start' | 'thinking_start'; readonly part: number }
   | { readonly type: 'text_delta' | 'thinking_delta'; readonly part: number; readonly delta: string }
-  | { readonly type: 'text_end' | 'thinking_end'; readonly part: number; readonly text: string }
+  | {
+      readonly type: 'text_end' | 'thinking_end';
+      readonly part: number;
+      readonly text: string;
+      readonly cutOff?: true; // the rest never came
+    }
   | {
       readonly type: 'toolcall_start';
       readonly part: number;

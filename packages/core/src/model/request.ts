@@ -4,13 +4,14 @@
 //   Every call has exactly one result, in the user message right behind it, results first, in the order
 //   of the calls. No text is blank, no message is empty, the first message is the user's and so is the
 //   last (but for an answer the provider paused, which it wants back as it was). User and assistant
-//   alternate. Ids are unique and of the provider's alphabet and length. No string holds a lone
+//   alternate. An answer that was cut off is followed by a note that says so. Ids are unique and of the provider's alphabet and length. No string holds a lone
 //   surrogate. At most the allowed number of cache marks. Images and the body are within limits.
 //
 // The same history always gives the same bytes: ids are rewritten by position, never at random.
 
 import { isJsonObject, type Json } from '../json.ts';
 import { imageSize } from './image-size.ts';
+import { isCutOff } from './partial-answer.ts';
 import type {
   AssistantMessage,
   AssistantPart,
@@ -65,6 +66,7 @@ export function buildRequest(input: RequestInput): ModelRequest {
     });
     addAssistant(draft, content);
     if (calls.length > 0) addUser(draft, answersTo(calls, input.messages, at, fits), []);
+    if (isCutOff(message) && content.length > 0) addUser(draft, [], [cutOffNote(message.stop)]);
   });
 
   return {
@@ -118,7 +120,18 @@ function closed(draft: readonly RequestMessage[], input: RequestInput): readonly
   const last = input.messages.at(-1);
   const isPaused = last?.role === 'assistant' && last.stop === 'pause' && isNativeHere(last, input);
   if (messages.at(-1)?.role === 'assistant' && !isPaused) messages.push(says('Go on.'));
+  // The note alone asks for nothing.
+  else if (last !== undefined && isCutOff(last)) addUser(messages, [], [{ type: 'text', text: 'Go on.' }]);
   return messages;
+}
+
+/** Tells the model that the user saw this answer, and that it is not whole. */
+function cutOffNote(stop: 'aborted' | 'error'): TextPart {
+  const how = stop === 'aborted' ? 'was interrupted' : 'was cut off by an error';
+  return {
+    type: 'text',
+    text: `[Your answer above ${how} before it was complete. The user saw it as far as it came.]`,
+  };
 }
 
 function says(text: string): RequestMessage {

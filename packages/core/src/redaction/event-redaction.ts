@@ -6,11 +6,13 @@
 
 import type { Event, Place } from '../events.ts';
 import type { Json } from '../json.ts';
+import { isCutOff } from '../model/partial-answer.ts';
 import type { Message } from '../model/protocol.ts';
 import type { DeltaRedaction } from './delta-redaction.ts';
 import type { Redactor } from './redactor.ts';
 
 type Delta = Extract<Event, { readonly delta: string }>;
+type BlockEnd = Extract<Event, { readonly type: 'text_end' | 'thinking_end' }>;
 type Stream = { readonly redaction: DeltaRedaction; last: Delta; readonly place: Place };
 
 export class EventRedaction {
@@ -60,11 +62,14 @@ export class EventRedaction {
     const stream = this.#streams.get(key);
     if (stream === undefined || !event.type.endsWith('_end')) return [];
     this.#streams.delete(key);
+    // Text that was cut off may end in the beginning of a secret, which nothing can recognise any more.
+    if (isCutOffEnd(event)) return [];
     const delta = stream.redaction.flush();
     return delta === '' ? [] : [{ ...stream.last, delta }];
   }
 
   #clean(event: Event): Event {
+    if (isCutOffEnd(event)) return { ...event, text: this.#certain(event.text) };
     if (event.type === 'message_end') return { ...event, message: this.#cleanMessage(event.message) };
     if (event.type === 'session_end')
       return { ...event, messages: event.messages.map((message) => this.#cleanMessage(message)) };
@@ -73,8 +78,19 @@ export class EventRedaction {
     return this.#redactor.value(event as Json) as Event;
   }
 
-  #cleanMessage<Kind extends Message>(message: Kind): Kind {
-    const { native, ...rest } = message as Kind & { readonly native?: Json };
+  /** Without the end that may be the beginning of a secret. */
+  #certain(text: string): string {
+    return this.#redactor.deltas().push(text);
+  }
+
+  #withoutCutEnd<Kind extends Message>(message: Kind): Kind {
+    const last = isCutOff(message) ? message.content.at(-1) : undefined;
+    if (!isCutOff(message) || last === undefined || last.type === 'tool_call') return message;
+    return { ...message, content: [...message.content.slice(0, -1), { ...last, text: this.#certain(last.text) }] };
+  }
+
+  #cleanMessage<Kind extends Message>(whole: Kind): Kind {
+    const { native, ...rest } = this.#withoutCutEnd(whole) as Kind & { readonly native?: Json };
     return { ...(this.#redactor.value(rest as Json) as object), ...(native !== undefined && { native }) } as Kind;
   }
 }
@@ -96,4 +112,8 @@ function blockOf(event: Event): string | number {
 
 function placeKey({ worker, turn, step }: Place): string {
   return ` at ${worker} ${turn} ${step}`;
+}
+
+function isCutOffEnd(event: Event): event is BlockEnd {
+  return (event.type === 'text_end' || event.type === 'thinking_end') && event.cutOff === true;
 }

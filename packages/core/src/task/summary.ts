@@ -3,12 +3,13 @@
 import { toolNamed } from '../agent/calls.ts';
 import { isSummary } from '../conversation/compaction.ts';
 import { isJsonObject } from '../json.ts';
+import { isCutOff } from '../model/partial-answer.ts';
 import type { AssistantMessage, Message } from '../model/protocol.ts';
 import { submitResult } from '../tools/submit-result.ts';
 
 /** Of its own messages alone: what it was seeded with was said by others. */
 export function summaryIn(messages: readonly Message[]): string {
-  const answers = messages.filter((message) => message.role === 'assistant');
+  const answers = messages.filter((message) => message.role === 'assistant').filter((message) => !isCutOff(message));
   const submitted = answers
     .at(-1)
     ?.content.findLast((part) => part.type === 'tool_call' && toolNamed([submitResult], part.name) !== undefined);

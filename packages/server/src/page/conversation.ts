@@ -6,6 +6,7 @@
 
 import type { PendingCall, Recorded } from '@drover/core/events';
 import { describe } from '@drover/core/failure';
+import { isCutOff } from '@drover/core/model/partial-answer';
 import type { AssistantMessage, Message } from '@drover/core/model/protocol';
 
 const ENTRIES_MAX = 600;
@@ -183,6 +184,7 @@ export class Conversation {
 
   /** The whole answer is there: what was missed of it is made good. */
   #endAnswer(message: AssistantMessage, clock: number): void {
+    if (isCutOff(message) && this.#isHeard) return this.#cutOff(clock);
     if (!this.#isHeard) this.#beginAnswer();
     message.content.forEach((part, at) => {
       if (part.type === 'tool_call') {
@@ -195,6 +197,17 @@ export class Conversation {
     });
     this.#answer.clear();
     this.#isHeard = false;
+  }
+
+  /** The text that arrived stays; calls that were announced are never made. */
+  #cutOff(clock: number): void {
+    const said = [...this.#answer.values()].filter(({ kind }) => kind !== 'call');
+    for (const entry of said) this.#set(entry, { state: 'bad', toMs: clock });
+    const gone = new Set(this.#calls.values());
+    this.#entries = this.#entries.filter((entry) => !gone.has(entry));
+    this.#beginAnswer();
+    this.#isHeard = false;
+    this.#note('The answer above was cut off', clock, 'bad');
   }
 
   #part(part: number, kind: 'said' | 'thinking', clock: number): Growing {
