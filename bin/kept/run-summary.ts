@@ -2,9 +2,11 @@
 // say of a run that has not ended.
 
 import { canGoOn } from '@drover/coordinator/kept/runs';
+import type { DeniedCall } from '@drover/core/agent/denied-calls';
 import { isUnchanged, rowsOf, type TaskProgress } from '@drover/coordinator/state';
 import type { Usage } from '@drover/core/model/protocol';
 import type { Delivered, RunSettings, TaskRow } from '@drover/core/task/run';
+import { deniedLines } from '../views/call-result.ts';
 import { ago, count, dollars, duration, moment, tokens } from '../views/figures.ts';
 import { looksOfTask } from '../views/style.ts';
 import { cell, widthOfText } from '../views/terminal-text.ts';
@@ -29,6 +31,7 @@ export type RunSummary = {
   readonly settings?: RunSettings; // absent where it has not begun
   /** As they stand: one that is under way is told as cancelled, with the reason. */
   readonly tasks: readonly (TaskRow & { readonly doing?: string })[];
+  readonly denied: readonly DeniedCall[]; // calls that were not allowed
   readonly usage: Usage;
   readonly cost?: number; // US dollars; absent where the price is not known
   readonly exitCode?: number; // absent where it has not ended
@@ -51,6 +54,7 @@ export function runSummaryOf({ id, past, state, live, failure, problem }: KeptRu
     activeMs: past?.activeMs ?? 0,
     ...(past !== undefined && { settings: past.settings }),
     tasks: rowsOf(state).map((row) => ({ ...row, ...doingOf(state.tasks.get(row.task)) })),
+    denied: state.denied,
     usage: state.usage,
     ...(cost !== undefined && { cost }),
     ...(end !== undefined && { exitCode: end.exitCode }),
@@ -95,6 +99,7 @@ export function standingOf(summary: RunSummary, { state: run }: KeptRun, paper: 
         'tasks',
         tasks.length === 0 ? 'there is no plan yet' : `${count(landed)} of ${count(tasks.length)} landed${same}`,
       ],
+      ['denied', deniedLines(summary.denied).join('; ')],
       ['used', tokens(usage).join(', ')],
       ['cost', cost === undefined ? '' : dollars(cost)],
     ],

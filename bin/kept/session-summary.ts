@@ -1,8 +1,10 @@
 // What a session came to, in one object: the head of `drover show`, and all of `drover show --json`.
 
+import { type DeniedCall, DeniedCalls } from '@drover/core/agent/denied-calls';
 import type { Recorded } from '@drover/core/events';
 import { listSessions } from '@drover/core/journal/sessions';
 import type { Usage } from '@drover/core/model/protocol';
+import { deniedLines } from '../views/call-result.ts';
 import { ago, count, dollars, moment, tokens } from '../views/figures.ts';
 import { factLines, heading, type Paper } from './facts.ts';
 import { eventsIn } from './kept-journal.ts';
@@ -23,6 +25,7 @@ export type SessionSummary = {
   readonly turns: number;
   readonly messages: number;
   readonly calls: number;
+  readonly denied: readonly DeniedCall[]; // calls that were not allowed
   readonly usage: Usage;
   readonly cost?: number; // US dollars; absent where the price is not known
 };
@@ -48,9 +51,16 @@ export function summaryOf({ id, home, records, past, live, problem }: KeptSessio
     turns,
     messages: past?.messages.length ?? 0,
     calls: events.filter(({ type }) => type === 'tool_execution_end').length,
+    denied: deniedIn(events),
     usage: past?.usage ?? NOTHING,
     ...(past?.cost !== undefined && { cost: past.cost }),
   };
+}
+
+function deniedIn(events: readonly Recorded[]): readonly DeniedCall[] {
+  const denied = new DeniedCalls();
+  for (const event of events) denied.take(event);
+  return denied.list;
 }
 
 function reasonIn(events: readonly Recorded[], waiting: readonly { readonly summary: string }[]): string | undefined {
@@ -69,7 +79,7 @@ function isTold(state: State): boolean {
 
 /** For a person: the title, and below it what is known, a line each. */
 export function headOf(summary: SessionSummary, paper: Paper): string {
-  const { id, title, state, reason, startedAt, updatedAt, model, cwd, turns, usage, cost } = summary;
+  const { id, title, state, reason, startedAt, updatedAt, model, cwd, turns, denied, usage, cost } = summary;
   const looks = looksOf[state];
   const lines = factLines(
     [
@@ -79,6 +89,7 @@ export function headOf(summary: SessionSummary, paper: Paper): string {
       ['begun', startedAt === '' ? '' : `${moment(startedAt)}, last heard of ${ago(updatedAt, Date.now())}`],
       ['state', `${looks.word}${reason === undefined || isTold(state) ? '' : `: ${reason}`}`, looks],
       ['turns', count(turns)],
+      ['denied', deniedLines(denied).join('; ')],
       ['used', tokens(usage).join(', ')],
       ['cost', cost === undefined ? '' : dollars(cost)],
     ],

@@ -1,6 +1,8 @@
 // What became of one task of a run, for a person: what it was to do, what it did, why it did not land.
 
+import type { DeniedCall } from '@drover/core/agent/denied-calls';
 import { rowsOf, type TaskProgress } from '@drover/coordinator/state';
+import { deniedLines } from '../views/call-result.ts';
 import { count, dollars, duration, tokens } from '../views/figures.ts';
 import { looksOfTask } from '../views/style.ts';
 import { clean, cut } from '../views/terminal-text.ts';
@@ -16,6 +18,7 @@ export type TaskSummary = {
   readonly state: TaskProgress['state'];
   readonly plan: TaskProgress['plan'];
   readonly row: ReturnType<typeof rowsOf>[number] | undefined;
+  readonly denied: readonly DeniedCall[];
   readonly gate?: { readonly command: string; readonly output: string };
 };
 
@@ -27,12 +30,13 @@ export function taskSummaryOf({ id, state }: KeptRun, task: TaskProgress): TaskS
     state: task.state,
     plan: task.plan,
     row: rowsOf(state).find((row) => row.task === task.id),
+    denied: state.denied.filter((call) => call.task === task.id),
     ...(gate !== undefined && { gate: { command: gate.command, output: gate.output } }),
   };
 }
 
 export function taskLines(summary: TaskSummary, task: TaskProgress, paper: Paper): string {
-  const { plan, gate, row } = summary;
+  const { plan, gate, row, denied } = summary;
   const looks = looksOfTask(task);
   const took =
     task.startedMs === undefined || task.endedMs === undefined ? '' : `, ${duration(task.endedMs - task.startedMs)}`;
@@ -51,6 +55,7 @@ export function taskLines(summary: TaskSummary, task: TaskProgress, paper: Paper
       ['cost', task.cost === undefined ? '' : dollars(task.cost)],
       ['asked', plan.prompt],
       ['said', task.summary ?? ''],
+      ['denied', deniedLines(denied.map(({ task: _, ...call }) => call)).join('; ')],
     ],
     paper,
   );

@@ -3,11 +3,13 @@
 // The result's own text is written for the model; a person wants to know that 40 lines were read, not
 // which, and that a command failed, not its whole output.
 
+import type { DeniedCall } from '@drover/core/agent/denied-calls';
 import type { Event } from '@drover/core/events';
 import { isJsonObject, type Json } from '@drover/core/json';
 import { count } from './figures.ts';
 
 const DIFF_LINES_MAX = 12;
+const DENIED_LISTED_MAX = 20;
 
 type CallEnd = Extract<Event, { readonly type: 'tool_execution_end' }>;
 
@@ -23,6 +25,16 @@ export function resultLine({ output, outputSummary, isError, details }: CallEnd)
     return exitCode === 0 ? amount : `exit code ${exitCode}, ${count(lines.length)} lines`;
   if (isError || diffOf(details) !== undefined) return lines[0] ?? '';
   return amount;
+}
+
+/** A line for each call that was not allowed, such as `billing: shell: curl x — denied by the rule shell(curl*)`. */
+export function deniedLines(calls: readonly DeniedCall[]): readonly string[] {
+  const lines = calls.slice(0, DENIED_LISTED_MAX).map(({ task, summary, why, times }) => {
+    const whose = task === undefined ? '' : `${task}: `;
+    return `${whose}${summary} — ${why}${times > 1 ? ` (${times} times)` : ''}`;
+  });
+  const more = calls.length - DENIED_LISTED_MAX;
+  return more > 0 ? [...lines, `… and ${count(more)} more`] : lines;
 }
 
 /** The lines of a change that are worth a look. */

@@ -4,6 +4,7 @@
 // terminal, in a pipe and in a CI log; there it is plain, and no line is cut. Text of a model, a tool or a
 // file goes through terminal-text.ts.
 
+import { DeniedCalls } from '@drover/core/agent/denied-calls';
 import type { Shown } from '@drover/core/bus';
 import { describe, type Failure } from '@drover/core/failure';
 import { isCutOff } from '@drover/core/model/partial-answer';
@@ -62,6 +63,7 @@ class Lines {
   #startedAt: number | undefined;
   readonly #calls = new Map<string, number>(); // callId -> when it was started
   readonly #refused = new Set<string>();
+  readonly #denied = new DeniedCalls();
   /** The call whose start is the last line so far. */
   #openCall: string | undefined;
   #thinkingAt: number | undefined;
@@ -76,6 +78,8 @@ class Lines {
 
   of(event: Shown): string {
     if (event.type !== 'session_end') this.#startedAt ??= timeOf(event);
+    const denied = this.#denied.take(event);
+    if (denied !== undefined) return this.#note('refusal', `not allowed: ${denied.summary}: ${denied.why}`);
     switch (event.type) {
       case 'session_start':
         return this.#start(event);

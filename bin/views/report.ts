@@ -6,6 +6,7 @@ import { canGoOn } from '@drover/coordinator/kept/runs';
 import { isUnchanged, type RunState, type TaskProgress } from '@drover/coordinator/state';
 import type { TaskRow } from '@drover/core/task/run';
 import type { Usage } from '@drover/core/model/protocol';
+import { deniedLines } from './call-result.ts';
 import { dollars, duration, shortCount } from './figures.ts';
 import { looksOf, type Style } from './style.ts';
 import { cell, clean, cut, widthOfText } from './terminal-text.ts';
@@ -35,6 +36,7 @@ export function reportOf(state: RunState, paper: Paper, when: 'at the end' | 'la
     missedSection(state, end, paper),
     filesSection(end, paper),
     notIncludedSection(state, paper),
+    deniedSection(state, paper),
     sandboxSection(state, paper),
     costSection(state, end, paper),
     nextSection(state, end, paper, when),
@@ -169,6 +171,12 @@ function notIncludedSection({ settings }: RunState, paper: Paper): readonly stri
   const files = settings?.notIncluded ?? [];
   const title = `Not included: your uncommitted changes (${files.length})`;
   return section(title, listed(files, paper), paper);
+}
+
+function deniedSection({ denied }: RunState, paper: Paper): readonly string[] {
+  const times = denied.reduce((sum, call) => sum + call.times, 0);
+  const lines = deniedLines(denied).flatMap((line) => prose(line, paper, '  '));
+  return section(`Not allowed (${times})`, lines, paper);
 }
 
 /** How commands were contained, and what they did not get. */

@@ -10,6 +10,7 @@
 
 import { refusedHost } from './lines.ts';
 import { RunState, type TaskProgress, type TaskState } from '@drover/coordinator/state';
+import { type DeniedCall, DeniedCalls } from '@drover/core/agent/denied-calls';
 import type { Shown } from '@drover/core/bus';
 import { type Io, type Output, print } from '../io.ts';
 import { clock, dollars, duration, shortCount, tokensOf } from './figures.ts';
@@ -54,6 +55,7 @@ class RunLines {
   readonly #style: Style;
   readonly #log: Log;
   readonly #state = new RunState();
+  readonly #denied = new DeniedCalls();
   readonly #told = new Map<string, Told>(); // by task
   readonly #groups = new Map<string, string[]>(); // by task: what is said when its attempt is over
   #nameColumns = COORDINATOR.length;
@@ -66,6 +68,7 @@ class RunLines {
 
   of(event: Shown): string {
     this.#state.take(event);
+    const denied = this.#denied.take(event);
     switch (event.type) {
       case 'run_start':
         return this.#line(event, { text: `${event.resumed ? 'goes on with' : 'begins'}: ${event.goal}` });
@@ -86,6 +89,7 @@ class RunLines {
       case 'run_end':
         return this.#changes(event) + this.#report();
     }
+    if (denied !== undefined) return this.#deny(event, denied) + this.#changes(event);
     return this.#changes(event);
   }
 
@@ -116,6 +120,10 @@ class RunLines {
     const why = reason ?? (by === 'user' ? 'you said no' : 'nobody is there to ask');
     const text = allowed ? `allowed${always ? ' from now on' : ''}: ${summary}` : `not allowed: ${why}`;
     return this.#line(event, { mark: looksOf[allowed ? 'landed' : 'failed'], text });
+  }
+
+  #deny(event: Shown, { summary, why }: DeniedCall): string {
+    return this.#line(event, { mark: looksOf.failed, text: `not allowed: ${summary}: ${why}` });
   }
 
   /** A line for each task of which there is something new to tell. */

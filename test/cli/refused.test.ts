@@ -80,3 +80,12 @@ test('a command that prints the words of a refusal was not refused', async () =>
   await desk.exec('s', 'go', [...RULES, '--yes', '--turns', '1']);
   expect((await desk.run(['resume', 's', ...RULES])).code).toBe(0);
 });
+
+test('a denied call is in the lines, in the output of show, and in its JSON', async () => {
+  const desk = await Desk.with(script(DENIED, DENIED, SAYS));
+  const ran = await desk.exec('s', 'go', RULES);
+  expect(ran.stdout).toContain('✗ not allowed: write: x: denied by the rule write(**)');
+  expect((await desk.run(['show', 's'])).stdout).toContain('write: x — denied by the rule write(**) (2 times)');
+  const { denied } = JSON.parse((await desk.run(['show', 's', '--json'])).stdout) as { denied: unknown };
+  expect(denied).toEqual([{ summary: 'write: x', why: 'denied by the rule write(**)', times: 2 }]);
+});

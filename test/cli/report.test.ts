@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { reportOf, shortRunId } from '../../bin/views/report.ts';
 import { type Style, styleFor } from '../../bin/views/style.ts';
 import { widthOfText } from '../../bin/views/terminal-text.ts';
-import { sampleRun, sampleSettings, Teller } from '../support/sample-run.ts';
+import { label, sampleRun, sampleSettings, Teller } from '../support/sample-run.ts';
 
 type Start = Extract<Event, { readonly type: 'run_start' }>;
 type End = Extract<Event, { readonly type: 'run_end' }>;
@@ -271,4 +271,26 @@ test('a run that has not ended has no report', () => {
 test('a run is named by as much of its id as a person wants to type', () => {
   expect(shortRunId('run_1a2b3c4d5e6f70819203a4b5c6d7e8f9')).toBe('1a2b3c4d');
   expect(shortRunId('nightly')).toBe('nightly');
+});
+
+test('the report lists calls that were not allowed, with their task and how often', () => {
+  const teller = new Teller();
+  teller.tell({ type: 'run_start', resumed: false, ...sampleSettings });
+  const output = 'Not allowed: denied by the rule shell(curl*)';
+  const end = { type: 'tool_execution_end', output, outputSummary: output, isError: true } as const;
+  for (const worker of [1, 1, 2])
+    teller.tell({ ...end, ...label(worker, 'shell: curl x') }, { worker, task: `task-${worker}` });
+  // A command that ran and printed the same words was allowed.
+  const ran = { ...label(3, 'shell: cat notes'), callId: 'ran' };
+  teller.tell({ type: 'tool_execution_start', args: {}, ...ran }, { worker: 3 });
+  teller.tell({ ...end, ...ran }, { worker: 3 });
+  teller.tell({ type: 'run_end', outcome: 'done', exitCode: 0, tasks: [], usage: NO_USAGE }, {}, 2_000);
+  expect(reported(teller.events)).toContain(
+    [
+      'Not allowed (3)',
+      '  task-1: shell: curl x — denied by the rule shell(curl*) (2 times)',
+      '  task-2: shell: curl x — denied by the rule shell(curl*)',
+      '',
+    ].join('\n'),
+  );
 });

@@ -182,6 +182,17 @@ test('a question that nobody could answer, a warning and a resumption are told',
   `);
 });
 
+test('a call that a rule denies is told with its rule', async () => {
+  const teller = new Teller();
+  teller.tell({ type: 'run_start', resumed: false, ...sampleSettings });
+  const output = 'Not allowed: denied by the rule shell(curl*)';
+  const end = { type: 'tool_execution_end', output, outputSummary: output, isError: true } as const;
+  teller.tell({ ...end, ...label(0, 'shell: curl x') }, { worker: 0 });
+  expect(told(await shown(teller.events)).join('\n')).toContain(
+    '✗ not allowed: shell: curl x: denied by the rule shell(curl*)',
+  );
+});
+
 test('it has colours where there is a terminal, and none elsewhere', async () => {
   const { events } = sampleRun({ tasks: 3 });
   expect(await shown(events, {}, 80)).toContain('\u001B[');

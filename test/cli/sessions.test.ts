@@ -174,6 +174,7 @@ test('show --json sums it up in one object', async () => {
     turns: 1,
     messages: 3,
     calls: 1,
+    denied: [],
     usage: { input: expect.any(Number), output: expect.any(Number), cacheRead: 0, cacheWrite: 0 },
   });
 });

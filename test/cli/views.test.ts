@@ -175,7 +175,7 @@ test('lines: permission is asked for, given, refused; a refused call is told onc
       ✗ not allowed: you said no
       ? shell: curl x — no rule allows it
       ✗ not allowed: nobody is there to ask
-      ✗ shell: git push — Not allowed: a rule denies it
+      ✗ not allowed: shell: git push: a rule denies it
     "
   `);
 });

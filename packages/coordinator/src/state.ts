@@ -7,6 +7,7 @@
 // A plan may name a task again that did not work out: it is waited for anew, and its attempts, tokens and
 // waits go on counting. What belongs to an attempt that is over changes nothing any more.
 
+import { type DeniedCall, DeniedCalls } from '@drover/core/agent/denied-calls';
 import type { Recorded } from '@drover/core/events';
 import type { Cap } from '@drover/core/model/budget';
 import type { Usage } from '@drover/core/model/protocol';
@@ -40,6 +41,7 @@ export class RunState {
   #id = '';
   #settings: RunSettings | undefined;
   readonly #blockedHosts = new Map<string, number>();
+  readonly #denied = new DeniedCalls();
   #end: RunEnd | undefined;
   #budget = { spent: 0, reserved: 0 };
   readonly #spending = new SpendingFold(); // of everything, as the budget counts it
@@ -55,6 +57,11 @@ export class RunState {
   /** host:port -> how often a command wanted it and the sandbox did not allow it. */
   get blockedHosts(): ReadonlyMap<string, number> {
     return this.#blockedHosts;
+  }
+
+  /** Calls of the coordinator and of workers that were not allowed. */
+  get denied(): readonly DeniedCall[] {
+    return this.#denied.list;
   }
 
   get settings(): RunSettings | undefined {
@@ -151,6 +158,7 @@ export class RunState {
 
   take(event: Recorded): void {
     this.#spending.take(event);
+    this.#denied.take(event);
     if (event.type === 'run_start') this.#begin(event);
     this.#lastAt = event.at;
     switch (event.type) {

@@ -27,7 +27,8 @@ export function refusal(why: string): string {
   return `${REFUSAL}${why}`;
 }
 
-const REFUSAL = 'Not allowed: ';
+/** The beginning of each such result. */
+export const REFUSAL = 'Not allowed: ';
 
 /** Those of the last turn that a journal tells of. */
 export function refusedIn(records: readonly Recorded[]): RefusedCalls | undefined {

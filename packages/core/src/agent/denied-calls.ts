@@ -1,0 +1,46 @@
+// Every call that was not allowed, as a fold over events: for reports, for `drover show`, and for the lines view.
+//
+// A denied call has an end without a start. Equal calls of one task are counted, and at most DENIED_MAX are kept.
+
+import type { Event, Place } from '../events.ts';
+import { REFUSAL } from './refused-calls.ts';
+
+const DENIED_MAX = 200;
+
+export type DeniedCall = {
+  readonly task?: string;
+  readonly summary: string; // tool and subject
+  readonly why: string;
+  readonly times: number;
+};
+
+export class DeniedCalls {
+  readonly #begun = new Set<string>(); // ids of calls that were run here or handed out
+  readonly #asked = new Set<string>(); // ids of calls whose refusal a decision has told
+  readonly #found = new Map<string, DeniedCall>();
+
+  get list(): readonly DeniedCall[] {
+    return [...this.#found.values()];
+  }
+
+  /** Returns the call if the event says that a rule denied it; one that was asked about has its decision instead. */
+  take(event: Event & Place): DeniedCall | undefined {
+    if (event.type === 'tool_execution_start') this.#begun.add(event.callId);
+    if (event.type === 'awaiting_tool_execution') for (const { callId } of event.calls) this.#begun.add(callId);
+    if (event.type === 'permission_decision' && !event.allowed) this.#asked.add(event.callId);
+    if (event.type !== 'tool_execution_end') return undefined;
+    if (this.#begun.delete(event.callId) || !event.output.startsWith(REFUSAL)) return undefined;
+    const { task, summary } = event;
+    const why = event.output.slice(REFUSAL.length);
+    const call = { ...(task !== undefined && { task }), summary, why, times: 1 };
+    this.#count(call);
+    return this.#asked.delete(event.callId) ? undefined : call;
+  }
+
+  #count(call: DeniedCall): void {
+    const key = JSON.stringify([call.task, call.summary, call.why]);
+    const before = this.#found.get(key);
+    if (before === undefined && this.#found.size >= DENIED_MAX) return;
+    this.#found.set(key, { ...call, times: (before?.times ?? 0) + 1 });
+  }
+}
