@@ -1,11 +1,13 @@
-// Diagnostics: what helps to find a fault in drover itself. Off unless asked for, with --log FILE or
-// DROVER_LOG=<level>. Facts about a run are events and belong to a view; nothing here is one. Secrets are
-// taken out of them as they are out of events.
+// Diagnostics: facts that help to find a fault in drover itself. They are off unless --log FILE or DROVER_LOG=<level>
+// asks for them; diagnosis.ts of core says what each level means. A line is printed if its level is at least the one
+// asked for. Facts about a run are events and belong to a view. Secrets are redacted as they are in events.
 
 import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
+import type { Logger } from 'pino';
+import type { Diagnose } from '@drover/core/diagnosis';
 import { UsageError } from '@drover/core/failure';
 import type { Json } from '@drover/core/json';
 import type { Redactor } from '@drover/core/redaction/redactor';
@@ -17,7 +19,7 @@ import { suggestion } from './suggestion.ts';
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
 
 export type Diagnostics = {
-  readonly diagnose: (message: string, fields: Readonly<Record<string, Json>>) => void;
+  readonly diagnose: Diagnose;
   readonly close: () => Promise<void>;
 };
 
@@ -27,14 +29,13 @@ export async function openDiagnostics(io: Io, file: string | undefined): Promise
   const level = levelIn(io.env) ?? (file === undefined ? undefined : 'debug');
   if (level === undefined) return OFF;
   const [{ pino }, redactor] = await Promise.all([import('pino'), redactorFor(io)]);
-  const clean = (fields: Readonly<Record<string, Json>>): Readonly<Record<string, Json>> => redactor.value(fields);
+  const diagnoseWith =
+    (logger: Logger): Diagnose =>
+    (message, fields, told = 'debug') =>
+      logger[told](redactor.value(fields as Readonly<Record<string, Json>>), redactor.text(message));
   const options = { level, base: {}, timestamp: pino.stdTimeFunctions.isoTime };
   if (file === undefined) {
-    const logger = pino(options, io.stderr);
-    return {
-      diagnose: (message, fields) => logger.debug(clean(fields), redactor.text(message)),
-      close: async () => undefined,
-    };
+    return { diagnose: diagnoseWith(pino(options, io.stderr)), close: async () => undefined };
   }
   const path = resolve(io.cwd, file);
   const stream = createWriteStream(path, { flags: 'a' });
@@ -45,9 +46,8 @@ export async function openDiagnostics(io: Io, file: string | undefined): Promise
   }
   // A disk that fills up later costs the diagnostics, not the run.
   stream.on('error', () => undefined);
-  const logger = pino(options, stream);
   return {
-    diagnose: (message, fields) => logger.debug(clean(fields), redactor.text(message)),
+    diagnose: diagnoseWith(pino(options, stream)),
     close: async () => {
       stream.end();
       await finished(stream).catch(() => undefined);

@@ -21,6 +21,7 @@ import { containSession, openSession, type SessionWork } from '../execution/open
 import type { Asked } from '../execution/permission.ts';
 import { priceOf } from '../execution/price.ts';
 import { tokensOf } from '../views/figures.ts';
+import { diagnoseSandbox } from '../sandbox/containment.ts';
 
 // Nothing is at work any more when a session is left, unless somebody insisted on leaving.
 const IDLE_MS_MAX = 500;
@@ -142,7 +143,8 @@ export class Talk {
 
   async #open(): Promise<Opened> {
     if (this.#opened !== undefined) return this.#opened;
-    const { settings } = this.#surroundings;
+    const { settings, diagnostics } = this.#surroundings;
+    diagnoseSandbox(this.#work.containment, diagnostics);
     const journal = await openJournal({ home: settings.home, session: this.id }, this.#surroundings);
     const { store, past } = journal;
     const box = await containSession(this.#work, settings.home);

@@ -27,7 +27,7 @@ export const agentOptions = {
   model: value('Model:', 'PROVIDER/NAME', 'The model to ask', nonEmpty),
   cwd: value('Input:', 'DIR', 'The folder to work in', nonEmpty),
   ...viewOptions,
-  log: value('Output:', 'FILE', 'Write diagnostics to a file', nonEmpty),
+  log: value('Output:', 'FILE', 'Write diagnostics to a file (DROVER_LOG sets their level)', nonEmpty),
   ...ruleOptions,
   ...sandboxOptions,
   yes: flag('Permission:', 'Answer every question with yes; what is denied stays denied'),

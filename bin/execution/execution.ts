@@ -8,6 +8,7 @@ import type { Diagnostics } from '../diagnostics.ts';
 import { codeOfEnding, codeOfStop, exitCode } from '../exit-code.ts';
 import type { Io } from '../io.ts';
 import { shortIdIn } from '../kept/kept-id.ts';
+import { diagnoseSandbox } from '../sandbox/containment.ts';
 import type { Settings } from '../settings.ts';
 import { watchForStop } from '../stop.ts';
 import type { View } from '../views/view.ts';
@@ -57,7 +58,8 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
     stepsBefore: 'resume' in work.input ? (past?.steps ?? 0) : 0,
   });
   box.tellTo(session);
-  diagnostics.diagnose('session opened', { session: id, model: model.label });
+  diagnoseSandbox(work.containment, diagnostics);
+  diagnostics.diagnose('session opened', { session: id, model: model.label }, 'info');
   const execution = session.execute(work.input, stop.signal);
   if (past !== undefined) {
     const short = shortIdIn(settings.home, id);
@@ -65,7 +67,7 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
   }
   const [result] = await Promise.all([execution.result(), showAll(execution, { view, person, io })]);
   const { status } = result.outcome;
-  diagnostics.diagnose('turn ended', { session: id, status });
+  diagnostics.diagnose('turn ended', { session: id, status }, 'info');
 
   const code = codeOfEnding({ outcome: result.outcome, refused: result.refused.length > 0, stop: stop.cause() });
   if (code !== exitCode.done || (await gatesPass({ ...work, sandbox: contained?.policy }, io, stop.signal)))

@@ -26,7 +26,7 @@ export async function keptIn<Opened>(
     return await open({
       onTrouble: tell,
       onRecovery: () => tell('the disk can be written again; going on'),
-      diagnose: (message) => diagnostics.diagnose(message, { home }),
+      diagnose: (message) => diagnostics.diagnose(message, { home }, 'warn'),
     });
   } catch (error) {
     if (error instanceof DroverError || !(error instanceof Error && 'code' in error)) throw error;

@@ -2,7 +2,7 @@
 // say of a run that has not ended.
 
 import { canGoOn } from '@drover/coordinator/kept/runs';
-import type { DeniedCall } from '@drover/core/agent/denied-calls';
+import type { DeniedCall } from '@drover/core/permission/denied-calls';
 import { isUnchanged, rowsOf, type TaskProgress } from '@drover/coordinator/state';
 import type { Usage } from '@drover/core/model/protocol';
 import type { Delivered, RunSettings, TaskRow } from '@drover/core/task/run';

@@ -1,6 +1,6 @@
 // What a session came to, in one object: the head of `drover show`, and all of `drover show --json`.
 
-import { type DeniedCall, DeniedCalls } from '@drover/core/agent/denied-calls';
+import { type DeniedCall, DeniedCalls } from '@drover/core/permission/denied-calls';
 import type { Recorded } from '@drover/core/events';
 import { listSessions } from '@drover/core/journal/sessions';
 import type { Usage } from '@drover/core/model/protocol';

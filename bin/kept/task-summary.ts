@@ -1,6 +1,6 @@
 // What became of one task of a run, for a person: what it was to do, what it did, why it did not land.
 
-import type { DeniedCall } from '@drover/core/agent/denied-calls';
+import type { DeniedCall } from '@drover/core/permission/denied-calls';
 import { rowsOf, type TaskProgress } from '@drover/coordinator/state';
 import { deniedLines } from '../views/call-result.ts';
 import { count, dollars, duration, tokens } from '../views/figures.ts';
@@ -55,7 +55,10 @@ export function taskLines(summary: TaskSummary, task: TaskProgress, paper: Paper
       ['cost', task.cost === undefined ? '' : dollars(task.cost)],
       ['asked', plan.prompt],
       ['said', task.summary ?? ''],
-      ['denied', deniedLines(denied.map(({ task: _, ...call }) => call)).join('; ')],
+      [
+        'denied',
+        deniedLines(denied.map(({ summary: call, why, times }) => ({ summary: call, why, times }))).join('; '),
+      ],
     ],
     paper,
   );

@@ -35,7 +35,7 @@ import { workerEntry } from '../execution/worker-entry.ts';
 import { codeOfRun } from '../exit-code.ts';
 import { redactorOf } from '../secrets/own-secrets.ts';
 import { watchForStop } from '../stop.ts';
-import type { Containment } from '../sandbox/containment.ts';
+import { type Containment, diagnoseSandbox } from '../sandbox/containment.ts';
 import { jsonText } from '../views/json.ts';
 import type { RunView } from '../views/view.ts';
 import { approval } from './approval.ts';
@@ -116,7 +116,8 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const asked = work.asked ?? questionsTo(person);
   const approve = approval({ yes: work.yes, tasksMax: settings.tasksMax }, { person, io });
   const spec = specOf(work, surroundings);
-  diagnostics.diagnose('run opened', { run: id, model: model.label });
+  diagnoseSandbox(containment, diagnostics);
+  diagnostics.diagnose('run opened', { run: id, model: model.label }, 'info');
 
   for (const record of past?.records ?? []) view.recall?.(record);
   const known = (await work.companion?.known(slots.store.git, stop.signal)) ?? new Map<string, Known>();
@@ -177,7 +178,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
     void workers.close();
   });
   const [end] = await Promise.all([ended, shown]);
-  diagnostics.diagnose('run ended', { run: id, outcome: end.outcome, exitCode: end.exitCode });
+  diagnostics.diagnose('run ended', { run: id, outcome: end.outcome, exitCode: end.exitCode }, 'info');
   await work.companion?.ended(end, {
     git: slots.store.git,
     redactor,
@@ -219,7 +220,7 @@ async function openWorkers(
     entry: workerEntry,
     threadsMax: settings.workers,
     ...(launcher !== undefined && { launcher: launcher.address }),
-    onDiagnostic: (message, fields) => diagnostics.diagnose(message, fields),
+    onDiagnostic: diagnostics.diagnose,
   });
   // No more than can start at once, until it is known how many there are to be.
   pool.warm(Math.min(settings.workers, availableParallelism()));

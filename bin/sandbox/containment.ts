@@ -19,6 +19,7 @@ import { openControlGroup } from '@drover/sandbox/limits';
 import { type FoundSandbox, openSandbox } from '@drover/sandbox/open';
 import type { SandboxPolicy, SandboxSystem } from '@drover/sandbox/policy';
 import { unsealPaths } from '@drover/sandbox/seal';
+import type { Diagnose } from '@drover/core/diagnosis';
 import type { Io } from '../io.ts';
 import { distrustPrograms } from '@drover/core/tools/process/program';
 import { codeOf } from '../settings.ts';
@@ -89,6 +90,11 @@ export async function openContainment(wish: SandboxWish, place: Place): Promise<
     ...open({ ...use, used: 'none' }, `no sandbox: ${missing}, so every command is asked about; ${fix}`),
     missing,
   };
+}
+
+/** Warns in the diagnostics if there is no sandbox to be had. */
+export function diagnoseSandbox({ missing }: Containment, { diagnose }: { readonly diagnose: Diagnose }): void {
+  if (missing !== undefined) diagnose('there is no sandbox', { missing }, 'warn');
 }
 
 /** Commands may write there, in this session or in an earlier one: no program in them may run outside. */

@@ -4,7 +4,6 @@ import { patchBetween } from '@drover/coordinator/batch/patches';
 import { openRepository } from '@drover/coordinator/repository';
 import { openStore } from '@drover/coordinator/workspace/store';
 import { DroverError, UsageError } from '@drover/core/failure';
-import type { Json } from '@drover/core/json';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Host, LandedCommit } from '@drover/server/host';
 import { redactorFor } from '../diagnostics.ts';
@@ -25,7 +24,7 @@ export function hostFor(wishes: ServeWishes, { root, version }: Place): Host {
     openSession: (wanted) => hostSession(wanted, wishes),
     startRun: (wanted) => hostRun(wanted, wishes),
     patchOf: (landed) => patchOf(landed, io),
-    diagnose: (message, fields) => diagnostics.diagnose(message, fields as Readonly<Record<string, Json>>),
+    diagnose: diagnostics.diagnose,
   };
 }
 

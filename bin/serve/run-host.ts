@@ -61,7 +61,7 @@ export async function hostRun(wanted: RunWanted, wishes: ServeWishes): Promise<H
     cancel: () => listeners.forEach(({ stop }) => stop('SIGINT')),
     ended: carried.then(
       () => undefined,
-      (error: unknown) => diagnostics.diagnose('a run broke', { run: id, error: String(error) }),
+      (error: unknown) => diagnostics.diagnose('a run broke', { run: id, error: String(error) }, 'error'),
     ),
   };
 }

@@ -13,7 +13,7 @@ import { chooseModel } from '../execution/model-choice.ts';
 import { openProvider } from '../execution/open-provider.ts';
 import { codeOfStop } from '../exit-code.ts';
 import { complain, type Io, print } from '../io.ts';
-import { openContainment } from '../sandbox/containment.ts';
+import { diagnoseSandbox, openContainment } from '../sandbox/containment.ts';
 import { sandboxWish } from '../sandbox/sandbox-options.ts';
 import { codeOf, loadSettings, type Settings } from '../settings.ts';
 import { watchForStop } from '../stop.ts';
@@ -40,6 +40,7 @@ export async function serve({ cwd, address, port, names, json }: Where, typed: T
   const wish = sandboxWish(typed.sandbox, { settings, cwd: io.cwd, root });
   const containment = await openContainment(wish, { io, state: settings.home, root, project: root });
   const { notice } = containment;
+  diagnoseSandbox(containment, typed.diagnostics);
   for (const warning of [...settings.warnings, ...(notice === undefined ? [] : [notice])]) await complain(io, warning);
   const wishes = { ...typed, containment };
   const { version } = (await import('../../package.json', { with: { type: 'json' } })).default;

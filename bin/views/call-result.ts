@@ -3,7 +3,7 @@
 // The result's own text is written for the model; a person wants to know that 40 lines were read, not
 // which, and that a command failed, not its whole output.
 
-import type { DeniedCall } from '@drover/core/agent/denied-calls';
+import type { DeniedCall } from '@drover/core/permission/denied-calls';
 import type { Event } from '@drover/core/events';
 import { isJsonObject, type Json } from '@drover/core/json';
 import { count } from './figures.ts';

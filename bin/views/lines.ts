@@ -4,7 +4,7 @@
 // terminal, in a pipe and in a CI log; there it is plain, and no line is cut. Text of a model, a tool or a
 // file goes through terminal-text.ts.
 
-import { DeniedCalls } from '@drover/core/agent/denied-calls';
+import { DeniedCalls } from '@drover/core/permission/denied-calls';
 import type { Shown } from '@drover/core/bus';
 import { describe, type Failure } from '@drover/core/failure';
 import { isCutOff } from '@drover/core/model/partial-answer';

@@ -10,7 +10,7 @@
 
 import { refusedHost } from './lines.ts';
 import { RunState, type TaskProgress, type TaskState } from '@drover/coordinator/state';
-import { type DeniedCall, DeniedCalls } from '@drover/core/agent/denied-calls';
+import { type DeniedCall, DeniedCalls } from '@drover/core/permission/denied-calls';
 import type { Shown } from '@drover/core/bus';
 import { type Io, type Output, print } from '../io.ts';
 import { clock, dollars, duration, shortCount, tokensOf } from './figures.ts';

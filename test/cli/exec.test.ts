@@ -177,7 +177,11 @@ test('diagnostics go to a file, and only when asked for', async () => {
   const ran = await exec(script(SAYS_DONE), { cwd, args: ['--log', 'log.jsonl', '--view', 'silent'] });
   const lines = (await readFile(join(cwd, 'log.jsonl'), 'utf8')).trimEnd().split('\n');
   expect(ran).toEqual({ code: 0, stdout: '', stderr: '' });
-  expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual(['session opened', 'turn ended']);
+  expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual([
+    'there is no sandbox',
+    'session opened',
+    'turn ended',
+  ]);
 });
 
 test.each<[string, Exec, string]>([

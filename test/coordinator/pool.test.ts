@@ -242,9 +242,9 @@ test('a thread that cannot be started is a lost worker, not a task that waits fo
   const diagnoses: string[] = [];
   const broken = poolOf({
     entry: join(await temporaryFolder(), 'gone.ts'),
-    onDiagnostic: (words) => void diagnoses.push(words),
+    onDiagnostic: (words, fields, level) => void diagnoses.push(`${level}: ${words} (${Object.keys(fields).join()})`),
   });
   const { status, failure } = await broken.run(await taskOn(NO_SERVER, ''), listener().link, never);
   expect({ status, kind: failure?.kind }).toEqual({ status: 'failed', kind: 'worker.lost' });
-  expect(diagnoses).toContain('a thread without a task was lost');
+  expect(diagnoses).toContain('warn: a thread without a task was lost (error)');
 });

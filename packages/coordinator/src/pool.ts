@@ -9,11 +9,11 @@
 //   with `worker.lost`, what it had open is closed, and nothing of it arrives later. The other threads
 //   notice nothing.
 
+import type { Diagnose } from '@drover/core/diagnosis';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MessageChannel, type Worker } from 'node:worker_threads';
 import { failureOf } from '@drover/core/agent/limits';
 import { DroverError, type Failure } from '@drover/core/failure';
-import type { Json } from '@drover/core/json';
 import type { TaskLink } from '@drover/core/task/link';
 import type { RunTask, TaskOutcome, TaskSpec } from '@drover/core/task/task';
 import { type Order, serveTask } from '@drover/core/task/wire';
@@ -39,7 +39,7 @@ export type PoolOptions = {
   readonly heapMb?: number; // of one thread
   readonly graceMs?: number; // for a task that is asked to stop
   readonly silentMs?: number; // after which a thread that is busy and gives no sign of life is taken for lost
-  readonly onDiagnostic: (message: string, fields: Readonly<Record<string, Json>>) => void;
+  readonly onDiagnostic: Diagnose;
 };
 
 export type Pool = {
@@ -150,7 +150,7 @@ class Threads {
   }
 
   #diagnose(message: string, error: unknown): void {
-    this.#options.onDiagnostic(message, { error: wordsOf(error) });
+    this.#options.onDiagnostic(message, { error: wordsOf(error) }, 'warn');
   }
 }
 
@@ -246,7 +246,7 @@ class Attempt {
 
   #tell(why: string): void {
     const { run, task, attempt } = this.#spec;
-    this.#surroundings.onDiagnostic('a worker was ended', { run, task, attempt, why });
+    this.#surroundings.onDiagnostic('a worker was ended', { run, task, attempt, why }, 'warn');
   }
 }
 

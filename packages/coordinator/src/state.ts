@@ -7,7 +7,7 @@
 // A plan may name a task again that did not work out: it is waited for anew, and its attempts, tokens and
 // waits go on counting. What belongs to an attempt that is over changes nothing any more.
 
-import { type DeniedCall, DeniedCalls } from '@drover/core/agent/denied-calls';
+import { type DeniedCall, DeniedCalls } from '@drover/core/permission/denied-calls';
 import type { Recorded } from '@drover/core/events';
 import type { Cap } from '@drover/core/model/budget';
 import type { Usage } from '@drover/core/model/protocol';

@@ -125,7 +125,7 @@ function serve(routes: readonly Route[], serving: Serving): (request: Request) =
     return file === undefined ? notFound('route').response : pageResponse(file);
   });
   app.onError((error) => {
-    diagnose('a request failed', { error: error.stack ?? String(error) });
+    diagnose('a request failed', { error: error.stack ?? String(error) }, 'error');
     return bug().response;
   });
   return async (request) => {

@@ -1,6 +1,7 @@
 // What the server has others do. It answers requests and keeps sessions and runs apart; which model there
 // is, what an agent may do and how a run is carried out is for whoever starts the server to say.
 
+import type { Diagnose } from '@drover/core/diagnosis';
 import type { NewRun, NewSession, RemoteTool } from '@drover/client/wire';
 import type { Session } from '@drover/core/agent/session';
 import type { Bus } from '@drover/core/bus';
@@ -20,7 +21,7 @@ export type Host = {
   readonly startRun: (wanted: RunWanted) => Promise<HostedRun>;
   /** What a commit of a run changed; undefined where it is gone. */
   readonly patchOf: (landed: LandedCommit, signal: AbortSignal) => Promise<string | undefined>;
-  readonly diagnose: (message: string, fields: object) => void;
+  readonly diagnose: Diagnose;
 };
 
 /** `begin` for a session that is new. A kept one is as its journal says, but for another `model`. */

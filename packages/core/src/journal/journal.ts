@@ -10,7 +10,7 @@
 //   it is over.
 
 import { existsSync } from 'node:fs';
-import { mkdir, open, readFile, type FileHandle } from 'node:fs/promises';
+import { mkdir, open, readFile, stat, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DroverError } from '../failure.ts';
@@ -29,6 +29,8 @@ export type JournalOptions = Owner & {
   readonly path: string;
   readonly onTrouble: (message: string) => void;
   readonly onRecovery: () => void;
+  /** Told if opening had to repair the file. */
+  readonly diagnose?: (message: string) => void;
   readonly openFile?: (path: string) => Promise<JournalFile>;
 };
 
@@ -67,8 +69,10 @@ export class Journal {
     if (lock === undefined) throw new DroverError({ kind: 'journal.busy', path, owner: ownerOf(`${path}.lock`) });
     try {
       const contents = existsSync(path) ? await readJournal(path) : EMPTY;
+      const torn = contents === EMPTY ? 0 : (await stat(path)).size - contents.goodBytes;
       const file = await (options.openFile ?? openForAppend)(path);
       const journal = new Journal(options, file, lock, contents);
+      if (torn > 0) options.diagnose?.(`a journal was repaired: ${torn} bytes of an unfinished record were cut off`);
       await file.truncate(contents.goodBytes);
       if (contents.goodBytes === 0) await journal.append([headOf(ownerIn(options))], true);
       return { journal, records: contents.records };

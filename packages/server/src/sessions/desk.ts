@@ -1,6 +1,7 @@
 // A session that is open in this process: whoever works with it does so one after the other, and it is known
 // whether somebody does.
 
+import type { Diagnose } from '@drover/core/diagnosis';
 import type { Input, Session } from '@drover/core/agent/session';
 import { DroverError, type Failure } from '@drover/core/failure';
 import type { Answer } from '@drover/core/permission/questions';
@@ -12,7 +13,7 @@ export type DeskOptions = {
   readonly id: string;
   readonly hosted: HostedSession;
   readonly model: string | undefined; // as it was asked for
-  readonly diagnose: (message: string, fields: object) => void;
+  readonly diagnose: Diagnose;
   readonly onClose: () => void;
 };
 
@@ -66,11 +67,11 @@ export class Desk {
     const controller = new AbortController();
     const done = this.session.run(input, controller.signal).then(
       ({ outcome }) => {
-        diagnose('turn ended', { session: this.id, status: outcome.status });
+        diagnose('turn ended', { session: this.id, status: outcome.status }, 'info');
         return true;
       },
       (error: unknown) => {
-        diagnose('a turn broke', { session: this.id, error: String(error) });
+        diagnose('a turn broke', { session: this.id, error: String(error) }, 'error');
         return false;
       },
     );

@@ -73,7 +73,9 @@ export class Desks {
     const { diagnose } = this.#options.host;
     const closing = desk
       .close()
-      .catch((error: unknown) => diagnose('a session could not be closed', { session: id, error: String(error) }))
+      .catch((error: unknown) =>
+        diagnose('a session could not be closed', { session: id, error: String(error) }, 'error'),
+      )
       .finally(() => this.#closing.delete(id));
     this.#closing.set(id, closing);
     return closing;

@@ -255,9 +255,9 @@ export class Sessions {
     const { diagnose } = this.#host;
     try {
       const refusal = await work();
-      if (refusal !== undefined) diagnose('a session could not go on', { session: id, ...refusal.problem });
+      if (refusal !== undefined) diagnose('a session could not go on', { session: id, ...refusal.problem }, 'warn');
     } catch (error) {
-      diagnose('a session could not go on', { session: id, error: String(error) });
+      diagnose('a session could not go on', { session: id, error: String(error) }, 'error');
     }
   }
 

@@ -10,6 +10,7 @@
 //      of the bus.
 //   4. An event is encoded once for all streams, and a slow reader delays no other (see event-stream.ts).
 
+import type { Diagnose } from '@drover/core/diagnosis';
 import { statSync } from 'node:fs';
 import { ReaderLost, type Bus, type Reader } from '@drover/core/bus';
 import type { PartialBlock } from '@drover/client/wire';
@@ -27,7 +28,7 @@ export type FeedOptions = {
   readonly commentMs: number;
   /** A stream is over behind an event of this type. */
   readonly lastType?: string;
-  readonly diagnose: (message: string, fields: object) => void;
+  readonly diagnose: Diagnose;
   /** Nobody listens, and nobody here writes. */
   readonly onIdle: () => void;
 };
@@ -236,7 +237,7 @@ export class Feed {
 
   /** The journal is gone, or can't be read: there is nothing more to tell from it. */
   #giveUp(error: unknown): number {
-    this.#options.diagnose('a journal could not be read', { path: this.#options.path, error: String(error) });
+    this.#options.diagnose('a journal could not be read', { path: this.#options.path, error: String(error) }, 'warn');
     this.end();
     return 0;
   }

@@ -1,0 +1,10 @@
+// Diagnostics: facts that help to find a fault in drover itself, each with a level.
+//
+//   error  drover broke: a run, a turn or a request ended with a bug
+//   warn   drover goes on with less, or after a repair: a lost thread, a repaired journal, a missing sandbox
+//   info   a run, session or turn begins or ends
+//   debug  everything else; the default
+
+export type DiagnosticLevel = 'debug' | 'info' | 'warn' | 'error';
+
+export type Diagnose = (message: string, fields: object, level?: DiagnosticLevel) => void;
