@@ -6,7 +6,7 @@ import { costOf, factsOf, type Price } from '@drover/core/model/catalog';
 import type { Cap } from '@drover/core/model/budget';
 import type { RunSettings } from '@drover/core/task/run';
 import { nameModel } from '../execution/model-choice.ts';
-import { priceOf } from '../execution/price.ts';
+import { mostDollars, priceOf } from '../execution/price.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Io, tell } from '../io.ts';
 import { count, dollars, duration, shortCount } from '../views/figures.ts';
@@ -92,9 +92,11 @@ function worstCase({ cap, taskCap, taskLimits }: RunSettings, { tasks, price, st
     ...(cap === undefined ? [] : [[cap, 'the budget'] as const]),
     ...(taskCap === undefined ? [] : [[times(taskCap, tasks), `${tasks} times the limit of a task`] as const]),
   ];
-  const amount = (each: Cap) => ('usd' in each ? each.usd : each.tokens);
+  // In dollars where there is a price: one bound may be in tokens, and the other in dollars.
+  const amount = (each: Cap) =>
+    'usd' in each ? each.usd : price === undefined ? each.tokens : mostDollars(each.tokens, price);
   const [first] = bounds.toSorted(([a], [b]) => amount(a) - amount(b));
-  if (first !== undefined) return `${worded(first[0])} (${first[1]})`;
+  if (first !== undefined) return `${worded(first[0], price)} (${first[1]})`;
   const open = price === undefined ? `${shortCount(usage.input + usage.output)} tokens` : dollars(costOf(usage, price));
   return `${open}, if every task took all its ${taskLimits.stepsMax} steps with a full context; set limits.budget or limits.perTask`;
 }
@@ -103,8 +105,10 @@ function times(cap: Cap, factor: number): Cap {
   return 'usd' in cap ? { usd: cap.usd * factor } : { tokens: cap.tokens * factor };
 }
 
-function worded(cap: Cap): string {
-  return 'usd' in cap ? dollars(cap.usd) : `${count(cap.tokens)} tokens`;
+function worded(cap: Cap, price: Price | undefined): string {
+  if ('usd' in cap) return dollars(cap.usd);
+  const most = price === undefined ? '' : `, at most ${dollars(mostDollars(cap.tokens, price))}`;
+  return `${count(cap.tokens)} tokens${most}`;
 }
 
 /** Tasks that would have to wait for each other, because they mean to change the same files. */

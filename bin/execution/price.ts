@@ -19,3 +19,8 @@ export function priceOf(
   }
   return price;
 }
+
+/** The most that so many tokens can cost: all of them of the dearest kind. */
+export function mostDollars(tokens: number, { input, output, cacheRead, cacheWrite }: Price): number {
+  return (tokens * Math.max(input, output, cacheRead, cacheWrite)) / 1_000_000;
+}

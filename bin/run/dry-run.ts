@@ -4,8 +4,10 @@ import { inOrder } from '@drover/coordinator/plan/graph';
 import type { Price } from '@drover/core/model/catalog';
 import type { RunSettings } from '@drover/core/task/run';
 import type { PlannedTask } from '@drover/core/task/task';
+import { mostDollars } from '../execution/price.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Io, tell } from '../io.ts';
+import { dollars } from '../views/figures.ts';
 import { clean, columnsOf } from '../views/terminal-text.ts';
 import { planLines } from './approval.ts';
 
@@ -19,7 +21,7 @@ export async function dryRun({ settings, price, tasks }: Intended, io: Io): Prom
   const { goal, model, repository, base, branch, notIncluded, workers, gates, deliver, cap } = settings;
   const costs =
     price === undefined ? 'its price is not known' : `$${price.input} in, $${price.output} out per million tokens`;
-  const budget = cap === undefined ? 'none' : 'usd' in cap ? `$${cap.usd}` : `${cap.tokens} tokens`;
+  const budget = cap === undefined ? 'none' : 'usd' in cap ? `$${cap.usd}` : tokenBudget(cap.tokens, price);
   const facts: readonly (readonly [string, string])[] = [
     ['goal', goal],
     ['model', `${model} (${costs})`],
@@ -38,4 +40,8 @@ export async function dryRun({ settings, price, tasks }: Intended, io: Io): Prom
       : `\n${tasks.length} tasks, in the order in which they would land:\n${planLines(inOrder(tasks), columnsOf(io.stdout))}`;
   await tell(io, `Nothing is done; this is what would be:\n${lines}${plan}`);
   return exitCode.done;
+}
+
+function tokenBudget(tokens: number, price: Price | undefined): string {
+  return `${tokens} tokens${price === undefined ? '' : `, at most ${dollars(mostDollars(tokens, price))}`}`;
 }

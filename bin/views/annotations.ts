@@ -1,6 +1,7 @@
 // annotations: failures as commands of GitHub's runner, which shows them at the lines they are about.
 //
-// A gate's output is searched for the places that compilers and test runners name. Of what comes from
+// A gate's output is searched for the places that compilers and test runners name. Tasks that fail at one place
+// share its annotation. Paths are those of the repository: a workspace is gone when somebody reads them. Of what comes from
 // outside nothing can end the command it stands in or begin another: line ends, percent signs, colons and
 // commas are written as the runner wants them, the rest is cleaned.
 
@@ -20,13 +21,15 @@ export type Spot = {
   readonly message: string;
 };
 
+type Found = { readonly result: Result; readonly spot: Spot };
+
 /** Ends with a newline, or is empty. `isFile` knows the paths of the repository. */
 export function annotationsOf(results: readonly Result[], isFile: (path: string) => boolean): string {
-  return results
+  const found = results
     .filter((result) => !isGood(result) && result.status !== 'skipped' && result.status !== 'cancelled')
-    .flatMap((result) => spotsOf(result, isFile).map((spot) => annotation(result, spot)))
-    .slice(0, ANNOTATIONS_MAX)
-    .join('');
+    .flatMap((result) => spotsOf(result, isFile).map((spot): Found => ({ result, spot })));
+  const places = Map.groupBy(found, ({ spot: { file, line = 0 } }) => `${file}:${line}`);
+  return [...places.values()].slice(0, ANNOTATIONS_MAX).map(annotation).join('');
 }
 
 function spotsOf(result: Result, isFile: (path: string) => boolean): readonly Spot[] {
@@ -34,7 +37,7 @@ function spotsOf(result: Result, isFile: (path: string) => boolean): readonly Sp
   const found = placesIn(reason, isFile).slice(0, PER_TASK_MAX);
   if (found.length > 0) return found;
   const [file] = result.changed.length > 0 ? result.changed : files;
-  return file === undefined ? [] : [{ file, message: reason }];
+  return file === undefined ? [] : [{ file, message: ofRepository(reason, isFile) }];
 }
 
 // src/a.ts(3,7): error …   src/a.ts:3:7 - error …   at f (src/a.ts:3:7)   File "src/a.py", line 3
@@ -53,7 +56,8 @@ export function placesIn(output: string, isFile: (path: string) => boolean): rea
       const { file = '', line, column } = place.exec(message)?.groups ?? {};
       const path = tidy(file, isFile);
       if (path === undefined) continue;
-      const spot = { file: path, line: Number(line), ...(column !== undefined && { column: Number(column) }), message };
+      const at = { line: Number(line), ...(column !== undefined && { column: Number(column) }) };
+      const spot = { file: path, ...at, message: ofRepository(message, isFile) };
       if (!spots.has(`${path}:${line}`)) spots.set(`${path}:${line}`, spot);
       break;
     }
@@ -74,6 +78,11 @@ function tidy(path: string, isFile: (path: string) => boolean): string | undefin
   return undefined;
 }
 
+/** Absolute paths of a workspace become paths of the repository. */
+function ofRepository(text: string, isFile: (path: string) => boolean): string {
+  return text.replaceAll(/(?<![^\s()[\]'":,])(?:file:\/\/)?\/[^\s()[\]'":,]+/g, (path) => tidy(path, isFile) ?? path);
+}
+
 const WORDS: Readonly<Record<Result['status'], string>> = {
   landed: 'landed',
   no_change: 'nothing to change',
@@ -84,12 +93,17 @@ const WORDS: Readonly<Record<Result['status'], string>> = {
   conflict: 'conflict',
 };
 
-function annotation({ title, status, task }: Result, { file, line, column, message }: Spot): string {
+function annotation(found: readonly Found[]): string {
+  const [first] = found;
+  if (first === undefined) return '';
+  const { title, status, task } = first.result;
+  const { file, line, column, message } = first.spot;
+  const tasks = found.length === 1 ? task : `${task} and ${found.length - 1} more`;
   const properties = [
     `file=${property(file)}`,
     ...(line === undefined ? [] : [`line=${line}`]),
     ...(column === undefined ? [] : [`col=${column}`]),
-    `title=${property(`${task}: ${WORDS[status]}`)}`,
+    `title=${property(`${tasks}: ${WORDS[status]}`)}`,
   ];
   const said = message === '' ? title : message;
   return `::error ${properties.join(',')}::${data(said.slice(0, MESSAGE_CHARS_MAX))}\n`;

@@ -294,10 +294,12 @@ function deliveredLines({ delivered, tasks }: End, paper: Paper): readonly strin
 // The last of them holds all the others.
 function patchWords(patches: readonly string[]): string {
   if (patches.length === 0) return 'Nothing has landed, so there is no patch.';
-  if (patches.length <= PATCHES_SHOWN_MAX)
-    return `What landed is in ${patches.length === 1 ? 'a patch' : `${patches.length} patches`}:`;
-  const all = patches.at(-1) ?? '';
-  return `What landed is in ${basename(all)}, and as ${patches.length - 1} patches of a task each beside it, in ${dirname(all)}.`;
+  const all = basename(patches.at(-1) ?? '');
+  const each = patches.length - 1;
+  if (patches.length > PATCHES_SHOWN_MAX)
+    return `What landed is in ${all}, and as ${each} patches of a task each beside it, in ${dirname(patches[0] ?? '')}.`;
+  if (each === 0) return 'What landed is in a patch:';
+  return `What landed is in ${each === 1 ? 'a patch' : `${each} patches, one a task`}, and all of it in ${all}:`;
 }
 
 function section(title: string, lines: readonly string[], { style }: Paper): readonly string[] {

@@ -35,7 +35,8 @@ async function executeRemoteTools(calls: readonly PendingCall[]): Promise<readon
 }
 
 const baseUrl = process.argv[2] ?? 'http://127.0.0.1:7117';
-const token = (await readFile(join(homedir(), '.drover', 'server-token'), 'utf8')).trim();
+const home = process.env['DROVER_HOME'] || join(homedir(), '.drover');
+const token = (await readFile(join(home, 'server-token'), 'utf8')).trim();
 const client = new DroverClient({ baseUrl, token });
 const { id } = await client.createSession({ tools: [priceTool] });
 

@@ -31,7 +31,8 @@ const tools: ClientTools = {
 };
 
 const [prompt = 'How is this machine?', baseUrl = 'http://127.0.0.1:7117'] = process.argv.slice(2);
-const token = (await readFile(join(homedir(), '.drover', 'server-token'), 'utf8')).trim();
+const home = process.env['DROVER_HOME'] || join(homedir(), '.drover');
+const token = (await readFile(join(home, 'server-token'), 'utf8')).trim();
 const client = new DroverClient({ baseUrl, token });
 
 const session = await client.session({ tools });

@@ -119,6 +119,18 @@ Tasks that change files which others change too (1):
   expect([batch.requests, existsSync(batch.out), existsSync(join(batch.desk.home, 'runs'))]).toEqual([0, false, false]);
 });
 
+test('--dry-run says what a budget in tokens can cost at most', async () => {
+  const batch = await BatchDesk.with(tidying(), noisyFiles(2));
+  const atMost = async (...more: readonly string[]) =>
+    / {2}at most +(.*)\n/.exec((await batch.drover(['--dry-run', ...more])).stdout)?.[1];
+  // $75 for a million tokens of output.
+  const model = ['--model', 'anthropic/claude-opus-4-1', '--fresh'];
+  expect(await atMost(...model, '--budget', '200ktok')).toBe('200,000 tokens, at most $15.00 (the budget)');
+  expect(await atMost('--budget', '200ktok')).toBe('200,000 tokens (the budget)');
+  const { stdout } = await batch.desk.drover(['run', 'it', '--dry-run', ...model.slice(0, 2), '--budget', '200ktok']);
+  expect(stdout).toContain('budget      200000 tokens, at most $15.00\n');
+});
+
 test('--dry-run says what is known already, unless all shall be done anew', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(3));
   await batch.run();

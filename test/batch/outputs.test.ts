@@ -101,7 +101,7 @@ test.each([
   ['./src/a.ts:12 no', [{ file: 'src/a.ts', line: 12, message: './src/a.ts:12 no' }]],
   [
     '  at f (/tmp/x/workspaces/1/tree/src/a.ts:3:7)',
-    [{ file: 'src/a.ts', line: 3, column: 7, message: 'at f (/tmp/x/workspaces/1/tree/src/a.ts:3:7)' }],
+    [{ file: 'src/a.ts', line: 3, column: 7, message: 'at f (src/a.ts:3:7)' }],
   ],
   ['File "src/b.py", line 9, in f', [{ file: 'src/b.py', line: 9, message: 'File "src/b.py", line 9, in f' }]],
   ['src/other.ts:3: not of this repository\n12:30:45 no place', []],
@@ -128,6 +128,19 @@ test('annotations say where a gate fails, and nothing in them is another command
       isFile,
     ),
   ).toBe('');
+});
+
+test('tasks that fail at one place share an annotation, and it shows no path of a workspace', () => {
+  const failed = (task: string, slot: number): Result => ({
+    ...RESULT,
+    task,
+    reason: `the gate 'x' fails:\n  at f (/home/.drover/workspaces/${slot}/tree/src/a.ts:3:7)`,
+  });
+  expect(annotationsOf([failed('a', 1), failed('b', 2), failed('c', 3)], isFile)).toBe(
+    '::error file=src/a.ts,line=3,col=7,title=a and 2 more%3A failed::at f (src/a.ts:3:7)\n',
+  );
+  const unplaced = { ...RESULT, reason: 'no room for /home/.drover/workspaces/1/tree/src/a.ts' };
+  expect(annotationsOf([unplaced], isFile)).toMatch(/::no room for src\/a\.ts\n$/);
 });
 
 /** As the runner sees a log: the commands in it. */

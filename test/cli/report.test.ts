@@ -217,7 +217,12 @@ test.each<[string, NonNullable<End['delivered']>, string]>([
   [
     'patches',
     { deliver: 'patch', commit: 'abcdef0123', patches: ['/out/1.patch', '/out/all.patch'] },
-    'What landed is in 2 patches:\n  /out/1.patch\n  /out/all.patch',
+    'What landed is in a patch, and all of it in all.patch:\n  /out/1.patch\n  /out/all.patch',
+  ],
+  [
+    'a patch for each of three tasks',
+    { deliver: 'patch', commit: 'abcdef0123', patches: ['1', '2', '3', 'all'].map((n) => `/out/${n}.patch`) },
+    'What landed is in 3 patches, one a task, and all of it in all.patch:\n  /out/1.patch\n',
   ],
   [
     'many patches',

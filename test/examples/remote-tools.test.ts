@@ -9,9 +9,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import { desk, servedHere } from '../cli/served.ts';
 import { inBrowser } from '../support/chromium.ts';
 
-/** The example's output; its home is where the server's token is. */
+/** The example's output. The server's token is in DROVER_HOME, and there is none in the home folder. */
 async function ran(home: string, ...args: string[]): Promise<{ readonly stdout: string; readonly stderr: string }> {
-  const env = { PATH: process.env['PATH'], HOME: home };
+  const env = { PATH: process.env['PATH'], HOME: join(home, 'nowhere'), DROVER_HOME: join(home, '.drover') };
   return promisify(execFile)(process.execPath, args, { env });
 }
 
