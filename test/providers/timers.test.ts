@@ -39,6 +39,13 @@ proves('stream.no-hanging', 'silence in the middle', async () => {
   expect(failure).toEqual(stalled('silence', 100));
 });
 
+proves('stream.no-hanging', 'silence in the middle of an answer that comes as one JSON body', async () => {
+  const failure = await failureWith({ silenceMs: 100 }, (response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).write('{"type":"message","content":[{"type":"te');
+  });
+  expect(failure).toEqual(stalled('silence', 100));
+});
+
 proves('stream.no-hanging', 'nothing but keep-alives', async () => {
   for (const keepAlive of [PING, ': still here\n\n', 'data: {"type":"keepalive"}\n\n', '\n']) {
     const failure = await failureWith({ silenceMs: 5_000, progressMs: 200 }, (response) => {
