@@ -175,3 +175,11 @@ test('the list is bounded, and so is every text in it, from which the middle goe
   }));
   expect(listed(begins, ...streamed).entries[0]?.text.length).toBeLessThan(130_000);
 });
+
+test('a call that is made again is open again, until it ends', () => {
+  const call = label(0, 'submit_plan: t');
+  const starts: Event = { type: 'tool_execution_start', args: {}, ...call };
+  const ends: Event = { type: 'tool_execution_end', output: 'interrupted', outputSummary: '', isError: true, ...call };
+  expect(lines(listed(starts, ends))).toEqual(['call bad: submit_plan: t | interrupted']);
+  expect(listed(starts, ends, starts).entries).toMatchObject([{ kind: 'call', state: 'open', toMs: undefined }]);
+});

@@ -97,8 +97,8 @@ inBrowser('what is at work', (open) => {
     ]);
   });
 
-  test('a conversation is followed to its end, until somebody scrolls back in it', async () => {
-    const desk = await pageDesk({ answers: [says('One line.\n'.repeat(60)), says('The end.')] });
+  test('a conversation is followed until the user scrolls back, and again from the user’s next message', async () => {
+    const desk = await pageDesk({ answers: [says('One line.\n'.repeat(60)), says('The end.'), says('Once more.')] });
     const { id } = await desk.client.createSession({});
     const { page } = await open(`${desk.url}/#/sessions/${id}`, { token: desk.token });
     const fromEnd = () =>
@@ -119,9 +119,14 @@ inBrowser('what is at work', (open) => {
     await page.locator('.session-body').hover();
     await page.mouse.wheel(0, -400);
     await expect.poll(fromEnd).toBeGreaterThan(300);
-    await say('second');
+    // From another client.
+    await (await desk.client.session({ id })).execute('second');
     await page.getByText('The end.').waitFor({ state: 'attached' });
+    await untilState(page, 'Done');
     expect(await fromEnd()).toBeGreaterThan(300);
+    await say('third');
+    await page.getByText('Once more.').waitFor();
+    await expect.poll(fromEnd).toBeLessThan(2);
   });
 
   test('a server that goes away is waited for, and what happens after it came back is shown', async () => {

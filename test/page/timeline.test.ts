@@ -156,6 +156,24 @@ test('a run that goes on after a crash: what was open then is bad, nobody is ask
   ]);
 });
 
+test('the coordinator’s call that a resumed run makes again has not failed', () => {
+  const teller = new Teller();
+  const start: Event = { type: 'run_start', resumed: false, ...sampleSettings };
+  const { callId } = label(1, 'submit_plan: t');
+  teller.tell(start, {}, 0);
+  teller.tell(starts('submit_plan: t'), { worker: 0 }, 1_000);
+  teller.tell({ type: 'plan_ready', tasks: [], round: 1, by: 'coordinator', callId }, { worker: 0 }, 0);
+  teller.tell({ ...start, resumed: true }, {}, 3_600_000);
+  teller.tell(starts('submit_plan: t'), { worker: 0 }, 500);
+  teller.tell(ends('submit_plan: t'), { worker: 0 }, 500);
+  const fold = new RunFold();
+  for (const event of teller.events) fold.take(event);
+  expect(fold.lanes.flatMap(bars).map((bar) => bar.replace(/: \d+–\d+/, ''))).toEqual([
+    'call submit_plan: t held',
+    'call submit_plan: t ok',
+  ]);
+});
+
 test('of many tasks the conversations that began last are kept, and always the coordinator’s', () => {
   const teller = new Teller();
   teller.tell({ type: 'run_start', resumed: false, ...sampleSettings });

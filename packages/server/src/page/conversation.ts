@@ -92,6 +92,9 @@ export class Conversation {
           callId: event.callId,
           args: shown(event.args),
           fromMs: clock,
+          // A call that a resumed run makes again is open again.
+          state: 'open',
+          toMs: undefined,
         });
       case 'tool_execution_delta':
         return this.#grow(this.#byCallId(event.callId), event.delta);

@@ -49,6 +49,7 @@ export class Lane {
   #step: Growing<Bar> | undefined; // asked, and not answered
   #wait: Growing<Bar> | undefined;
   readonly #open = new Map<string, Growing<Bar>>();
+  #stopped = new Map<string, Growing<Bar>>(); // calls that were open when the run stopped
 
   constructor(worker: number) {
     this.worker = worker;
@@ -128,6 +129,7 @@ export class Lane {
 
   /** All that is open has come to nothing, as after a crash. */
   stop(clock: number): void {
+    this.#stopped = new Map(this.#open);
     this.rest(clock);
     this.#leave(clock);
     for (const bar of this.bars) if (bar.toMs === undefined) this.#set(bar, { toMs: clock, state: 'bad' });
@@ -178,6 +180,8 @@ export class Lane {
   }
 
   #begin(kind: BarKind, { callId, label, task = '' }: Begun, clock: number): void {
+    // A resumed call has not failed: it waited while the run stood still.
+    this.#set(this.#stopped.get(callId), { state: 'held' });
     const taken = new Set([...this.#open.values()].map(({ row }) => row));
     let row = 0;
     while (row < ROWS_MAX - 1 && taken.has(row)) row += 1;

@@ -117,6 +117,7 @@ class SessionScreen {
     const wanted = { content, ...(cancelPending && { cancelPending }) };
     // Its events are those that are followed already.
     const response = await this.#app.client.openExecution(this.#id, wanted);
+    this.#conversation.followEnd();
     await response.body?.cancel();
     this.#app.refresh();
   }

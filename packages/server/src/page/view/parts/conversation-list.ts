@@ -62,6 +62,12 @@ export class ConversationList {
     this.#follow();
   }
 
+  /** Scrolls to the end, and stays there while the list grows. */
+  followEnd(): void {
+    this.#isFollowing = true;
+    this.#follow();
+  }
+
   /** Brings a call into sight and opens it. */
   reveal(callId: string): void {
     const entry = this.#conversation?.entries.find((each) => each.callId === callId && callId !== '');
