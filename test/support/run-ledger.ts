@@ -61,7 +61,8 @@ async function lives(
   while (code === undefined && processes < PROCESSES_MAX) {
     const run = runIn(desk);
     const begin = ['run', 'fill the ledger', '--model', 'anthropic/scripted', '--workers', String(WORKERS)];
-    const argv = run === undefined ? begin : ['resume', run];
+    // The sandbox shows the ledger's folder, which is outside of every workspace.
+    const argv = [...(run === undefined ? begin : ['resume', run]), '--writable', dirname(ledger)];
     code = await oneProcess(desk, argv, kills[processes], (line) => told.add(line));
     processes += 1;
     await untilNobodyWritesTo(ledger);
@@ -115,12 +116,14 @@ async function oneProcess(
   });
 }
 
-// A command that was under way when its drover was killed ends by itself, and the model that finds out whether
-// it took effect must not come before that. Whoever is there still, has the ledger's path in what it was started with.
+// A command that was under way when its drover was killed ends with its sandbox, and the model that finds out whether it
+// took effect must not come before that. The arguments of the sandbox name the ledger's folder.
 async function untilNobodyWritesTo(ledger: string): Promise<void> {
   const isWriting = (id: string): boolean => {
     try {
-      return Number(id) !== process.pid && readFileSync(`/proc/${id}/cmdline`, 'utf8').includes(ledger);
+      return (
+        Number(id) !== process.pid && readFileSync(`/proc/${id}/cmdline`, 'utf8').includes(`--bind\0${dirname(ledger)}`)
+      );
     } catch {
       return false; // It has ended meanwhile.
     }
