@@ -117,6 +117,8 @@ export function codeOfFailure(failure: Failure): number {
     case 'compaction.failed':
     case 'worker.lost':
     case 'git.failed':
+    case 'workspace.failed':
+    case 'store.failed':
     case 'gate.failed':
     case 'setup.failed':
     case 'sandbox.failed':

@@ -27,11 +27,11 @@ function groupLines(why: string, group: readonly Listed[], home: string, { colum
   return `  ${head}\n${lines.join('')}${more}`;
 }
 
-/** Ids are shown as they may be typed, and a branch without the store it is in. */
+/** Ids are shown as they may be typed, and a branch of drover's store as a copy: the user's branch is another. */
 function inHome(text: string, home: string): string {
   return text
     .replaceAll(`${home}/`, '')
-    .replace(/ in workspaces\/[^/]+\/store\.git$/, '')
+    .replace(/^(.*) in workspaces\/[^/]+\/store\.git$/, "drover's copy of $1")
     .replaceAll(/(run|ses)_([0-9a-f]{8})[0-9a-f]{24}/g, '$1_$2…');
 }
 

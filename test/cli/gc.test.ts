@@ -42,9 +42,9 @@ test('what could go is shown with the reason and its size, and nothing is touche
       a workspace of <cwd> that no run uses: 1, <size>
         workspaces/project/slots/1
       its work is in <cwd>: 3
-        drover/run_<id>…/fine
-        drover/run_<id>…/merged
-        drover/run_<id>…/red
+        drover's copy of drover/run_<id>…/fine
+        drover's copy of drover/run_<id>…/merged
+        drover's copy of drover/run_<id>…/red
 
     Nothing was removed; remove it with: drover gc --yes
     "

@@ -176,8 +176,8 @@ test.each([
   const { train: it } = place.train();
   it.expect(planned('a'));
   const landing = it.land(place.work('a', { a: '' }));
-  await expect(landing).rejects.toMatchObject({ failure: { kind: 'git.failed' } });
-  await expect(landing).rejects.toThrow('not our doing');
+  await expect(landing).rejects.toMatchObject({ failure: { kind: 'store.failed' } });
+  await expect(landing).rejects.toThrow('another process moved');
   expect(place.ref()).toBe(commit);
 });
 

@@ -226,6 +226,8 @@ test.each<[string, boolean, Partial<TaskPast>]>([
   ['was stopped by a gate', true, { status: 'gate_failed' }],
   ['failed, with what it left on a branch', true, { status: 'failed', failure: REFUSED }],
   ['could not be committed', false, { status: 'failed', failure: { kind: 'git.failed', args: ['add'], message: '' } }],
+  ['lost its workspace', false, { status: 'failed', failure: { kind: 'workspace.failed', message: '' } }],
+  ['could not be stored', false, { status: 'failed', failure: { kind: 'store.failed', message: '' } }],
 ])('the work of a task that %s is kept elsewhere than in its workspace: %s', (_, kept, past) => {
   expect(isKept({ attempts: 1, failures: 0, conflicts: 0, ...past }, 1)).toBe(kept);
 });

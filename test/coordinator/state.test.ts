@@ -125,7 +125,7 @@ test('of calls side by side the last is told, and how many more there are; a que
     [{ type: 'tool_execution_start', args: {}, ...one }],
     [{ type: 'tool_execution_start', args: {}, ...two }],
   );
-  expect(taskOf(state, 'a').doing).toBe('read: two (+1)');
+  expect(taskOf(state, 'a').doing).toBe('read: two and 1 more');
   teller.tell({ type: 'permission_request', requestId: 'q', subject: 'rm', why: '', ...label(1, 'shell: rm') }, AT_A);
   teller.tell({ type: 'tool_execution_end', output: '', outputSummary: '', isError: false, ...two }, AT_A);
   expect(taskOf(folded(teller.events), 'a').state).toBe('asking');

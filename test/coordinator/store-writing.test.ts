@@ -87,6 +87,6 @@ test('where nothing can be written it is a failure that says why, and nothing ha
   mkdirSync(join(way, 'below'), { recursive: true });
   const failed = await writeBranch(place, 'drover/run_1/task', parent).catch((error: unknown) => error);
   expect(failed).toBeInstanceOf(DroverError);
-  expect((failed as DroverError).failure).toMatchObject({ kind: 'git.failed', args: ['update-ref'] });
+  expect((failed as DroverError).failure).toMatchObject({ kind: 'store.failed' });
   expect(readdirSync(join(way, '..'))).toEqual(['task']);
 });

@@ -322,5 +322,7 @@ test('a workspace without its git folder is in no repository further up', async 
 
 test.each(['../../../../x', 'a..b', 'x.lock', 'a b'])('a task named %j gets no workspace', async (task) => {
   const { slots, head } = await scene();
-  await expect(take(slots, head, { task })).rejects.toThrow("can't be the name of a branch");
+  const taken = take(slots, head, { task });
+  await expect(taken).rejects.toThrow("can't be the name of a branch");
+  await expect(taken).rejects.toMatchObject({ failure: { kind: 'workspace.failed' } });
 });

@@ -286,6 +286,8 @@ function isWorthAnotherTry({ kind }: Failure): boolean {
 const ANOTHER_TRY: ReadonlySet<Failure['kind']> = new Set([
   'worker.lost',
   'git.failed',
+  'workspace.failed',
+  'store.failed',
   'sandbox.failed',
   'provider.unavailable',
   'provider.garbled',

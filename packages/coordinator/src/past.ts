@@ -161,9 +161,12 @@ export function isKept({ attempts, open, finished, status, failure }: TaskPast, 
   if (attempt > attempts) return true;
   if (open !== undefined) return false;
   // What a failed attempt left is committed, too, unless that is what failed; also where another is to follow.
-  if (status === 'failed' || status === undefined) return failure?.kind !== 'git.failed';
+  if (status === 'failed' || status === undefined) return failure === undefined || !UNCOMMITTED.has(failure.kind);
   return finished !== undefined || KEPT.has(status);
 }
+
+// A commit of what an attempt left fails with one of these.
+const UNCOMMITTED: ReadonlySet<Failure['kind']> = new Set(['git.failed', 'workspace.failed', 'store.failed']);
 
 const KEPT: ReadonlySet<TaskStatus> = new Set(['landed', 'done', 'conflict', 'gate_failed']);
 

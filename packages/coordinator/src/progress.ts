@@ -166,7 +166,7 @@ export class AgentProgress implements Progress {
     if (asked !== undefined) return this.#be('asking', asked);
     const called = lastOf(this.#calls);
     if (called === undefined) return this.#be('thinking', '');
-    this.#be('running', this.#calls.size > 1 ? `${called} (+${this.#calls.size - 1})` : called);
+    this.#be('running', this.#calls.size > 1 ? `${called} and ${this.#calls.size - 1} more` : called);
   }
 
   #be(activity: Activity, doing: string): void {

@@ -59,7 +59,12 @@ export type Failure =
   | { readonly kind: 'plan.declined' }
   /** The thread that worked on a task is gone: crashed, out of memory, or deaf. */
   | { readonly kind: 'worker.lost'; readonly message: string }
+  /** A git command ran, or was to be started, and failed. */
   | { readonly kind: 'git.failed'; readonly args: readonly string[]; readonly message: string }
+  /** A task's checkout cannot be made, cleaned or read. */
+  | { readonly kind: 'workspace.failed'; readonly message: string }
+  /** The objects and branches that a run makes cannot be written, or another process changed them. */
+  | { readonly kind: 'store.failed'; readonly message: string }
   /** Somebody changed the user's checkout while the run was at work. */
   | { readonly kind: 'checkout.changed'; readonly paths: readonly string[] };
 
@@ -142,6 +147,10 @@ export function describe(failure: Failure): string {
       return `the worker was lost: ${failure.message}`;
     case 'git.failed':
       return `git ${failure.args.join(' ')} failed: ${failure.message}`;
+    case 'workspace.failed':
+      return `the workspace cannot be used: ${failure.message}`;
+    case 'store.failed':
+      return `the store of the run cannot be used: ${failure.message}`;
     case 'checkout.changed':
       return `your checkout was changed during the run, so nothing was delivered; the work is kept. Changed: ${failure.paths.join(', ')}`;
   }

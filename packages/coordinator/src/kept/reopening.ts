@@ -56,6 +56,8 @@ export function isPassing(failure: Failure | undefined): boolean {
     case 'plan.declined':
     case 'worker.lost':
     case 'git.failed':
+    case 'workspace.failed':
+    case 'store.failed':
     case 'setup.failed':
     case 'sandbox.failed':
     case 'aborted':

@@ -355,6 +355,6 @@ export class MergeTrain {
   }
 
   #surprise(what: string): DroverError {
-    return new DroverError({ kind: 'git.failed', args: ['update-ref', this.#ref], message: `${what}: not our doing` });
+    return new DroverError({ kind: 'store.failed', message: `another process moved ${this.#ref}: ${what}` });
   }
 }

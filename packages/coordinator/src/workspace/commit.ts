@@ -45,7 +45,7 @@ export type Committing = CommitOrder & {
 /** Returns undefined where nothing was changed. */
 export async function commitTree(order: Committing): Promise<Committed | undefined> {
   const { slot, branch, store } = order;
-  if (!slot.hasTree()) throw failed(['add'], 'the workspace is gone, or a link stands in its place');
+  if (!slot.hasTree()) throw failed('the workspace is gone, or a link stands in its place');
   const draft = join(slot.folder, 'git', 'index.commit');
   rmSync(`${draft}.lock`, { force: true });
   const git = slot.git(draft);
@@ -58,7 +58,6 @@ export async function commitTree(order: Committing): Promise<Committed | undefin
   const leftOut = [...new Set([...nested, ...links])].toSorted().map(shown);
   if (changes.length === 0 && leftOut.length > 0) {
     throw failed(
-      ['add'],
       `all changes are inside a git repository of its own, which can't be part of a commit: ${leftOut.join(', ')}`,
     );
   }
@@ -72,8 +71,8 @@ export async function commitTree(order: Committing): Promise<Committed | undefin
   return { commit, files: changes.map(shown), leftOut };
 }
 
-function failed(args: readonly string[], message: string): DroverError {
-  return new DroverError({ kind: 'git.failed', args, message });
+function failed(message: string): DroverError {
+  return new DroverError({ kind: 'workspace.failed', message });
 }
 
 // Paths have one character a byte up to here.

@@ -248,7 +248,7 @@ export class Slot {
 
   // What stands in the way of it being proven clean, if anything does.
   async #move(base: string, signal: AbortSignal): Promise<DroverError | undefined> {
-    const unclean = (message: string) => new DroverError({ kind: 'git.failed', args: ['read-tree'], message });
+    const unclean = (message: string) => new DroverError({ kind: 'workspace.failed', message });
     if (!this.hasTree()) {
       // A link, or a file; a folder that isn't the one it should be stays where it is.
       await unlink(this.tree).catch(() => undefined);
@@ -324,7 +324,7 @@ export class Slot {
     this.#index.remove();
     if (this.hasTree() && !setAside(this.tree, this.#trash())) {
       const message = `${this.tree} can't be removed: remove it by hand`;
-      throw new DroverError({ kind: 'git.failed', args: ['clean'], message });
+      throw new DroverError({ kind: 'workspace.failed', message });
     }
     const problem = await this.#move(base, signal);
     if (problem !== undefined) throw problem;

@@ -209,7 +209,7 @@ export class Slots {
       return slot;
     }
     const message = `all ${SLOTS_MAX} workspaces of this repository are in use: see drover gc`;
-    throw new DroverError({ kind: 'git.failed', args: ['worktree'], message });
+    throw new DroverError({ kind: 'workspace.failed', message });
   }
 
   async #furnish(slot: Slot, wish: Wish): Promise<Workspace> {

@@ -29,7 +29,7 @@ export async function writeCommit({ gitDir, objectFormat }: StorePlace, commit: 
   const object = Buffer.concat([Buffer.from(`commit ${text.length}\0`), text]);
   const id = createHash(objectFormat).update(object).digest('hex');
   const path = join(gitDir, 'objects', id.slice(0, FOLDER_CHARS), id.slice(FOLDER_CHARS));
-  await orFailed('commit-tree', async () => {
+  await orFailed('a commit could not be written', async () => {
     // As git does with objects. The branch is what is made to last, once all of it is there.
     if (!(await isRenewed(path))) await writeWhole(path, deflateSync(object), { mode: READ_ONLY, sync: false });
   });
@@ -39,7 +39,7 @@ export async function writeCommit({ gitDir, objectFormat }: StorePlace, commit: 
 /** Whatever it was at before. */
 export async function writeBranch({ gitDir }: StorePlace, branch: string, commit: string): Promise<void> {
   const path = join(gitDir, 'refs', 'heads', branch);
-  await orFailed('update-ref', () => writeWhole(path, `${commit}\n`, { mode: 0o666, sync: true }));
+  await orFailed('a branch could not be written', () => writeWhole(path, `${commit}\n`, { mode: 0o666, sync: true }));
 }
 
 function commitText({ tree, parent, message, by, when }: NewCommit): string {
@@ -84,11 +84,11 @@ async function writeWhole(
   }
 }
 
-async function orFailed(command: string, write: () => Promise<void>): Promise<void> {
+async function orFailed(what: string, write: () => Promise<void>): Promise<void> {
   try {
     await write();
   } catch (cause) {
     if (!(cause instanceof Error && 'code' in cause)) throw cause;
-    throw new DroverError({ kind: 'git.failed', args: [command], message: cause.message }, { cause });
+    throw new DroverError({ kind: 'store.failed', message: `${what}: ${cause.message}` }, { cause });
   }
 }

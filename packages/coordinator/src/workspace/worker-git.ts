@@ -98,5 +98,5 @@ function checkedBranch(branch: string): string {
   const isGood = branch.split('/').every((part) => /^\w[\w.-]*$/.test(part) && !/\.\.|\.lock$|\.$/.test(part));
   if (isGood) return branch;
   const message = `${JSON.stringify(branch)} can't be the name of a branch`;
-  throw new DroverError({ kind: 'git.failed', args: ['check-ref-format'], message });
+  throw new DroverError({ kind: 'workspace.failed', message });
 }

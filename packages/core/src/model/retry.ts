@@ -58,6 +58,8 @@ export function retryDelayMs(
     case 'plan.declined':
     case 'worker.lost':
     case 'git.failed':
+    case 'workspace.failed':
+    case 'store.failed':
     case 'checkout.changed':
       return undefined;
   }
