@@ -1,7 +1,14 @@
-// The slow lane: soak, large property tests, memory. Run before closing an issue about them.
+// The slow lane: soak, large property tests, memory.
 
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
-  test: { include: ['test/slow/**/*.test.ts'], pool: 'forks', testTimeout: 1_200_000, fileParallelism: false },
+  test: {
+    include: ['test/slow/**/*.test.ts'],
+    pool: 'forks',
+    testTimeout: 1_200_000,
+    // Removing the files of a thousand tasks takes more than the default of ten seconds.
+    hookTimeout: 300_000,
+    fileParallelism: false,
+  },
 });
