@@ -1,11 +1,14 @@
 // Several shards of one batch become one: their results, patches and reports in one folder.
 //
-// They must be parts of the same batch: of one spec, on one commit, each shard once. A shard that is missing
-// is work that is not done, so the batch is not done either, whatever the others say.
+// Guarantees
+//   1. All parts are of the same batch: of one spec, on one commit, each shard once.
+//   2. A shard that is missing is work that is not done, so the batch is not done either.
+//   3. Nothing outside of the parts is read, and nothing outside of `out` is written, whatever a part names.
+//   4. Shards that change one file are named, because their patches may not apply one on top of the other.
 
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, isAbsolute, join, normalize } from 'node:path';
 import { countsOf, isGood, type Result } from '@drover/coordinator/batch/results';
 import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
 import { UsageError } from '@drover/core/failure';
@@ -20,6 +23,7 @@ import type { BatchSummary } from './summary.ts';
 const FOLDERS_MAX = 10_000;
 // A shard's results and patches grow with its tasks.
 const OUTPUT_BYTES_MAX = 256 * MB;
+const OVERLAPS_NAMED_MAX = 10;
 
 export type Part = { readonly folder: string; readonly summary: BatchSummary; readonly results: readonly Result[] };
 
@@ -48,13 +52,29 @@ export async function readPart(folder: string): Promise<Part> {
   try {
     const summary = JSON.parse((await readOutput(folder, FILES.summary)).toString('utf8')) as BatchSummary;
     const rows = (await readOutput(folder, FILES.results)).toString('utf8').split('\n');
-    return { folder, summary, results: rows.filter((row) => row !== '').map((row) => JSON.parse(row) as Result) };
+    const results = rows.filter((row) => row !== '').map((row) => JSON.parse(row) as Result);
+    for (const { patch } of results) checkPatchPath(patch, folder);
+    return { folder, summary, results };
   } catch (error) {
     if (error instanceof UsageError) throw error;
     throw new UsageError(`${folder} does not hold the outputs of a batch, or not all of them`, {
       cause: error,
     });
   }
+}
+
+/** A part may come from another machine, so its paths are not trusted. */
+function checkPatchPath(patch: unknown, folder: string): void {
+  if (patch === undefined) return;
+  const isInside =
+    typeof patch === 'string' &&
+    patch.endsWith('.patch') &&
+    !isAbsolute(patch) &&
+    !normalize(patch).split('/').includes('..') &&
+    normalize(patch) !== FILES.combined;
+  if (isInside) return;
+  const path = join(folder, FILES.results);
+  throw new UsageError(`--merge: ${path} names the patch '${String(patch)}', which is no patch in that folder`);
 }
 
 async function readOutput(folder: string, name: string): Promise<Buffer> {
@@ -85,9 +105,33 @@ export function joined(parts: readonly Part[]): Joined {
     parts,
     missingShards(parts).map((shard) => `shard ${shard} is missing`),
   );
+  const reasons = [summary.reason ?? [], overlapWords(parts)].flat();
   // As for a batch in one piece: what landed in any shard is green.
   const isGreen = summary.exitCode === exitCode.gate && results.some(({ status }) => status === 'landed');
-  return { results, summary: { ...summary, base, total, ...(isGreen && { exitCode: exitCode.incomplete }) } };
+  const more = {
+    ...(isGreen && { exitCode: exitCode.incomplete }),
+    ...(reasons.length > 0 && { reason: reasons.join('\n') }),
+  };
+  return { results, summary: { ...summary, base, total, ...more } };
+}
+
+/** Says which files several shards change; nothing where there are none. */
+function overlapWords(parts: readonly Part[]): readonly string[] {
+  const changed = parts.map(({ results }) => {
+    const landed = results.filter(({ status }) => status === 'landed');
+    return new Set(landed.flatMap(({ repository, changed: own }) => own.map((path) => `${repository}\0${path}`)));
+  });
+  const times = Map.groupBy(
+    changed.flatMap((paths) => [...paths]),
+    (path) => path,
+  );
+  const shared = [...times].flatMap(([path, { length }]) => (length > 1 ? [path.split('\0')[1] ?? ''] : []));
+  if (shared.length === 0) return [];
+  const more = shared.length > OVERLAPS_NAMED_MAX ? ` and ${shared.length - OVERLAPS_NAMED_MAX} more` : '';
+  const files = `${shared.slice(0, OVERLAPS_NAMED_MAX).join(', ')}${more}`;
+  return [
+    `several shards change ${files}, so ${FILES.combined} may not apply: apply their patches one by one with git apply --3way`,
+  ];
 }
 
 /** The sum of all, in which whatever is missing is not done. */

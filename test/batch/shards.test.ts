@@ -1,12 +1,14 @@
 // A batch over several machines: each does its part, and the parts become one again.
 
-import { rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Answer } from '@drover/rehearsal/script';
 import { weightiest } from '../../bin/batch/join.ts';
 import { BatchDesk, noisyFiles, tidying } from '../support/batch-desk.ts';
 import { readJunit } from '../support/junit-schema.ts';
+import { calls } from '../support/run-desk.ts';
 
 async function sharded(count: number, instead?: (path: string) => Answer | undefined): Promise<BatchDesk> {
   const batch = await BatchDesk.with(tidying(instead), noisyFiles(3));
@@ -80,4 +82,41 @@ test('a shard that is missing is work that is not done; a failure in one is a fa
   expect(await show('--merge', '../nowhere')).toEqual([2, expect.stringContaining('nowhere cannot be read')]);
   await rm(join(batch.desk.folder, 'shards', 'shard-2'), { recursive: true });
   expect(await show('--merge', '../shards')).toEqual([3, expect.stringContaining('shard 2/2 is missing')]);
+});
+
+test('a part whose results name a patch outside of its folder is refused, and nothing is written', async () => {
+  const batch = await sharded(1);
+  const shard = join(batch.desk.folder, 'shards', 'shard-1');
+  const rows = await batch.results(shard);
+  for (const patch of [
+    '../escaped.patch',
+    'patches/../../escaped.patch',
+    join(batch.desk.folder, 'escaped.patch'),
+    'results.ndjson',
+  ]) {
+    const spoilt = rows.map((row, at) => JSON.stringify(at === 0 ? { ...row, patch } : row));
+    await writeFile(join(shard, 'results.ndjson'), `${spoilt.join('\n')}\n`);
+    await writeFile(join(batch.desk.folder, 'shards', 'escaped.patch'), 'from outside\n');
+    const { code, stderr } = await batch.desk.drover(['show', '--merge', '../shards', '--out', '../all/out']);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`results.ndjson names the patch '${patch}'`)]);
+    expect(existsSync(join(batch.desk.folder, 'all'))).toBe(false);
+  }
+});
+
+test('shards whose tasks change one file are joined with a word about it', async () => {
+  const shared = (path: string, step: number): Answer | undefined =>
+    step === 1 ? calls('write', { path: 'shared.txt', content: `${path}\n` }) : undefined;
+  const batch = await BatchDesk.with(
+    tidying(
+      (path, step) => shared(path, step) ?? (step === 2 ? calls('submit_result', { summary: 'done' }) : undefined),
+    ),
+    { ...noisyFiles(2), 'shared.txt': 'nobody\n' },
+  );
+  for (const at of [1, 2]) await batch.run(['--shard', `${at}/2`, '--out', `../shards/shard-${at}`]);
+  const { stdout } = await batch.desk.drover(['show', '--merge', '../shards', '--out', '../all']);
+  const said =
+    'several shards change shared.txt, so combined.patch may not apply: apply their patches one by one with git apply --3way';
+  expect(stdout).toContain(said);
+  expect(await batch.text('../../../all/report.md')).toContain(said);
+  expect(JSON.parse(await batch.text('../../../all/summary.json'))).toMatchObject({ reason: said });
 });
