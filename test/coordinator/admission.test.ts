@@ -252,6 +252,14 @@ test('where more was counted than was reserved, more is reserved from then on', 
   ]);
 });
 
+test('an answer that comes to exactly what was reserved is no reason to warn or to reserve more', async () => {
+  const { admission, told, place } = runOf({ cap: { tokens: 100_000 } });
+  answered(await place(1).admit(WANTED, never), used(1_000, 1_000));
+  await place(1).admit(WANTED, never);
+  expect(admission.balance.reserved).toBe(2_000);
+  expect(told.map(({ event }) => event.type)).toEqual(['budget', 'budget', 'budget']);
+});
+
 test('a cap in dollars without a price is refused', () => {
   expect(() => runOf({ cap: { usd: 1 } })).toThrow('the price of the model is not known');
   expect(() => runOf({ cap: { tokens: 1 }, taskCap: { usd: 1 } })).toThrow('the price of the model is not known');

@@ -66,6 +66,24 @@ test('ignored files are copied, folders are linked where the line says so, and t
   });
 });
 
+test('a path inside a folder that is brought along is not brought along again, at any depth', async () => {
+  const user = await including('conf/secret/a/b/deep\nconf/secret/near\nconf/secret link\nx.local\n', {
+    'conf/secret/near': 'n',
+    'conf/secret/a/b/deep': 'd',
+    'x.local': 'x',
+  });
+  const slots = await user.slots();
+  expect(await slots.inclusion()).toEqual({
+    included: [
+      { path: 'conf/secret', how: 'link' },
+      { path: 'x.local', how: 'copy' },
+    ],
+    leftOut: [],
+  });
+  const { path } = await take(slots, (await user.open()).head);
+  expect(readlinkSync(join(path, 'conf/secret'))).toBe(join(user.top, 'conf/secret'));
+});
+
 test('what is brought along is not committed, whatever the worker makes of it', async () => {
   const user = await including('.env.example\nnode_modules link\n', { '.env.example': '1', 'node_modules/m.js': 'm' });
   const slots = await user.slots();

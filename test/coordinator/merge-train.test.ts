@@ -170,6 +170,19 @@ describe('conflicts', () => {
     expect(message).toContain('30 more files conflict');
   });
 
+  test('a description names no further files where it shows all that conflict', async () => {
+    const names = Array.from({ length: 20 }, (_, at) => `file-${at}.txt`);
+    const all = (text: string) => Object.fromEntries(names.map((name) => [name, text]));
+    const { work, train } = await yard(all('base'));
+    const { train: it } = train();
+    it.expect(planned('a', 'b'));
+    void it.land(work('a', all('one')));
+    const landing = await it.land(work('b', all('two')));
+    const message = landing.outcome === 'conflict' ? landing.message : '';
+    expect(message).toContain('file-19.txt');
+    expect(message).not.toContain('more files conflict');
+  });
+
   test('a history that shares nothing with ours is a conflict of its task, and nobody else’s', async () => {
     const { work, train, store } = await yard();
     const tree = run(['-C', store, 'rev-parse', `${work('x', { 'a.txt': 'other' }).commit}^{tree}`]).trim();

@@ -44,6 +44,15 @@ test('who the user is comes from their config, for this repository or for all', 
   expect((await user.open()).identity).toEqual({ name: 'This "one"', email: 'all@example.com' });
 });
 
+test('GIT_CONFIG_GLOBAL names the config that says who the user is', async () => {
+  const user = await userRepository();
+  writeFileSync(join(user.folder, '.gitconfig'), '[user]\nname = Home\nemail = home@example.com\n');
+  const own = join(user.folder, 'elsewhere');
+  writeFileSync(own, '[user]\nname = Elsewhere\nemail = elsewhere@example.com\n');
+  const { identity } = await openRepository(user.top, { ...user.env, GIT_CONFIG_GLOBAL: own });
+  expect(identity).toEqual({ name: 'Elsewhere', email: 'elsewhere@example.com' });
+});
+
 test('what the user ignores everywhere is not called uncommitted', async () => {
   const user = await userRepository();
   writeFileSync(join(user.folder, '.gitconfig'), '[core]\nexcludesFile = ~/ignored\n');

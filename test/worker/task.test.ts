@@ -69,6 +69,26 @@ test('a task in this thread and one in a thread tell the same events and end wit
   `);
 });
 
+test('a worker tells with each event the turn and the step it belongs to', async () => {
+  const { link, told } = listener();
+  await runTask(await taskOn(await rehearsal(WRITES), 'write a.txt'), link, never);
+  const kinds = new Set(['session_start', 'message_end', 'tool_execution_end', 'usage', 'done', 'session_end']);
+  const places = told.filter(({ event }) => kinds.has(event.type)).map(({ event, at }) => [event.type, at]);
+  const step = (number: number) => ({ turn: 1, step: number });
+  expect(places).toEqual([
+    ['session_start', { turn: 0, step: 0 }],
+    ['message_end', step(0)],
+    ...[1, 2, 3].flatMap((each) => [
+      ['usage', step(each)],
+      ['message_end', step(each)],
+      ['tool_execution_end', step(each)],
+      ['message_end', step(each)],
+    ]),
+    ['done', step(3)],
+    ['session_end', step(3)],
+  ]);
+});
+
 test('a worker is refused plans, and in a task that is to look, also writing; it may go on', async () => {
   const plan = { tasks: [{ id: 'a', title: 'A', prompt: 'do' }] };
   const server = await rehearsal({
