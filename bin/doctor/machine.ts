@@ -5,7 +5,7 @@ import { checkGit, openRepository } from '@drover/coordinator/repository';
 import { ToolError, UsageError } from '@drover/core/failure';
 import { newId } from '@drover/core/ids';
 import { runChild } from '@drover/core/tools/process/child';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
 import { ripgrepFile } from '@drover/core/tools/process/ripgrep';
 import type { Io } from '../io.ts';
 import { codeOf } from '../settings.ts';
@@ -67,7 +67,7 @@ async function programFinding(io: Io, { check, file, fix }: Program): Promise<Fi
 async function repositoryFinding(io: Io, cwd: string): Promise<Finding> {
   const check = 'repository';
   try {
-    const { top, branch, notIncluded } = await openRepository(cwd, childEnvironment(io.env));
+    const { top, branch, notIncluded } = await openRepository(cwd, gitEnvironment(io.env));
     const where = `${top}, ${branch === undefined ? 'at no branch' : `on ${branch}`}`;
     if (notIncluded.length === 0) return { check, state: 'good', says: where };
     const named = notIncluded.slice(0, CHANGED_NAMED_MAX).join(', ');

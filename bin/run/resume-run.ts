@@ -14,7 +14,7 @@ import { openRepository, type Repository } from '@drover/coordinator/repository'
 import { rowsOf } from '@drover/coordinator/state';
 import { type Failure, UsageError } from '@drover/core/failure';
 import type { RunSettings, TaskRow } from '@drover/core/task/run';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { gitEnvironment } from '@drover/core/tools/process/environment';
 import { chooseModel } from '../execution/model-choice.ts';
 import type { Io } from '../io.ts';
 import { shortIdIn } from '../kept/kept-id.ts';
@@ -41,7 +41,7 @@ export async function resumeRun(args: RunArgs, id: string, io: Io): Promise<numb
   const settings = await loadSettings(io, top);
   const run = settingsFor(args, past.settings, settings, io);
   checkLimits(run, { kept, past, short });
-  const repository = asItWas(await openRepository(top, childEnvironment(io.env)), past.settings);
+  const repository = asItWas(await openRepository(top, gitEnvironment(io.env)), past.settings);
   return startRun(args, { id, run, tasks: undefined, settings, repository }, io);
 }
 

@@ -8,7 +8,7 @@ import { openRepository, type Repository } from '@drover/coordinator/repository'
 import { UsageError } from '@drover/core/failure';
 import type { RunSettings } from '@drover/core/task/run';
 import type { PlannedTask } from '@drover/core/task/task';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
 import type { Of as CompanionOf } from '../batch/companion.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import { chooseModel, inFolder, nameModel } from '../execution/model-choice.ts';
@@ -28,7 +28,7 @@ export async function surroundingsOf(folder: string | undefined, io: Io): Promis
   const cwd = await workFolder(folder, io);
   const settings = await loadSettings(io, cwd);
   for (const warning of settings.warnings) await complain(io, warning);
-  return { settings, repository: await openRepository(cwd, childEnvironment(io.env)) };
+  return { settings, repository: await openRepository(cwd, gitEnvironment(io.env)) };
 }
 
 export type Wish = { readonly goal: string; readonly tasks: readonly PlannedTask[] | undefined };

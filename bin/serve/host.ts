@@ -4,7 +4,7 @@ import { patchBetween } from '@drover/coordinator/batch/patches';
 import { openRepository } from '@drover/coordinator/repository';
 import { openStore } from '@drover/coordinator/workspace/store';
 import { DroverError, UsageError } from '@drover/core/failure';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
 import type { Host, LandedCommit } from '@drover/server/host';
 import { redactorFor } from '../diagnostics.ts';
 import type { Io } from '../io.ts';
@@ -31,7 +31,7 @@ export function hostFor(wishes: ServeWishes, { root, version }: Place): Host {
 async function patchOf({ repository: top, commit }: LandedCommit, io: Io): Promise<string | undefined> {
   const env = childEnvironment(io.env);
   try {
-    const repository = await openRepository(top, env);
+    const repository = await openRepository(top, gitEnvironment(io.env));
     const { git } = await openStore({ home: stateFolder(io), repository, env });
     const patch = Buffer.from(await patchBetween(git, `${commit}^`, commit), 'latin1').toString('utf8');
     return (await redactorFor(io)).text(patch);

@@ -1,5 +1,7 @@
 // Whole runs: a goal, a plan, workers in threads and workspaces, one branch with what they did.
 
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { planned, RunDesk, says, statuses, submits, writes } from '../support/run-desk.ts';
 
@@ -30,4 +32,13 @@ test('a goal becomes a plan, each task a commit on one branch, and the checkout 
   expect(desk.git('status', '--porcelain=v2', '--branch')).toBe(before);
   expect(end.answer).toBe('All is done.');
   expect(desk.server.rejections).toBe(0);
+});
+
+test('commits are by the user whom GIT_CONFIG_GLOBAL names', async () => {
+  const desk = await RunDesk.with(planned({ one: { answers: [writes('one.txt', '1\n'), submits('one')] } }));
+  const config = join(desk.folder, 'elsewhere');
+  await writeFile(config, '[user]\nname = Elsewhere\nemail = elsewhere@example.com\n');
+  const { end } = await desk.run(['run', 'make a file'], { env: { GIT_CONFIG_GLOBAL: config } });
+  const author = desk.git('log', '-1', '--format=%an <%ae>', `drover/${end.run}/merged`);
+  expect(author).toBe('Elsewhere <elsewhere@example.com>');
 });

@@ -27,6 +27,12 @@ export function childEnvironment(env: Readonly<Record<string, string | undefined
   return allowed;
 }
 
+/** The same for drover's own git, which reads the user's config from where the user says it is. */
+export function gitEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const { GIT_CONFIG_GLOBAL: global } = env;
+  return { ...childEnvironment(env), ...(global !== undefined && { GIT_CONFIG_GLOBAL: global }) };
+}
+
 // A relative entry is a folder of the workspace, where a file could stand in for a command that is allowed.
 function absolute(path: string): string {
   return path.split(delimiter).filter(isAbsolute).join(delimiter);
