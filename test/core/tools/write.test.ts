@@ -3,7 +3,7 @@
 import { watch } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isLeftover } from '@drover/core/tools/files/content';
+import { isLeftover } from '@drover/core/tools/files/leftovers';
 import { edit } from '@drover/core/tools/edit';
 import { write } from '@drover/core/tools/write';
 import { expect, test } from 'vitest';

@@ -10,7 +10,7 @@
 import { chmodSync, type Dirent, lstatSync, readdirSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/failure';
-import { isLeftover } from '@drover/core/tools/files/content';
+import { isLeftover } from '@drover/core/tools/files/leftovers';
 import type { Git, GitAnswer } from '../git.ts';
 import type { Identity } from '../repository.ts';
 import { ABSENT, type Change, GITLINK } from './index-changes.ts';

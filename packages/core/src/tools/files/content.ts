@@ -3,9 +3,9 @@
 import { constants, type Stats } from 'node:fs';
 import { access, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { randomBytes } from 'node:crypto';
 import { ToolError } from '../../failure.ts';
 import { byteSize, isPlainText } from '../output/bytes.ts';
+import { temporaryName } from './leftovers.ts';
 import { codeOf, type Place, unusable } from './paths.ts';
 
 export const TEXT_BYTES_MAX = 10_000_000;
@@ -41,18 +41,9 @@ export async function readText(place: Place): Promise<{ readonly text: string; r
   }
 }
 
-const LEFTOVER = /(^|\/)\.[^/]*\.[0-9a-f]{12}\.drover-new$/;
-
-/** True for what stays of a file that was being written when drover was killed. */
-export function isLeftover(path: string): boolean {
-  return LEFTOVER.test(path);
-}
-
 /** Puts the text in place at once: a reader sees the old file or the new one. Keeps the mode; makes folders. */
 export async function replaceFile({ real, shown }: Place, text: string): Promise<void> {
-  const mark = `${randomBytes(6).toString('hex')}.drover-new`; // see isLeftover
-  // 50 characters are at most 150 bytes, so the mark fits into a name of 255.
-  const temporary = join(dirname(real), `.${basename(real).slice(0, 50)}.${mark}`);
+  const temporary = join(dirname(real), temporaryName(basename(real)));
   try {
     const before = await existing(real);
     if (before !== undefined) {

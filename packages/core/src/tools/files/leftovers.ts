@@ -1,0 +1,78 @@
+// Files that stay when drover is killed while it writes: `.<name>.<mark>.drover-new` beside the file.
+//
+// Guarantees
+//   1. Only a leftover is removed: a plain file of this user, with that name, whose writer is gone.
+//   2. A live writer keeps its file: its process runs on this machine, or the file is younger than an hour.
+//   3. The search follows no link, leaves out .git and node_modules, and looks at a bounded number of entries.
+
+import { createHash } from 'node:crypto';
+import type { Dirent } from 'node:fs';
+import { lstat, readdir, rm } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+
+const ENTRIES_MAX = 20_000;
+const STALE_MS = 3_600_000;
+const LEFT_ALONE = new Set(['.git', 'node_modules']);
+const LEFTOVER = /(^|\/)\.[^/]*\.([0-9a-f]{4})([0-9a-f]{6})[0-9a-f]{2}\.drover-new$/;
+const HOST = createHash('sha256').update(hostname()).digest('hex').slice(0, 4);
+
+let written = 0;
+
+/** The name of a file while it is written. It holds the machine and the process, so that a later one can tell. */
+export function temporaryName(name: string, pid = process.pid): string {
+  written = (written + 1) % 256;
+  const mark = `${HOST}${pid.toString(16).padStart(6, '0').slice(-6)}${written.toString(16).padStart(2, '0')}`;
+  // 50 characters are at most 150 bytes, so the mark fits into a name of 255.
+  return `.${name.slice(0, 50)}.${mark}.drover-new`;
+}
+
+/** True for what stays of a file that was being written when drover was killed. */
+export function isLeftover(path: string): boolean {
+  return LEFTOVER.test(path);
+}
+
+/** Removes the stale leftovers in a folder and below it; gives their paths. */
+export async function removeLeftovers(top: string): Promise<readonly string[]> {
+  const removed: string[] = [];
+  const folders = [top];
+  let looked = 0;
+  for (let folder = folders.shift(); folder !== undefined && looked < ENTRIES_MAX; folder = folders.shift()) {
+    // A folder that is gone or closed to the user holds nothing to remove.
+    const entries: readonly Dirent[] = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    looked += entries.length;
+    for (const entry of entries) {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory() && !LEFT_ALONE.has(entry.name)) folders.push(path);
+      if (entry.isFile() && isLeftover(entry.name) && (await removeIfStale(path))) removed.push(path);
+    }
+  }
+  return removed;
+}
+
+async function removeIfStale(path: string): Promise<boolean> {
+  try {
+    const { uid, mtimeMs, nlink } = await lstat(path);
+    const isOwn = uid === process.getuid?.() && nlink === 1;
+    if (!isOwn || !(isWriterGone(path) || Date.now() - mtimeMs > STALE_MS)) return false;
+    await rm(path);
+    return true;
+  } catch {
+    // Another process was faster, or the folder is read-only: the file can stay.
+    return false;
+  }
+}
+
+function isWriterGone(path: string): boolean {
+  const [, , host, pid = ''] = LEFTOVER.exec(path) ?? [];
+  return host === HOST && !isRunning(Number.parseInt(pid, 16));
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+}
