@@ -74,7 +74,7 @@ function checkPatchPath(patch: unknown, folder: string): void {
     normalize(patch) !== FILES.combined;
   if (isInside) return;
   const path = join(folder, FILES.results);
-  throw new UsageError(`--merge: ${path} names the patch '${String(patch)}', which is no patch in that folder`);
+  throw new UsageError(`--merge: ${path} names the patch ${JSON.stringify(patch)}, which is no patch in that folder`);
 }
 
 async function readOutput(folder: string, name: string): Promise<Buffer> {

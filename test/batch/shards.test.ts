@@ -98,7 +98,7 @@ test('a part whose results name a patch outside of its folder is refused, and no
     await writeFile(join(shard, 'results.ndjson'), `${spoilt.join('\n')}\n`);
     await writeFile(join(batch.desk.folder, 'shards', 'escaped.patch'), 'from outside\n');
     const { code, stderr } = await batch.desk.drover(['show', '--merge', '../shards', '--out', '../all/out']);
-    expect([code, stderr]).toEqual([2, expect.stringContaining(`results.ndjson names the patch '${patch}'`)]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`results.ndjson names the patch "${patch}"`)]);
     expect(existsSync(join(batch.desk.folder, 'all'))).toBe(false);
   }
 });
