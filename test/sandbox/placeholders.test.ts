@@ -81,7 +81,7 @@ test('nothing is removed through a link, and an old record goes', () => {
   writeFileSync(join(folder, `${GONE}-0`), paths.join(''));
   utimesSync(join(folder, `${GONE}-0`), 1, 1);
   removeLeftPlaceholders(state);
-  expect(readdirSync(state, { recursive: true }).toSorted()).toEqual([
+  expect(readdirSync(state, { recursive: true, encoding: 'utf8' }).toSorted()).toEqual([
     'elsewhere',
     'elsewhere/empty',
     'here',
