@@ -1,5 +1,6 @@
 // The exact secrets of a process: which they are, and that they are found in every form.
 
+import type { Json } from '@drover/core/json';
 import { Redactor } from '@drover/core/redaction/redactor';
 import { secretValues } from '@drover/core/redaction/secret-values';
 import { expect, test } from 'vitest';
@@ -136,4 +137,35 @@ test('variables are secret by their names, addresses by their password', () => {
     'bm90LWEta2V5',
     '/srv1K2x/vL9pQ',
   ]);
+});
+
+test.each([255, 256, 257, 512, 513])(
+  'a secret of %i characters is found whole, and no piece of it hides other text',
+  (size) => {
+    const secret = Array.from({ length: size - 1 }, (_, at) => 'abcdefghij'[(at * 7 + Math.floor(at / 10)) % 10]).join(
+      '',
+    );
+    const long = new Redactor([`${secret}z`]);
+    const hidden = long.text(`<${secret}z>`);
+    expect(hidden.replaceAll('[redacted:value]', '')).toBe('<>');
+    expect(long.text('a zebra in a zoo, z')).toBe('a zebra in a zoo, z');
+  },
+);
+
+const DEPTH = 1_000;
+
+test.each([
+  ['lists', (inner: Json): Json => [inner]],
+  ['objects', (inner: Json): Json => ({ inner })],
+])('%s are redacted as deep as they may be, and cut off below', (_, wrap) => {
+  const nested = (text: string, depth: number): Json => {
+    let value: Json = text;
+    for (let level = 0; level < depth; level++) value = wrap(value);
+    return value;
+  };
+  const deepest = JSON.stringify(redactor.value(nested(PLAIN, DEPTH + 1)));
+  expect(deepest).toBe(JSON.stringify(nested('[redacted:value]', DEPTH + 1)));
+  const deeper = JSON.stringify(redactor.value(nested(PLAIN, DEPTH + 2)));
+  expect(deeper).toBe(JSON.stringify(nested('[redacted:too-deep]', DEPTH + 1)));
+  expect(JSON.stringify(redactor.value(nested(PLAIN, 100_000)))).toBe(deeper);
 });
