@@ -74,6 +74,7 @@ test('the document is whole: every route, its parameters, bodies that are closed
 /** Asks, and compares the answer with what the document says of the route. */
 class Witness {
   readonly seen = new Set<string>();
+  readonly events = new Set<string>(); // types of events that came
   readonly #document: Document;
   readonly #url: string;
   readonly #headers: Record<string, string>;
@@ -106,12 +107,30 @@ class Witness {
     }
     const schema = described?.content?.[type]?.schema;
     expect([route, type, schema]).toEqual([route, type, expect.any(Object)]);
-    if (type === 'text/event-stream') return { text };
+    if (type === 'text/event-stream') {
+      this.#checkEvents(text);
+      return { text };
+    }
     const answer = JSON.parse(text) as Answer;
     const whole = { ...this.#resolved(schema ?? {}), $schema: 'https://json-schema.org/draft/2020-12/schema' };
     const checked = z.fromJSONSchema(whole as Parameters<typeof z.fromJSONSchema>[0]).safeParse(answer);
     expect([route, checked.error?.issues ?? []]).toEqual([route, []]);
     return answer;
+  }
+
+  /** Each event is what the document says of its type. */
+  #checkEvents(text: string): void {
+    const { schemas } = this.#document.components;
+    const { discriminator } = schemas['Event'] as { discriminator: { mapping: Record<string, string> } };
+    const kinds = JSON.stringify(schemas['FailureKind']);
+    for (const [, data = ''] of text.matchAll(/^data: (.*)$/gm)) {
+      const event = JSON.parse(data) as { readonly type: string };
+      const schema = this.#resolved({ $ref: discriminator.mapping[event.type] });
+      const inlined = JSON.stringify(schema).replaceAll('{"$ref":"#/components/schemas/FailureKind"}', kinds);
+      const checked = z.fromJSONSchema(JSON.parse(inlined) as Parameters<typeof z.fromJSONSchema>[0]).safeParse(event);
+      expect([event.type, checked.error?.issues ?? []]).toEqual([event.type, []]);
+      this.events.add(event.type);
+    }
   }
 
   #resolved(schema: object): object {
@@ -157,5 +176,7 @@ test('what the server answers is what the document says, for every route', async
   await witness.ask('post /v1/runs', {}, { goal: '' });
   await witness.ask('get /v1/runs', {}, undefined, { authorization: 'Bearer no' });
 
+  // A session with a remote call, and a whole run.
+  expect([...witness.events]).toEqual(expect.arrayContaining(['awaiting_tool_execution', 'task_end', 'run_end']));
   expect(new Set([...witness.seen].map((each) => each.split(' ').slice(0, 2).join(' ')))).toEqual(new Set(ROUTES));
 });

@@ -1,6 +1,7 @@
 // The OpenAPI document, made from the routes and their schemas.
 
 import { z } from 'zod';
+import { eventSchemas, failureKind } from './event-schemas.ts';
 import type { Answer, QueryNumber, Route } from './routes.ts';
 import * as schemas from './schemas.ts';
 
@@ -37,7 +38,12 @@ export function openApiDocument(routes: readonly Route[], version: string): obje
     },
     paths,
     components: {
-      schemas: { Problem: jsonSchema(schemas.problem) },
+      schemas: {
+        Problem: jsonSchema(schemas.problem),
+        FailureKind: jsonSchema(failureKind),
+        Event: eventUnion(),
+        ...Object.fromEntries(eventSchemas.map(({ name, schema }) => [name, withFailureKind(jsonSchema(schema))])),
+      },
       securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
     },
     security: [{ token: [] }],
@@ -96,7 +102,7 @@ function responsesOf(answer: Answer): object {
       return {
         200: {
           description: 'Server-sent events: `id` is the event’s seq, `event` its type, `data` the event as JSON',
-          content: { 'text/event-stream': { schema: { type: 'string' } } },
+          content: { 'text/event-stream': { schema: reference('Event') } },
         },
         204: { description: 'Nothing more will come' },
       };
@@ -116,10 +122,28 @@ function refusalsOf({ body, answer, refusals }: Route): object {
         status,
         {
           description: MEANINGS[status] ?? '',
-          content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+          content: { 'application/problem+json': { schema: reference('Problem') } },
         },
       ]),
   );
+}
+
+function reference(name: string): object {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function eventUnion(): object {
+  const mapping = Object.fromEntries(eventSchemas.map(({ type, name }) => [type, `#/components/schemas/${name}`]));
+  return {
+    oneOf: eventSchemas.map(({ name }) => reference(name)),
+    discriminator: { propertyName: 'type', mapping },
+  };
+}
+
+/** The same schema; the kinds of failures are listed once in the document. */
+function withFailureKind(schema: object): object {
+  const listed = JSON.stringify(jsonSchema(failureKind));
+  return JSON.parse(JSON.stringify(schema).replaceAll(listed, JSON.stringify(reference('FailureKind')))) as object;
 }
 
 function jsonSchema(schema: z.ZodType): object {

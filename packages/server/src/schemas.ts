@@ -26,13 +26,13 @@ const text = z.string().max(TEXT_CHARS_MAX);
 const word = z.string().min(1).max(WORD_CHARS_MAX);
 const path = z.string().min(1).max(PATH_CHARS_MAX);
 // Bodies are parsed from JSON, and answers are written as JSON: they hold nothing else.
-const json = z.unknown() as unknown as z.ZodType<Json>;
+export const json = z.unknown() as unknown as z.ZodType<Json>;
 const jsonObject = z.record(z.string(), z.unknown()) as unknown as z.ZodType<JsonObject>;
 const failure = z.looseObject({ kind: z.string() }) as unknown as z.ZodType<Failure>;
 
 // ── what is asked ─────────────────────────────────────────────────────────────────────────────
 
-const remoteTool = z.strictObject({
+export const remoteTool = z.strictObject({
   name: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/),
   description: text,
   schema: jsonObject.describe('JSON Schema of its arguments'),
@@ -46,7 +46,7 @@ const remoteTool = z.strictObject({
 
 const openingMessage = z.strictObject({ role: z.enum(['user', 'assistant']), content: text.min(1) });
 
-const sampling = z.strictObject({
+export const sampling = z.strictObject({
   temperature: z.number().min(0).max(2).exactOptional(),
   topP: z.number().positive().max(1).exactOptional(),
 });
@@ -91,7 +91,7 @@ export const nothing = z.strictObject({});
 
 // ── what is answered ──────────────────────────────────────────────────────────────────────────
 
-const usage = z.object({
+export const usage = z.object({
   input: z.number(),
   output: z.number(),
   cacheRead: z.number(),
@@ -99,7 +99,7 @@ const usage = z.object({
   estimated: z.literal(true).exactOptional(),
 });
 
-const callLabel = {
+export const callLabel = {
   callId: z.string(),
   toolUseId: z.string(),
   callIndex: z.int(),
@@ -208,7 +208,7 @@ export const sessionList = z.object({ sessions: z.array(sessionRow) });
 const runRow = z.object({ ...row, tasks: z.int(), landed: z.int() });
 export const runList = z.object({ runs: z.array(runRow) });
 
-const taskRow = z.object({
+export const taskRow = z.object({
   task: z.string(),
   title: z.string(),
   status: z.enum(['landed', 'done', 'failed', 'skipped', 'conflict', 'gate_failed', 'cancelled']),

@@ -1,0 +1,165 @@
+// Events and failures as the OpenAPI document describes them.
+//
+// The compiler checks that every type of event and every kind of failure is here; a test checks events of real
+// sessions and runs against the schemas. Objects are open: a newer server may add fields.
+
+import type { EventType } from '@drover/core/events';
+import type { Failure } from '@drover/core/failure';
+import { z } from 'zod';
+import { callLabel, json, message, pendingCall, remoteTool, sampling, taskRow, usage } from './schemas.ts';
+
+const FAILURE_KINDS: Readonly<Record<Failure['kind'], true>> = {
+  aborted: true,
+  'answer.empty': true,
+  'answer.paused': true,
+  'answer.refused': true,
+  'answer.text_call': true,
+  'checkout.changed': true,
+  'compaction.failed': true,
+  'context.overflow': true,
+  'gate.failed': true,
+  'git.failed': true,
+  internal: true,
+  'journal.busy': true,
+  'journal.damaged': true,
+  'journal.newer': true,
+  'limit.reached': true,
+  'permission.denied': true,
+  'plan.declined': true,
+  'provider.garbled': true,
+  'provider.rejected': true,
+  'provider.stalled': true,
+  'provider.throttled': true,
+  'provider.unavailable': true,
+  'request.unmade': true,
+  'sandbox.failed': true,
+  'setup.failed': true,
+  'store.failed': true,
+  'tool.unknown': true,
+  'worker.lost': true,
+  'workspace.failed': true,
+};
+
+export const failureKind = z.enum(Object.keys(FAILURE_KINDS));
+const failure = z.looseObject({ kind: failureKind });
+
+const envelope = {
+  v: z.literal(1),
+  seq: z.int().describe('The number of the event, and its id in the stream'),
+  at: z.string().describe('ISO time'),
+  session: z.string().exactOptional(),
+  run: z.string().exactOptional(),
+  worker: z.int().exactOptional(),
+  task: z.string().exactOptional(),
+  attempt: z.int().exactOptional(),
+  turn: z.int().exactOptional(),
+  step: z.int().exactOptional(),
+  gap: z.literal(true).exactOptional().describe('Deltas before this event are missing; the `_end` has the whole text'),
+};
+
+const part = z.int();
+const cost = z.number().exactOptional();
+const reason = z.string();
+const files = z.array(z.string());
+const starts = { part };
+const grows = { part, delta: z.string() };
+const ends = { part, text: z.string() };
+const called = { part, callIndex: z.int() };
+const decided = { allowed: z.boolean(), by: z.enum(['user', 'nobody', 'cancel']), always: z.boolean() };
+const failed = { failure, reason };
+
+/** What each type of event has besides the envelope. */
+const FIELDS: Readonly<Record<EventType, z.ZodRawShape>> = {
+  run_start: { resumed: z.boolean(), goal: z.string() },
+  plan_ready: { tasks: z.array(json), round: z.int(), by: z.enum(['coordinator', 'file', 'fallback']) },
+  task_ready: {},
+  task_start: { base: z.string(), workspace: z.string() },
+  task_end: {
+    status: z.enum(['finished', 'failed', 'cancelled', 'skipped']),
+    again: z.boolean(),
+    failure: failure.exactOptional(),
+    reason: reason.exactOptional(),
+    summary: z.string().exactOptional(),
+    files,
+    commit: z.string().exactOptional(),
+    usage,
+    cost,
+  },
+  merge_start: { commit: z.string(), onto: z.string() },
+  merge_end: {
+    outcome: z.enum(['landed', 'conflict', 'gate_failed']),
+    again: z.boolean(),
+    conflicts: files.exactOptional(),
+  },
+  gate_start: { command: z.string(), tree: z.string(), tasks: files },
+  gate_end: { command: z.string(), tree: z.string(), tasks: files, passed: z.boolean(), output: z.string() },
+  throttle_wait: { waitMs: z.number(), reason },
+  budget: { usage, spent: z.number(), reserved: z.number(), cost },
+  run_end: {
+    outcome: z.enum(['done', 'incomplete', 'error', 'cancelled']),
+    exitCode: z.int(),
+    reason: reason.exactOptional(),
+    failure: failure.exactOptional(),
+    tasks: z.array(taskRow),
+    usage,
+    cost,
+    answer: z.string().exactOptional(),
+  },
+  session_start: {
+    model: z.string(),
+    cwd: z.string(),
+    remoteTools: z.array(remoteTool).exactOptional(),
+    remoteTimeoutMs: z.number().exactOptional(),
+    options: sampling.exactOptional(),
+  },
+  awaiting_tool_execution: { calls: z.array(pendingCall) },
+  session_end: {
+    outcome: z.enum(['done', 'incomplete', 'error', 'cancelled', 'suspended']),
+    reason: reason.exactOptional(),
+    messages: z.array(message),
+    usage,
+    cost,
+  },
+  message_start: { role: z.enum(['user', 'assistant', 'tool']) },
+  message_end: { message, kept: z.literal(false).exactOptional() },
+  text_start: starts,
+  text_delta: grows,
+  text_end: ends,
+  thinking_start: starts,
+  thinking_delta: grows,
+  thinking_end: ends,
+  toolcall_start: { ...called, id: z.string(), name: z.string() },
+  toolcall_delta: { ...called, delta: z.string() },
+  toolcall_end: { ...called, call: json },
+  tool_execution_start: { ...callLabel, args: json },
+  tool_execution_delta: { callId: z.string(), name: z.string(), delta: z.string() },
+  tool_execution_end: { ...callLabel, output: z.string(), outputSummary: z.string(), isError: z.boolean() },
+  permission_request: { ...callLabel, requestId: z.string(), subject: z.string(), why: z.string() },
+  permission_decision: { ...callLabel, requestId: z.string(), ...decided },
+  network: { host: z.string(), port: z.int(), allowed: z.boolean(), reason: reason.exactOptional() },
+  usage: { usage, total: usage, cost },
+  retry: { attempt: z.int(), delayMs: z.number(), ...failed },
+  attempt_discarded: { reason, failure: failure.exactOptional(), usage: usage.exactOptional() },
+  compaction_start: { tokens: z.number(), reason: z.string() },
+  compaction_end: { ok: z.boolean(), tokens: z.number(), failure: failure.exactOptional() },
+  heartbeat: {},
+  warning: { message: z.string() },
+  done: { message },
+  incomplete: failed,
+  error: failed,
+  cancelled: {},
+};
+
+export type EventSchema = { readonly type: string; readonly name: string; readonly schema: z.ZodType };
+
+/** The schema of each type of event, and its name in the document: `text_delta` is `TextDeltaEvent`. */
+export const eventSchemas: readonly EventSchema[] = Object.entries(FIELDS).map(([type, fields]) => ({
+  type,
+  name: nameOf(type),
+  schema: z.looseObject({ type: z.literal(type), ...envelope, ...fields }),
+}));
+
+function nameOf(type: string): string {
+  const words = type.split('_').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+  return `${words.join('')}Event`;
+}
