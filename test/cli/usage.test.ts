@@ -226,7 +226,7 @@ test('the help of a command has groups, examples and the exit codes, and fits th
     Output:
           --view  lines|json|silent: What to show
           --json  The same as --view json: one event a line
-          --log   FILE: Write diagnostics to a file
+          --log   FILE: Write diagnostics to a file (DROVER_LOG sets their level)
 
     Permission:
           --allow  RULE: Allow what matches, such as 'shell(pnpm test*)' (repeatable)
