@@ -162,7 +162,11 @@ function processIo(): Io {
   process.stdout.once('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') process.stderr.write(`drover: the output cannot be written (${error.code})\n`);
   });
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', () => undefined);
+    // Node pipes the output of every thread into these, with listeners each: more than ten are no leak.
+    stream.setMaxListeners(0);
+  }
   return {
     stdin: process.stdin,
     stdout: process.stdout,
