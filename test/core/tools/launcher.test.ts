@@ -21,6 +21,7 @@ import { listening } from '../../support/listening.ts';
 import { runSync } from '../../support/run-sync.ts';
 import { temporaryFolder, workspace } from '../../support/workspace.ts';
 
+const waiter = fileURLToPath(new URL('../../support/launcher-waiter.ts', import.meta.url));
 const owner = fileURLToPath(new URL('../../support/launcher-owner.ts', import.meta.url));
 const env = childEnvironment(process.env);
 
@@ -67,6 +68,14 @@ test('a command under way when the launcher dies is ended and said to be so, and
   });
   for (const each of told.trim().split(' ')) expect(isThere(Number(each))).toBe(false);
   expect(await call(shell, { command: 'echo $PPID' })).toMatchObject({ output: String(process.pid) });
+});
+
+test('a process that only waits for a command stays until the command ends', async () => {
+  const { address } = await launcher();
+  const child = spawn(process.execPath, [waiter, address.path, address.secret], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  expect(JSON.parse((await text(child.stdout)) || '{}')).toMatchObject({ exitCode: 7 });
 });
 
 test('where the launcher is not there, a command is started without it', async () => {
