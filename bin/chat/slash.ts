@@ -5,7 +5,7 @@ import { knownProviders } from '@drover/core/model/catalog';
 import { chooseModel } from '../execution/model-choice.ts';
 import type { Settings } from '../settings.ts';
 import { suggestion } from '../suggestion.ts';
-import { count, dollars, tokens } from '../views/figures.ts';
+import { count, dollars, tokenFigures, tokens } from '../views/figures.ts';
 import { wrapped } from '../views/word-wrap.ts';
 import type { Talk } from './talk.ts';
 
@@ -50,9 +50,17 @@ const slashes: readonly Slash[] = [
     name: '/usage',
     about: 'what was used so far, and how long the conversation is',
     run: async ({ talk, say }) => {
-      const { usage, cost, tokens: now, tokensMax } = talk.standing;
+      const { usage, cost, tokens: prompt } = talk.standing;
       const figures = [...tokens(usage), ...(cost === undefined ? [] : [dollars(cost)])].join(' · ');
-      await say(`${figures}; the conversation has about ${count(now)} of ${count(tokensMax)} tokens`);
+      await say(`${figures}; the conversation has about ${count(prompt.expected)} of ${count(prompt.window)} tokens`);
+      return false;
+    },
+  },
+  {
+    name: '/tokens',
+    about: 'how long the next prompt is: estimate, reported, ratio, window',
+    run: async ({ talk, say }) => {
+      await say(tokenFigures(talk.standing.tokens).join(' · '));
       return false;
     },
   },

@@ -6,11 +6,12 @@ import { Session, type Execution } from '@drover/core/agent/session';
 import type { Showing } from '@drover/core/agent/showing';
 import type { Shown } from '@drover/core/bus';
 import { isSummary } from '@drover/core/conversation/compaction';
+import type { TokenFigures } from '@drover/core/conversation/conversation';
 import { newId } from '@drover/core/ids';
 import { keptIds } from '@drover/core/journal/listing';
-import { factsOf } from '@drover/core/model/catalog';
 import type { Usage } from '@drover/core/model/protocol';
 import { NO_SPENDING, spentIn, sumSpent } from '@drover/core/model/spent';
+import { factsOf } from '@drover/core/model/catalog';
 import { NO_USAGE } from '@drover/core/model/usage';
 import { sessionTools } from '@drover/core/tools/builtin';
 import type { Surroundings } from '../execution/execution.ts';
@@ -32,8 +33,7 @@ type Opened = { readonly session: Session; readonly close: () => Promise<void> }
 export type Standing = {
   readonly usage: Usage;
   readonly cost: number | undefined;
-  readonly tokens: number; // of the conversation
-  readonly tokensMax: number;
+  readonly tokens: TokenFigures; // of the next prompt
 };
 
 export class Talk {
@@ -127,13 +127,8 @@ export class Talk {
   }
 
   get standing(): Standing {
-    const { settings } = this.#surroundings;
-    const session = this.#opened?.session;
-    return {
-      ...this.#used,
-      tokens: session?.conversation.expectedTokens(0) ?? 0,
-      tokensMax: settings.contextTokens ?? factsOf(this.#work.model.name).contextTokens,
-    };
+    const window = this.#surroundings.settings.contextTokens ?? factsOf(this.#work.model.name).contextTokens;
+    return { ...this.#used, tokens: this.#opened?.session.tokens ?? { estimate: 0, expected: 0, window } };
   }
 
   async close(): Promise<void> {

@@ -36,7 +36,7 @@ const entries = (gates: readonly string[]): Readonly<Record<keyof Config, Entry>
     lines: ['contextTokens: 200000'],
   },
   charsPerToken: {
-    about: `How many characters make a token, for estimates before a provider has counted. Default: ${CHARS_PER_TOKEN_DEFAULT}.`,
+    about: `How many characters make a token, for estimates before a provider has counted; from then on its count corrects them. Default: ${CHARS_PER_TOKEN_DEFAULT}.`,
     lines: [`charsPerToken: ${CHARS_PER_TOKEN_DEFAULT}`],
   },
   workers: {

@@ -2,10 +2,11 @@
 
 import { type DeniedCall, DeniedCalls } from '@drover/core/permission/denied-calls';
 import type { Recorded } from '@drover/core/events';
+import type { Past } from '@drover/core/journal/history';
 import { listSessions } from '@drover/core/journal/sessions';
 import type { Usage } from '@drover/core/model/protocol';
 import { deniedLines } from '../views/call-result.ts';
-import { ago, count, dollars, moment, tokens } from '../views/figures.ts';
+import { ago, count, dollars, moment, tokenFigures, tokens } from '../views/figures.ts';
 import { factLines, heading, type Paper } from './facts.ts';
 import { eventsIn } from './kept-journal.ts';
 import type { KeptSession } from './kept-session.ts';
@@ -28,6 +29,7 @@ export type SessionSummary = {
   readonly denied: readonly DeniedCall[]; // calls that were not allowed
   readonly usage: Usage;
   readonly cost?: number; // US dollars; absent where the price is not known
+  readonly tokens?: NonNullable<Past['tokens']>; // of the last prompt
 };
 
 const NOTHING: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
@@ -54,6 +56,7 @@ export function summaryOf({ id, home, records, past, live, problem }: KeptSessio
     denied: deniedIn(events),
     usage: past?.usage ?? NOTHING,
     ...(past?.cost !== undefined && { cost: past.cost }),
+    ...(past?.tokens !== undefined && { tokens: past.tokens }),
   };
 }
 
@@ -92,6 +95,7 @@ export function headOf(summary: SessionSummary, paper: Paper): string {
       ['denied', deniedLines(denied).join('; ')],
       ['used', tokens(usage).join(', ')],
       ['cost', cost === undefined ? '' : dollars(cost)],
+      ['prompt', summary.tokens === undefined ? '' : tokenFigures(summary.tokens).join(', ')],
     ],
     paper,
   );

@@ -1,5 +1,6 @@
 // Numbers as people read them: how long, how long ago, how many tokens, how much money.
 
+import type { TokenFigures } from '@drover/core/conversation/conversation';
 import type { Usage } from '@drover/core/model/protocol';
 
 export function duration(ms: number): string {
@@ -85,4 +86,15 @@ export function shortCount(number: number): string {
 /** 12,345. By hand, because the first use of a locale takes longer than many a session. */
 export function count(number: number): string {
   return String(number).replace(/\B(?=(\d{3})+$)/g, ',');
+}
+
+/** How long a prompt is: by our estimate, by the provider's word, how far they are apart, and what fits. */
+export function tokenFigures(figures: Omit<TokenFigures, 'expected'>): readonly string[] {
+  const { estimate, reported, ratio, window } = figures;
+  return [
+    ...(estimate === 0 ? [] : [`estimate ${count(estimate)}`]),
+    ...(reported === undefined ? [] : [`reported ${count(reported)}`]),
+    ...(ratio === undefined ? [] : [`ratio ${ratio}`]),
+    ...(window === 0 ? [] : [`window ${count(window)} tokens`]),
+  ];
 }

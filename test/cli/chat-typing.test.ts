@@ -148,6 +148,28 @@ test('few large results end no chat: the next messages are answered, too', async
   expect(await chat.screen()).toEqual(expect.arrayContaining(['Read.', 'Still here.']));
 });
 
+test('/tokens and show tell the estimate with tools, what was reported, their ratio and the window', async () => {
+  const desk = await ChatDesk.with({ otherwise: { text: 'Yes.', usage: { input: 9_000, output: 5 } } });
+  const chat = desk.chat(['--session', 'long', '--model', 'anthropic/any'], { columns: 120 });
+  for (const text of ['one', '/tokens', '/usage']) await chat.says(text);
+  await chat.types(KEYS.ctrlD);
+  await chat.code;
+  const screen = (await chat.terminal.everything()).join('\n');
+  const [, estimate = '', ratio = ''] =
+    /estimate ([\d,]+) · reported 9,000 · ratio ([\d.]+) · window 200,000 tokens/.exec(screen) ?? [];
+  // The tools alone are some thousand tokens; system prompt and messages are a few hundred.
+  const tokens = Number(estimate.replaceAll(',', ''));
+  expect(tokens).toBeGreaterThan(1_000);
+  const used = /about ([\d,]+) of 200,000 tokens/.exec(screen)?.[1]?.replaceAll(',', '');
+  expect(Math.abs(Number(used) - tokens * Number(ratio))).toBeLessThan(10);
+  const given = { cwd: desk.cwd, env: desk.env };
+  expect((await drover(['show', 'long'], given)).stdout).toMatch(
+    /prompt +estimate [\d,]+, reported 9,000, ratio [\d.]+, window\s+200,000 tokens/,
+  );
+  const shown = JSON.parse((await drover(['show', 'long', '--json'], given)).stdout) as Record<string, unknown>;
+  expect(shown['tokens']).toMatchObject({ reported: 9_000, ratio: Number(ratio), window: 200_000 });
+});
+
 test('/usage counts all that was used; a budget is the chat’s, whatever sessions it goes through', async () => {
   const usage = { input: 1_000, output: 50, cacheRead: 0, cacheWrite: 0 };
   const desk = await ChatDesk.with({ otherwise: { text: 'Yes.', usage } });
@@ -191,6 +213,7 @@ test('a slash that there is not is no message; help lists those there are, and T
     '   /help                   this list',
     '   /model [provider/name]  ask another model, or say which is asked',
     '   /usage                  what was used so far, and how long the conversation',
+    '   /tokens                 how long the next prompt is: estimate, reported,',
     '   /compact                shorten the conversation to a summary and its end',
     '   /clear                  begin anew; the session before is kept',
     '   /quit                   leave; Ctrl-D does so, too',

@@ -73,5 +73,6 @@ export function steady(text: string): string {
     .replace(/\d\d:\d\d:\d\d\.\d{3}/g, '<clock>')
     .replace(/(\d+ s ago|just now)/g, '<ago>')
     .replace(/\d+(\.\d+)? m?s\b/g, '<time>')
-    .replace(/[\d,]+ tokens in( \([\d,]+ from cache\))?( ·|,) \d+ out/g, '<tokens>');
+    .replace(/[\d,]+ tokens in( \([\d,]+ from cache\))?( ·|,) \d+ out/g, '<tokens>')
+    .replace(/estimate [\d,]+, reported [\d,]+, ratio [\d.]+/, '<figures>');
 }

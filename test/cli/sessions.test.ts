@@ -124,6 +124,7 @@ test('show tells the whole of it, and how to go on', async () => {
       state   ✓ done
       turns   2
       used    <tokens>
+      prompt  <figures>, window 200,000 tokens
 
     ❯ what is here?
       look well
@@ -176,6 +177,12 @@ test('show --json sums it up in one object', async () => {
     calls: 1,
     denied: [],
     usage: { input: expect.any(Number), output: expect.any(Number), cacheRead: 0, cacheWrite: 0 },
+    tokens: {
+      estimate: expect.any(Number),
+      reported: expect.any(Number),
+      ratio: expect.any(Number),
+      window: 200_000,
+    },
   });
 });
 

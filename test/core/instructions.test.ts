@@ -1,4 +1,4 @@
-// AGENTS.md and CLAUDE.md that cannot be used: left out with a warning, and the run goes on.
+// AGENTS.md and CLAUDE.md: those that cannot be used are left out with a warning; those that change are read again.
 
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -49,4 +49,34 @@ test('a session whose prompt comes from its run repeats no warning', async () =>
   const { run, cwd } = await agentOn({ answers: [{ text: 'ok' }] }, { system: 'Do the task.' });
   await mkdir(join(cwd, 'AGENTS.md'));
   expect(warningsOf(await run('go'))).toEqual([]);
+});
+
+test('instructions that change between two messages are read again, and told once', async () => {
+  const read = { calls: [{ name: 'read', args: { path: 'src/a.txt' } }] };
+  const { run, server, session, cwd } = await agentOn({
+    answers: [read, { text: 'ok' }, read, { text: 'ok' }, read, { text: 'ok' }],
+  });
+  await mkdir(join(cwd, 'src'));
+  await writeFile(join(cwd, 'src/a.txt'), 'text');
+  await writeFile(join(cwd, 'AGENTS.md'), 'Use tabs.');
+  await writeFile(join(cwd, 'src/AGENTS.md'), 'Deep down, be brief.');
+  await run('one');
+  await writeFile(join(cwd, 'AGENTS.md'), 'Use spaces.');
+  await run('two');
+  await writeFile(join(cwd, 'src/AGENTS.md'), 'Deep down, be long.');
+  await run('three');
+  const systems = [0, 2, 4].map((at) => JSON.stringify(server.requests[at]?.body ?? {}));
+  expect(systems.map((text) => [text.includes('Use tabs.'), text.includes('Use spaces.')])).toEqual([
+    [true, false],
+    [false, true],
+    [false, true],
+  ]);
+  const results = session.conversation.messages.flatMap((message) => (message.role === 'tool' ? message.results : []));
+  expect(results.map(({ output }) => /be (brief|long)/.exec(output)?.[1])).toEqual(['brief', undefined, 'long']);
+});
+
+test('a file that stays unusable is warned of once', async () => {
+  const { run, cwd } = await agentOn({ answers: [{ text: 'ok' }, { text: 'ok' }] });
+  await mkdir(join(cwd, 'AGENTS.md'));
+  expect([warningsOf(await run('one')).length, warningsOf(await run('two')).length]).toEqual([1, 0]);
 });

@@ -184,7 +184,9 @@ export type SessionEvent =
       readonly total: Usage;
       readonly cost?: number; // US dollars of the total: the sum of what each request cost
       readonly requestCost?: number; // US dollars of this request, at the price of its model
-      readonly estimateRatio?: number;
+      readonly estimate?: number; // our count of the prompt's tokens; absent for a summary
+      readonly estimateRatio?: number; // reported ÷ estimate, as a moving average
+      readonly window?: number; // tokens that the model takes
     }
   | {
       readonly type: 'retry';

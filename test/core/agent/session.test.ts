@@ -156,7 +156,15 @@ test('by default four characters are a token, and what providers report corrects
   const { events } = await run('go');
   const estimated = Math.ceil((`${session.conversation.system}go`.length + definitions.length) / 4);
   const ratios = events.flatMap((event) => (event.type === 'usage' ? [event.estimateRatio] : []));
-  expect(ratios).toEqual([undefined, Math.round((7_000 / estimated) * 1_000) / 1_000]);
+  expect(ratios[0]).toBe(Math.round((7_000 / estimated) * 1_000) / 1_000);
+  expect(events.find((event) => event.type === 'usage')).toMatchObject({ estimate: estimated, window: 200_000 });
+  expect(session.tokens).toEqual({
+    estimate: session.conversation.estimate(definitions.length),
+    expected: session.conversation.expectedTokens(definitions.length),
+    reported: 7_000,
+    ratio: ratios[1],
+    window: 200_000,
+  });
 });
 
 test('a changed system prompt takes effect with the next request', async () => {

@@ -57,6 +57,22 @@ test('notes come at most once a period, by a clock that more text does not push 
   expect(text).toMatch(/^0 1 2 /);
 });
 
+test('a note carries the time of its newest piece', async () => {
+  const journal = slowJournal(() => 0);
+  const recorder = new Recorder({ journal, noteMs: 20, diagnose: () => undefined });
+  const noted = async (count: number): Promise<void> => {
+    while (journal.records.length < count) await sleep(5);
+  };
+  recorder.note({ ...delta('one '), at: '12:00' });
+  await noted(1);
+  recorder.note({ ...delta('two '), at: '12:05' });
+  await noted(2);
+  expect(journal.records.map((record) => [record['text'], record['at']])).toEqual([
+    ['one ', '12:00'],
+    ['two ', '12:05'],
+  ]);
+});
+
 test('only blocks that changed are noted, and thinking is marked as unsigned', async () => {
   const journal = slowJournal(() => 0);
   const recorder = new Recorder({ journal, noteMs: 20, diagnose: () => undefined });

@@ -283,6 +283,21 @@ test('a session that waits for a remote tool waits on in the next process', asyn
   await second.die();
 });
 
+test('the calibration of the estimate survives a resume with the same model, and only that', async () => {
+  const home = await temporaryFolder();
+  const usage = { input: 9_000 };
+  const first = await begin(home, { answers: [{ text: 'One.', usage }] });
+  await first.run('first');
+  await first.die();
+  const { ratio, reported } = first.session.tokens;
+  const second = await begin(home, { answers: [{ text: 'Two.' }] });
+  expect(second.session.tokens).toMatchObject({ ratio, reported });
+  await second.die();
+  const third = await begin(home, { answers: [{ text: 'Three.' }] }, { model: 'another' });
+  expect([third.session.tokens.ratio, third.session.tokens.reported]).toEqual([undefined, undefined]);
+  await third.die();
+});
+
 test.each([
   ['by a summary', { steps: 12, last: 400, contextTokens: 8_000 }, 'Much was written.'],
   ['by shorter results', { steps: 6, last: 3_000, contextTokens: 26_000 }, 'left out to save room'],

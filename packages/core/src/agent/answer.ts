@@ -99,7 +99,7 @@ async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<A
   const messages = [...conversation.messages, ...reminder];
   const estimated = conversation.estimate(agent.definitionChars);
   const { provider, model, definitions: tools, cacheKey, sampling } = agent;
-  const answer = await ask(
+  return ask(
     {
       provider,
       request: (outputTokensMax) =>
@@ -120,12 +120,14 @@ async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<A
       retry: agent.retry,
       patience: turn.patience,
       emit: (event) => emit(agent, turn, event),
-      spend: agent.spend,
+      // Calibrated first, so that the event tells what this very prompt has shown.
+      spend: (usage) => {
+        const { input, cacheRead, cacheWrite } = usage;
+        if (usage.estimated !== true) conversation.calibrate(estimated, input + cacheRead + cacheWrite);
+        return agent.spend(usage, estimated);
+      },
       keep: (partial) => addAnswer(agent, turn, partial),
     },
     signal,
   );
-  const { input, cacheRead, cacheWrite } = answer.message.usage;
-  if (answer.message.usage.estimated !== true) conversation.calibrate(estimated, input + cacheRead + cacheWrite);
-  return answer;
 }

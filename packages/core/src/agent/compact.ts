@@ -150,7 +150,7 @@ async function summaryOf(
       retry: agent.retry,
       patience: turn.patience,
       emit: () => undefined, // a side request, which no view shows
-      spend: agent.spend,
+      spend: (usage) => agent.spend(usage),
     },
     signal,
   );

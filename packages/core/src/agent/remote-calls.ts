@@ -4,12 +4,13 @@
 // A refusal changes nothing: all results of a delivery are looked at before the first is taken, so one
 // that doesn't fit refuses them all.
 
-import type { PendingCall, RemoteTool } from '../events.ts';
+import type { Event, PendingCall, RemoteTool } from '../events.ts';
 import { UsageError } from '../failure.ts';
 import type { Past } from '../journal/history.ts';
 import { boundedText } from '../tools/output/capture.ts';
 import { outputFile, type Tool, type ToolContext, type ToolOutput } from '../tools/tool.ts';
 import { resultOf, type OpenCalls } from './calls.ts';
+import type { SessionOptions } from './session-options.ts';
 
 export const REMOTE_TIMEOUT_MS_DEFAULT = 600_000;
 /** Of one result. What the model sees of it is bounded further, as with every tool. */
@@ -124,7 +125,7 @@ export function checkTimeout(timeoutMs: number | undefined): void {
 /** What a journal has to say of a session's remote tools, so that it is enough to go on from. */
 export type Declared = { readonly remoteTools?: readonly RemoteTool[]; readonly remoteTimeoutMs?: number };
 
-export function declaredIn(tools: readonly Tool[], remoteTimeoutMs: number | undefined): Declared {
+function declaredIn(tools: readonly Tool[], remoteTimeoutMs: number | undefined): Declared {
   const remoteTools = tools
     .filter(({ remote }) => remote === true)
     .map(({ name, label, description, schema, timeoutMs }) => ({
@@ -139,8 +140,26 @@ export function declaredIn(tools: readonly Tool[], remoteTimeoutMs: number | und
 }
 
 /** True where the journal says so already. */
-export function isDeclared({ remoteTools, remoteTimeoutMs }: Declared, past: Past): boolean {
+function isDeclared({ remoteTools, remoteTimeoutMs }: Declared, past: Past): boolean {
   if (remoteTools === undefined) return true;
   const now = [remoteTools, remoteTimeoutMs ?? past.remoteTimeoutMs];
   return JSON.stringify(now) === JSON.stringify([past.remoteTools, past.remoteTimeoutMs]);
+}
+
+/**
+ * The event that a session begins with. Told again where another model goes on, or one with other tools, so that
+ * the journal says who did what; undefined where all is as it was.
+ */
+export function startOf(options: SessionOptions, model: string): Event | undefined {
+  const { context, past, tools, remoteTimeoutMs, sandbox, sampling } = options;
+  const declared = declaredIn(tools, remoteTimeoutMs);
+  if (past?.model === model && isDeclared(declared, past)) return undefined;
+  return {
+    type: 'session_start',
+    model,
+    cwd: context.cwd,
+    ...(sandbox !== undefined && { sandbox }),
+    ...declared,
+    ...(sampling !== undefined && { options: sampling }),
+  };
 }

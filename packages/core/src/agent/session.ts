@@ -2,7 +2,7 @@
 // and go on later, and tells everything that happens as events.
 
 import { Bus } from '../bus.ts';
-import { CHARS_PER_TOKEN_DEFAULT, Conversation } from '../conversation/conversation.ts';
+import { CHARS_PER_TOKEN_DEFAULT, Conversation, rounded, type TokenFigures } from '../conversation/conversation.ts';
 import { Instructions } from '../conversation/instructions.ts';
 import { systemPrompt } from '../conversation/prompt.ts';
 import type { Event, PendingCall } from '../events.ts';
@@ -23,11 +23,10 @@ import {
   bounded,
   checkTimeout,
   checkTools,
-  declaredIn,
   givenUp,
-  isDeclared,
   matched,
   overdue,
+  startOf,
   type Answered,
   type RemoteResult,
 } from './remote-calls.ts';
@@ -97,7 +96,7 @@ export class Session {
       instructions: this.#instructions,
       emit: (event, place) => this.#outlet.emit(event, place),
       settled: (signal) => this.#settled(signal),
-      spend: (usage) => this.#spend(usage),
+      spend: (usage, estimate) => this.#spend(usage, estimate),
       progress: () => this.#progress(),
     });
     this.conversation.replace(options.seed ?? []);
@@ -127,6 +126,11 @@ export class Session {
   get status(): SessionStatus {
     if (this.#isRunning) return 'running';
     return this.pending.length > 0 ? 'awaiting_tool_execution' : 'idle';
+  }
+
+  /** How long the next prompt is, tools included. */
+  get tokens(): TokenFigures {
+    return this.conversation.figures(this.#agent.definitionChars, this.#options.contextTokens);
   }
 
   /** Settles when all that was begun so far is over. */
@@ -241,8 +245,10 @@ export class Session {
 
   async #takeTurn(input: Input, signal: AbortSignal): Promise<TurnOutcome> {
     const answers = 'results' in input ? this.#matched(input.results) : [];
+    const isStarted = this.#started !== undefined;
     await this.#start();
     if ('content' in input) {
+      if (isStarted) await this.#readInstructions();
       this.#abandonTurn();
       this.#turn = new Turn(this.#turn.number + 1);
       const content =
@@ -263,28 +269,24 @@ export class Session {
   }
 
   async #tellStart(): Promise<void> {
-    const { context, past, tools, remoteTimeoutMs, sandbox, sampling, opening = [] } = this.#options;
-    const label = this.model;
-    const declared = declaredIn(tools, remoteTimeoutMs);
-    // Told again where another model goes on, or one with other tools, so that the journal says who did what.
-    if (past?.model !== label || !isDeclared(declared, past))
-      this.#emit({
-        type: 'session_start',
-        model: label,
-        cwd: context.cwd,
-        ...(sandbox !== undefined && { sandbox }),
-        ...declared,
-        ...(sampling !== undefined && { options: sampling }),
-      });
+    const { past, opening = [] } = this.#options;
+    const start = startOf(this.#options, this.model);
+    if (start !== undefined) this.#emit(start);
     if (past === undefined) for (const message of opening) addOpening(this.#agent, this.#turn, message);
-    // Also with a prompt from the run, so that no instructions in it are told a second time.
-    const { text, leftOut } = await this.#instructions.forStart();
-    this.conversation.system = this.#options.system ?? systemPrompt(text);
-    // A run that hands out the prompt has warned of these files once for all its workers.
-    if (this.#options.system === undefined) for (const message of leftOut) this.#emit({ type: 'warning', message });
+    if (this.#options.system !== undefined) this.conversation.system = this.#options.system;
+    await this.#readInstructions();
   }
 
-  #restore({ messages, turn, steps, answers, ending, open, refused, usage, cost, handedOut }: Past): void {
+  /** Again with each message: the files may have changed. A run that hands out the prompt has warned of them. */
+  async #readInstructions(): Promise<void> {
+    const { text, leftOut, isNew } = await this.#instructions.forStart();
+    if (this.#options.system !== undefined || !isNew) return;
+    this.conversation.system = systemPrompt(text);
+    for (const message of leftOut) this.#emit({ type: 'warning', message });
+  }
+
+  #restore(past: Past): void {
+    const { messages, turn, steps, answers, ending, open, refused, usage, cost, handedOut } = past;
     this.conversation.replace(messages);
     this.#turn = new Turn(turn);
     this.#turn.steps = steps;
@@ -292,6 +294,7 @@ export class Session {
     this.#turn.open = open;
     this.#turn.refused = refused;
     this.#total = spentIn({ usage, cost });
+    if (past.model === this.model) this.conversation.recalibrate(past.tokens ?? {});
     this.#isOpen = turn > 0 && ending === undefined;
     this.#ending = ending;
     this.#canResume = turn > 0 && ending !== 'done';
@@ -374,7 +377,7 @@ export class Session {
   }
 
   /** Prices a request, once; returns its dollars. */
-  #spend(usage: Usage): number | undefined {
+  #spend(usage: Usage, estimate: number | undefined): number | undefined {
     const request = priced(usage, this.#options.price);
     this.#spent = sumSpent(this.#spent, request);
     this.#total = sumSpent(this.#total, request);
@@ -386,7 +389,8 @@ export class Session {
       total,
       ...(cost !== undefined && { cost }),
       ...(request.cost !== undefined && { requestCost: request.cost }),
-      ...(ratio !== undefined && { estimateRatio: Math.round(ratio * 1000) / 1000 }),
+      ...(estimate !== undefined && { estimate, window: this.#options.contextTokens }),
+      ...(ratio !== undefined && { estimateRatio: rounded(ratio) }),
     });
     return request.cost;
   }

@@ -33,7 +33,8 @@ export type Agent = {
   /** Everything that was told so far is safe. */
   readonly settled: (signal: AbortSignal) => Promise<void>;
   /** Returns the dollars of the request; undefined where the price is unknown. */
-  readonly spend: (usage: Usage) => number | undefined;
+  /** `estimate`: our count of the prompt's tokens, where it was a prompt of the conversation. */
+  readonly spend: (usage: Usage, estimate?: number) => number | undefined;
 };
 
 /** Over all recoveries of one answer: retries, discards, reminders and compactions each have limits of their own, and share this one. */

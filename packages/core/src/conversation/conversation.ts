@@ -16,11 +16,21 @@ const IMAGE_TOKENS = 1_600; // what a picture of ordinary size costs
 
 export type Snapshot = { readonly system: string; readonly messages: readonly Message[] };
 
+/** Tokens of a prompt: system prompt, tools and messages. */
+export type TokenFigures = {
+  readonly estimate: number; // code points ÷ charsPerToken
+  readonly expected: number; // the estimate, corrected by the ratio
+  readonly reported?: number; // by the provider, for the last prompt
+  readonly ratio?: number; // reported ÷ estimate, as a moving average
+  readonly window: number; // of the model
+};
+
 export class Conversation {
   #system: string;
   #messages: Message[] = [];
   #size: Size = EMPTY;
   #ratio: number | undefined;
+  #reported: number | undefined;
   readonly #charsPerToken: number;
 
   constructor(system: string, charsPerToken: number) {
@@ -86,8 +96,22 @@ export class Conversation {
     return this.#ratio;
   }
 
+  /** How long the next prompt is, with tools of `extra` code points, and how far the estimate was off so far. */
+  figures(extra: number, window: number): TokenFigures {
+    const counted = { ...(this.#reported !== undefined && { reported: this.#reported }) };
+    const ratio = this.#ratio === undefined ? {} : { ratio: rounded(this.#ratio) };
+    return { estimate: this.estimate(extra), expected: this.expectedTokens(extra), ...counted, ...ratio, window };
+  }
+
+  /** The calibration of an earlier process, for the same model. */
+  recalibrate({ reported, ratio }: Pick<TokenFigures, 'reported' | 'ratio'>): void {
+    this.#reported = reported;
+    this.#ratio = ratio;
+  }
+
   calibrate(estimated: number, reported: number): void {
     if (estimated <= 0 || reported <= 0) return;
+    this.#reported = reported;
     const observed = reported / estimated;
     this.#ratio = this.#ratio === undefined ? observed : this.#ratio * (1 - RATIO_WEIGHT) + observed * RATIO_WEIGHT;
   }
@@ -113,6 +137,10 @@ export function codePoints(text: string): number {
   // Nearly all text has no pairs; counting them is faster than walking the string.
   const pairs = text.match(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g);
   return text.length - (pairs?.length ?? 0);
+}
+
+export function rounded(ratio: number): number {
+  return Math.round(ratio * 1000) / 1000;
 }
 
 function plus(a: Size, b: Size): Size {

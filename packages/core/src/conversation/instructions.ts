@@ -15,20 +15,37 @@ const FILE_CHARS_MAX = 24_000;
 /** `text` is undefined where there is nothing to tell; `leftOut` holds a sentence for each unusable file. */
 export type Told = { readonly text: string | undefined; readonly leftOut: readonly string[] };
 
+/** `isNew` is false where the files say what they said the last time. */
+export type ToldAtStart = Told & { readonly isNew: boolean };
+
 export class Instructions {
   readonly #cwd: string;
   readonly #root: string;
   readonly #seenFolders = new Set<string>();
   readonly #seenTexts = new Set<string>();
+  #start: { readonly told: string; readonly texts: readonly string[] } | undefined;
 
   constructor(cwd: string) {
     this.#cwd = resolve(cwd);
     this.#root = repositoryOf(this.#cwd);
   }
 
-  /** Those from the repository's root down to the working folder. */
-  async forStart(): Promise<Told> {
-    return this.#told(this.#cwd);
+  /**
+   * Those from the repository's root down to the working folder, as they are now. Deeper folders are looked at
+   * again, too, when a result touches them; there a text is told again only if it has changed.
+   */
+  async forStart(): Promise<ToldAtStart> {
+    this.#seenFolders.clear();
+    for (const text of this.#start?.texts ?? []) this.#seenTexts.delete(text);
+    const deeper = new Set(this.#seenTexts);
+    this.#seenTexts.clear();
+    const told = await this.#told(this.#cwd);
+    const texts = [...this.#seenTexts];
+    for (const text of deeper) this.#seenTexts.add(text);
+    const all = JSON.stringify(told);
+    const isNew = all !== this.#start?.told;
+    this.#start = { told: all, texts };
+    return { ...told, isNew };
   }
 
   /** Those on the way to `path` that were not told yet. */

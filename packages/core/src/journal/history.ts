@@ -7,6 +7,7 @@
 import { labelIn, openCalls, resultOf, type OpenCalls } from '../agent/calls.ts';
 import { refusedIn, type RefusedCalls } from '../agent/refused-calls.ts';
 import { applyCut } from '../conversation/compaction.ts';
+import type { TokenFigures } from '../conversation/conversation.ts';
 import type { Recorded, RemoteTool } from '../events.ts';
 import type { JsonObject } from '../json.ts';
 import { isCutOff } from '../model/partial-answer.ts';
@@ -31,6 +32,8 @@ export type Past = {
   readonly refused: RefusedCalls | undefined;
   readonly usage: Usage;
   readonly cost: number | undefined; // US dollars; each request at the price of its model
+  /** Of the last prompt of that model; undefined where its provider has counted none. */
+  readonly tokens: Omit<TokenFigures, 'expected'> | undefined;
   readonly model: string;
   readonly cwd: string;
   readonly remoteTools: readonly RemoteTool[];
@@ -67,6 +70,7 @@ export class PastFold {
     refused: undefined,
     usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
     cost: undefined,
+    tokens: undefined,
     model: '',
     cwd: '',
     remoteTools: [],
@@ -101,6 +105,7 @@ export class PastFold {
 function fold(past: Writable<Past>, messages: Message[], record: Recorded): void {
   switch (record.type) {
     case 'session_start':
+      if (past.model !== record.model) past.tokens = undefined;
       past.model = record.model;
       past.cwd = record.cwd;
       past.remoteTools = record.remoteTools ?? past.remoteTools;
@@ -130,6 +135,7 @@ function fold(past: Writable<Past>, messages: Message[], record: Recorded): void
       return;
     case 'usage':
       past.usage = record.total;
+      past.tokens = tokensIn(record, past.tokens);
       return;
     case 'done':
     case 'incomplete':
@@ -142,6 +148,15 @@ function fold(past: Writable<Past>, messages: Message[], record: Recorded): void
 function foldDollars(dollars: Dollars, record: Recorded): void {
   if (record.type === 'session_start') dollars.use(record.model);
   if (record.type === 'usage') dollars.take(record);
+}
+
+/** Journals of older versions hold the ratio alone. */
+function tokensIn(record: Extract<Recorded, { readonly type: 'usage' }>, before: Past['tokens']): Past['tokens'] {
+  const { usage, estimate = before?.estimate, window = before?.window, estimateRatio: ratio } = record;
+  if (ratio === undefined) return before;
+  const isCounted = record.estimate !== undefined && usage.estimated !== true;
+  const reported = isCounted ? usage.input + usage.cacheRead + usage.cacheWrite : before?.reported;
+  return { estimate: estimate ?? 0, ...(reported !== undefined && { reported }), ratio, window: window ?? 0 };
 }
 
 function foldMessage(past: Writable<Past>, messages: Message[], message: Message, turn: number): void {

@@ -40,7 +40,7 @@ const DURABLE: ReadonlySet<EventType> = new Set([
 ]);
 
 type Streamed = Extract<Recorded, { readonly type: 'text_delta' | 'thinking_delta' }>;
-type Block = { readonly like: Streamed; readonly text: GrowingText; noted: number };
+type Block = { readonly like: Streamed; readonly text: GrowingText; noted: number; at: string };
 
 export type RecorderOptions = {
   readonly journal: Pick<Journal, 'append'>;
@@ -73,7 +73,9 @@ export class Recorder implements Store {
 
   note(event: Recorded): void {
     if (event.type !== 'text_delta' && event.type !== 'thinking_delta') return;
-    this.#blockOf(event).text.add(event.delta);
+    const block = this.#blockOf(event);
+    block.text.add(event.delta);
+    block.at = event.at;
     this.#timer ??= setTimeout(() => this.#write(), this.#options.noteMs ?? NOTE_MS);
   }
 
@@ -81,7 +83,7 @@ export class Recorder implements Store {
     // One delta mostly follows another of its block, and a key costs more than all else that is done with them.
     if (this.#current !== undefined && isSameBlock(this.#current.like, event)) return this.#current;
     const key = `${event.worker} ${event.type} ${event.part}`;
-    const block = this.#blocks.get(key) ?? { like: event, text: new GrowingText(''), noted: 0 };
+    const block = this.#blocks.get(key) ?? { like: event, text: new GrowingText(''), noted: 0, at: event.at };
     this.#blocks.set(key, block);
     this.#current = block;
     return block;
@@ -113,9 +115,18 @@ function isSameBlock(a: Streamed, b: Streamed): boolean {
   return a.type === b.type && a.part === b.part && a.worker === b.worker;
 }
 
-function noteOf({ like, text, noted }: Block): JsonObject {
+/** A note carries the time of its newest piece. */
+function noteOf({ like, text, noted, at }: Block): JsonObject {
   const { delta: _, type, part, ...envelope } = like;
   // Thinking in pieces has no signature: it is for display, and never goes back to a model.
   const kind = type === 'text_delta' ? { kind: 'text' } : { kind: 'thinking', unsigned: true };
-  return { ...(envelope as JsonObject), type: 'partial', part, ...kind, from: noted, text: text.whole.slice(noted) };
+  return {
+    ...(envelope as JsonObject),
+    at,
+    type: 'partial',
+    part,
+    ...kind,
+    from: noted,
+    text: text.whole.slice(noted),
+  };
 }
