@@ -16,7 +16,7 @@ const load = (patterns: string[]): File[] =>
     });
 const sources = load(['bin/**/*.ts', 'packages/*/src/**/*.ts']);
 const tests = load(['test/**/*.ts', 'bench/**/*.ts']);
-const docs = load(['*.md', 'packages/*/*.md', 'examples/**/*.md']);
+const docs = load(['*.md', 'docs/*.md', 'packages/*/*.md', 'examples/**/*.md']);
 
 const MAY_IMPORT: Record<string, readonly string[]> = {
   'packages/sandbox': [],
@@ -127,6 +127,7 @@ test('every test file says first what it is about, and is no longer than 400 lin
 test('no file names a registry, a key or a machine', () => {
   const everything = load([
     '*.{md,json,yaml,ts}',
+    'docs/*.md',
     'bin/**/*.*',
     'packages/*/src/**',
     'packages/*/*.{json,md}',

@@ -2,10 +2,9 @@
 //
 // Where there is none, those tests are left out, and a line on stderr says so; .ci/run installs it.
 
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, onTestFinished } from 'vitest';
+import { findProgram } from './programs.ts';
 
 const TEST_MS_MAX = 120_000; // a browser is slow where much else runs
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
@@ -19,9 +18,7 @@ const ARGS = [
   '--disable-sync',
 ];
 
-export const CHROMIUM = ['/usr/bin', ...(process.env['PATH'] ?? '').split(delimiter)]
-  .flatMap((folder) => NAMES.map((name) => join(folder, name)))
-  .find(isProgram);
+export const CHROMIUM = findProgram(NAMES);
 
 export type Seen = {
   readonly page: Page;
@@ -74,14 +71,4 @@ async function opened(browser: Browser, url: string, look: Look): Promise<Seen> 
   if (token !== undefined) await page.addInitScript(`sessionStorage.setItem('drover.token', ${JSON.stringify(token)})`);
   await page.goto(url);
   return { page, complaints };
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error) return false;
-    throw error;
-  }
 }
