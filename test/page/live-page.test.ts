@@ -92,7 +92,8 @@ inBrowser('what is at work', (open) => {
       'user: Good morning',
       'said: Hello.',
       'user: Go on',
-      'note: The answer was taken back: interrupted',
+      expect.stringMatching(/^said: On and on/),
+      'note: The answer above was cut off',
       'note: Cancelled',
     ]);
   });

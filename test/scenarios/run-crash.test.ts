@@ -9,7 +9,7 @@ import { planned, RunDesk, submits, writes } from '../support/run-desk.ts';
 
 const WHOLE = {
   tree: { 'a.txt': 'both', 'base.txt': 'base' },
-  code: 4,
+  code: 3,
   statuses: { base: 'landed', clash: 'landed', first: 'landed', red: 'gate_failed' },
   repeated: [],
   refused: 0,
