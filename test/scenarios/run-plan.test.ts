@@ -114,6 +114,15 @@ test('drover plan saves a plan that drover run carries out with no planning requ
   expect(desk.server.requests.slice(before).map(({ agent }) => agent)).toEqual(['one', 'one', 'two', 'two']);
 });
 
+test('drover plan on a terminal ends with the plan, and not with an interruption', async () => {
+  const desk = await RunDesk.with(planned({ one: { answers: [] }, two: { answers: [] } }));
+  const { code, stderr } = await desk.drover(['plan', 'do both', '--out', '../plan.yaml'], { columns: 80 });
+  expect(code).toBe(0);
+  expect(stderr).toContain('submit_plan');
+  expect(stderr).toMatch(/\n2 tasks; carry them out with: drover run --plan \.\.\/plan\.yaml\n$/);
+  expect(stderr).not.toMatch(/interrupted|incomplete/);
+});
+
 test.each([
   ['tasks: [{id: a, prompt: x, dependsOn: [b]}]', 'plan.yaml:1:9: "a" depends on "b", which isn\'t there'],
   [

@@ -7,7 +7,7 @@
 import type { Verdict } from '@drover/core/agent/calls';
 import { failureOf, type Limits } from '@drover/core/agent/limits';
 import { Session, type ExecutionResult } from '@drover/core/agent/session';
-import type { SessionOptions } from '@drover/core/agent/session-options';
+import type { Outlet, SessionOptions } from '@drover/core/agent/session-options';
 import type { Snapshot } from '@drover/core/conversation/conversation';
 import { DroverError } from '@drover/core/failure';
 import type { Past } from '@drover/core/journal/history';
@@ -96,8 +96,15 @@ export async function planOnly(
 ): Promise<readonly PlannedTask[] | undefined> {
   const enough = new AbortController();
   let found: readonly PlannedTask[] | undefined;
+  const { session } = planning;
+  // The plan cuts the conversation short, and that is no failure to tell.
+  const outlet: Outlet = {
+    emit: (event, place) => (found === undefined ? session.outlet?.emit(event, place) : undefined),
+    settled: async () => session.outlet?.settled(),
+  };
   const whole: Planning = {
     ...planning,
+    session: { ...session, outlet },
     past: undefined,
     rounds: () => 0,
     isBegun: () => false,
