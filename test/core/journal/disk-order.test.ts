@@ -8,7 +8,7 @@ import { Journal, readJournal, type JournalFile } from '@drover/core/journal/jou
 import { Recorder } from '@drover/core/journal/recorder';
 import { defineTool } from '@drover/core/tools/tool';
 import type { Script } from '@drover/rehearsal/script';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { agentOn, never, temporaryFolder } from '../../support/agent.ts';
 
@@ -68,8 +68,8 @@ async function sessionOn(disk: Disk, script: Script) {
   const store = new Recorder({ journal, diagnose: () => undefined });
   const agent = await agentOn(script, { id: 's', store, tools: [ledger] });
   const told: Shown[] = [];
-  const begin = () => {
-    const execution = agent.session.execute({ content: 'go' }, never);
+  const begin = (signal: AbortSignal = never) => {
+    const execution = agent.session.execute({ content: 'go' }, signal);
     void (async () => {
       for await (const event of execution) told.push(event);
     })();
@@ -140,6 +140,26 @@ test('a disk that stands still is outrun by one request and no more, also where 
   expect((await running).outcome).toEqual({ status: 'done' });
   expect(server.requests.length).toBe(4);
   await close();
+});
+
+test('a cancel while results are not yet durable leaves no rejection unhandled', async () => {
+  const unhandled: unknown[] = [];
+  const listener = (reason: unknown) => void unhandled.push(reason);
+  process.on('unhandledRejection', listener);
+  onTestFinished(() => void process.off('unhandledRejection', listener));
+  const disk = stoppingDisk('wrote a');
+  const { begin, server, close } = await sessionOn(disk, { answers: [writes('a'), { text: 'late', delayMs: 1e6 }] });
+  const controller = new AbortController();
+  const running = begin(controller.signal);
+  await disk.stopped;
+  await server.received(2);
+  controller.abort();
+  // The request closes after the wait for the disk was rejected.
+  await server.settled(2);
+  disk.goOn();
+  expect((await running).outcome).toEqual({ status: 'incomplete', failure: { kind: 'aborted', by: 'user' } });
+  await close();
+  expect(unhandled).toEqual([]);
 });
 
 const warning = (message: string) => ({ type: 'warning', message }) as const;

@@ -35,7 +35,7 @@ export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Pr
         turn.steps += 1;
         await (safe ?? agent.settled(signal));
         safe = agent.settled(signal);
-        // It is heard of before the next request, or by whoever waits for anything later.
+        // The next request awaits it. A turn that ends before must not leave its rejection unhandled.
         safe.catch(() => undefined);
         const answer = await takeAnswer(agent, turn, signal);
         if (answer === undefined) continue;
