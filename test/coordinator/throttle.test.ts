@@ -68,12 +68,20 @@ test('no more are under way than may be, and one that leaves makes room for one'
   ]);
 });
 
-test('no more are under way than the last answer left, and the rest go as the bucket refills', async () => {
+test('no more are under way than the last answer left', async () => {
+  // The bucket refills so slowly that a busy machine does not notice.
+  const lane = await provenLane(64, quotaOf(3, 600_000));
+  const stop = new AbortController();
+  const asked = Array.from({ length: 10 }, () => ask(lane, stop.signal));
+  await Promise.all(asked.slice(0, 3).map(({ promise }) => promise));
+  expect([lane.inFlight, lane.waiting]).toEqual([3, 7]);
+  stop.abort();
+  await Promise.allSettled(asked.map(({ promise }) => promise));
+});
+
+test('those that the last answer left no room for go as the bucket refills', async () => {
   const lane = await provenLane(64, quotaOf(3, 2_000));
   const asked = Array.from({ length: 10 }, () => ask(lane));
-  // Without waiting for a timer: on a busy machine the bucket would have refilled by then.
-  for (let turn = 0; turn < 100; turn++) await Promise.resolve();
-  expect(lane.inFlight).toBe(3);
   await Promise.all(asked.map(({ promise }) => promise));
   expect(asked[3]?.waits[0]?.reason).toMatch(/^the provider allows no more requests for 0\.\d s$/);
 });
