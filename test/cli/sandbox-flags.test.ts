@@ -83,6 +83,19 @@ test('--sandbox off needs approval for every command, and the journal and the re
   expect((await asked.run(['run', 'go', '--sandbox', 'off'])).code).toBe(8);
 });
 
+test('a program that a command could have planted in the project is not taken for git', async () => {
+  const look = calls('git', { command: 'status' });
+  const desk = await RunDesk.with({ answers: [look, calls('shell', { command: 'git --version' }), says('done')] });
+  const planted = join(desk.repository, '.venv', 'bin');
+  const link = join(desk.folder, 'bin');
+  await mkdir(planted, { recursive: true });
+  await symlink(planted, link);
+  await writeFile(join(planted, 'git'), `#!/bin/sh\ntouch ${desk.folder}/taken\n`, { mode: 0o755 });
+  const env = { PATH: `${planted}:${link}:${process.env['PATH'] ?? ''}`, HOME: desk.folder };
+  const { code } = await desk.drover(['exec', 'look', '--model', 'anthropic/scripted'], { env });
+  expect([code, existsSync(join(desk.folder, 'taken'))]).toEqual([0, false]);
+});
+
 test('a program that a command could have planted in the project is not taken for bubblewrap', async () => {
   const desk = await commanding('true');
   const planted = join(desk.repository, 'node_modules', '.bin');

@@ -1,9 +1,9 @@
 // A program is found where the system would find it, and where it was found before, as long as it is there.
 
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { programOn } from '@drover/core/tools/process/program';
+import { distrustPrograms, programOn, trustedPath } from '@drover/core/tools/process/program';
 import { startProcess } from '@drover/core/tools/process/start';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../support/workspace.ts';
@@ -39,4 +39,16 @@ test('a program that was found is still called by the name it was asked for', as
   const { stdout, stderr } = await startProcess(spec);
   expect(await text(stdout)).toBe('bash\n');
   expect(await text(stderr)).toBe('bash: line 1: no-such-command: command not found\n');
+});
+
+test('a program in a folder that commands may write to is not found, nor through a link', async () => {
+  const folder = await temporaryFolder();
+  const [project, bin, link] = [join(folder, 'project'), join(folder, 'project', 'bin'), join(folder, 'link')];
+  program(join(bin, 'tool'), 'planted');
+  program(join(folder, 'own', 'tool'), 'own');
+  symlinkSync(bin, link);
+  const on = [bin, link, '.', join(folder, 'own')].join(':');
+  expect(programOn(on, 'tool')).toBe(join(bin, 'tool'));
+  distrustPrograms([project]);
+  expect([programOn(on, 'tool'), trustedPath(on)]).toEqual([join(folder, 'own', 'tool'), join(folder, 'own')]);
 });
