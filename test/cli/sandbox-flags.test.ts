@@ -84,7 +84,7 @@ test('--sandbox off needs approval for every command, and the journal and the re
 });
 
 test('a program that a command could have planted in the project is not taken for git', async () => {
-  const look = calls('git', { command: 'status' });
+  const look = calls('git', { action: 'status' });
   const desk = await RunDesk.with({ answers: [look, calls('shell', { command: 'git --version' }), says('done')] });
   const planted = join(desk.repository, '.venv', 'bin');
   const link = join(desk.folder, 'bin');
