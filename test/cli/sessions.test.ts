@@ -318,6 +318,8 @@ test('a session is meant by its id, or by as much of it as no other has', async 
   const short = ['aaaa1111', 'aaaa2222'].map((id) => `${id} (see)`);
   expect(await meant('tour')).toBe('tour');
   expect(await meant('t')).toBe('tour');
+  await desk.copy('tour', 'tour-two');
+  expect(await meant('tour')).toBe('tour');
   expect(await meant(one ?? '')).toBe(one);
   expect(await meant('ses_aaaa1')).toBe(one);
   expect(await meant('aaaa2')).toBe(two);

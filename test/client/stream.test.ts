@@ -198,6 +198,15 @@ test.each([401, 403, 404, 422])('%i is final', async (status) => {
   expect(stage.asked).toEqual(['GET /v1/sessions/ses_1/events']);
 });
 
+test('JSON that is no problem document is told as the server sent it', async () => {
+  const body = { type: 'proxy', title: 7 };
+  await using stage = await Stage.open({ 'GET /v1/sessions/:id/events': () => ({ status: 404, body }) });
+  const client = new DroverClient({ baseUrl: stage.url, token: 'secret' });
+  const error = await all(client.events('ses_1')).catch((thrown: unknown) => thrown);
+  const title = 'the server answered 404 Not Found';
+  expect(error).toMatchObject({ status: 404, type: 'about:blank', title, detail: JSON.stringify(body) });
+});
+
 test('503 is waited out, and a server that stays away for longer than the patience is given up', async () => {
   const channel = new Channel({ session: 'ses_1' });
   channel.emit(warning('a'));

@@ -2,7 +2,7 @@
 
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openRepository } from '@drover/coordinator/repository';
+import { checkGit, openRepository } from '@drover/coordinator/repository';
 import { Slots } from '@drover/coordinator/workspace/slots';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/workspace.ts';
@@ -102,6 +102,11 @@ test('filters, hooks and monitors that the repository configures are not run', a
   expect(existsSync(marker)).toBe(true);
 });
 
+test('a file whose name holds the mode of a submodule is no submodule', async () => {
+  const user = await userRepository({ 'mode 160000 here': 'x' });
+  expect((await user.open()).notIncluded).toEqual([]);
+});
+
 describe('drover says what is wrong and what to do about it', () => {
   test('outside of a repository', async () => {
     const user = await userRepository();
@@ -147,6 +152,12 @@ describe('drover says what is wrong and what to do about it', () => {
     await expect(openRepository(user.top, env)).rejects.toThrow(
       'this is git version 2.37.9, and drover needs 2.38 or newer: update git',
     );
+  });
+
+  test('in a folder that is missing, where git is not', async () => {
+    const user = await userRepository();
+    const missing = join(user.top, 'missing');
+    await expect(checkGit(missing, user.env)).rejects.not.toThrow('git was not found');
   });
 
   test('for a home inside the repository', async () => {

@@ -24,6 +24,20 @@ test.each(recordings)('the events of $api: $name tell its message', async ({ api
   );
 });
 
+test('a prompt counter that a later event leaves out keeps its value', async () => {
+  const started = { input_tokens: 1, cache_read_input_tokens: 20, cache_creation_input_tokens: 300, output_tokens: 1 };
+  const frames = [
+    { type: 'message_start', message: { id: 'm', role: 'assistant', content: [], usage: started } },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: 'ok' } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { input_tokens: 2, output_tokens: 5 } },
+    { type: 'message_stop' },
+  ];
+  const bytes = Buffer.from(frames.map((frame) => `event: ${frame.type}\ndata: ${JSON.stringify(frame)}\n\n`).join(''));
+  const { message } = finished(await readAll('anthropic', decode([bytes])));
+  expect(message.usage).toEqual({ input: 2, cacheRead: 20, cacheWrite: 300, output: 5 });
+});
+
 /** The parts as someone sees them who only follows the events. */
 function partsOf(events: readonly ModelEvent[]): unknown[] {
   const parts: ({ type?: string; text: string; end?: unknown } | undefined)[] = [];

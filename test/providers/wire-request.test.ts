@@ -311,6 +311,12 @@ test('Chat, to OpenAI itself', () => {
   });
 });
 
+test('an empty cache key is sent to no provider', () => {
+  const request: ModelRequest = { ...REQUEST, cacheKey: '' };
+  expect(toChat(request, 'https://api.openai.com/v1')).not.toHaveProperty('prompt_cache_key');
+  expect(toResponses(request)).not.toHaveProperty('prompt_cache_key');
+});
+
 test('a host that only looks like OpenAI is not OpenAI', () => {
   expect(toChat(REQUEST, 'https://api.openai.com.example.org/v1')).toHaveProperty('max_tokens', 1_000);
 });

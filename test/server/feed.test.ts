@@ -8,6 +8,7 @@ import { deliveryOf, type Recorded } from '@drover/core/events';
 import { Feed } from '@drover/server/streams/feed';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../support/agent.ts';
+import { eventsOf } from '../support/serve-desk.ts';
 
 const lineOf = (record: object): string => `${JSON.stringify(record)}\n`;
 
@@ -44,4 +45,21 @@ test('deltas are told before what follows them, however quickly that is in the j
     'event: text_delta',
     'event: text_end',
   ]);
+});
+
+test('progress names the last event told and the text that is open behind it', async () => {
+  const path = join(await temporaryFolder(), 'journal.jsonl');
+  await writeFile(path, '');
+  const options = { streamBytesMax: 1e6, commentMs: 1e6, lastType: 'text_end' };
+  const feed = new Feed({ path, ...options, diagnose: () => undefined, onIdle: () => undefined });
+  const bus = new Bus({ owner: { session: 's' }, lastSeq: 0, store: quickStore(path), pass: (event) => [event] });
+  feed.follow(bus);
+  const stream = feed.replay(0);
+  bus.emit({ type: 'text_start', part: 0 }, { worker: 0 });
+  bus.emit({ type: 'text_delta', part: 0, delta: 'Hel' }, { worker: 0 });
+  bus.emit({ type: 'text_delta', part: 0, delta: 'lo' }, { worker: 0 });
+  for await (const { id } of eventsOf(new Response(stream.body))) if (id === 3) break;
+  expect(feed.progress(0)).toEqual({ seq: 3, open: [{ part: 0, type: 'text', text: 'Hello' }] });
+  bus.close();
+  feed.unfollow(bus);
 });

@@ -62,6 +62,7 @@ test.each([
   'The [TOOL_CALLS] token is special.',
   '```ts\nconst read = 1;\n```',
   '```\n<tool_call>\n{"name": "read"}', // a fence that was never closed
+  '<｜tool▁call▁begin｜>function<｜tool▁sep｜>read', // without arguments
   '',
 ])('an ordinary answer is none: %j', (text) => {
   expect(textFormCall(text, TOOLS, 'stop')).toBeUndefined();

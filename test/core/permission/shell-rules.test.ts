@@ -17,6 +17,8 @@ test.each([
   ['shell(git status)', 'git status', true],
   ['shell(git status)', '  git   "status"\n', true],
   ['shell(git status)', 'git status -s', false],
+  ['shell(git status)', "git status ''", false],
+  ['shell(git status)', "git '' status", false],
   ['shell(git status)', 'git', false],
   ['shell(git status)', 'GIT status', false],
   ['shell(git status)', '/tmp/git status', false],

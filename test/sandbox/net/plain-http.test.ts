@@ -162,6 +162,18 @@ test.each(NOT_TARGETS)('the request target %j is refused and resolved by no one'
   expect(proxy.connections.every(({ allowed, host }) => !allowed && /^[!-~]*$/.test(host))).toBe(true);
 });
 
+test('a refusal has at most 500 characters, however long the host is', async () => {
+  const proxy = await proxyFixture({ rules: ['mirror.example.com'] });
+  const host = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(62)).join('.');
+  const { status, phrase, body } = await get(proxy, `http://${host}/`);
+  const sentence = `the sandbox does not allow ${host}; allow it with --net ${host}`.slice(0, 500);
+  expect({ status, phrase, body }).toEqual({
+    status: 403,
+    phrase: `drover: ${sentence}`,
+    body: `drover: ${sentence}\n`,
+  });
+});
+
 test('a host with a line break cannot end the request line', async () => {
   const proxy = await proxyFixture({ rules: ['mirror.example.com'] });
   expect((await get(proxy, 'http://evil.example\r\nX: .mirror.example.com/')).status).toBe(400);
