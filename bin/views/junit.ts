@@ -29,12 +29,14 @@ function figures(results: readonly Result[]): string {
 
 type Kind = 'good' | 'failure' | 'error' | 'skipped';
 
-/** An error is not the task's: the provider, the machine, the money. */
+/** An error is not the task's fault: the provider or the machine failed. */
 function kindOf({ status, failure }: Result): Kind {
   if (isGood({ status })) return 'good';
   if (status === 'skipped' || status === 'cancelled') return 'skipped';
   if (failure === undefined) return 'failure';
-  return /^(provider|git|worker|internal|journal|aborted)/.test(failure.kind) ? 'error' : 'failure';
+  return /^(provider|git|workspace|store|sandbox|worker|internal|journal|aborted)\b/.test(failure.kind)
+    ? 'error'
+    : 'failure';
 }
 
 function caseOf(result: Result, batch: string): string {

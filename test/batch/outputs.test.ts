@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Result } from '@drover/coordinator/batch/results';
+import type { Failure } from '@drover/core/failure';
 import type { Answer } from '@drover/rehearsal/script';
 import { annotationsOf, placesIn } from '../../bin/views/annotations.ts';
 import { junitOf } from '../../bin/views/junit.ts';
@@ -36,6 +37,25 @@ const suite = (xml: string): Element => {
   if (first === undefined) throw new Error('no suite');
   return first;
 };
+
+test.each<[string, Failure]>([
+  ['error', { kind: 'provider.unavailable', message: 'x' }],
+  ['error', { kind: 'git.failed', args: ['status'], message: 'x' }],
+  ['error', { kind: 'workspace.failed', message: 'x' }],
+  ['error', { kind: 'store.failed', message: 'x' }],
+  ['error', { kind: 'sandbox.failed', message: 'x' }],
+  ['error', { kind: 'worker.lost', message: 'x' }],
+  ['error', { kind: 'internal', message: 'x' }],
+  ['error', { kind: 'journal.newer', path: 'x', version: 2 }],
+  ['error', { kind: 'aborted', by: 'crash' }],
+  ['failure', { kind: 'gate.failed', command: 'false', output: 'x' }],
+  ['failure', { kind: 'limit.reached', limit: 'steps', message: 'x' }],
+])('junit.xml has an %s for %j', (name, failure) => {
+  const { children } = suite(
+    junitOf([{ ...RESULT, reason: 'x', failure }], { name: 'tidy', at: '2026-11-16T09:30:00' }),
+  );
+  expect(children[0]?.children.map((each) => each.name)).toEqual([name]);
+});
 
 test('junit.xml is as the schema says, with a case a task and its verdict', () => {
   const at = '2026-11-16T09:30:00.123Z';
