@@ -2,7 +2,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ChatDesk, KEYS } from './chat-desk.ts';
@@ -97,6 +97,21 @@ test('/model asks another one from the next message on; what was said goes with 
   ]);
   expect(text).toContain("! there is no provider 'opnai'");
   expect(text).toContain('openai-chat/any is asked; /model provider/name asks another');
+});
+
+test('/model offers a provider once that the config defines anew', async () => {
+  const desk = await ChatDesk.with({});
+  await mkdir(join(desk.cwd, '.config/drover'), { recursive: true });
+  const provider = `{api: anthropic, baseUrl: "${desk.server.url}", keyEnv: ANTHROPIC_API_KEY}`;
+  await writeFile(
+    join(desk.cwd, '.config/drover/config.yaml'),
+    `providers: {anthropic: ${provider}, near: ${provider}}`,
+  );
+  const chat = desk.chat([], { columns: 200 });
+  await chat.says('/model');
+  await chat.types(KEYS.ctrlD);
+  expect((await chat.screen()).join('\n')).toContain('asks another (anthropic, openai, openai-chat, near)');
+  expect(await chat.code).toBe(0);
 });
 
 test('/compact shortens the conversation, and a later chat goes on with the short one', async () => {

@@ -34,6 +34,12 @@ test('bytes are really written as they should be', async () => {
   expect((await got('anthropic', faultOf('gzip'))).headers.get('content-encoding')).toBe('gzip');
 });
 
+test('a whole answer is zipped as a stream is', async () => {
+  const { headers, body } = await got('anthropic', faultOf('gzip'), {});
+  expect([headers.get('content-type'), headers.get('content-encoding')]).toEqual(['application/json', 'gzip']);
+  expect(JSON.parse(body)).toMatchObject({ type: 'message' });
+});
+
 test('one byte per write arrives in many pieces', async () => {
   const { server } = await stage({ answers: [{ text: 'hi', fault: 'one-byte' }] });
   const response = await send(server, 'openai-chat', { body: requestFor('openai-chat', { stream: true }) });

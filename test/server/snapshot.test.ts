@@ -28,6 +28,12 @@ test.each(['x', '-1', '1.5', ''])('messages=%s is refused with 400', async (give
   expect([answer.status, await answer.json()]).toMatchObject([400, { type: 'query.malformed' }]);
 });
 
+test('a session that another server has open and nothing was asked of is idle', async () => {
+  const desk = await serveDesk({});
+  const other = await serveDesk({}, { home: desk.home });
+  expect((await snapshot(other, await made(desk))).status).toBe('idle');
+});
+
 test('the next snapshot reads only what was added to the journal', async () => {
   const desk = await serveDesk({ answers: [{ text: 'One.' }, { text: 'Two.' }] });
   const id = await made(desk);

@@ -239,6 +239,17 @@ test('a wish between two turns makes the conversation as short as it gets', asyn
   expect([await again.result(), server.requests.length]).toEqual([false, requests]);
 });
 
+test('a summary in several parts is one text', async () => {
+  const parts = [{ text: 'Much was flo' }, { text: 'oded.' }];
+  const { run, session } = await agentOn(
+    { answers: [{ when: SUMMARY.when, parts }, ...floods(3, 400), { text: 'Done.' }] },
+    { tools: [flood] },
+  );
+  await run('the very task');
+  expect(await session.compact(new AbortController().signal).result()).toBe(true);
+  expect(JSON.stringify(session.conversation.messages)).toContain('Much was flooded.');
+});
+
 test.each([
   ['the shortest summary', 40, 'Much was flooded.', 0],
   ['this summary', 400, 'long '.repeat(2_000), 1],
