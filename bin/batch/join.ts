@@ -30,7 +30,7 @@ export type Part = { readonly folder: string; readonly summary: BatchSummary; re
 export type Joined = { readonly summary: BatchSummary; readonly results: readonly Result[] };
 
 /** Each folder holds the outputs of a shard, or folders that do, as CI systems unpack them. */
-export async function readParts(folders: readonly string[]): Promise<readonly Part[]> {
+async function readParts(folders: readonly string[]): Promise<readonly Part[]> {
   const found = (await Promise.all(folders.map(partFolders))).flat();
   if (found.length === 0) throw new UsageError(`--merge: there is no ${FILES.results} in ${folders.join(', ')}`);
   return Promise.all(found.map(readPart));
@@ -48,7 +48,7 @@ async function partFolders(folder: string): Promise<readonly string[]> {
     .toSorted();
 }
 
-export async function readPart(folder: string): Promise<Part> {
+async function readPart(folder: string): Promise<Part> {
   try {
     const summary = JSON.parse((await readOutput(folder, FILES.summary)).toString('utf8')) as BatchSummary;
     const rows = (await readOutput(folder, FILES.results)).toString('utf8').split('\n');
@@ -166,7 +166,8 @@ export type Verdict = {
 
 /** What came of several repositories, from the outputs of each. */
 export async function joinRepositories({ out, names }: Within, { code, junit }: Verdict): Promise<Joined> {
-  const there = names.filter((name) => existsSync(join(out, name, FILES.results)));
+  // The summary is written after the results, so both are there.
+  const there = names.filter((name) => existsSync(join(out, name, FILES.summary)));
   const parts = await Promise.all(there.map((name) => readPart(join(out, name))));
   const missing = names.filter((name) => !there.includes(name)).map((name) => `${name} was not begun`);
   const results = parts.flatMap(({ results: own }, at) =>

@@ -24,7 +24,12 @@ export type KeptBatch = {
   readonly tasks: Readonly<Record<string, KeptTask>>;
 };
 
-export type Within = { readonly out: string; readonly names: readonly string[] };
+export type Within = {
+  readonly out: string;
+  readonly names: readonly string[];
+  /** The ids of the runs that spend from one budget; absent where there is none. */
+  readonly payers?: readonly string[];
+};
 
 export type KeptTask = {
   readonly group: string;

@@ -1,5 +1,6 @@
-// One batch over several repositories: each has a run of its own, with its own workspaces and merge train, one
-// after the other within one budget and one time; what came of all is one report.
+// One batch over several repositories: each has a run of its own, with its own workspaces and merge train. The runs
+// work side by side and share workers, throttle, budget and deadline (shared.ts). One report tells the results of all.
+// On a terminal they work one after the other: a question or a dashboard needs the whole of it.
 //
 //   <out>/<repository>/…    what a batch of that repository leaves
 //   <out>/results.ndjson, summary.json, report.md, junit.xml    of all together
@@ -9,24 +10,26 @@ import { existsSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { BatchLimits } from '@drover/coordinator/batch/spec';
+import { Limiter } from '@drover/coordinator/dispatch';
 import { gitOf } from '@drover/coordinator/repository';
 import { DroverError, UsageError } from '@drover/core/failure';
 import { newId } from '@drover/core/ids';
 import { runChild } from '@drover/core/tools/process/child';
 import { childEnvironment } from '@drover/core/tools/process/environment';
-import { exitCode } from '../exit-code.ts';
+import { codeOfStop, exitCode } from '../exit-code.ts';
 import type { Io } from '../io.ts';
-import type { Budget } from '../quantities.ts';
 import { type Surrounded, surroundingsOf } from '../run/start-run.ts';
 import { stateFolder } from '../settings.ts';
-import { tokensOf } from '../views/figures.ts';
+import { isPainted } from '../views/view-choice.ts';
 import type { BatchArgs } from './batch-options.ts';
-import { joinRepositories, readPart, weightiest } from './join.ts';
+import { joinRepositories, weightiest } from './join.ts';
+import type { Within } from './kept-batch.ts';
 import { appendReport, FILES, openOut } from './outputs.ts';
 import { prepare } from './prepare.ts';
 import type { RepositoryEntry } from './repositories-file.ts';
+import { openShared, Turns } from './shared.ts';
 import { refuse, type SpecFile } from './spec-file.ts';
-import { type Batch, startBatch } from './start-batch.ts';
+import { type Batch, batchSettings, startBatch } from './start-batch.ts';
 
 const CLONE_MS_MAX = 30 * 60_000;
 const COMPLAINT_CHARS_MAX = 1_000;
@@ -56,27 +59,16 @@ export async function startAll(args: BatchArgs, batches: readonly Batch[], io: I
   const out = resolve(io.cwd, args.out ?? join('.drover', 'out'));
   await openOut(out);
   const names = batches.map(({ name }) => name);
-  const within = { out, names };
+  const ids = batches.map(() => newId('run'));
   const limits: BatchLimits = batches[0]?.specFile.spec.limits ?? {};
-  const purse = { budget: args.budget ?? limits.budget, timeout: args.timeout ?? limits.timeoutMs };
+  const budget = args.budget ?? limits.budget;
+  const within: Within = { out, names, ...(budget !== undefined && { payers: ids }) };
   // What an earlier batch has left there says nothing about this one.
   for (const name of names)
     for (const file of [FILES.results, FILES.summary]) await rm(join(out, name, file), { force: true });
-  const codes: number[] = [];
-  const begunAt = performance.now();
-  for (const batch of batches) {
-    const left = timeLeft(purse.timeout, performance.now() - begunAt);
-    const budget = await budgetLeft(purse.budget, within);
-    if (left === 0) {
-      codes.push(exitCode.deadline);
-      break;
-    }
-    const own = { ...args, timeout: left, budget, out: join(out, batch.name), junit: undefined, summary: undefined };
-    const code = await startBatch(own, { ...batch, within }, io);
-    codes.push(code);
-    if (code === exitCode.interrupted || code === exitCode.terminated) break;
-  }
-  const code = weightiest(codes);
+  const workers = await workersOf(args, batches, io);
+  const timeout = args.timeout ?? limits.timeoutMs;
+  const code = weightiest(await startEach({ ...args, budget, timeout }, { batches, ids, within, workers }, io));
   const joined = await joinRepositories(within, { code, junit: args.junit && resolve(io.cwd, args.junit) });
   const step = io.env['GITHUB_STEP_SUMMARY'] ?? '';
   const files = [
@@ -87,24 +79,56 @@ export async function startAll(args: BatchArgs, batches: readonly Batch[], io: I
   return joined.summary.exitCode;
 }
 
-function timeLeft(timeoutMs: number | undefined, elapsedMs: number): number | undefined {
-  return timeoutMs === undefined ? undefined : Math.max(0, Math.floor(timeoutMs - elapsedMs));
+/** How many workers all have together. Throws UsageError before anything runs if one of the runs can't be started. */
+async function workersOf(args: BatchArgs, batches: readonly Batch[], io: Io): Promise<number> {
+  let most = 0;
+  for (const batch of batches) most = Math.max(most, (await batchSettings(args, batch, io)).workers);
+  return most;
 }
 
-async function budgetLeft(
-  budget: Budget | undefined,
-  { out, names }: { readonly out: string; readonly names: readonly string[] },
-): Promise<Budget | undefined> {
-  if (budget === undefined) return undefined;
-  const there = names.filter((name) => existsSync(join(out, name, FILES.summary)));
-  const parts = await Promise.all(there.map((name) => readPart(join(out, name))));
-  const amount = 'usd' in budget ? budget.usd : budget.tokens;
-  const spent = parts.reduce(
-    (sum, { summary: { usage, cost = 0 } }) => sum + ('usd' in budget ? cost : tokensOf(usage)),
-    0,
-  );
-  const left = Math.max(0, amount - spent);
-  return 'usd' in budget ? { usd: left } : { tokens: left };
+type Several = {
+  readonly batches: readonly Batch[];
+  readonly ids: readonly string[];
+  readonly within: Within;
+  readonly workers: number;
+};
+
+/** The exit codes of those that were begun. */
+async function startEach(args: BatchArgs, { batches, ids, within, workers }: Several, io: Io): Promise<number[]> {
+  await using shared = await openShared({ workers, within, log: args.log }, io);
+  // A person is asked by one run at a time, and a terminal is painted by one.
+  const starts = new Limiter(isWatched(args, io) ? 1 : Math.min(workers, batches.length));
+  const turns = new Turns(shared.io, args.json || args.view === 'json' ? 0 : batches.length);
+  const begunAt = performance.now();
+  const start = async (batch: Batch, at: number): Promise<readonly number[]> => {
+    const timeout = timeLeft(args.timeout, performance.now() - begunAt);
+    if (shared.stopped() !== undefined) return [codeOfStop(shared.stopped())];
+    if (timeout === 0) return [exitCode.deadline];
+    // Each would write the same file; the last of the list has it.
+    const result = at === batches.length - 1 ? args.result : undefined;
+    const own = { ...args, timeout, result, out: join(within.out, batch.name), junit: undefined, summary: undefined };
+    const among = { id: ids[at] ?? newId('run'), within, shared };
+    return [await startBatch(own, { ...batch, among }, turns.ioOf(at))];
+  };
+  const inTurn = async (batch: Batch, at: number): Promise<readonly number[]> => {
+    try {
+      return await start(batch, at);
+    } finally {
+      await turns.end(at);
+    }
+  };
+  const ends = await Promise.allSettled(batches.map((batch, at) => starts.run(() => inTurn(batch, at))));
+  const broken = ends.find((end) => end.status === 'rejected');
+  if (broken !== undefined) throw broken.reason;
+  return ends.flatMap((end) => (end.status === 'fulfilled' ? end.value : []));
+}
+
+function isWatched(args: BatchArgs, io: Io): boolean {
+  return isPainted(args, io) || (io.stdin.isTTY === true && io.stderr.isTTY === true);
+}
+
+function timeLeft(timeoutMs: number | undefined, elapsedMs: number): number | undefined {
+  return timeoutMs === undefined ? undefined : Math.max(0, Math.floor(timeoutMs - elapsedMs));
 }
 
 /** The repository at its revision; one with an address is fetched to drover's own folder. */

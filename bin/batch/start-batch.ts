@@ -12,6 +12,7 @@ import { nameModel } from '../execution/model-choice.ts';
 import { priceOf } from '../execution/price.ts';
 import type { Io } from '../io.ts';
 import { type RunArgs, untyped } from '../run/run-options.ts';
+import type { Shared } from '../run/running.ts';
 import { newSettings, startRun, type Surrounded } from '../run/start-run.ts';
 import type { BatchArgs } from './batch-options.ts';
 import { keepBatch, type Within } from './kept-batch.ts';
@@ -24,16 +25,19 @@ export type Batch = {
   readonly prepared: Prepared;
   readonly around: Surrounded;
   readonly name: string; // of the repository
-  readonly within?: Within;
+  readonly among?: Among;
 };
 
+/** One repository of several. */
+export type Among = { readonly id: string; readonly within: Within; readonly shared: Shared };
+
 export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise<number> {
-  const { around, prepared, specFile, name: repositoryName, within } = batch;
+  const { around, prepared, specFile, name: repositoryName, among } = batch;
   const { settings: config, repository } = around;
   const run = await batchSettings(args, batch, io);
   const out = resolve(io.cwd, args.out ?? join(repository.top, '.drover', 'out'));
   await openOut(out);
-  const id = newId('run');
+  const id = among?.id ?? newId('run');
   const { shard, junit, summary } = args;
   await keepBatch(config.home, id, {
     v: 1,
@@ -41,7 +45,7 @@ export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise
     spec: specFile.sha256,
     out,
     repository: repositoryName,
-    ...(within !== undefined && { within }),
+    ...(among !== undefined && { within: among.within }),
     ...(junit !== undefined && { junit: resolve(io.cwd, junit) }),
     ...(summary !== undefined && { summary: resolve(io.cwd, summary) }),
     ...(shard !== undefined && { shard }),
@@ -64,7 +68,8 @@ export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise
     gates,
   }));
   const tasks = args.canary === undefined ? planned : canaryFirst(planned, args.canary);
-  return startRun(runArgs(args, specFile), { ...around, id, run, tasks }, io);
+  const { shared } = among ?? {};
+  return startRun(runArgs(args, specFile), { ...around, id, run, tasks, ...(shared && { shared }) }, io);
 }
 
 /** What a run of this batch is started with: flags win over the spec. */

@@ -10,7 +10,10 @@ const WAIT_MS_MAX = 600_000;
 const throttle = new Throttle({ waitMsMax: WAIT_MS_MAX, random: Math.random });
 
 /** The lane of a model, until it is closed. */
-export function openLane(model: ModelChoice, { options }: OpenedProvider, workers: number): OpenLane {
-  const key = laneKey({ baseUrl: '', ...options, provider: model.provider, model: model.name });
-  return throttle.open(key, Math.max(1, workers));
+export function openLane(model: ModelChoice, provider: OpenedProvider, workers: number): OpenLane {
+  return throttle.open(laneName(model, provider), Math.max(1, workers));
+}
+
+export function laneName(model: ModelChoice, { options }: OpenedProvider): string {
+  return laneKey({ baseUrl: '', ...options, provider: model.provider, model: model.name });
 }

@@ -42,7 +42,9 @@ export async function resumeRun(args: RunArgs, id: string, io: Io): Promise<numb
   const run = settingsFor(args, past.settings, settings, io);
   checkLimits(run, { kept, past, short });
   const repository = asItWas(await openRepository(top, gitEnvironment(io.env)), past.settings);
-  return startRun(args, { id, run, tasks: undefined, settings, repository }, io);
+  const { sharedOnResume } = await import('../batch/shared.ts');
+  using shared = await sharedOnResume(id, { home, cap: run.cap });
+  return await startRun(args, { id, run, tasks: undefined, settings, repository, shared }, io);
 }
 
 function checkOpen({ past, state }: KeptRun, short: string): RunPast {

@@ -6,7 +6,9 @@ import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { RunAdmission } from '@drover/coordinator/admission/admission';
 import { NOTHING_SPENT } from '@drover/coordinator/admission/purse';
+import type { Lane } from '@drover/coordinator/admission/throttle';
 import type { Known } from '@drover/coordinator/carry-out';
+import type { Limiter } from '@drover/coordinator/dispatch';
 import type { Git } from '@drover/coordinator/git';
 import { openPool } from '@drover/coordinator/pool';
 import type { RunPast } from '@drover/coordinator/past';
@@ -16,6 +18,7 @@ import { run } from '@drover/coordinator/run';
 import { runFolder } from '@drover/coordinator/run-journal';
 import { Slots } from '@drover/coordinator/workspace/slots';
 import { Bus, type Store } from '@drover/core/bus';
+import type { Pot } from '@drover/core/model/budget';
 import { factsOf, type Price } from '@drover/core/model/catalog';
 import { defaultRetry } from '@drover/core/model/retry';
 import type { Rule } from '@drover/core/permission/rules';
@@ -27,7 +30,7 @@ import { endAllChildren } from '@drover/core/tools/process/child';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Surroundings } from '../execution/execution.ts';
 import type { ModelChoice } from '../execution/model-choice.ts';
-import { openProvider } from '../execution/open-provider.ts';
+import { type OpenedProvider, openProvider } from '../execution/open-provider.ts';
 import { type Asked, questionsTo } from '../execution/permission.ts';
 import { Person } from '../execution/person.ts';
 import { showAll } from '../execution/screen.ts';
@@ -57,10 +60,23 @@ export type RunWork = {
   readonly mayBePartial: boolean;
   readonly result: string | undefined; // a file
   readonly companion?: Companion;
+  readonly shared?: Shared;
   /** Who answers questions, where it is not the person at the terminal. */
   readonly asked?: Asked;
   /** For whoever hears more than the view. */
   readonly onBus?: (bus: Bus) => void;
+};
+
+/** Owned by a batch over several repositories, whose runs work side by side. */
+export type Shared = {
+  readonly pot?: Pot;
+  readonly team?: Team;
+};
+
+export type Team = {
+  readonly limit: Limiter;
+  readonly workers: Workers;
+  readonly laneOf: (model: ModelChoice, provider: OpenedProvider) => Lane;
 };
 
 /** What a batch adds to the run that carries it out. */
@@ -82,10 +98,13 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const { settings: config, diagnostics, io } = surroundings;
   const { id, model, repository, view, containment } = work;
   const settings = { ...work.settings, sandbox: containment.use };
+  const { pot, team } = work.shared ?? {};
 
   await using opened = new AsyncDisposableStack();
   const env = childEnvironment(io.env);
-  const launcher = opened.adopt(settings.workers > 1 ? openLauncher(env) : undefined, (each) => each?.close());
+  const launcher = opened.adopt(team === undefined && settings.workers > 1 ? openLauncher(env) : undefined, (each) =>
+    each?.close(),
+  );
   const stop = opened.adopt(
     watchForStop(io, () => {
       launcher?.kill();
@@ -94,7 +113,10 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
     ({ close }) => close(),
   );
   // First, since its threads can start while the rest is opened; and closed before what its tasks use.
-  const workers = opened.adopt(await openWorkers(work, { ...surroundings, launcher }), (each) => each.close());
+  const workers = opened.adopt(
+    team?.workers ?? (await openWorkers(settings.workers, { diagnostics, launcher })),
+    (each) => each.close(),
+  );
   const person = opened.adopt(Person.at(io), (someone) => someone?.close());
   const provider = opened.adopt(await openProvider(model, config), ({ close }) => close());
   const { store, past } = opened.adopt(await openRun({ home: config.home, run: id }, surroundings), (each) =>
@@ -122,9 +144,12 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   for (const record of past?.records ?? []) view.recall?.(record);
   const known = (await work.companion?.known(slots.store.git, stop.signal)) ?? new Map<string, Known>();
   const startedAt = past?.startedAt ?? new Date().toISOString();
-  const { lane } = opened.adopt(openLane(model, provider, settings.workers), ({ close }) => close());
+  const lane =
+    team?.laneOf(model, provider) ??
+    opened.adopt(openLane(model, provider, settings.workers), ({ close }) => close()).lane;
   const allowed = {
     lane,
+    ...(pot !== undefined && { pot }),
     before: past?.spent ?? NOTHING_SPENT,
     ...(settings.cap !== undefined && { cap: settings.cap }),
     ...(settings.taskCap !== undefined && { taskCap: settings.taskCap }),
@@ -145,6 +170,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
       env,
       ignore: config.ignore,
       runTask: workers.run,
+      ...(team !== undefined && { limit: team.limit }),
       admission: (emit) =>
         new RunAdmission({
           ...allowed,
@@ -202,28 +228,28 @@ function openBus(id: string, redactor: Redactor, { store, past }: Kept): Bus {
   });
 }
 
-type Workers = {
+export type Workers = {
   readonly run: RunTask;
   readonly warm: (threads: number) => void;
   readonly close: () => Promise<void>;
 };
 
-async function openWorkers(
-  { settings }: RunWork,
-  { diagnostics, launcher }: Surroundings & { readonly launcher: RunLauncher | undefined },
+export async function openWorkers(
+  count: number,
+  { diagnostics, launcher }: Pick<Surroundings, 'diagnostics'> & { readonly launcher: RunLauncher | undefined },
 ): Promise<Workers> {
-  if (settings.workers === 0) {
+  if (count === 0) {
     const { runTask } = await import('@drover/worker/task');
     return { run: runTask, warm: () => undefined, close: async () => undefined };
   }
   const pool = openPool({
     entry: workerEntry,
-    threadsMax: settings.workers,
+    threadsMax: count,
     ...(launcher !== undefined && { launcher: launcher.address }),
     onDiagnostic: diagnostics.diagnose,
   });
   // No more than can start at once, until it is known how many there are to be.
-  pool.warm(Math.min(settings.workers, availableParallelism()));
+  pool.warm(Math.min(count, availableParallelism()));
   return pool;
 }
 

@@ -19,7 +19,7 @@ import { sandboxWish } from '../sandbox/sandbox-options.ts';
 import { codeOf, loadSettings, type Settings, workFolder } from '../settings.ts';
 import { openRunView } from '../views/view-choice.ts';
 import { type RunArgs, settingsOf } from './run-options.ts';
-import type { Companion } from './running.ts';
+import type { Companion, Shared } from './running.ts';
 
 export type Surrounded = { readonly settings: Settings; readonly repository: Repository };
 
@@ -64,11 +64,12 @@ export type Start = Surrounded & {
   readonly id: string;
   readonly run: RunSettings;
   readonly tasks: readonly PlannedTask[] | undefined;
+  readonly shared?: Shared;
 };
 
 export async function startRun(
   args: RunArgs,
-  { id, run, tasks, settings, repository }: Start,
+  { id, run, tasks, settings, repository, shared }: Start,
   io: Io,
 ): Promise<number> {
   const model = chooseModel(args.model ?? run.model, settings, args.model === undefined ? repository.top : io.cwd);
@@ -104,6 +105,7 @@ export async function startRun(
         mayBePartial: args['allow-partial'],
         result: args.result,
         ...(companion !== undefined && { companion }),
+        ...(shared !== undefined && { shared }),
       },
       { settings, diagnostics, io },
     );

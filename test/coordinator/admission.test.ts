@@ -2,6 +2,7 @@
 
 import type { Event } from '@drover/core/events';
 import type { Admitted } from '@drover/core/model/admission';
+import { Pot } from '@drover/core/model/budget';
 import { costOf } from '@drover/core/model/catalog';
 import { sumUsage, NO_USAGE } from '@drover/core/model/usage';
 import type { Usage } from '@drover/core/model/protocol';
@@ -59,6 +60,17 @@ test('what is spent, reserved and left is told before each request and after it,
     { event: { ...balance(0.0018, 0.01125), ...request(0.0018), usage: used(800, 100) }, place: one },
     { event: { ...balance(0.0032, 0), ...request(0.0014), usage: used(1_700, 150) }, place: two },
   ]);
+});
+
+test('runs with one pot wait for money of each other, in different lanes too', async () => {
+  const pot = new Pot();
+  const [one, other] = [runOf({ cap: { tokens: 3_000 }, pot }), runOf({ cap: { tokens: 3_000 }, pot })];
+  const first = await one.place(1).admit(WANTED, never);
+  const waiting = other.place(1).admit(WANTED, never);
+  expect(other.told).toEqual([]);
+  answered(first, used(100, 100));
+  answered(await waiting, used(1_000, 1_000));
+  await expect(one.place(2).admit(WANTED, never)).rejects.toMatchObject(OVER);
 });
 
 test('with a cap, no request is sent before it is written down; without one, nothing is', async () => {

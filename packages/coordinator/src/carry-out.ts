@@ -6,7 +6,7 @@ import type { TaskStatus } from '@drover/core/task/run';
 import type { PlannedTask } from '@drover/core/task/task';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { attemptTask, type AttemptEnd, type Bench } from './attempt.ts';
-import { dispatch, type Seat } from './dispatch.ts';
+import { dispatch, type Limiter, type Seat } from './dispatch.ts';
 import { inOrder, waits, type Waits } from './plan/graph.ts';
 import type { Git } from './git.ts';
 import { conflictMessage } from './merge/merge.ts';
@@ -30,6 +30,7 @@ export type Conditions = {
   readonly train: MergeTrain;
   readonly base: string;
   readonly workers: number;
+  readonly limit: Limiter | undefined;
   readonly failFast: boolean;
   readonly failuresMax: number;
   readonly attemptsMax: number;
@@ -86,6 +87,7 @@ export async function carryOut(plan: Plan, conditions: Conditions, signal: Abort
         ordered: tasks,
         settled: known,
         workers: conditions.workers,
+        limit: conditions.limit,
         skip,
         failFast: conditions.failFast,
         failuresMax: conditions.failuresMax,

@@ -17,6 +17,8 @@ export type Seat = <Result>(use: (worker: number) => Promise<Result>) => Promise
 export type Dispatch = {
   readonly ordered: readonly PlannedTask[];
   readonly workers: number;
+  /** Worker slots that this run shares with others, if it does. */
+  readonly limit?: Limiter | undefined;
   readonly failFast: boolean;
   /** The rest is stopped when so many have not worked out. */
   readonly failuresMax: number;
@@ -32,7 +34,7 @@ const BAD: ReadonlySet<TaskStatus> = new Set(['failed', 'conflict', 'gate_failed
 
 export async function dispatch(plan: Dispatch, signal: AbortSignal): Promise<void> {
   const { ordered, settled, carryOut, skip, failuresMax } = plan;
-  const seats = new Seats(Math.max(1, plan.workers));
+  const seats = new Seats(Math.max(1, plan.workers), plan.limit);
   const waiting = waits(ordered);
   const hasty = new AbortController();
   const stop = AbortSignal.any([signal, hasty.signal]);
@@ -72,11 +74,26 @@ export async function dispatch(plan: Dispatch, signal: AbortSignal): Promise<voi
   if (broken !== undefined) throw broken.reason;
 }
 
+/** Runs at most `count` jobs at a time, in the order in which they came. */
+export class Limiter {
+  readonly #queue: PQueue;
+
+  constructor(count: number) {
+    this.#queue = new PQueue({ concurrency: Math.max(1, count) });
+  }
+
+  run<Result>(job: () => Promise<Result>): Promise<Result> {
+    return this.#queue.add(job);
+  }
+}
+
 class Seats {
   readonly #queue: PQueue;
   readonly #free: number[];
+  readonly #limit: Limiter | undefined;
 
-  constructor(count: number) {
+  constructor(count: number, limit: Limiter | undefined) {
+    this.#limit = limit;
     this.#queue = new PQueue({ concurrency: count });
     this.#free = Array.from({ length: count }, (_, at) => at + 1);
   }
@@ -91,7 +108,8 @@ class Seats {
           const worker = this.#free.shift();
           if (worker === undefined) throw new Error('more workers are at work than there are');
           try {
-            return await use(worker);
+            if (this.#limit === undefined) return await use(worker);
+            return await this.#limit.run(async () => (stop.aborted ? undefined : use(worker)));
           } finally {
             this.#free.push(worker);
             this.#free.sort((a, b) => a - b);

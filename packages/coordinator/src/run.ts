@@ -27,6 +27,7 @@ import { differences, fingerprint } from './audit.ts';
 import { canaryVerdict } from './batch/canary.ts';
 import { carryOut, type Conditions, type Known } from './carry-out.ts';
 import { asFailure, isGood, runEnd, type Ended, type RunEnd, type RunEnding } from './ending.ts';
+import type { Limiter } from './dispatch.ts';
 import { deliver } from './merge/deliver.ts';
 import { MergeTrain } from './merge/train.ts';
 import { isKept, type RunPast, type TaskPast } from './past.ts';
@@ -46,6 +47,7 @@ export type RunOptions = {
   readonly provider: Provider; // everybody's
   readonly model: ModelSpec;
   readonly runTask: RunTask;
+  readonly limit?: Limiter; // worker slots that it shares with other runs
   /** What it tells goes the way of all events of the run. */
   readonly admission: (tell: (event: Event, place: Place) => void) => RunAdmission;
   readonly bus: Bus;
@@ -246,6 +248,7 @@ class Run {
       train: this.#train ?? this.#openTrain(signal),
       base: settings.base,
       workers: settings.workers,
+      limit: this.#options.limit,
       failFast: settings.failFast,
       attemptsMax: settings.attemptsMax,
       failuresMax: settings.failuresMax ?? Infinity,

@@ -45,6 +45,7 @@ export class RunAdmission {
   constructor(options: RunAdmissionOptions) {
     this.#options = options;
     this.#purse = new Purse(options);
+    options.pot?.retries.add(options.lane.retrying);
   }
 
   get balance(): Balance {
@@ -84,7 +85,7 @@ export class RunAdmission {
     const ticket = await this.#options.lane.enter(
       {
         ...wanted,
-        payer: this,
+        payer: this.#options.pot ?? this,
         claim: () => {
           claim = this.#purse.claim(wanted, place.task);
           return claim !== undefined;
@@ -111,6 +112,8 @@ export class RunAdmission {
     this.#isWarned ||= isExceeded;
     this.#options.emit({ type: 'budget', ...this.#purse.balance, ...request }, place);
     ticket.leave({ ...seen, usage });
+    // Runs that share the money may wait for it in other lanes.
+    for (const retry of this.#options.pot?.retries ?? []) retry();
   }
 }
 

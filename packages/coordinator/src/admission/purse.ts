@@ -18,7 +18,7 @@
 // Without a price a cap in dollars can't be held, so there is none without the other.
 
 import { overBudget, type Wanted } from '@drover/core/model/admission';
-import { Budget, worstCase, type Cap, type Reservation } from '@drover/core/model/budget';
+import { Budget, worstCase, type Cap, type Pot, type Reservation } from '@drover/core/model/budget';
 import type { Price } from '@drover/core/model/catalog';
 import { DroverError, UsageError } from '@drover/core/failure';
 import type { Usage } from '@drover/core/model/protocol';
@@ -41,6 +41,8 @@ export type PurseOptions = {
   readonly price?: Price;
   /** By a process before this one. */
   readonly before: Spending;
+  /** Shared with runs that have the same cap: together they stay within it. */
+  readonly pot?: Pot;
 };
 
 /** What is set aside for one request. */
@@ -68,7 +70,6 @@ export class Purse {
   readonly #budget: Budget;
   readonly #tasks = new Map<string, Budget>();
   #total: Spent;
-  #held = 0; // claims that are not settled
   #inputFactor = 1;
   #outputFactor = 1;
 
@@ -78,7 +79,8 @@ export class Purse {
       throw new UsageError('the price of the model is not known: set it in your config, or give the budget in tokens');
     }
     this.#options = options;
-    this.#budget = budgetWith(options.cap, options.price, options.before.total);
+    this.#budget = new Budget(options.cap, options.price, options.pot);
+    this.#budget.spend(options.before.total);
     this.#total = options.before.total;
   }
 
@@ -99,13 +101,14 @@ export class Purse {
     const ofTask = this.#ofTask(task)?.reserve(inputTokens, outputTokens);
     if (task !== undefined && this.#options.taskCap !== undefined && ofTask === undefined) throw taskOverBudget(task);
     const mayGet = ofTask?.outputTokensMax ?? outputTokens;
+    const isHeld = this.#budget.open > 0;
     const ofRun = this.#budget.reserve(inputTokens, mayGet);
-    if (ofRun !== undefined && (this.#held === 0 || ofRun.outputTokensMax >= Math.min(mayGet, OUTPUT_TOKENS_ENOUGH))) {
+    if (ofRun !== undefined && (!isHeld || ofRun.outputTokensMax >= Math.min(mayGet, OUTPUT_TOKENS_ENOUGH))) {
       return this.#hold(inputTokens, ofTask === undefined ? [ofRun] : [ofRun, ofTask]);
     }
     ofRun?.settle(NO_USAGE);
     ofTask?.settle(NO_USAGE);
-    if (this.#held === 0) throw overBudget();
+    if (!isHeld) throw overBudget();
     return undefined;
   }
 
@@ -114,7 +117,6 @@ export class Purse {
     const outputTokensMax = Math.max(1, Math.floor(outputTokens / this.#outputFactor));
     const { price } = this.#options;
     const most = priced({ ...worstCase(inputTokens, outputTokens, price), estimated: true }, price);
-    this.#held += 1;
     let isOpen = true;
     return {
       outputTokensMax,
@@ -123,7 +125,6 @@ export class Purse {
       settle: (usage) => {
         if (!isOpen) return { isExceeded: false };
         isOpen = false;
-        this.#held -= 1;
         for (const { settle } of reservations) settle(usage);
         const request = priced(usage, price);
         this.#total = sumSpent(this.#total, request);

@@ -106,6 +106,8 @@ export class Lane {
   #sentAt = Number.NEGATIVE_INFINITY;
   #refusal: Failure | undefined;
   #sharers = 0;
+  /** The same function for each run that shares the lane. */
+  readonly retrying = (): void => this.retry();
 
   constructor({ waitMsMax, ...pace }: ThrottleOptions) {
     this.#waitMsMax = waitMsMax;

@@ -17,16 +17,24 @@ export type Cap = { readonly usd: number } | { readonly tokens: number };
 
 export type Reservation = { readonly outputTokensMax: number; readonly settle: (usage: Usage) => void };
 
+/** The amounts behind a budget, in the unit of its cap. Budgets with the same cap may share one. */
+export class Pot {
+  spent = 0;
+  reserved = 0;
+  open = 0; // reservations
+  /** Requests that wait for money to come back: each is a retry of the lane that holds them. */
+  readonly retries = new Set<() => void>();
+}
+
 export class Budget {
   readonly #cap: Cap | undefined;
   readonly #price: Price | undefined;
-  #spent = 0;
-  #reserved = 0;
-  #open = 0; // reservations
+  readonly #pot: Pot;
 
-  constructor(cap: Cap | undefined, price: Price | undefined) {
+  constructor(cap: Cap | undefined, price: Price | undefined, pot = new Pot()) {
     this.#cap = cap;
     this.#price = price;
+    this.#pot = pot;
   }
 
   /** Room for a request, with a shorter answer where the wanted one doesn't fit, or undefined where it doesn't fit at all. */
@@ -38,14 +46,15 @@ export class Budget {
       perOutput === 0 ? outputTokensWanted : Math.min(outputTokensWanted, Math.floor(room / perOutput));
     if (outputTokensMax < Math.min(OUTPUT_TOKENS_MIN, outputTokensWanted)) return undefined;
     const held = input + outputTokensMax * perOutput;
-    this.#reserved += held;
-    this.#open += 1;
+    const pot = this.#pot;
+    pot.reserved += held;
+    pot.open += 1;
     let isOpen = true;
     const settle = (usage: Usage) => {
       if (!isOpen) return;
       isOpen = false;
-      this.#open -= 1;
-      this.#reserved = this.#open === 0 ? 0 : this.#reserved - held;
+      pot.open -= 1;
+      pot.reserved = pot.open === 0 ? 0 : pot.reserved - held;
       this.spend(priced(usage, this.#price));
     };
     return { outputTokensMax, settle };
@@ -53,22 +62,27 @@ export class Budget {
 
   /** Counts what was spent without asking, as before a restart. Its dollars are taken as they are. */
   spend({ usage, cost = 0 }: Spent): void {
-    this.#spent += this.#isInDollars() ? cost : tokensOf(usage);
+    this.#pot.spent += this.#isInDollars() ? cost : tokensOf(usage);
   }
 
   /** In the unit of the cap: dollars, else tokens. */
   get spent(): number {
-    return this.#spent;
+    return this.#pot.spent;
   }
 
   get reserved(): number {
-    return this.#reserved;
+    return this.#pot.reserved;
+  }
+
+  /** Reservations that are not settled. */
+  get open(): number {
+    return this.#pot.open;
   }
 
   #room(): number {
     if (this.#cap === undefined) return Number.POSITIVE_INFINITY;
     const cap = 'usd' in this.#cap ? this.#cap.usd * (1 - ROUNDING) : this.#cap.tokens;
-    return cap - this.#spent - this.#reserved;
+    return cap - this.#pot.spent - this.#pot.reserved;
   }
 
   #worth(usage: Usage): number {
