@@ -2,7 +2,7 @@
 
 import { isPassing } from '@drover/coordinator/kept/reopening';
 import { canGoOn, stateOf } from '@drover/coordinator/kept/runs';
-import { isKept, runPastOf, type TaskPast } from '@drover/coordinator/past';
+import { agentPastOf, isKept, runPastOf, type TaskPast } from '@drover/coordinator/past';
 import type { Event, Place } from '@drover/core/events';
 import type { Failure } from '@drover/core/failure';
 import type { JsonObject } from '@drover/core/json';
@@ -244,4 +244,17 @@ test.each<[string, Failure, boolean]>([
     const past = runPastOf(story.events as unknown as readonly JsonObject[])?.tasks.get('a');
     expect([again, past?.status, past !== undefined && isKept(past, 1)]).toEqual([again, undefined, kept]);
   }
+});
+
+test('a resumed attempt has its own messages, and none of the attempt before', () => {
+  const story = new Story().begin().plan('p1', planned('a'));
+  for (const attempt of [1, 2]) {
+    const place = { worker: 1, task: 'a', attempt };
+    const message: Message = { role: 'user', content: [{ type: 'text', text: `attempt ${attempt}` }] };
+    story.say({ type: 'session_start', model: 'rehearsal/any', cwd: '/ws/1' }, place);
+    story.say({ type: 'message_end', message }, { ...place, turn: 1 });
+  }
+  const past = runPastOf(story.events as unknown as readonly JsonObject[]);
+  const own = past && agentPastOf(past, { task: 'a', attempt: 2 }, []);
+  expect(own?.messages).toEqual([{ role: 'user', content: [{ type: 'text', text: 'attempt 2' }] }]);
 });
