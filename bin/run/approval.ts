@@ -81,7 +81,7 @@ async function edited(text: string, tasksMax: number, io: Io): Promise<Edit> {
 }
 
 function runEditor(path: string, { env }: Io): Promise<void> {
-  const editor = env['VISUAL'] ?? env['EDITOR'] ?? 'vi';
+  const editor = [env['VISUAL'], env['EDITOR']].find((each) => each !== undefined && each.trim() !== '') ?? 'vi';
   // As git does it: the editor may be a command with arguments.
   const child = spawn('sh', ['-c', `${editor} "$1"`, 'sh', path], { stdio: 'inherit' });
   return new Promise((resolve, reject) => {

@@ -59,7 +59,7 @@ test('a plan can be changed before it is carried out, and workers are told the n
   const editor = `sed -i -e '/id: two/,$d' -e 's/Please do one/Please do it well/'`;
   const { code, end, stderr } = await desk.run(['run', 'make two files'], {
     typed: ['e', 'y'],
-    env: { EDITOR: editor },
+    env: { VISUAL: '', EDITOR: editor },
   });
   expect([code, statuses(end)]).toEqual([0, { one: 'landed' }]);
   expect(stderr.match(/one: do one/g)).toHaveLength(2);
