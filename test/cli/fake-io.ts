@@ -13,8 +13,8 @@ export type Given = {
   readonly stdin?: string | Uint8Array;
   readonly cwd?: string;
   readonly columns?: number;
-  /** Somebody sits at the terminal and types this, a line for each question. */
-  readonly typed?: readonly string[];
+  /** The user at the terminal types this, a line for each question; undefined leaves the question open. */
+  readonly typed?: readonly (string | undefined)[];
 };
 
 export type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string };
@@ -78,14 +78,14 @@ export class FakeIo {
 }
 
 /** Types the next line whenever a question was asked, and has gone home after the last. */
-function keyboard(lines: readonly string[], screen: PassThrough): Input {
+function keyboard(lines: readonly (string | undefined)[], screen: PassThrough): Input {
   const keys = new PassThrough();
   const left = [...lines];
   screen.on('data', (chunk: Buffer) => {
     if (!/\[\w\]\w+: $/.test(chunk.toString())) return;
+    if (left.length === 0) return void keys.end();
     const line = left.shift();
-    if (line === undefined) keys.end();
-    else keys.write(`${line}\n`);
+    if (line !== undefined) keys.write(`${line}\n`);
   });
   return Object.assign(keys, { isTTY: true });
 }

@@ -32,6 +32,19 @@ test('a plan that was not approved is shown again by resume, and then carried ou
   expect([again.code, statuses(again.end)]).toEqual([0, { one: 'landed', two: 'landed' }]);
 });
 
+test('a plan whose question was interrupted is shown again by resume, and not asked for again', async () => {
+  const desk = await RunDesk.with(planned(TWO));
+  const atQuestion = (_: string, stderr: string) => stderr.includes('Carry out this plan?');
+  const ran = await desk.interrupted(['run', 'make two files'], atQuestion, { typed: [undefined] });
+  expect(ran.code).toBe(130);
+  const before = desk.server.requests.length;
+  const again = await desk.run(['resume'], { typed: ['y'] });
+  expect(again.stderr).toContain('  one: do one\n  two: do two\n  Carry out this plan?');
+  expect([again.code, statuses(again.end)]).toEqual([0, { one: 'landed', two: 'landed' }]);
+  const asked = desk.server.requests.slice(before).map(({ agent }) => agent);
+  expect(asked.toSorted()).toEqual(['default', 'one', 'one', 'two', 'two']);
+});
+
 test('what landed is delivered when a further plan is not approved', async () => {
   const [first, second] = ['one', 'two'].map((id) => ({
     id,

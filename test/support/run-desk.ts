@@ -78,9 +78,13 @@ export class RunDesk {
   }
 
   /** drover, interrupted as soon as `when` holds for what it has printed. */
-  async interrupted(argv: readonly string[], when: (stdout: string) => boolean): Promise<Ran> {
-    const fake = new FakeIo({ ...this.#given({}), cwd: this.repository });
-    const watch = setInterval(() => when(fake.stdout) && fake.stop('SIGINT'), 5);
+  async interrupted(
+    argv: readonly string[],
+    when: (stdout: string, stderr: string) => boolean,
+    given: Given = {},
+  ): Promise<Ran> {
+    const fake = new FakeIo({ ...this.#given(given), cwd: this.repository });
+    const watch = setInterval(() => when(fake.stdout, fake.stderr) && fake.stop('SIGINT'), 5);
     const code = await main(this.#typed(argv, 'anthropic'), fake.io).finally(() => clearInterval(watch));
     return { code, stdout: fake.stdout, stderr: fake.stderr };
   }

@@ -1,6 +1,7 @@
 // What the journal of a run says has happened, as what the run needs to go on after a crash or an
 // interruption. A fold: the same records always give the same past.
 
+import { notRun } from '@drover/core/agent/calls';
 import type { Recorded } from '@drover/core/events';
 import type { Failure } from '@drover/core/failure';
 import { SEQ_JUMP } from '@drover/core/journal/cut-off';
@@ -117,7 +118,7 @@ class Planning {
   records: Recorded[] = [];
   readonly #tasks: Map<string, Writable<TaskPast>>;
   #plan: PlanPast | undefined;
-  #isDeclined = false; // the run ended because its last plan was not approved
+  #ended: Failure | undefined; // why the run had ended, as far as it has not gone on since
 
   constructor(tasks: Map<string, Writable<TaskPast>>) {
     this.#tasks = tasks;
@@ -126,7 +127,7 @@ class Planning {
   take(record: Recorded): void {
     if (record.type === 'run_start' && record.resumed) this.takeUp();
     if (record.type === 'plan_ready') this.#planAnew(record);
-    if (record.type === 'run_end') this.#isDeclined = record.failure?.kind === 'plan.declined';
+    if (record.type === 'run_end') this.#ended = record.failure;
     if (record.worker === 0 && record.task === undefined) this.records.push(record);
   }
 
@@ -140,14 +141,17 @@ class Planning {
     }
   }
 
-  /** The run goes on. A plan that was not approved is shown again. */
+  /** The run goes on. A plan that it ended with, declined or interrupted at the question, is shown again. */
   takeUp(): void {
-    if (this.#isDeclined) {
-      this.#isDeclined = false;
-      const isPlan = (record: Recorded) => record.type === 'tool_execution_end' && record.name === SUBMIT_PLAN;
-      const declined = this.records.findLast(isPlan);
-      if (declined?.type === 'tool_execution_end') this.records = withCallOpen(this.records, declined.callId);
-    }
+    const isPlan = (record: Recorded) => record.type === 'tool_execution_end' && record.name === SUBMIT_PLAN;
+    const last = this.records.findLast(isPlan);
+    const isUnanswered =
+      this.#ended !== undefined &&
+      last?.type === 'tool_execution_end' &&
+      last.callId !== this.#plan?.callId &&
+      last.output === notRun(this.#ended);
+    if (isUnanswered) this.records = withCallOpen(this.records, last.callId);
+    this.#ended = undefined;
     const open = reopened(this.#plan?.tasks ?? [], this.#tasks);
     if (open.length > 0) this.records = withCallOpen(this.records, this.#plan?.callId);
   }

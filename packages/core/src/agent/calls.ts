@@ -249,13 +249,18 @@ async function execute(
   const output = await runTool(tool, input, context, onDelta).catch((error: unknown): ToolOutput => {
     if (!(error instanceof DroverError)) throw error;
     settling.failures.push(error.failure);
-    return { output: `Not run: ${describe(error.failure)}`, isError: true };
+    return { output: notRun(error.failure), isError: true };
   });
   isOpen = false;
   if (output.isError === true || tool.access === 'run') return ended(bench, label, output);
   const { text, leftOut } = await bench.instructions.newFor(tool.subject(input));
   for (const message of leftOut) bench.emit({ type: 'warning', message });
   return ended(bench, label, text === undefined ? output : { ...output, output: `${output.output}\n\n${text}` });
+}
+
+/** The result of a call for which drover could not do its part. */
+export function notRun(failure: Failure): string {
+  return `Not run: ${describe(failure)}`;
 }
 
 function ended(bench: Bench, label: CallLabel, output: ToolOutput): ToolOutput {
