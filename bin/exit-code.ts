@@ -70,6 +70,7 @@ export type RunEnding = {
 
 export function codeOfRun({ failure, rows, stop, mayBePartial }: RunEnding): number {
   if (failure?.kind === 'aborted') return codeOfStop(stop);
+  if (failure?.kind === 'gate.failed') return exitCode.gate;
   if (failure !== undefined) return codeOfFailure(failure);
   const bad = rows.filter(({ status }) => status !== 'landed' && status !== 'done');
   if (bad.length === 0) return exitCode.done;

@@ -122,6 +122,15 @@ test('4: a gate fails on the merged tree and nothing landed; --allow-partial doe
   expect((await batch.run(['--allow-partial'])).code).toBe(4);
 });
 
+test('4: nothing changed, and a gate of the batch fails on its base', async () => {
+  const idle = (): Answer => calls('submit_result', { summary: 'it is fine as it is' });
+  const batch = await BatchDesk.with(tidying(idle), noisyFiles(2), `${SPEC}gates: ["! grep 2 src/*.ts"]\n`);
+  await expectTold(batch, await batch.run(), 4);
+  expect(await batch.statuses()).toEqual({ 'src-file1.ts': 'gate_failed', 'src-file2.ts': 'gate_failed' });
+  expect(await batch.text('junit.xml')).toContain('tests="2" failures="2" errors="0" skipped="0"');
+  expect(await batch.text('report.md')).toContain("it changed nothing, and the gate '! grep 2 src/*.ts' fails");
+});
+
 test('5: work that does not fit together', async () => {
   // All three begin on the same commit, and the two that are tried again as well.
   const shared = (path: string, step: number): Answer | undefined =>

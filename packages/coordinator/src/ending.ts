@@ -3,7 +3,8 @@
 import type { Event } from '@drover/core/events';
 import { describe, DroverError, type Failure } from '@drover/core/failure';
 import type { Delivered, TaskRow, TaskStatus } from '@drover/core/task/run';
-import { rowsOf, type RunState } from './state.ts';
+import type { MergeTrain } from './merge/train.ts';
+import { isUnchanged, rowsOf, type RunState } from './state.ts';
 
 export type RunEnd = Extract<Event, { readonly type: 'run_end' }>;
 
@@ -20,7 +21,7 @@ export function runEnd(
   { failure, answer, delivered }: Ended,
   exitCodeOf: (ending: RunEnding) => number,
 ): RunEnd {
-  const rows = rowsOf(state);
+  const rows = failure?.kind === 'gate.failed' ? underRedGate(state, failure) : rowsOf(state);
   const { usage, cost } = state;
   return {
     type: 'run_end',
@@ -35,6 +36,27 @@ export function runEnd(
   };
 }
 
+/** A gate of the run that fails on its result, which may be its base. Empty where all pass, and where no task succeeded. */
+export async function resultFailure(state: RunState, train: MergeTrain | undefined): Promise<Pick<Ended, 'failure'>> {
+  const rows = rowsOf(state);
+  // A plan without tasks, as of a batch that selects no file, has no result; an answer without a plan has one.
+  const hasResult = rows.length === 0 ? state.plans.length === 0 : rows.some(({ status }) => isGood(status));
+  const verdict = hasResult ? await train?.verdict() : undefined;
+  if (verdict === undefined || verdict.passed) return {};
+  const { command, reason: output } = verdict;
+  const isBase = state.landed.length === 0;
+  return { failure: { kind: 'gate.failed', command, output, ...(isBase && { unchanged: true }) } };
+}
+
+/** A task that changed nothing has failed, too: the gate is red on what it left as it was. */
+function underRedGate(state: RunState, failure: Failure): readonly TaskRow[] {
+  return rowsOf(state).map((row): TaskRow => {
+    const task = state.tasks.get(row.task);
+    const isHit = task !== undefined && isUnchanged(task);
+    return isHit ? { ...row, status: 'gate_failed', reason: describe(failure), failure } : row;
+  });
+}
+
 /** The task needs nothing more. */
 export function isGood(status: TaskStatus): boolean {
   return status === 'landed' || status === 'done';
@@ -47,6 +69,7 @@ export function asFailure(error: unknown): Failure {
 
 function outcomeOf(failure: Failure | undefined, rows: readonly TaskRow[]): RunEnd['outcome'] {
   if (failure?.kind === 'aborted') return 'cancelled';
+  if (failure?.kind === 'gate.failed') return 'incomplete';
   const isPartly = rows.some(({ status }) => isGood(status));
   if (failure?.kind === 'plan.declined' && !isPartly) return 'cancelled';
   if (failure !== undefined) return isPartly ? 'incomplete' : 'error';

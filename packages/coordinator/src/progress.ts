@@ -287,6 +287,8 @@ export class Task implements TaskProgress {
   /** The run goes on after it was stopped. */
   wake(): void {
     if (this.#phase === 'cancelled') this.#return('waiting');
+    // It changed nothing, under a red gate of the run; the end of the run asks the gates again.
+    if (this.#phase === 'gate_failed' && this.commit === undefined) this.#phase = 'done';
     if (this.isOpen) this.progress.rest();
   }
 

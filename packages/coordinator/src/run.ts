@@ -26,7 +26,7 @@ import type { Bench } from './attempt.ts';
 import { differences, fingerprint } from './audit.ts';
 import { canaryVerdict } from './batch/canary.ts';
 import { carryOut, type Conditions, type Known } from './carry-out.ts';
-import { asFailure, isGood, runEnd, type Ended, type RunEnd, type RunEnding } from './ending.ts';
+import { asFailure, isGood, resultFailure, runEnd, type Ended, type RunEnd, type RunEnding } from './ending.ts';
 import type { Limiter } from './dispatch.ts';
 import { deliver } from './merge/deliver.ts';
 import { MergeTrain } from './merge/train.ts';
@@ -134,6 +134,7 @@ class Run {
       for (const problem of (await slots.inclusion()).leftOut)
         this.#tell({ type: 'warning', message: `not brought along by .drover/include: ${problem}` });
       ending.answer = await this.#work(signal);
+      Object.assign(ending, await resultFailure(this.#state, this.#train));
       const changed = differences(before, await fingerprint(repository, env));
       if (changed.length > 0) throw new DroverError({ kind: 'checkout.changed', paths: changed });
     } catch (error) {
@@ -360,14 +361,7 @@ class Run {
         env,
         merged: this.#train?.head ?? settings.base,
         kept: rowsOf(this.#state).flatMap(({ task, status, commit }) =>
-          status === 'landed' || commit === undefined
-            ? []
-            : [
-                {
-                  task,
-                  commit,
-                },
-              ],
+          status === 'landed' || commit === undefined ? [] : [{ task, commit }],
         ),
         deliver: settings.deliver,
         patchFolder: join(folder, 'patches'),

@@ -41,12 +41,13 @@ export function isRunLive(home: string, id: string): boolean {
   return isTaken(`${runJournalPath(home, id)}.lock`);
 }
 
-/** Only a run that is done can't, and one that came to its end with nothing left but what failed for good. */
+/** Only a run that is done can't, and one that came to its end with nothing left but what failed for good, or a red gate. */
 export function canGoOn(state: RunState): boolean {
   const { end } = state;
   if (end === undefined) return state.settings !== undefined;
   if (end.outcome !== 'incomplete') return end.outcome !== 'done';
-  return end.failure !== undefined || openTasks(state).length > 0;
+  const isStopped = end.failure !== undefined && end.failure.kind !== 'gate.failed';
+  return isStopped || openTasks(state).length > 0;
 }
 
 /** The tasks of the last plan that are taken up when the run goes on. */

@@ -26,7 +26,7 @@ import { DroverError } from '@drover/core/failure';
 import type { Git } from '../git.ts';
 import type { Identity } from '../repository.ts';
 import type { Store } from '../workspace/store.ts';
-import { type Checkout, type GateResult, Gates, firstRed } from './gate.ts';
+import { type Checkout, type GateResult, Gates, type Verdict, firstRed } from './gate.ts';
 import { type Conflict, type Point, describeConflict, mergeTrees } from './merge.ts';
 import { commitMessage } from './message.ts';
 
@@ -153,6 +153,13 @@ export class MergeTrain {
     if (this.#ended !== undefined) this.#end(this.#ended.error);
     this.#wake();
     return promise;
+  }
+
+  /** What the gates say of the result as it stands; a tree that landed is not tried again. Throws where it is stopped. */
+  async verdict(): Promise<Verdict> {
+    if (this.#options.gates.length === 0) return { passed: true };
+    this.#head ??= await this.#open();
+    return this.#gates.verdict({ ...this.#head, tasks: [] }, this.#signal);
   }
 
   #wake(): void {
