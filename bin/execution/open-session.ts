@@ -26,7 +26,7 @@ import type { Containment } from '../sandbox/containment.ts';
 import { redactorOf } from '../secrets/own-secrets.ts';
 import type { Settings } from '../settings.ts';
 import type { ModelChoice } from './model-choice.ts';
-import { type Asked, permissionFor } from './permission.ts';
+import { type SessionAsked, permissionFor } from './permission.ts';
 
 export type SessionWork = {
   readonly session: string; // its id; what it has been through is in its journal
@@ -44,7 +44,7 @@ export type SessionWork = {
 export type Opened = Pick<SessionJournal, 'store' | 'past'> & {
   readonly provider: Provider;
   readonly price: Price | undefined;
-  readonly asked: Asked;
+  readonly asked: SessionAsked;
   readonly tools: readonly Tool[];
   readonly remoteTimeoutMs: number | undefined;
   /** What a new session begins with. */

@@ -17,7 +17,10 @@ type Wishes = {
 /** Somebody who answers, and whose answers for good are remembered. */
 export type Asked = Pick<Questions, 'ask' | 'remembered'>;
 
-export function permissionFor(wishes: Wishes, asked: Asked): Pick<SessionOptions, 'judge' | 'question'> {
+/** The same for a session, which can leave a question open. */
+export type SessionAsked = Pick<Asked, 'remembered'> & { readonly ask: SessionOptions['question'] };
+
+export function permissionFor(wishes: Wishes, asked: SessionAsked): Pick<SessionOptions, 'judge' | 'question'> {
   const { cwd: root, rules, yes, contained } = wishes;
   // A user who starts an agent in a folder wants it to write there.
   const policy: Policy = {

@@ -57,7 +57,7 @@ export async function hostSession(
       provider,
       contained: box.contained,
       price: priceOf(model, budget, settings),
-      asked: questions,
+      asked: { remembered: questions.remembered, ask: (...asked) => questions.askOrLeave(...asked) },
       store: journal.store,
       past,
       tools: begin === undefined ? [...sessionTools, ...(past?.remoteTools ?? []).map(remoteTool)] : tools,

@@ -79,7 +79,7 @@ async function openSession(
       },
       remoteTimeoutMs: begin?.remoteTimeoutMs ?? journal.past?.remoteTimeoutMs ?? 600_000,
       judge: async ({ name: tool }) => ({ effect: settings.asks.includes(tool) ? 'ask' : 'allow', why: 'a test' }),
-      question: (question, signal) => questions.ask(question, signal),
+      question: (question, signal) => questions.askOrLeave(question, signal),
       store: journal.store,
       model: name.slice('test/'.length),
       ...(begin && { opening: begin.messages }),

@@ -6,6 +6,7 @@
 //   the same                                        no                            error(failure)
 //   the user aborted                                yes / no                      incomplete / cancelled
 //   it waits for a remote tool                      –                             suspended
+//   a stopping server leaves a question open        –                             suspended
 //   nobody waits for that tool any more             –                             cancelled
 
 import type { Failure } from './failure.ts';

@@ -36,7 +36,7 @@ export type SessionBeginning = Pick<NewSession, 'model' | 'remoteTimeoutMs' | 'o
 
 export type HostedSession = {
   readonly session: Session;
-  readonly questions: Pick<Questions, 'answer'>;
+  readonly questions: Pick<Questions, 'answer' | 'leaveOpen'>;
   /** The journal and the provider; afterwards its bus tells nothing more. */
   readonly close: () => Promise<void>;
 };

@@ -10,6 +10,9 @@
 //
 // A call's intent is on the disk before it is run, so after a crash it is known which calls may have had
 // an effect: those get a result that says so, unless the tool is safe to repeat.
+//
+// A question that drover stops before it is answered stays open: its call gets no result, and the turn is suspended.
+// A resumed turn asks the same question again, under the same id.
 
 import type { CallLabel, Decision, Event, PendingCall } from '../events.ts';
 import { describe, DroverError, type Failure } from '../failure.ts';
@@ -47,7 +50,8 @@ export type Bench = {
   readonly context: Omit<ToolContext, 'callId' | 'signal'>;
   readonly instructions: Instructions;
   readonly judge: (tool: Tool, input: Json) => Promise<Verdict>;
-  readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
+  /** Resolves to undefined if the question stays open for the next process. */
+  readonly question: (question: Question, signal: AbortSignal) => Promise<Decision | undefined>;
   readonly emit: (event: Event) => void;
   /** What was emitted can't be lost any more: a call's intent is, before it is run. */
   readonly settled: (signal: AbortSignal) => Promise<void>;
@@ -62,12 +66,16 @@ export type OpenCalls = {
   readonly results: (ToolResult | undefined)[];
   /** By position: calls that were begun, by a process that is gone, and of which nothing more is known. */
   readonly begun: Map<number, CallLabel>;
+  /** By position: questions that a process which is gone asked, without an answer. */
+  readonly asked: Map<number, AskedCall>;
   /** Calls that wait for a remote tool. */
   readonly pending: readonly PendingCall[];
 };
 
+export type AskedCall = { readonly requestId: string; readonly label: CallLabel };
+
 export function openCalls(calls: readonly CallPart[]): OpenCalls {
-  return { calls, results: [], begun: new Map(), pending: [] };
+  return { calls, results: [], begun: new Map(), asked: new Map(), pending: [] };
 }
 
 export type Denial = { readonly name: string; readonly subject: string; readonly why: string };
@@ -78,6 +86,8 @@ export type Settled = Pick<OpenCalls, 'results' | 'pending'> & {
   readonly hasRun: boolean;
   readonly unknownOnly: boolean;
   readonly isFinal: boolean; // a call that ends the turn has worked
+  /** A question stays open, so a call has no result. */
+  readonly isLeftOpen: boolean;
   /** Drover could not do its part of a call; the turn ends with this. */
   readonly failure: Failure | undefined;
 };
@@ -87,10 +97,12 @@ export async function settleCalls(bench: Bench, open: OpenCalls, signal: AbortSi
   const settling: Settling = {
     bench,
     lanes: new Lanes(PARALLEL_MAX),
+    asked: open.asked,
     denials: [],
     pending: [],
     failures: [],
     hasRun: false,
+    isLeftOpen: false,
   };
   if (calls.length > CALLS_MAX) {
     const message = `the model asked for ${calls.length} calls at once; the first ${CALLS_MAX} are run`;
@@ -100,10 +112,8 @@ export async function settleCalls(bench: Bench, open: OpenCalls, signal: AbortSi
     calls.map(async (call, at): Promise<ToolResult | undefined> => {
       const known = open.results[at];
       if (known !== undefined) return known;
-      const output =
-        at < CALLS_MAX
-          ? await settle(settling, call, open.begun.get(at) ?? labelOf(bench, call, at), open.begun.has(at), signal)
-          : tooMany(at);
+      const label = open.begun.get(at) ?? open.asked.get(at)?.label ?? labelOf(bench, call, at);
+      const output = at < CALLS_MAX ? await settle(settling, call, label, open.begun.has(at), signal) : tooMany(at);
       return output && resultOf(call, output);
     }),
   );
@@ -111,9 +121,9 @@ export async function settleCalls(bench: Bench, open: OpenCalls, signal: AbortSi
   const isFinal = results.some(
     (result) => result?.isError === false && toolNamed(bench.tools, result.name)?.final === true,
   );
-  const { denials, failures, hasRun } = settling;
+  const { denials, failures, hasRun, isLeftOpen } = settling;
   const pending = handedOut(bench, settling.pending);
-  return { results, pending, denials, hasRun, unknownOnly, isFinal, failure: failures[0] };
+  return { results, pending, denials, hasRun, unknownOnly, isFinal, isLeftOpen, failure: failures[0] };
 }
 
 /** In the order of the calls. The clock starts when the last local call has ended, since they are told of then. */
@@ -167,10 +177,12 @@ function labelOf(bench: Bench, call: CallPart, callIndex: number): CallLabel {
 type Settling = {
   readonly bench: Bench;
   readonly lanes: Lanes;
+  readonly asked: OpenCalls['asked'];
   readonly denials: Denial[];
   readonly pending: Outgoing[];
   readonly failures: Failure[];
   hasRun: boolean;
+  isLeftOpen: boolean;
 };
 
 type Outgoing = { readonly label: CallLabel; readonly args: Json; readonly timeoutMs: number | undefined };
@@ -197,7 +209,11 @@ async function settle(
   if (!parsed.ok) return refuse(`Not run: the arguments of ${tool.name} don't fit. ${parsed.problem}`);
   if (wasBegun && !tool.repeatable) return refuse(UNCERTAIN);
 
-  const denial = await deniedBecause(bench, tool, parsed.input, label, signal);
+  const denial = await deniedBecause(settling, tool, parsed.input, label, signal);
+  if (denial === LEFT_OPEN) {
+    settling.isLeftOpen = true;
+    return undefined;
+  }
   if (denial !== undefined) {
     settling.denials.push({ name: tool.name, subject: tool.subject(parsed.input), why: denial });
     return refuse(refusal(denial));
@@ -211,20 +227,23 @@ async function settle(
   return settling.lanes.run(demand, () => execute(settling, tool, parsed.input, label, signal));
 }
 
+const LEFT_OPEN = Symbol('the question stays open');
+
 async function deniedBecause(
-  bench: Bench,
+  { bench, asked }: Settling,
   tool: Tool,
   input: Json,
   label: CallLabel,
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<string | typeof LEFT_OPEN | undefined> {
   const { effect, why } = await bench.judge(tool, input);
   if (effect === 'allow') return undefined;
   if (effect === 'deny') return why;
-  const requestId = newId('ask');
+  const requestId = asked.get(label.callIndex)?.requestId ?? newId('ask');
   const subject = tool.subject(input);
   bench.emit({ type: 'permission_request', requestId, subject, why, ...label });
   const decision = await bench.question({ requestId, tool: tool.name, input, subject, why, label }, signal);
+  if (decision === undefined) return LEFT_OPEN;
   bench.emit({ type: 'permission_decision', requestId, ...decision, ...label });
   return decision.allowed ? undefined : (decision.reason ?? 'the user said no');
 }

@@ -57,7 +57,7 @@ export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Pr
   }
 }
 
-/** All results as one message, in the order of the calls; `suspended` where remote ones have yet to come. */
+/** All results as one message, in the order of the calls; `suspended` while remote ones have yet to come, or a question is open. */
 async function settleOpen(
   agent: Agent,
   turn: Turn,
@@ -66,10 +66,14 @@ async function settleOpen(
 ): Promise<'ask' | 'done' | 'suspended'> {
   const bench = { ...agent.bench, settled: agent.settled, emit: (event: Event) => emit(agent, turn, event) };
   const settled = await settleCalls(bench, open, signal);
-  const { results, pending, denials, hasRun, unknownOnly, isFinal, failure } = settled;
+  const { results, pending, denials, hasRun, unknownOnly, isFinal, isLeftOpen, failure } = settled;
   turn.denials.push(...denials);
   const calls = denials.map(({ subject }) => subject);
   turn.refused = refusedAfter(turn.refused, { step: turn.steps, calls, hasRun });
+  if (isLeftOpen && failure === undefined) {
+    turn.open = { ...open, results };
+    return 'suspended';
+  }
   if (pending.length > 0 && !signal.aborted) {
     turn.open = { ...open, results, pending };
     emit(agent, turn, { type: 'awaiting_tool_execution', calls: pending });

@@ -49,7 +49,8 @@ export type SessionOptions = {
   readonly limits: Limits;
   readonly retry: RetryPolicy;
   readonly judge: (tool: Tool, input: Json) => Promise<Verdict>;
-  readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
+  /** Resolves to undefined if the question stays open; the turn is suspended then. */
+  readonly question: (question: Question, signal: AbortSignal) => Promise<Decision | undefined>;
   readonly pass: BusOptions['pass'];
   readonly store?: Store;
   /** Where events go instead of to a bus of its own. */

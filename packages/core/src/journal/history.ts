@@ -115,6 +115,12 @@ function fold(past: Writable<Past>, messages: Message[], record: Recorded): void
     case 'message_end':
       if (record.kept !== false) foldMessage(past, messages, record.message, record.turn ?? 0);
       return;
+    case 'permission_request':
+      past.open?.asked.set(record.callIndex, { requestId: record.requestId, label: labelIn(record) });
+      return;
+    case 'permission_decision':
+      past.open?.asked.delete(record.callIndex);
+      return;
     case 'tool_execution_start':
       past.open?.begun.set(record.callIndex, labelIn(record));
       return;

@@ -4,6 +4,8 @@
 // for good holds for the rest of the run, for exactly that tool and subject; it also settles what is
 // waiting with the same question. Without a terminal the answer is no, at once, and says how to allow
 // the call next time.
+//
+// A server that stops leaves its questions open (`leaveOpen`): they get no decision, and the next server asks them again.
 
 import type { Question } from '../agent/calls.ts';
 import type { Decision } from '../events.ts';
@@ -12,7 +14,7 @@ import { allowingFlags } from './rule-hint.ts';
 
 export type Answer = { readonly allowed: boolean; readonly always: boolean };
 
-type Waiting = { readonly question: Question; readonly settle: (decision: Decision) => void };
+type Waiting = { readonly question: Question; readonly settle: (decision: Decision | undefined) => void };
 
 export class Questions {
   readonly #onAsk: ((question: Question) => void) | undefined;
@@ -20,6 +22,7 @@ export class Questions {
   readonly #remembered = new Map<string, boolean>();
   #shown: Waiting | undefined;
   #isClosed = false;
+  #isLeft = false;
 
   /** `onAsk` is shown one question at a time; undefined where nobody is there to ask. */
   constructor(onAsk: ((question: Question) => void) | undefined) {
@@ -36,13 +39,20 @@ export class Questions {
     return this.#shown?.question;
   }
 
+  /** A question that is left open counts as cancelled here. */
   async ask(question: Question, signal: AbortSignal): Promise<Decision> {
+    return (await this.askOrLeave(question, signal)) ?? CANCELLED;
+  }
+
+  /** Resolves to undefined if the question is left open. */
+  async askOrLeave(question: Question, signal: AbortSignal): Promise<Decision | undefined> {
+    if (this.#isLeft) return undefined;
     if (this.#isClosed || signal.aborted) return CANCELLED;
     const answered = this.#remembered.get(keyOf(question));
     if (answered !== undefined) return { allowed: answered, by: 'user', always: true };
     if (this.#onAsk === undefined) return unanswered(question);
 
-    const { promise, resolve } = Promise.withResolvers<Decision>();
+    const { promise, resolve } = Promise.withResolvers<Decision | undefined>();
     const waiting = { question, settle: resolve };
     const onAbort = () => this.#settle(waiting, CANCELLED);
     signal.addEventListener('abort', onAbort, { once: true });
@@ -66,6 +76,13 @@ export class Questions {
     for (const each of alike) this.#remove(each, decision);
     this.#showNext();
     return true;
+  }
+
+  /** Releases all that wait, and all later questions, without a decision. */
+  leaveOpen(): void {
+    this.#isLeft = true;
+    for (const waiting of this.#queue.splice(0)) waiting.settle(undefined);
+    this.#shown = undefined;
   }
 
   /** Releases all that wait, and whoever still comes. */

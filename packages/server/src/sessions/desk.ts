@@ -80,9 +80,10 @@ export class Desk {
     return done.finally(() => this.#executions.delete(execution));
   }
 
-  /** Ends what is under way, and waits for that. */
+  /** Ends what is under way, and waits for that. A shutdown leaves open questions for the next server to ask again. */
   async stop(by: Extract<Failure, { kind: 'aborted' }>['by']): Promise<void> {
     const executions = [...this.#executions];
+    if (by === 'shutdown') this.#options.hosted.questions.leaveOpen();
     for (const { controller } of executions) controller.abort(new DroverError({ kind: 'aborted', by }));
     await Promise.all(executions.map(({ done }) => done));
   }

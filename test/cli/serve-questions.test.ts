@@ -1,0 +1,51 @@
+// Open questions of drover serve over a restart: a stop gives no answer, and the next server asks the same question.
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DroverClient } from '@drover/client/client';
+import { expect, test } from 'vitest';
+import { desk, PATIENT, served } from './served.ts';
+
+const ASKING = ['--sandbox', 'off'];
+
+async function openQuestions(client: DroverClient, id: string) {
+  const { status, questions } = await client.snapshot(id);
+  return { status, asked: questions.map(({ requestId, subject }) => ({ requestId, subject })) };
+}
+
+/** A session whose one question is open. */
+async function asking(cwd: string) {
+  const server = await served(cwd, ASKING);
+  const { id } = await server.client.createSession({});
+  for await (const event of server.client.execute(id, { content: 'Ask me' }))
+    if (event.type === 'permission_request') return { ...server, id, requestId: event.requestId };
+  throw new Error('it asked nothing');
+}
+
+test.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
+  'a question that %s interrupts is asked again, alone, and can be answered',
+  async (signal) => {
+    const cwd = await desk();
+    const before = await asking(cwd);
+    before.program.child.kill(signal);
+    await before.program.ended();
+
+    const { client } = await served(cwd, ASKING);
+    const { id, requestId } = before;
+    const same = { status: 'running', asked: [{ requestId, subject: 'touch asked.txt' }] };
+    await expect.poll(() => openQuestions(client, id), PATIENT).toEqual(same);
+    expect(existsSync(join(cwd, 'project', 'asked.txt'))).toBe(false);
+
+    await expect
+      .poll(() => client.answer(id, requestId, { allowed: true }).then(() => 'taken', String), PATIENT)
+      .toBe('taken');
+    await expect.poll(() => openQuestions(client, id), PATIENT).toEqual({ status: 'idle', asked: [] });
+    expect(existsSync(join(cwd, 'project', 'asked.txt'))).toBe(true);
+    const decisions: boolean[] = [];
+    for await (const event of client.events(id)) {
+      if (event.type === 'permission_decision') decisions.push(event.allowed);
+      if (event.type === 'done') break;
+    }
+    expect(decisions).toEqual([true]);
+  },
+);
