@@ -8,8 +8,10 @@ type ReadRule = (text: string, effect: Effect) => Rule;
 
 const optionsWith = (read: ReadRule) => ({
   allow: list('Permission:', 'RULE', "Allow what matches, such as 'shell(pnpm test*)'", (text) => read(text, 'allow')),
-  ask: list('Permission:', 'RULE', 'Ask before what matches', (text) => read(text, 'ask')),
-  deny: list('Permission:', 'RULE', 'Never allow what matches, whatever else says', (text) => read(text, 'deny')),
+  ask: list('Permission:', 'RULE', 'Ask before what matches; wins over --allow', (text) => read(text, 'ask')),
+  deny: list('Permission:', 'RULE', 'Never allow what matches; wins over --ask and --yes', (text) =>
+    read(text, 'deny'),
+  ),
 });
 
 export const ruleOptions = optionsWith(readRule);

@@ -89,3 +89,43 @@ test('a denied call is in the lines, in the output of show, and in its JSON', as
   const { denied } = JSON.parse((await desk.run(['show', 's', '--json'])).stdout) as { denied: unknown };
   expect(denied).toEqual([{ summary: 'write: x', why: 'denied by the rule write(**)', times: 2 }]);
 });
+
+const TOUCH = call('shell', { command: 'touch made' });
+const COMPUTED = call('shell', { command: '$(echo git) push' });
+
+test.each<[string, string, readonly string[], string]>([
+  [
+    'a path outside the workspace',
+    call('write', { path: '../x', content: 'x' }),
+    [],
+    'no rule lets a file tool write there; --writable PATH lets contained commands do so',
+  ],
+  [
+    'a path in .git',
+    call('write', { path: '.git/config', content: 'x' }),
+    ['--ask', 'write'],
+    'no rule lets a file tool write there; the commit tool makes commits',
+  ],
+  [
+    'an ask rule for a file',
+    call('write', { path: 'x', content: 'x' }),
+    ['--ask', 'write', '--allow', 'write(x)'],
+    '--yes would allow it, and --allow would not: an ask rule wins over an allow rule',
+  ],
+  [
+    'an ask rule for a command',
+    TOUCH,
+    ['--ask', 'shell(touch *)', '--allow', 'shell(touch made)'],
+    '--yes would allow it, and --allow would not: an ask rule wins over an allow rule',
+  ],
+  [
+    'a deny rule that may concern a command',
+    COMPUTED,
+    ['--sandbox', 'off', '--deny', 'shell(git push*)'],
+    'neither --allow nor --yes would allow it: a deny rule wins over both',
+  ],
+])('a refusal suggests only what helps: %s', async (_, answer, args, remedy) => {
+  const desk = await Desk.with(script(answer, SAYS));
+  const { stdout } = await desk.exec('s', 'go', args);
+  expect(stdout.replaceAll(/\s+/g, ' ')).toContain(`there is no terminal to ask on; ${remedy}`);
+});

@@ -230,8 +230,8 @@ test('the help of a command has groups, examples and the exit codes, and fits th
 
     Permission:
           --allow  RULE: Allow what matches, such as 'shell(pnpm test*)' (repeatable)
-          --ask    RULE: Ask before what matches (repeatable)
-          --deny   RULE: Never allow what matches, whatever else says (repeatable)
+          --ask    RULE: Ask before what matches; wins over --allow (repeatable)
+          --deny   RULE: Never allow what matches; wins over --ask and --yes (repeatable)
           --yes    Answer every question with yes; what is denied stays denied
 
     Sandbox:

@@ -74,7 +74,7 @@ test('a verdict says which rule it comes from', async () => {
   ]);
   expect(verdicts).toEqual([
     { effect: 'deny', why: 'denied by the rule write(src/**)' },
-    { effect: 'ask', why: 'the rule read wants it asked about' },
+    { effect: 'ask', why: 'the rule read wants it asked about', obstacle: 'ask-rule' },
     { effect: 'allow', why: 'allowed by the rule shell' },
   ]);
 });
@@ -128,7 +128,7 @@ test('inside the sandbox rules and remembered answers come before the default', 
     await judgeCommand('cat .env', { contained, rules: { deny: ['read(.env)'] } }),
   ]).toEqual([
     { effect: 'deny', why: 'denied by the rule shell(make*)' },
-    { effect: 'ask', why: 'the rule shell(make*) wants it asked about' },
+    { effect: 'ask', why: 'the rule shell(make*) wants it asked about', obstacle: 'ask-rule' },
     { effect: 'allow', why: 'allowed by the rule shell(make*)' },
     { effect: 'deny', why: 'the user said no for good' },
     { effect: 'deny', why: 'denied by the rule read(.env)' },

@@ -32,13 +32,21 @@ const PARALLEL_MAX = 8;
 const UNCERTAIN =
   'UNCERTAIN: drover was stopped while this ran, so it may or may not have taken effect. Find out before you do it again.';
 
-export type Verdict = { readonly effect: 'allow' | 'ask' | 'deny'; readonly why: string };
+export type Verdict = { readonly effect: 'allow' | 'ask' | 'deny'; readonly why: string; readonly obstacle?: Obstacle };
+
+/**
+ * Why an allow rule would not let the call run: an ask rule wins over it, a deny rule may concern it, or the call writes
+ * where only other tools than drover's may write.
+ */
+export type Obstacle = 'ask-rule' | 'deny-doubt' | 'outside' | 'git-folder';
+
 export type Question = {
   readonly requestId: string;
   readonly tool: string; // its name
   readonly input: Json;
   readonly subject: string;
   readonly why: string;
+  readonly obstacle?: Obstacle;
   readonly label: CallLabel;
   readonly task?: string; // whose worker asks
 };
@@ -236,13 +244,14 @@ async function deniedBecause(
   label: CallLabel,
   signal: AbortSignal,
 ): Promise<string | typeof LEFT_OPEN | undefined> {
-  const { effect, why } = await bench.judge(tool, input);
+  const { effect, why, obstacle } = await bench.judge(tool, input);
   if (effect === 'allow') return undefined;
   if (effect === 'deny') return why;
   const requestId = asked.get(label.callIndex)?.requestId ?? newId('ask');
   const subject = tool.subject(input);
   bench.emit({ type: 'permission_request', requestId, subject, why, ...label });
-  const decision = await bench.question({ requestId, tool: tool.name, input, subject, why, label }, signal);
+  const asking = { requestId, tool: tool.name, input, subject, why, label, ...(obstacle && { obstacle }) };
+  const decision = await bench.question(asking, signal);
   if (decision === undefined) return LEFT_OPEN;
   bench.emit({ type: 'permission_decision', requestId, ...decision, ...label });
   return decision.allowed ? undefined : (decision.reason ?? 'the user said no');

@@ -54,23 +54,28 @@ function judgePlain(policy: Policy, tool: Tool, subject: string): Verdict {
   if (denied !== undefined) return byRule(denied);
   const answered = rememberedFor(policy, tool, subject);
   if (answered !== undefined) return answered;
-  const rule = ruled('ask') ?? ruled('allow');
-  return rule === undefined ? byDefault(policy, tool, subject) : byRule(rule);
+  const asked = ruled('ask');
+  if (asked !== undefined) {
+    const obstacle = forbiddenPlace(policy, tool, subject);
+    return { ...byRule(asked), ...(obstacle && { obstacle }) };
+  }
+  const allowed = ruled('allow');
+  return allowed === undefined ? byDefault(policy, tool, subject) : byRule(allowed);
 }
 
-function byDefault({ root, workspace, isOwnFolder = false }: Policy, tool: Tool, subject: string): Verdict {
+function byDefault(policy: Policy, tool: Tool, subject: string): Verdict {
+  const { root, workspace, isOwnFolder = false } = policy;
   switch (tool.access) {
     case 'read':
     case 'none':
       return { effect: 'allow', why: 'it changes nothing' };
     case 'write': {
-      if (!workspace) return { effect: 'ask', why: 'it writes' };
+      const obstacle = forbiddenPlace(policy, tool, subject);
+      if (!workspace) return { effect: 'ask', why: 'it writes', ...(obstacle && { obstacle }) };
+      if (obstacle === 'outside') return { effect: 'ask', why: 'it writes outside the workspace', obstacle };
+      if (obstacle === 'git-folder') return { effect: 'ask', why: 'what git keeps in .git can run programs', obstacle };
       const folder = realRoot(root);
-      const place = realPath(folder, subject);
-      if (!isInside(folder, place)) return { effect: 'ask', why: 'it writes outside the workspace' };
-      const isGit = /(?:^|[/\\])(?:\.git|git~\d+)(?:[/\\]|$)/i.test(`${subject}/${relative(folder, place)}`);
-      if (isGit) return { effect: 'ask', why: 'what git keeps in .git can run programs' };
-      if (isOwnFolder && [subject, relative(folder, place)].some(isRunLater))
+      if (isOwnFolder && [subject, relative(folder, realPath(folder, subject))].some(isRunLater))
         return { effect: 'ask', why: 'other programs run what it says there' };
       return { effect: 'allow', why: 'it writes in the workspace' };
     }
@@ -79,12 +84,22 @@ function byDefault({ root, workspace, isOwnFolder = false }: Policy, tool: Tool,
   }
 }
 
+/** Where a write is never unasked: outside the workspace, and in .git. */
+function forbiddenPlace({ root }: Policy, { access }: Tool, subject: string): 'outside' | 'git-folder' | undefined {
+  if (access !== 'write') return undefined;
+  const folder = realRoot(root);
+  const place = realPath(folder, subject);
+  if (!isInside(folder, place)) return 'outside';
+  const isGit = /(?:^|[/\\])(?:\.git|git~\d+)(?:[/\\]|$)/i.test(`${subject}/${relative(folder, place)}`);
+  return isGit ? 'git-folder' : undefined;
+}
+
 function byRule({ effect, text }: Rule): Verdict {
   switch (effect) {
     case 'allow':
       return { effect, why: `allowed by the rule ${text}` };
     case 'ask':
-      return { effect, why: `the rule ${text} wants it asked about` };
+      return { effect, why: `the rule ${text} wants it asked about`, obstacle: 'ask-rule' };
     case 'deny':
       return { effect, why: `denied by the rule ${text}` };
   }
@@ -117,17 +132,19 @@ async function judgeShell(policy: Policy, tool: Tool, command: string): Promise<
 
 /** The verdict of deny or ask rules; undefined if none of them concerns the command. */
 function restriction(rules: readonly Rule[], scan: Scan, { yes, contained }: Policy): Verdict | undefined {
-  let doubt: string | undefined;
+  let doubt: Verdict | undefined;
   for (const rule of rules) {
     const { pattern } = rule;
     const found = pattern === undefined ? ['yes'] : scan.commands.map((words) => holdsFor(pattern, words));
     if (found.includes('yes')) return byRule(rule);
     if (contained) continue;
     const unseen = found.includes('maybe') ? 'what it runs is computed' : scan.unseen;
-    doubt ??= unseen && `it can't be told whether the rule ${rule.text} holds, since ${unseen}`;
-    if (doubt !== undefined && rule.effect === 'deny' && yes) return { effect: 'deny', why: doubt };
+    if (unseen === undefined) continue;
+    const why = `it can't be told whether the rule ${rule.text} holds, since ${unseen}`;
+    if (rule.effect === 'deny' && yes) return { effect: 'deny', why: doubt?.why ?? why };
+    doubt ??= { effect: 'ask', why, obstacle: rule.effect === 'deny' ? 'deny-doubt' : 'ask-rule' };
   }
-  return doubt === undefined ? undefined : { effect: 'ask', why: doubt };
+  return doubt;
 }
 
 function deniedPath({ rules, root }: Policy, { words }: Scan): Verdict | undefined {

@@ -10,7 +10,7 @@
 import type { Question } from '../agent/calls.ts';
 import type { Decision } from '../events.ts';
 import { answerKey } from './policy.ts';
-import { allowingFlags } from './rule-hint.ts';
+import { remedyFor } from './rule-hint.ts';
 
 export type Answer = { readonly allowed: boolean; readonly always: boolean };
 
@@ -125,6 +125,6 @@ function keyOf({ tool, subject }: Question): string {
 }
 
 async function unanswered(question: Question): Promise<Decision> {
-  const reason = `${question.why}, and there is no terminal to ask on; ${await allowingFlags(question)} would allow it`;
+  const reason = `${question.why}, and there is no terminal to ask on; ${await remedyFor(question)}`;
   return { allowed: false, by: 'nobody', always: false, reason };
 }

@@ -1,7 +1,10 @@
 // The hint that a refusal gives: the narrowest rules that would allow the call.
 //
 // A hint never names the whole shell. A command that no pattern can cover gets no rule, only --yes.
+// A hint names no option that would not help: an ask rule wins over --allow, a deny rule over --yes, and drover's file
+// tools write neither outside the workspace nor in .git, whatever is allowed.
 
+import type { Obstacle } from '../agent/calls.ts';
 import { covers } from './command-pattern.ts';
 import { plainCommands } from './plain-commands.ts';
 import { SHELL } from './rules.ts';
@@ -10,10 +13,31 @@ import { loadParser } from './shell-parser.ts';
 const SUBJECT_CHARS_MAX = 200;
 const RULES_MAX = 4;
 
-export type Refused = { readonly tool: string; readonly subject: string };
+const FILE_TOOLS: ReadonlySet<string> = new Set(['write', 'edit']);
 
-/** Returns the flags that would allow the call, such as `--allow 'shell(pnpm build)' or --yes`. */
-export async function allowingFlags(refused: Refused): Promise<string> {
+export type Refused = { readonly tool: string; readonly subject: string; readonly obstacle?: Obstacle };
+
+/** Returns what would let the call run, such as `--allow 'shell(pnpm build)' or --yes would allow it`. */
+export async function remedyFor(refused: Refused): Promise<string> {
+  const { tool, obstacle } = refused;
+  switch (obstacle) {
+    case 'ask-rule':
+      return '--yes would allow it, and --allow would not: an ask rule wins over an allow rule';
+    case 'deny-doubt':
+      return 'neither --allow nor --yes would allow it: a deny rule wins over both';
+    case 'outside':
+      if (!FILE_TOOLS.has(tool)) return `--allow '${tool}' or --yes would allow it`;
+      return 'no rule lets a file tool write there; --writable PATH lets contained commands do so';
+    case 'git-folder':
+      if (!FILE_TOOLS.has(tool)) break;
+      return 'no rule lets a file tool write there; the commit tool makes commits';
+    case undefined:
+  }
+  return `${await allowingFlags(refused)} would allow it`;
+}
+
+/** Returns flags, such as `--allow 'shell(pnpm build)' or --yes`. */
+async function allowingFlags(refused: Refused): Promise<string> {
   const rules = refused.tool === SHELL ? await shellRules(refused.subject) : [plainRule(refused)];
   return [...(rules.length === 0 ? [] : [rules.map(flag).join(' ')]), '--yes'].join(' or ');
 }
