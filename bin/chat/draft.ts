@@ -15,6 +15,12 @@ export function inserted({ text, at }: Draft, piece: string): Draft {
   return { text: text.slice(0, at) + piece + text.slice(at), at: at + piece.length };
 }
 
+/** A `\` at the end of the line becomes a line break; undefined where there is none. */
+export function continued({ text, at }: Draft): Draft | undefined {
+  if (!text.slice(0, at).endsWith('\\') || !/^(\n|$)/.test(text.slice(at))) return undefined;
+  return { text: `${text.slice(0, at - 1)}\n${text.slice(at)}`, at };
+}
+
 /** The draft after a key, or undefined where the key changes nothing about it. */
 export function edited(draft: Draft, { name, ctrl, meta, text }: Key): Draft | undefined {
   if (text !== '') return inserted(draft, text);

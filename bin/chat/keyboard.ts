@@ -90,6 +90,11 @@ export class Keyboard {
   }
 }
 
+/** Ctrl-J, and Enter with Alt. */
+export function isNewline(key: Key): boolean {
+  return key.name === 'enter' || (key.name === 'return' && key.meta);
+}
+
 function printable(typed: string | undefined): string {
   return typed !== undefined && !/\p{Cc}/u.test(typed) ? typed : '';
 }

@@ -5,16 +5,16 @@
 //   Enter sends; Alt-Enter, Ctrl-J and a \ at the end of a line begin a new one, and pasted line breaks stay
 //   line breaks. While the agent works, Esc and Ctrl-C interrupt it; a second Ctrl-C leaves at once. At the
 //   prompt, Ctrl-C throws away what is typed, and says how to leave where nothing is. What is typed while
-//   the agent works is no message and no answer: it stands at the next prompt, to be sent or not.
+//   the agent works answers no question. Enter queues it as a message of its own (typed-ahead.ts).
 
 import { type Io, isGone } from '../io.ts';
 import { isAscii, type Style, styleFor } from '../views/style.ts';
 import { clean, columnsOf, cut } from '../views/terminal-text.ts';
 import { DraftBox, type Looks } from './draft-box.ts';
-import { type Draft, draftOf, edited, EMPTY, inserted, lineAway } from './draft.ts';
-import { type Key, Keyboard } from './keyboard.ts';
+import { continued, type Draft, draftOf, edited, EMPTY, inserted, lineAway } from './draft.ts';
+import { isNewline, type Key, Keyboard } from './keyboard.ts';
+import { TypedAhead } from './typed-ahead.ts';
 
-const TYPED_AHEAD_CHARS_MAX = 10_000;
 const LEAVE_NOTE = 'Ctrl-C once more leaves';
 
 export type Message = { readonly text: string } | { readonly leave: 'end' | 'interrupt' };
@@ -42,7 +42,7 @@ export class Terminal {
   #gone: () => void = () => undefined;
   #isGone = false;
   #repaint: () => void = () => undefined;
-  #ahead: Draft = EMPTY; // what is typed while nobody asks for it
+  readonly #ahead = new TypedAhead();
   #wishes: Wishes | undefined;
   #isInterrupted = false;
   #status = '';
@@ -82,8 +82,14 @@ export class Terminal {
 
   /** A line that is gone as soon as something else is shown; empty for none. */
   status(text: string): void {
-    if (text === this.#status || isGone(this.#io.stdout)) return;
+    if (text === this.#status) return;
     this.#status = text;
+    this.#paintStatus();
+  }
+
+  #paintStatus(): void {
+    if (isGone(this.#io.stdout)) return;
+    const text = this.#status === '' ? '' : `${this.#status}${this.#ahead.note}`;
     const line = text === '' ? '' : this.#style('dim', cut(clean(text), columnsOf(this.#io.stdout) - 1));
     this.#io.stdout.write(`\r\u001B[K${line}`);
   }
@@ -92,15 +98,22 @@ export class Terminal {
     const lines = [...history, ''];
     let shown = lines.length - 1;
     let isWarned = false;
+    const looks = this.#looks(isAscii(this.#io.env) ? '> ' : '❯ ', note);
+    const sent = signal.aborted || this.#isGone ? undefined : this.#ahead.takeMessage();
+    if (sent !== undefined) {
+      this.status('');
+      this.#box.leave(draftOf(sent), looks);
+      return Promise.resolve({ text: sent });
+    }
     return this.#typing<Message>(
-      this.#takeAhead(),
+      this.#ahead.takeDraft(),
       signal,
       { leave: 'end' },
       (key, draft) => {
         const wasWarned = isWarned;
         isWarned = false;
         if (isCtrl(key, 'c')) {
-          if (draft.text !== '') return { draft: EMPTY, note };
+          if (draft.text !== '') return { draft: this.#ahead.takeDraft(), note };
           if (wasWarned) return { result: { leave: 'interrupt' } };
           isWarned = true;
           return { draft, note: LEAVE_NOTE };
@@ -110,8 +123,8 @@ export class Terminal {
         if (isCtrl(key, 'z')) this.#sleep();
         if (isNewline(key)) return { draft: inserted(draft, '\n'), note };
         if (key.name === 'return') {
-          if (draft.text.slice(0, draft.at).endsWith('\\') && /^(\n|$)/.test(draft.text.slice(draft.at)))
-            return { draft: inserted(edited(draft, BACKSPACE) ?? draft, '\n'), note };
+          const longer = continued(draft);
+          if (longer !== undefined) return { draft: longer, note };
           return draft.text.trim() === '' ? { draft, note } : { result: { text: draft.text } };
         }
         if (key.name === 'tab') return { draft: completed(draft, slashes), note };
@@ -127,13 +140,14 @@ export class Terminal {
         }
         return { draft: edited(draft, key) ?? draft, note };
       },
-      this.#looks(isAscii(this.#io.env) ? '> ' : '❯ ', note),
+      looks,
     );
   }
 
   /** One line behind these words. Undefined where it was withdrawn, or nobody is there any more. */
   async line(words: string, signal: AbortSignal): Promise<string | undefined> {
     const last = words.lastIndexOf('\n') + 1;
+    this.#ahead.hold();
     this.status('');
     this.#io.stdout.write(words.slice(0, last));
     return this.#typing<string | undefined>(
@@ -195,20 +209,15 @@ export class Terminal {
 
   readonly #hearAtWork = (key: Key): void => {
     if (key.name === 'escape' || isCtrl(key, 'c')) return this.#interrupt(key);
-    const next = edited(this.#ahead, isNewline(key) || key.name === 'return' ? { ...key, text: ' ' } : key);
-    if (next !== undefined && next.text.length <= TYPED_AHEAD_CHARS_MAX) this.#ahead = next;
+    this.#ahead.press(key);
+    if (this.#status !== '') this.#paintStatus();
   };
 
   #interrupt(key: Key): void {
     if (isCtrl(key, 'c') && this.#isInterrupted) this.#wishes?.leave();
     else this.#wishes?.interrupt();
+    this.#ahead.hold();
     this.#isInterrupted = true;
-  }
-
-  #takeAhead(): Draft {
-    const ahead = draftOf(this.#ahead.text.trim());
-    this.#ahead = EMPTY;
-    return ahead;
   }
 
   #looks(prompt: string, note: string): Looks {
@@ -229,15 +238,8 @@ export class Terminal {
   readonly #resized = (): void => this.#repaint();
 }
 
-const BACKSPACE: Key = { name: 'backspace', ctrl: false, meta: false, text: '' };
-
 function isCtrl(key: Key, name: string): boolean {
   return key.ctrl && key.name === name;
-}
-
-/** Ctrl-J, and Enter with Alt. */
-function isNewline(key: Key): boolean {
-  return key.name === 'enter' || (key.name === 'return' && key.meta);
 }
 
 function completed(draft: Draft, slashes: readonly string[]): Draft {

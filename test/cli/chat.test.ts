@@ -1,6 +1,7 @@
 // drover chat: what is said and shown, what an interruption leaves, and how it is left.
 
 import { existsSync, readdirSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { proves } from '../support/proves.ts';
@@ -187,6 +188,41 @@ test('what is typed while the agent works is no message and no answer, but stand
   await chat.shows('Yes?');
   await chat.types(KEYS.ctrlD);
   expect([await chat.code, existsSync(join(desk.cwd, 'made')), desk.asked(3).at(-1)]).toEqual([0, false, 'user: y']);
+});
+
+test('lines that are typed while the agent works become messages of their own', async () => {
+  const wait = { calls: [{ name: 'shell', args: { command: 'until [ -e go ]; do sleep 0.05; done' } }] };
+  const desk = await ChatDesk.with({ answers: [wait, { text: 'First.' }, { text: 'Second.' }, { text: 'Third.' }] });
+  const chat = desk.chat(['--yes', '--sandbox', 'off']);
+  await chat.types('one', KEYS.enter);
+  await chat.shows('▸ shell');
+  chat.press(`two${KEYS.enter}three${KEYS.ctrlJ}lines${KEYS.enter}fo`);
+  await chat.shows('2 queued');
+  await writeFile(join(desk.cwd, 'go'), '');
+  await chat.shows('Third.');
+  await chat.shows('❯ fo');
+  chat.press(KEYS.ctrlC);
+  await chat.types(KEYS.ctrlD);
+  const said = ['assistant: First.', 'user: two', 'assistant: Second.', 'user: three\nlines'];
+  expect([await chat.code, desk.asked(4).slice(-4)]).toEqual([0, said]);
+  expect(await chat.screen()).toEqual(expect.arrayContaining(['❯ two', '❯ three', '  lines']));
+});
+
+test('lines that were typed before Esc stand at the prompt one by one', async () => {
+  const desk = await ChatDesk.with({ answers: [NEVER, { text: 'Third.' }] });
+  const chat = desk.chat();
+  await chat.types('one', KEYS.enter);
+  await chat.shows('working');
+  chat.press(`two${KEYS.enter}three${KEYS.enter}`);
+  await chat.shows('2 queued');
+  chat.press(KEYS.escape);
+  await chat.shows('❯ two');
+  chat.press(KEYS.ctrlC);
+  await chat.shows('❯ three');
+  chat.press(KEYS.enter);
+  await chat.shows('Third.');
+  await chat.types(KEYS.ctrlD);
+  expect([await chat.code, desk.server.requests.length, desk.asked(2).at(-1)]).toEqual([0, 2, 'user: one | three']);
 });
 
 test('at the prompt Ctrl-C throws away what is typed, then says how to leave, and then leaves', async () => {
