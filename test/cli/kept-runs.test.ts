@@ -211,6 +211,16 @@ test('logs has a line for every record of a run, with the worker and the task', 
   expect(Math.max(...narrow.map((line) => line.length))).toBe(40);
 });
 
+test('logs leave out milliseconds, steps and alignment below 72 columns', async () => {
+  const shelf = await shelfOfThree();
+  const lineAt = async (columns: number): Promise<string | undefined> => {
+    const lines = (await shelf.drover(['logs', RUN], { columns })).stdout.split('\n');
+    return lines.find((line) => line.includes('grep: moment'));
+  };
+  expect(await lineAt(72)).toMatch(/^\S+\.\d{3}  coordinator  1\.1   tool_execution_start     grep: moment$/);
+  expect(await lineAt(71)).toMatch(/^\d\d:\d\d:\d\d coordinat… tool_execution_start  grep: moment$/);
+});
+
 test('logs of one task are its own and those of the gates it went through; the coordinator has its own, too', async () => {
   const shelf = await shelfOfThree();
   const told = async (...argv: readonly string[]) =>

@@ -160,6 +160,16 @@ test('a call that waits for somebody else says so, and is given up with its turn
   ]);
 });
 
+test('a growing text loses its middle once it is over twice its bound', () => {
+  const grown = (chars: number): string => {
+    const delta = 'x'.repeat(chars - 5);
+    const pieces = ['first', delta].map((piece): Event => ({ type: 'text_delta', part: 0, delta: piece }));
+    return listed(begins, { type: 'text_start', part: 0 }, ...pieces).entries[0]?.text ?? '';
+  };
+  expect(grown(120_000)).toMatch(/^firstx{119995}$/);
+  expect(grown(120_001)).toMatch(/^firstx{19995}\n… 60001 characters are left out here …\nx{40000}$/);
+});
+
 test('the list is bounded, and so is every text in it, from which the middle goes', () => {
   const many = listed(...Array.from({ length: 650 }, (_, at) => asked(`message ${at}`)));
   expect([many.entries.length, many.leftOut, many.entries[0]?.text]).toEqual([600, 50, 'message 50']);
