@@ -8,9 +8,29 @@ import { openSandbox } from '@drover/sandbox/open';
 import { confine } from '@drover/sandbox/sandbox';
 import { expect, test } from 'vitest';
 import { processesWith } from '../cli/program.ts';
-import { box, FOUND, inSandbox, runInside, temporary } from '../support/sandbox/box.ts';
+import { box, FOUND, inSandbox, runInside, runOutside, temporary } from '../support/sandbox/box.ts';
 
 inSandbox('a command in the sandbox', (system) => {
+  test.each([
+    ['a trace', 'set -x; echo traced; eval "echo nested"'],
+    ['its variables and functions', 'echo "$0 $- $SHLVL $# $LINENO ${REPLY-unset}"; declare -F'],
+    ['line numbers', '\n\nnowhere-to-be-found'],
+    ['a syntax error', 'echo first\necho )'],
+    ['an option as a command', '-x'],
+    ['a return', 'return 3; echo next\n'],
+    ['a long trace', `set -x; : ${'e'.repeat(119_000)}`],
+    ['a long trace of wide characters', `set -x; : ${'é'.repeat(59_000)}`],
+  ])('a script has the same output as outside: %s', async (_, script) => {
+    const here = box(system);
+    const [inside, outside] = [await runInside(here, script), await runOutside(here.root, script)];
+    expect({ code: inside.exitCode, output: inside.output }).toEqual({ code: outside.exitCode, output: outside.output });
+  });
+
+  test('a script too long for an argument runs whole', async () => {
+    const script = `: ${'é'.repeat(100_000)}\necho "end \${REPLY-unset}"; declare -F`;
+    expect((await runInside(box(system), script)).output).toBe('end unset\n');
+  });
+
   test('descriptors that drover inherited cannot be used inside, not even those of the first process', async () => {
     const { policy, root, around } = box(system);
     const secret = join(around, 'secret');

@@ -19,8 +19,16 @@ import { seatbeltProfile } from './seatbelt.ts';
 
 const RELAY_PORT = 3128;
 
-// It may wait long before there is a script. The script begins when the input ends, and has an empty one itself.
-const RUN_SCRIPT = `IFS= read -r -d ''; exec 0</dev/null 2>&1; eval "unset REPLY; $REPLY"`;
+// Linux takes no longer argument.
+const ARGUMENT_BYTES_MAX = 131_071;
+
+// The shell may wait long before there is a script. The script begins when the input ends, and has an empty one itself.
+// A shell of its own runs it: `eval` would nest it, which `set -x` shows. A script too long for an argument is nested.
+function runScript(shell: string): string {
+  const fits = `fits() { local LC_ALL=C; [ \${#REPLY} -le ${ARGUMENT_BYTES_MAX} ]; }`;
+  const run = `fits && exec -a bash ${quoted(shell)} -c -- "$REPLY"; unset -f fits; eval "unset REPLY; $REPLY"`;
+  return `IFS= read -r -d ''; exec 0</dev/null 2>&1; ${fits}; ${run}`;
+}
 
 /** The process that runs a script in the sandbox. Its stderr is its stdout. */
 export function confine(policy: SandboxPolicy, env: Readonly<Record<string, string>>): ConfinedProcess {
@@ -31,7 +39,7 @@ export function confine(policy: SandboxPolicy, env: Readonly<Record<string, stri
     ...(proxy === undefined ? offlineEnvironment() : proxyEnvironment(RELAY_PORT)),
     ...innerPlaces(policy, env),
   };
-  const command = [system.shell, '-c', `${prelude(system.limits)}${relayed(policy)}${RUN_SCRIPT}`];
+  const command = [system.shell, '-c', `${prelude(system.limits)}${relayed(policy)}${runScript(system.shell)}`];
   switch (system.backend) {
     case 'bubblewrap':
       return {

@@ -61,10 +61,8 @@ async function compare(system: SandboxSystem, project: string, command: string):
 }
 
 function told({ exitCode, endedBy, output }: Ran): string {
-  // The shell says its path, and the id of a process that was killed.
-  const text = output
-    .replaceAll(/^(?:\/usr)?\/bin\/bash:/gm, 'bash:')
-    .replaceAll(/^(bash: line \d+:) +\d+ /gm, '$1 <id> ');
+  // The shell says the id of a process that was killed.
+  const text = output.replaceAll(/^(bash: line \d+:) +\d+ /gm, '$1 <id> ');
   const shown = text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}… (${text.length} characters)` : text;
   return `${endedBy} ${exitCode}: ${shown}`;
 }
