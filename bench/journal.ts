@@ -14,7 +14,7 @@ import type { Store } from '@drover/core/bus';
 import { Journal } from '@drover/core/journal/journal';
 import { openSessionJournal } from '@drover/core/journal/session-journal';
 import { wireApis } from '@drover/core/model/catalog';
-import type { Provider } from '@drover/core/model/protocol';
+import type { Provider } from '@drover/core/model/provider';
 import { builtinTools } from '@drover/core/tools/builtin';
 import { startRehearsal } from '@drover/rehearsal/server';
 import { newFolder } from './folder.ts';

@@ -6,8 +6,8 @@
 
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { UsageError } from '@drover/core/failure';
-import { isJsonObject, type Json, type JsonObject } from '@drover/core/json';
+import { UsageError } from '@drover/core/errors';
+import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
 
 /** A project's config as it is approved. */
 export type ProjectConfig = {

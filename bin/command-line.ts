@@ -4,7 +4,7 @@
 // its turn comes. Nothing is printed by yargs itself: help and completions come back as text.
 
 import yargs, { type Argv, type Options } from 'yargs';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import type { Command, Option, Typed, Word } from './command.ts';
 import { exitCode, exitCodeWords } from './exit-code.ts';
 import { type Io, print } from './io.ts';

@@ -4,7 +4,7 @@
 // itself, so `run` gets values and not strings; the rest (help, completion, unknown flags) is done in
 // command-line.ts for all commands alike.
 
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import type { Io } from './io.ts';
 import { suggestion } from './suggestion.ts';
 

@@ -1,10 +1,10 @@
 // What a config file may hold, and how it is read.
 
 import type { Node } from 'yaml';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import type { Api, Price } from '@drover/core/model/catalog';
 import type { Rule } from '@drover/core/permission/rules';
-import type { SandboxMode } from '@drover/core/task/run';
+import type { SandboxMode } from '@drover/protocol/run';
 import { parseDuration } from './quantities.ts';
 import { readServedRule } from './permission/rule-names.ts';
 import { type HostName, parseHost, SANDBOX_MODES } from './sandbox/hosts-and-modes.ts';

@@ -5,7 +5,7 @@
 // stands what only a process has: its streams, its signals, its exit code.
 
 import { homedir } from 'node:os';
-import { DroverError, UsageError } from '@drover/core/failure';
+import { DroverError, UsageError } from '@drover/core/errors';
 import type { Listed } from './command-line.ts';
 import { codeOfFailure, codeOfStop, exitCode } from './exit-code.ts';
 import { complain, type Io, isGone, print, type StopCause, type StopListener, whenUnread } from './io.ts';

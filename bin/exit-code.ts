@@ -1,24 +1,12 @@
 // The exit codes, and which ending has which: the one table of them.
 
-import type { Failure } from '@drover/core/failure';
-import type { TurnOutcome } from '@drover/core/outcome';
-import type { TaskRow } from '@drover/core/task/run';
+import { EXIT_CODES } from '@drover/protocol/exit-codes';
+import { type Failure, traitsOf } from '@drover/protocol/failures';
+import type { TurnOutcome } from '@drover/protocol/outcomes';
+import type { TaskRow } from '@drover/protocol/run';
 import type { StopCause } from './io.ts';
 
-export const exitCode = {
-  done: 0,
-  internal: 1,
-  usage: 2,
-  incomplete: 3,
-  gate: 4,
-  conflict: 5,
-  budget: 6,
-  deadline: 7,
-  blocked: 8,
-  provider: 9,
-  interrupted: 130,
-  terminated: 143,
-} as const;
+export const exitCode = EXIT_CODES;
 
 /** For people, in the help. */
 export const exitCodeWords: readonly (readonly [code: number, meaning: string])[] = [
@@ -100,51 +88,6 @@ export function codeOfStop(stop: StopCause | undefined): number {
 }
 
 export function codeOfFailure(failure: Failure): number {
-  switch (failure.kind) {
-    case 'aborted':
-      return failure.by === 'user' ? exitCode.interrupted : exitCode.terminated;
-    case 'provider.unavailable':
-    case 'provider.throttled':
-    case 'provider.rejected':
-    case 'provider.garbled':
-    case 'provider.stalled':
-    case 'answer.refused':
-      return exitCode.provider;
-    case 'context.overflow':
-    case 'answer.empty':
-    case 'answer.paused':
-    case 'answer.text_call':
-    case 'tool.unknown':
-    case 'compaction.failed':
-    case 'worker.lost':
-    case 'git.failed':
-    case 'workspace.failed':
-    case 'store.failed':
-    case 'gate.failed':
-    case 'setup.failed':
-    case 'sandbox.failed':
-      return exitCode.incomplete;
-    case 'checkout.changed':
-    case 'permission.denied':
-    case 'plan.declined':
-      return exitCode.blocked;
-    case 'internal':
-      return exitCode.internal;
-    case 'journal.busy':
-    case 'journal.damaged':
-    case 'journal.newer':
-    case 'request.unmade':
-      return exitCode.usage;
-    case 'limit.reached':
-      return codeOfLimit[failure.limit];
-  }
+  if (failure.kind === 'aborted') return failure.by === 'user' ? exitCode.interrupted : exitCode.terminated;
+  return exitCode[traitsOf(failure).exit];
 }
-
-const codeOfLimit = {
-  steps: exitCode.incomplete,
-  'output-tokens': exitCode.incomplete,
-  budget: exitCode.budget,
-  time: exitCode.deadline,
-  idle: exitCode.deadline,
-  failures: exitCode.incomplete,
-} as const;

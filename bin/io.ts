@@ -4,7 +4,7 @@
 // the whole program with streams of its own.
 
 import type { Readable, Writable } from 'node:stream';
-import type { Json } from '@drover/core/json';
+import type { Json } from '@drover/protocol/json';
 import { clean, forLog } from './views/terminal-text.ts';
 
 export type Input = Readable & { readonly isTTY?: boolean; readonly setRawMode?: (isRaw: boolean) => unknown };

@@ -1,6 +1,6 @@
 // Durations, ages, budgets and counts as people type them: 30m, 30d, 5usd, 200ktok, 12.
 
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 
 // A longer timer fires at once in Node.
 const DURATION_MS_MAX = 2 ** 31 - 1;

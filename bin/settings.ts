@@ -13,11 +13,11 @@
 import { createHash } from 'node:crypto';
 import { lstat, realpath, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { readOwnFile } from '@drover/core/files/own-file';
 import { knownProviders, type Price } from '@drover/core/model/catalog';
 import type { Rule } from '@drover/core/permission/rules';
-import type { SandboxMode } from '@drover/core/task/run';
+import type { SandboxMode } from '@drover/protocol/run';
 import { type Approval, approvalOf, type ProjectConfig, whyNotApproved } from './approved-configs.ts';
 import { type Config, isAddress, parseConfig, type ProviderConfig, type Timeouts } from './config-file.ts';
 import type { Io } from './io.ts';

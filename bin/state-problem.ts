@@ -1,6 +1,6 @@
 // The sentence for a state folder that cannot be written.
 
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 
 export function cannotKeep(home: string, why: string, cause?: Error): UsageError {
   return new UsageError(`nothing can be kept in ${home} (${why}); set DROVER_HOME to a folder that can be written`, {

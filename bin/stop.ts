@@ -3,7 +3,7 @@
 // What happens when that takes too long, or the user insists with a second SIGINT, is decided where the
 // process is: in drover.ts.
 
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import type { Io, StopCause } from './io.ts';
 
 export type Stop = {

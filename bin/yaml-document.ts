@@ -5,7 +5,7 @@
 // in silence looks like a setting that does nothing.
 
 import type { Document, Node, Pair } from 'yaml';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { suggestion } from './suggestion.ts';
 
 const FILE_CHARS_MAX = 1_000_000;

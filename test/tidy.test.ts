@@ -19,14 +19,15 @@ const tests = load(['test/**/*.ts', 'bench/**/*.ts']);
 const docs = load(['*.md', 'docs/*.md', 'packages/*/*.md', 'examples/**/*.md']);
 
 const MAY_IMPORT: Record<string, readonly string[]> = {
+  'packages/protocol': [],
   'packages/sandbox': [],
   'packages/rehearsal': [],
-  'packages/core': ['sandbox'],
-  'packages/coordinator': ['core', 'sandbox'],
-  'packages/worker': ['core'],
-  'packages/client': ['core'], // types only
-  'packages/server': ['client', 'coordinator', 'core'],
-  bin: ['client', 'coordinator', 'core', 'rehearsal', 'sandbox', 'server', 'worker'],
+  'packages/core': ['protocol', 'sandbox'],
+  'packages/coordinator': ['core', 'protocol', 'sandbox'],
+  'packages/worker': ['core', 'protocol'],
+  'packages/client': ['protocol'], // types only
+  'packages/server': ['client', 'coordinator', 'core', 'protocol'],
+  bin: ['client', 'coordinator', 'core', 'protocol', 'rehearsal', 'sandbox', 'server', 'worker'],
 };
 
 test('packages import only downwards', () => {

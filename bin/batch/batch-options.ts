@@ -1,6 +1,6 @@
 // The options of drover batch: those of a run, without the plan, and what is a batch's own.
 
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import type { Shard } from '@drover/coordinator/batch/shard';
 import { flag, nonEmpty, value, type Values } from '../command.ts';
 import { parseBudget, parseCount } from '../quantities.ts';

@@ -3,8 +3,8 @@
 import { cacheSlot, findEntry } from '@drover/coordinator/batch/cache';
 import { waits } from '@drover/coordinator/plan/graph';
 import { costOf, factsOf, type Price } from '@drover/core/model/catalog';
-import type { Cap } from '@drover/core/model/budget';
-import type { RunSettings } from '@drover/core/task/run';
+import type { Cap } from '@drover/protocol/limits';
+import type { RunSettings } from '@drover/protocol/run';
 import { nameModel } from '../execution/model-choice.ts';
 import { mostDollars, priceOf } from '../execution/price.ts';
 import { exitCode } from '../exit-code.ts';

@@ -11,7 +11,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join, normalize } from 'node:path';
 import { countsOf, isGood, type Result } from '@drover/coordinator/batch/results';
 import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import { sumUsage, NO_USAGE } from '@drover/core/model/usage';
 import type { Redactor } from '@drover/core/redaction/redactor';

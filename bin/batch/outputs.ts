@@ -14,7 +14,7 @@ import { patchBetween, patchesOf } from '@drover/coordinator/batch/patches';
 import type { Result } from '@drover/coordinator/batch/results';
 import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
 import type { Git } from '@drover/coordinator/git';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { codeOf } from '../settings.ts';
 import { jsonText } from '../views/json.ts';
 import { junitOf } from '../views/junit.ts';

@@ -12,7 +12,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { BatchLimits } from '@drover/coordinator/batch/spec';
 import { Limiter } from '@drover/coordinator/dispatch';
 import { gitOf } from '@drover/coordinator/repository';
-import { DroverError, UsageError } from '@drover/core/failure';
+import { DroverError, UsageError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
 import { runChild } from '@drover/core/tools/process/child';
 import { childEnvironment } from '@drover/core/tools/process/environment';

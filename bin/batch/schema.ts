@@ -4,7 +4,7 @@
 // same schema stands as a file beside the examples.
 
 import { GROUPINGS } from '@drover/coordinator/batch/spec';
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 
 const AMOUNT = {
   type: 'string',

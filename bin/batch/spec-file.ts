@@ -18,9 +18,9 @@ import {
   type TaskTemplate,
 } from '@drover/coordinator/batch/spec';
 import { namesIn, quotedIn, TEMPLATE_NAMES, variableIn } from '@drover/coordinator/batch/template';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { requireOwnFile } from '@drover/core/files/own-file';
-import type { Delivery } from '@drover/core/task/run';
+import type { Delivery } from '@drover/protocol/run';
 import { parseBudget, parseDuration } from '../quantities.ts';
 import { suggestion } from '../suggestion.ts';
 import { type DocumentReader, readDocument } from '../yaml-document.ts';

@@ -1,7 +1,7 @@
 // A batch in one object: what summary.json holds, beside the rows of results.ndjson.
 
 import type { Shard } from '@drover/coordinator/batch/shard';
-import type { Usage } from '@drover/core/model/protocol';
+import type { Usage } from '@drover/protocol/messages';
 import type { RunEnd } from '@drover/coordinator/ending';
 
 export type BatchSummary = {

@@ -4,8 +4,8 @@
 // is sent behind it.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { DroverError, UsageError } from '@drover/core/failure';
-import type { JsonObject } from '@drover/core/json';
+import { DroverError, UsageError } from '@drover/core/errors';
+import type { JsonObject } from '@drover/protocol/json';
 import { endAllChildren } from '@drover/core/tools/process/child';
 import { redactorFor } from '../diagnostics.ts';
 import type { Surroundings } from '../execution/execution.ts';

@@ -1,7 +1,7 @@
 // The last turn of a session, for a user who resumes it: the message, the answers, the ending. Calls are left out.
 
-import type { Recorded } from '@drover/core/events';
-import type { JsonObject } from '@drover/core/json';
+import type { Recorded } from '@drover/protocol/events';
+import type { JsonObject } from '@drover/protocol/json';
 import { isCutOff } from '@drover/core/model/partial-answer';
 import { eventsIn } from '../kept/kept-journal.ts';
 

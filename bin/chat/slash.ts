@@ -1,6 +1,6 @@
 // What can be typed behind a slash in a chat: few, as data.
 
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { knownProviders } from '@drover/core/model/catalog';
 import { chooseModel } from '../execution/model-choice.ts';
 import type { Settings } from '../settings.ts';

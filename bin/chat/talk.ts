@@ -9,7 +9,7 @@ import { isSummary } from '@drover/core/conversation/compaction';
 import type { TokenFigures } from '@drover/core/conversation/conversation';
 import { newId } from '@drover/core/ids';
 import { keptIds } from '@drover/core/journal/listing';
-import type { Usage } from '@drover/core/model/protocol';
+import type { Usage } from '@drover/protocol/messages';
 import { NO_SPENDING, spentIn, sumSpent } from '@drover/core/model/spent';
 import { factsOf } from '@drover/core/model/catalog';
 import { NO_USAGE } from '@drover/core/model/usage';

@@ -1,7 +1,7 @@
 // drover batch <spec>: one task for each file, folder, package or repository that a spec selects.
 
 import { basename } from 'node:path';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { type BatchArgs, batchOptions } from '../batch/batch-options.ts';
 import { prepare } from '../batch/prepare.ts';
 import { readRepositories } from '../batch/repositories-file.ts';

@@ -1,6 +1,6 @@
 // drover chat: one agent, and somebody who talks with it.
 
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { command, value } from '../command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import { agentOptions, sessionWork } from '../execution/agent-options.ts';

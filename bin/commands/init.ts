@@ -2,7 +2,7 @@
 
 import { stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { command, flag, nonEmpty, value } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { exampleBatch } from '../init/batch-text.ts';

@@ -1,9 +1,9 @@
 // drover logs <id> [task]: the records of a run, of one of its tasks or of a session, one a line, as they
 // were or as they come.
 
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { journalTail } from '@drover/core/journal/tail';
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 import { command, flag } from '../command.ts';
 import { redactorFor } from '../diagnostics.ts';
 import { codeOfFailure, codeOfStop, exitCode } from '../exit-code.ts';

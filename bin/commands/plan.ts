@@ -1,7 +1,7 @@
 // drover plan <goal>: make the plan, print or save it, run nothing.
 
 import { resolve } from 'node:path';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { command, nonEmpty, value } from '../command.ts';
 import { redactorFor } from '../diagnostics.ts';
 import { exitCode } from '../exit-code.ts';

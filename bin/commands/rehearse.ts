@@ -1,7 +1,7 @@
 // drover rehearse <script>: serve a scripted model to other programs, on this machine only.
 
 import { resolve } from 'node:path';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { command, value } from '../command.ts';
 import { codeOfStop } from '../exit-code.ts';
 import { print } from '../io.ts';

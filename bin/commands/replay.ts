@@ -4,7 +4,7 @@
 // A session is performed: the loop runs again, with the recorded answers and results. A run is shown: its
 // events, in the time they took or quicker.
 
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { command, value } from '../command.ts';
 import { codeOfStop, exitCode } from '../exit-code.ts';
 import { complain, type Io } from '../io.ts';

@@ -1,6 +1,6 @@
 // drover resume [id]: go on with a run or a session that was interrupted, where it was.
 
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { command, type Values } from '../command.ts';
 import { agentOptions, runAgent } from '../execution/agent-options.ts';
 import type { Io } from '../io.ts';

@@ -1,6 +1,6 @@
 // drover serve: sessions and runs over HTTP, and a page that shows them.
 
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { command, flag, list, nonEmpty, value } from '../command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import { agentOptions } from '../execution/agent-options.ts';

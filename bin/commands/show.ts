@@ -1,7 +1,7 @@
 // drover show <id> [task]: what became of a run, of one of its tasks, or of a session; and how to go on.
 
 import { join, resolve } from 'node:path';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { command, flag, list, nonEmpty, value } from '../command.ts';
 import { redactorFor } from '../diagnostics.ts';
 import { codeOfFailure, exitCode } from '../exit-code.ts';

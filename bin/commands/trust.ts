@@ -4,7 +4,7 @@
 // refused by the reader. Of what is shown, only values of secrets are hidden, which no stranger knows: a pattern for
 // secrets could be made to hide lines from the user.
 
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { approvalOf, approve, type ProjectConfig, revoke, whyNotApproved } from '../approved-configs.ts';
 import { command, flag, nonEmpty, value } from '../command.ts';
 import { Person } from '../execution/person.ts';

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 
 const FILES: Readonly<Record<string, string>> = {
   'package.json': `{
@@ -45,7 +45,6 @@ test('a basket costs the sum of its items', () => {
 });
 `,
   'test/format.test.js': `import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { format } from '../src/format.js';
 
 test('money has two digits and a currency', () => {

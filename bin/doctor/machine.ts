@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { checkGit, openRepository } from '@drover/coordinator/repository';
-import { ToolError, UsageError } from '@drover/core/failure';
+import { ToolError, UsageError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
 import { runChild } from '@drover/core/tools/process/child';
 import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';

@@ -2,7 +2,7 @@
 
 import { access, constants, mkdtemp, rmdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { checkLevel } from '../diagnostics.ts';
 import type { Io } from '../io.ts';
 import {

@@ -3,9 +3,10 @@
 // Keys are looked at and never shown: a finding names the variable. Of an address only what is no secret
 // is shown.
 
-import { describe, DroverError, type Failure, UsageError } from '@drover/core/failure';
+import { describe, type Failure } from '@drover/protocol/failures';
+import { DroverError, UsageError } from '@drover/core/errors';
 import { knownProviders } from '@drover/core/model/catalog';
-import type { Provider } from '@drover/core/model/protocol';
+import type { Provider } from '@drover/core/model/provider';
 import { buildRequest } from '@drover/core/model/request';
 import { chooseModel, keyIn, type ModelChoice } from '../execution/model-choice.ts';
 import { openProvider } from '../execution/open-provider.ts';

@@ -3,7 +3,7 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Input } from '@drover/core/agent/session';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { flag, list, nonEmpty, value, type Values } from '../command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import { exitCode } from '../exit-code.ts';

@@ -1,7 +1,7 @@
 // The session to work in: a new one, or one that was begun before, with what it has been through.
 
 import { newId } from '@drover/core/ids';
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 import type { Past } from '@drover/core/journal/history';
 import type { Io } from '../io.ts';
 import { sessionNamed } from '../kept/kept-id.ts';

@@ -1,7 +1,7 @@
 // One agent at work: settings and a model become a session, its events a view, its ending an exit code.
 
 import type { Input } from '@drover/core/agent/session';
-import type { TurnOutcome } from '@drover/core/outcome';
+import type { TurnOutcome } from '@drover/protocol/outcomes';
 import { sessionTools } from '@drover/core/tools/builtin';
 import { endAllChildren } from '@drover/core/tools/process/child';
 import type { Diagnostics } from '../diagnostics.ts';

@@ -1,7 +1,7 @@
 // Which model is asked, where, and with which key: from --model or the config, and the environment.
 
 import { relative, resolve } from 'node:path';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { type Api, knownProviders, parseModel } from '@drover/core/model/catalog';
 import type { Script } from '@drover/rehearsal/script';
 import type { ProviderConfig } from '../config-file.ts';

@@ -1,6 +1,6 @@
 // Opens a journal under drover's own folder, and tells of trouble with the disk at once.
 
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import { cannotKeep } from '../state-problem.ts';
 import { type Hooks, openSessionJournal, type SessionJournal } from '@drover/core/journal/session-journal';
 import type { Diagnostics } from '../diagnostics.ts';

@@ -3,7 +3,7 @@
 // No request of it holds one of drover's own secrets, whichever session, worker or coordinator sends it.
 
 import { defaultTimeouts, wireApis } from '@drover/core/model/catalog';
-import type { Provider, ProviderOptions, StreamTimeouts } from '@drover/core/model/protocol';
+import type { Provider, ProviderOptions, StreamTimeouts } from '@drover/core/model/provider';
 import { withoutSecrets } from '@drover/core/redaction/request-redaction';
 import { ownSecrets } from '../secrets/own-secrets.ts';
 import type { Settings } from '../settings.ts';

@@ -1,6 +1,6 @@
 // What a model costs: by the config, else by the catalog; unknown is not free, so a budget in dollars needs it.
 
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { factsOf, type Price } from '@drover/core/model/catalog';
 import type { Budget } from '../quantities.ts';
 import type { Settings } from '../settings.ts';

@@ -1,7 +1,7 @@
 // Where a prompt comes from: the command line, a file, or standard input. Always UTF-8, never empty.
 
 import { resolve } from 'node:path';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import type { Input } from '../io.ts';
 import { decoded } from '../settings.ts';

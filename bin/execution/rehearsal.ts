@@ -1,6 +1,6 @@
 // Starts the scripted model in this process, for --model rehearsal/…, `drover rehearse` and the demo.
 
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import type { Script } from '@drover/rehearsal/script';
 import type { Rehearsal } from '@drover/rehearsal/server';

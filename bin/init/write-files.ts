@@ -2,7 +2,7 @@
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { codeOf } from '../settings.ts';
 
 export type Draft = { readonly path: string; readonly text: string; readonly about: string };

@@ -6,7 +6,7 @@
 // Every command that works in a session starts with this, so it knows only the names of folders; the rows
 // are read where somebody has to be told what there is.
 
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { keptIds as keptIn } from '@drover/core/journal/listing';
 import type { Io } from '../io.ts';
 import { stateFolder } from '../settings.ts';

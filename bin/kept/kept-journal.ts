@@ -2,13 +2,14 @@
 // a newer drover.
 
 import { readFile } from 'node:fs/promises';
-import { type Recorded, deliveryOf } from '@drover/core/events';
-import { describe, DroverError, type Failure } from '@drover/core/failure';
+import { isEventType, type Recorded } from '@drover/protocol/events';
+import { describe, type Failure } from '@drover/protocol/failures';
+import { DroverError } from '@drover/core/errors';
 import { FORMAT_VERSION, readContents } from '@drover/core/journal/format';
 import { isTaken, ownerOf } from '@drover/core/journal/lock';
 import { retell } from '@drover/core/journal/retelling';
 import type { ReadTo } from '@drover/core/journal/tail';
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 
 export type KeptJournal = {
   readonly path: string;
@@ -48,7 +49,7 @@ function linesIn(bytes: Uint8Array): number {
 
 /** Its records told again as events; types that this drover doesn't know are left out. */
 export function eventsIn({ records, live }: Pick<KeptJournal, 'records' | 'live'>): readonly Recorded[] {
-  return retell(records, live).filter(({ type }) => (deliveryOf(type) as string | undefined) !== undefined);
+  return retell(records, live).filter(({ type }) => isEventType(type));
 }
 
 /** Refuses one that another process writes, or that can't be read to its end. */

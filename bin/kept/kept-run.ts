@@ -4,7 +4,7 @@ import { stateOf } from '@drover/coordinator/kept/runs';
 import { type RunPast, runPastOf } from '@drover/coordinator/past';
 import { runJournalPath } from '@drover/coordinator/run-journal';
 import type { RunState, TaskProgress } from '@drover/coordinator/state';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { nearest } from '../suggestion.ts';
 import { clean } from '../views/terminal-text.ts';
 import { type KeptJournal, readKept } from './kept-journal.ts';

@@ -1,7 +1,7 @@
 // What a record of a journal says, in a few words for a person.
 
-import type { Recorded } from '@drover/core/events';
-import type { Message } from '@drover/core/model/protocol';
+import type { Recorded } from '@drover/protocol/events';
+import type { Message } from '@drover/protocol/messages';
 import { count, dollars, duration, tokens } from '../views/figures.ts';
 
 const COMMIT_CHARS = 8;

@@ -1,7 +1,7 @@
 // A record of a journal in one line, for a person: when, whose, where in the work, what, and the gist of it.
 
-import type { Recorded } from '@drover/core/events';
-import type { Json, JsonObject } from '@drover/core/json';
+import type { Recorded } from '@drover/protocol/events';
+import type { Json, JsonObject } from '@drover/protocol/json';
 import type { Style } from '../views/style.ts';
 import { clock } from '../views/figures.ts';
 import { cell, cut, oneLine, widthOfText } from '../views/terminal-text.ts';

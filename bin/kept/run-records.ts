@@ -1,6 +1,6 @@
 // The records of a run, or of a part of it: one task, or the coordinator.
 
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 import type { Io } from '../io.ts';
 import { stateFolder } from '../settings.ts';
 import { widthOfText } from '../views/terminal-text.ts';

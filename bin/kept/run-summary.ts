@@ -4,8 +4,8 @@
 import { canGoOn } from '@drover/coordinator/kept/runs';
 import type { DeniedCall } from '@drover/core/permission/denied-calls';
 import { isUnchanged, rowsOf, type TaskProgress } from '@drover/coordinator/state';
-import type { Usage } from '@drover/core/model/protocol';
-import type { Delivered, RunSettings, TaskRow } from '@drover/core/task/run';
+import type { Usage } from '@drover/protocol/messages';
+import type { Delivered, RunSettings, TaskRow } from '@drover/protocol/run';
 import { deniedLines } from '../views/call-result.ts';
 import { ago, count, dollars, duration, moment, tokens } from '../views/figures.ts';
 import { looksOfTask } from '../views/style.ts';

@@ -1,10 +1,10 @@
 // What a session came to, in one object: the head of `drover show`, and all of `drover show --json`.
 
 import { type DeniedCall, DeniedCalls } from '@drover/core/permission/denied-calls';
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import type { Past } from '@drover/core/journal/history';
 import { listSessions } from '@drover/core/journal/sessions';
-import type { Usage } from '@drover/core/model/protocol';
+import type { Usage } from '@drover/protocol/messages';
 import { deniedLines } from '../views/call-result.ts';
 import { ago, count, dollars, moment, tokenFigures, tokens } from '../views/figures.ts';
 import { factLines, heading, type Paper } from './facts.ts';

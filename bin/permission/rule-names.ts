@@ -3,7 +3,7 @@
 // Clients of `drover serve` bring tools of their own, so a name there may be one of theirs. It is still an error
 // if it looks like a tool of drover's: `bash` or `shel` would otherwise deny nothing.
 
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { type Effect, parseRule, type Rule } from '@drover/core/permission/rules';
 import { TOOL_NAMES, usualName } from '@drover/core/permission/tool-names';
 import { nearest } from '../suggestion.ts';

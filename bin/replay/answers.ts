@@ -1,7 +1,7 @@
 // Recorded answers as the answers of a scripted model.
 
-import { isJsonObject } from '@drover/core/json';
-import type { AssistantMessage, AssistantPart, Stop } from '@drover/core/model/protocol';
+import { isJsonObject } from '@drover/protocol/json';
+import type { AssistantMessage, AssistantPart, Stop } from '@drover/protocol/messages';
 import type { Answer, AnswerPart } from '@drover/rehearsal/script';
 
 const STOPS: Readonly<Record<Stop, NonNullable<Answer['stop']>>> = {

@@ -4,7 +4,7 @@
 // for itself, and arguments that could not be read.
 
 import { isDeepStrictEqual } from 'node:util';
-import type { AssistantPart, Message } from '@drover/core/model/protocol';
+import type { AssistantPart, Message } from '@drover/protocol/messages';
 import { boundedText } from '@drover/core/tools/output/capture';
 import { oneLine } from '../views/terminal-text.ts';
 import { NO_FILE, type Performed } from './performance.ts';

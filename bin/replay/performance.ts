@@ -3,12 +3,13 @@
 
 import { dirname } from 'node:path';
 import { Session } from '@drover/core/agent/session';
-import { DroverError, type Failure } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
+import type { Failure } from '@drover/protocol/failures';
 import { newId } from '@drover/core/ids';
 import { defaultTimeouts, factsOf, parseModel, wireApis } from '@drover/core/model/catalog';
-import type { Message } from '@drover/core/model/protocol';
+import type { Message } from '@drover/protocol/messages';
 import { defaultRetry } from '@drover/core/model/retry';
-import type { TurnOutcome } from '@drover/core/outcome';
+import type { TurnOutcome } from '@drover/protocol/outcomes';
 import { startRehearsal } from '@drover/rehearsal/server';
 import type { View } from '../views/view.ts';
 import { answerOf } from './answers.ts';

@@ -1,11 +1,11 @@
 // A journal as a performance that can be given again: what was asked, what was answered, what each call
 // came to. What was tried and taken back, and what was asked twice, is not in it.
 
-import type { Recorded } from '@drover/core/events';
-import type { Failure } from '@drover/core/failure';
-import type { JsonObject } from '@drover/core/json';
+import type { Recorded } from '@drover/protocol/events';
+import type { Failure } from '@drover/protocol/failures';
+import type { JsonObject } from '@drover/protocol/json';
 import { isCutOff } from '@drover/core/model/partial-answer';
-import type { AssistantMessage, Message, ToolResult, UserMessage } from '@drover/core/model/protocol';
+import type { AssistantMessage, Message, ToolResult, UserMessage } from '@drover/protocol/messages';
 
 export type RecordedAnswer = {
   readonly message: AssistantMessage;

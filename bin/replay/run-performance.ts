@@ -7,8 +7,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { rowsOf, RunState } from '@drover/coordinator/state';
-import type { Recorded } from '@drover/core/events';
-import type { TaskRow } from '@drover/core/task/run';
+import type { Recorded } from '@drover/protocol/events';
+import type { TaskRow } from '@drover/protocol/run';
 import type { View } from '../views/view.ts';
 
 // A longer timer fires at once in Node.

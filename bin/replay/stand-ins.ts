@@ -4,7 +4,7 @@
 // what was wrong with a call is in its recorded result already.
 
 import { toolNamed } from '@drover/core/agent/calls';
-import type { Event } from '@drover/core/events';
+import type { Event } from '@drover/protocol/events';
 import { sessionTools } from '@drover/core/tools/builtin';
 import type { Tool, ToolOutput } from '@drover/core/tools/tool';
 import type { RecordedAnswer } from './recording.ts';

@@ -2,8 +2,8 @@
 
 import { inOrder } from '@drover/coordinator/plan/graph';
 import type { Price } from '@drover/core/model/catalog';
-import type { RunSettings } from '@drover/core/task/run';
-import type { PlannedTask } from '@drover/core/task/task';
+import type { RunSettings } from '@drover/protocol/run';
+import type { PlannedTask } from '@drover/protocol/plan';
 import { mostDollars } from '../execution/price.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Io, tell } from '../io.ts';

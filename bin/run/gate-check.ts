@@ -4,7 +4,7 @@
 // A command with a path may exist once a task has made it.
 
 import { literalText, loadParser } from '@drover/core/permission/shell-parser';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { execFile } from 'node:child_process';
 
 const CHECK_MS_MAX = 10_000;

@@ -1,6 +1,6 @@
 // Where a goal comes from: the command line, a file, standard input, or the plan that is to be carried out.
 
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { readPrompt } from '../execution/prompt.ts';
 import type { Io } from '../io.ts';
 

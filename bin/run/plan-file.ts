@@ -4,9 +4,9 @@ import { writeFile } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 import type { Node } from 'yaml';
 import { problems } from '@drover/coordinator/plan/graph';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { MB, requireOwnFile } from '@drover/core/files/own-file';
-import type { PlannedTask, TaskMode } from '@drover/core/task/task';
+import type { PlannedTask, TaskMode } from '@drover/protocol/plan';
 import { codeOf } from '../settings.ts';
 import { type DocumentReader, readDocument } from '../yaml-document.ts';
 

@@ -5,7 +5,7 @@ import { basename } from 'node:path';
 import { type Result, resultOf } from '@drover/coordinator/batch/results';
 import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
 import type { Known } from '@drover/coordinator/carry-out';
-import type { RunSettings } from '@drover/core/task/run';
+import type { RunSettings } from '@drover/protocol/run';
 import { reportOf } from '../batch/report.ts';
 import { junitOf } from '../views/junit.ts';
 import { oneLine } from '../views/terminal-text.ts';

@@ -1,9 +1,9 @@
 // The options of every command that plans or runs, and the settings that they make.
 
 import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
-import { UsageError } from '@drover/core/failure';
-import type { Delivery, RunSettings } from '@drover/core/task/run';
-import type { Seeding } from '@drover/core/task/task';
+import { UsageError } from '@drover/core/errors';
+import type { Delivery, RunSettings } from '@drover/protocol/run';
+import type { Seeding } from '@drover/protocol/plan';
 import type { Repository } from '@drover/coordinator/repository';
 import { choice, flag, list, nonEmpty, value, type Values } from '../command.ts';
 import { agentOptions } from '../execution/agent-options.ts';

@@ -1,7 +1,7 @@
 // Words of the sandbox that both the command line and the config know.
 
-import { UsageError } from '@drover/core/failure';
-import type { SandboxMode } from '@drover/core/task/run';
+import { UsageError } from '@drover/core/errors';
+import type { SandboxMode } from '@drover/protocol/run';
 import { type HostRule, parseHostRule } from '@drover/sandbox/net/hosts';
 
 export const SANDBOX_MODES: readonly SandboxMode[] = ['auto', 'required', 'off'];

@@ -2,8 +2,8 @@
 
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { UsageError } from '@drover/core/failure';
-import type { SandboxMode } from '@drover/core/task/run';
+import { UsageError } from '@drover/core/errors';
+import type { SandboxMode } from '@drover/protocol/run';
 import { choice, list, nonEmpty, type Values } from '../command.ts';
 import type { Settings } from '../settings.ts';
 import { isContinuousIntegration } from '../views/view-choice.ts';

@@ -3,7 +3,7 @@
 import { patchBetween } from '@drover/coordinator/batch/patches';
 import { openRepository } from '@drover/coordinator/repository';
 import { openStore } from '@drover/coordinator/workspace/store';
-import { DroverError, UsageError } from '@drover/core/failure';
+import { DroverError, UsageError } from '@drover/core/errors';
 import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
 import type { Host, LandedCommit } from '@drover/server/host';
 import { redactorFor } from '../diagnostics.ts';

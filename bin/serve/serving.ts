@@ -2,7 +2,7 @@
 
 import { realpath, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { endAllChildren } from '@drover/core/tools/process/child';
 import { createApp } from '@drover/server/app';
 import { hostsAt, isLoopback } from '@drover/server/guard';

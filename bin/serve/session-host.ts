@@ -1,6 +1,6 @@
 // A session of the server, opened at its journal: drover's own tools, and those that its client runs.
 
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { spentIn } from '@drover/core/model/spent';
 import { Questions } from '@drover/core/permission/questions';
 import { sessionTools } from '@drover/core/tools/builtin';

@@ -4,8 +4,8 @@
 // which, and that a command failed, not its whole output.
 
 import type { DeniedCall } from '@drover/core/permission/denied-calls';
-import type { Event } from '@drover/core/events';
-import { isJsonObject, type Json } from '@drover/core/json';
+import type { Event } from '@drover/protocol/events';
+import { isJsonObject, type Json } from '@drover/protocol/json';
 import { count } from './figures.ts';
 
 const DIFF_LINES_MAX = 12;

@@ -1,7 +1,7 @@
 // Numbers as people read them: how long, how long ago, how many tokens, how much money.
 
 import type { TokenFigures } from '@drover/core/conversation/conversation';
-import type { Usage } from '@drover/core/model/protocol';
+import type { Usage } from '@drover/protocol/messages';
 
 export function duration(ms: number): string {
   if (ms < 100) return `${Math.max(0, Math.round(ms))} ms`;

@@ -6,9 +6,9 @@
 
 import { DeniedCalls } from '@drover/core/permission/denied-calls';
 import type { Shown } from '@drover/core/bus';
-import { describe, type Failure } from '@drover/core/failure';
+import { describe, type Failure } from '@drover/protocol/failures';
 import { isCutOff } from '@drover/core/model/partial-answer';
-import type { UserMessage } from '@drover/core/model/protocol';
+import type { UserMessage } from '@drover/protocol/messages';
 import { type Io, type Output, print } from '../io.ts';
 import { count, dollars, duration, tokens } from './figures.ts';
 import { diffLines, resultLine } from './call-result.ts';

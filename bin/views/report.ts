@@ -4,8 +4,8 @@
 import { basename, dirname } from 'node:path';
 import { canGoOn } from '@drover/coordinator/kept/runs';
 import { isUnchanged, type RunState, type TaskProgress } from '@drover/coordinator/state';
-import type { TaskRow } from '@drover/core/task/run';
-import type { Usage } from '@drover/core/model/protocol';
+import type { TaskRow } from '@drover/protocol/run';
+import type { Usage } from '@drover/protocol/messages';
 import { deniedLines } from './call-result.ts';
 import { dollars, duration, shortCount } from './figures.ts';
 import { looksOf, type Style } from './style.ts';

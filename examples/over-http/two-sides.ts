@@ -12,7 +12,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { DroverClient } from '@drover/client/client';
 import type { RemoteResult, RemoteTool } from '@drover/client/wire';
-import type { PendingCall } from '@drover/core/events';
+import type { PendingCall } from '@drover/protocol/events';
 
 // It has no code on the server: its calls are handed out, and the session waits for their results.
 const priceTool: RemoteTool = {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Result } from '@drover/coordinator/batch/results';
-import type { Failure } from '@drover/core/failure';
+import type { Failure } from '@drover/protocol/failures';
 import type { Answer } from '@drover/rehearsal/script';
 import { annotationsOf, placesIn } from '../../bin/views/annotations.ts';
 import { junitOf } from '../../bin/views/junit.ts';

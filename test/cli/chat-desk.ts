@@ -2,7 +2,7 @@
 
 import { PassThrough } from 'node:stream';
 import { join } from 'node:path';
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 import { type Rehearsal, startRehearsal } from '@drover/rehearsal/server';
 import type { Script } from '@drover/rehearsal/script';
 import { onTestFinished } from 'vitest';

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RunState } from '@drover/coordinator/state';
-import type { Event, Recorded } from '@drover/core/events';
+import type { Event, Recorded } from '@drover/protocol/events';
 import { expect, onTestFinished, test } from 'vitest';
 import { frameOf } from '../../bin/views/dashboard-frame.ts';
 import { dashboardView } from '../../bin/views/dashboard.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { headOf, readContents, seal } from '@drover/core/journal/format';
 import { Journal } from '@drover/core/journal/journal';
 import { journalPath } from '@drover/core/journal/session-journal';
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 import { onTestFinished } from 'vitest';
 import { drover, type Given, type Ran, temporaryFolder } from './fake-io.ts';
 

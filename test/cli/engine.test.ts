@@ -2,7 +2,7 @@
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import { expect, test } from 'vitest';
 import { drover, type Given, temporaryFolder } from './fake-io.ts';
 

@@ -3,9 +3,9 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runJournalPath } from '@drover/coordinator/run-journal';
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import { Journal } from '@drover/core/journal/journal';
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 import { expect, test } from 'vitest';
 import { main } from '../../bin/drover.ts';
 import { sampleRun } from '../support/sample-run.ts';

@@ -1,9 +1,9 @@
 // drover replay of runs: what was shown is shown again, from the journal alone, at any speed.
 
 import { readdir } from 'node:fs/promises';
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import { retell } from '@drover/core/journal/retelling';
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 import { NO_USAGE } from '@drover/core/model/usage';
 import { expect, test } from 'vitest';
 import { main } from '../../bin/drover.ts';

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { journalPath } from '@drover/core/journal/session-journal';
-import { isJsonObject } from '@drover/core/json';
+import { isJsonObject } from '@drover/protocol/json';
 import { expect, test } from 'vitest';
 import { main } from '../../bin/drover.ts';
 import { Desk, steady } from './desk.ts';

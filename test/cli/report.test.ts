@@ -1,9 +1,9 @@
 // The report at the end of a run, for somebody who wasn't there.
 
 import { RunState } from '@drover/coordinator/state';
-import type { Event, Recorded } from '@drover/core/events';
+import type { Event, Recorded } from '@drover/protocol/events';
 import { NO_USAGE } from '@drover/core/model/usage';
-import type { TaskRow } from '@drover/core/task/run';
+import type { TaskRow } from '@drover/protocol/run';
 import { expect, test } from 'vitest';
 import { reportOf, shortRunId } from '../../bin/views/report.ts';
 import { type Style, styleFor } from '../../bin/views/style.ts';

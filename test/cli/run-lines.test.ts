@@ -1,7 +1,7 @@
 // A run where there is no terminal: lines for each change, and groups in GitHub Actions.
 
 import { PassThrough } from 'node:stream';
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import { expect, test } from 'vitest';
 import type { Output } from '../../bin/io.ts';
 import { runLinesView } from '../../bin/views/run-lines.ts';

@@ -1,7 +1,7 @@
 // The views of a run: which one is chosen, and that all of them tell the same.
 
 import { PassThrough } from 'node:stream';
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import { expect, test } from 'vitest';
 import type { Output } from '../../bin/io.ts';
 import { openRunView } from '../../bin/views/view-choice.ts';

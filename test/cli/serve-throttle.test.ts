@@ -1,6 +1,6 @@
 // drover serve: runs with the same key share one throttle, so a provider that slows one of them slows the others.
 
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import { expect, test } from 'vitest';
 import { RunDesk, says } from '../support/run-desk.ts';
 import { servedApp } from '../support/served-app.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import { expect, onTestFinished, test } from 'vitest';
 import { drover, FakeIo, temporaryFolder } from './fake-io.ts';
 import { processesWith, type Program } from './program.ts';

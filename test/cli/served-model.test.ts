@@ -1,7 +1,7 @@
 // A server of somebody's, named by the environment: each wire format is asked there, with the key, and what
 // comes is told whole.
 
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import { startRehearsal } from '@drover/rehearsal/server';
 import { expect, onTestFinished, test } from 'vitest';
 import { drover, temporaryFolder } from './fake-io.ts';

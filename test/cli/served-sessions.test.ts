@@ -1,6 +1,6 @@
 // drover serve, with the sessions that it opens itself: what a client says of a session reaches the model.
 
-import type { Message } from '@drover/core/model/protocol';
+import type { Message } from '@drover/protocol/messages';
 import { startRehearsal, type Rehearsal } from '@drover/rehearsal/server';
 import type { Script } from '@drover/rehearsal/script';
 import { expect, onTestFinished, test } from 'vitest';

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { chooseModel } from '../../bin/execution/model-choice.ts';
 import { loadSettings, type Settings } from '../../bin/settings.ts';
 import { proves } from '../support/proves.ts';

@@ -3,10 +3,10 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { runJournalPath } from '@drover/coordinator/run-journal';
-import type { Owner, Recorded } from '@drover/core/events';
+import type { Owner, Recorded } from '@drover/protocol/events';
 import { headOf, readContents, seal } from '@drover/core/journal/format';
 import { journalPath } from '@drover/core/journal/session-journal';
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 import { drover, type Given, type Ran, temporaryFolder } from './fake-io.ts';
 
 export class Shelf {

@@ -2,9 +2,9 @@
 
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import type { Decision, Event, Recorded } from '@drover/core/events';
-import type { Json } from '@drover/core/json';
-import type { Usage } from '@drover/core/model/protocol';
+import type { Decision, Event, Recorded } from '@drover/protocol/events';
+import type { Json } from '@drover/protocol/json';
+import type { Usage } from '@drover/protocol/messages';
 import type { Output } from '../../bin/io.ts';
 import { jsonView } from '../../bin/views/json.ts';
 import { linesView } from '../../bin/views/lines.ts';

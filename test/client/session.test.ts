@@ -1,7 +1,7 @@
 // A session whose tools run on the client's side: executed, run, delivered, to the end.
 
-import type { Event, PendingCall } from '@drover/core/events';
-import type { AssistantMessage, Usage } from '@drover/core/model/protocol';
+import type { Event, PendingCall } from '@drover/protocol/events';
+import type { AssistantMessage, Usage } from '@drover/protocol/messages';
 import { DroverClient } from '@drover/client/client';
 import { DroverProblem } from '@drover/client/problem';
 import type { ClientTools } from '@drover/client/remote-calls';

@@ -2,7 +2,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Event, Owner, Place, Recorded } from '@drover/core/events';
+import type { Event, Owner, Place, Recorded } from '@drover/protocol/events';
 import { isLiveOnly } from '@drover/client/stream';
 
 export type Answer = { readonly status?: number; readonly body?: unknown } | Channel | 'hang up';

@@ -1,6 +1,6 @@
 // Events over connections that break: every one that is kept comes exactly once, in order.
 
-import type { Event, Recorded } from '@drover/core/events';
+import type { Event, Recorded } from '@drover/protocol/events';
 import { DroverClient } from '@drover/client/client';
 import { DroverProblem } from '@drover/client/problem';
 import type { Connection } from '@drover/client/stream';

@@ -1,11 +1,11 @@
 // The budget of a run: reserved before, settled after, never passed, whoever asks and whoever dies.
 
-import type { Event } from '@drover/core/events';
+import type { Event } from '@drover/protocol/events';
 import type { Admitted } from '@drover/core/model/admission';
 import { Pot } from '@drover/core/model/budget';
 import { costOf } from '@drover/core/model/catalog';
 import { sumUsage, NO_USAGE } from '@drover/core/model/usage';
-import type { Usage } from '@drover/core/model/protocol';
+import type { Usage } from '@drover/protocol/messages';
 import { RunAdmission, type RunAdmissionOptions } from '@drover/coordinator/admission/admission';
 import { NOTHING_SPENT } from '@drover/coordinator/admission/purse';
 import { Throttle } from '@drover/coordinator/admission/throttle';

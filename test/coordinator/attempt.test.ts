@@ -2,8 +2,8 @@
 
 import { type Attempt, attemptTask, type Bench } from '@drover/coordinator/attempt';
 import { seedOf } from '@drover/coordinator/plan/seed';
-import type { Event } from '@drover/core/events';
-import { DroverError } from '@drover/core/failure';
+import type { Event } from '@drover/protocol/events';
+import { DroverError } from '@drover/core/errors';
 import { NO_USAGE } from '@drover/core/model/usage';
 import type { RunTask } from '@drover/core/task/task';
 import { expect, test } from 'vitest';

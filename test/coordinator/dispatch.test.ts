@@ -1,8 +1,8 @@
 // Dispatch: who may start when, on how many places, and what becomes of the rest when one fails.
 
 import { dispatch, type Dispatch } from '@drover/coordinator/dispatch';
-import type { TaskStatus } from '@drover/core/task/run';
-import type { PlannedTask } from '@drover/core/task/task';
+import type { TaskStatus } from '@drover/protocol/run';
+import type { PlannedTask } from '@drover/protocol/plan';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 

@@ -1,7 +1,7 @@
 // The plan as a graph: what is wrong with one, in which order it lands, what a task waits for.
 
 import { inOrder, problems, waits } from '@drover/coordinator/plan/graph';
-import type { PlannedTask } from '@drover/core/task/task';
+import type { PlannedTask } from '@drover/protocol/plan';
 import { expect, test } from 'vitest';
 
 const task = (id: string, more: Partial<PlannedTask> = {}): PlannedTask => ({

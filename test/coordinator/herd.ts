@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import { Session, type ExecutionResult } from '@drover/core/agent/session';
-import type { Event, Place } from '@drover/core/events';
+import type { Event, Place } from '@drover/protocol/events';
 import { newId } from '@drover/core/ids';
 import type { Api } from '@drover/core/model/catalog';
 import type { RetryPolicy } from '@drover/core/model/retry';

@@ -2,7 +2,7 @@
 
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { findIncluded } from '@drover/coordinator/workspace/include';
 import { expect, test } from 'vitest';
 import { makePipe } from '../support/odd-files.ts';

@@ -2,7 +2,7 @@
 
 import type { Git } from '@drover/coordinator/git';
 import type { Arrival, Landing, MergeTrain } from '@drover/coordinator/merge/train';
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import { expect, test } from 'vitest';
 import { type Changes, gatesOf, planned, run, RUN, story, type Told, type Yard, yard } from './merge-yard.ts';
 

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Git } from '@drover/coordinator/git';
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import { describe, expect, test } from 'vitest';
 import { planned, story, type Told, yard } from './merge-yard.ts';
 import { proves } from '../support/proves.ts';

@@ -3,7 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Git } from '@drover/coordinator/git';
 import { conflictMessage } from '@drover/coordinator/merge/merge';
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import { describe, expect, test } from 'vitest';
 import { type Changes, planned, run, story, yard } from './merge-yard.ts';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openPool } from '@drover/coordinator/pool';
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import { markedProcesses } from '@drover/core/tools/process/tree';
 import type { Script } from '@drover/rehearsal/script';
 import { runTask } from '@drover/worker/task';

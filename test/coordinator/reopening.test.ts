@@ -3,12 +3,12 @@
 import { isPassing } from '@drover/coordinator/kept/reopening';
 import { canGoOn, stateOf } from '@drover/coordinator/kept/runs';
 import { agentPastOf, isKept, runPastOf, type TaskPast } from '@drover/coordinator/past';
-import type { Event, Place } from '@drover/core/events';
-import type { Failure } from '@drover/core/failure';
-import type { JsonObject } from '@drover/core/json';
-import type { Message } from '@drover/core/model/protocol';
+import type { Event, Place } from '@drover/protocol/events';
+import type { Failure } from '@drover/protocol/failures';
+import type { JsonObject } from '@drover/protocol/json';
+import type { Message } from '@drover/protocol/messages';
 import { NO_USAGE } from '@drover/core/model/usage';
-import type { PlannedTask } from '@drover/core/task/task';
+import type { PlannedTask } from '@drover/protocol/plan';
 import { expect, test } from 'vitest';
 import { label, sampleSettings, Teller } from '../support/sample-run.ts';
 

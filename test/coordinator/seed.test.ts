@@ -1,8 +1,8 @@
 // What a worker begins with.
 
 import { assignment, beginningOf, firstDifference, seedOf } from '@drover/coordinator/plan/seed';
-import type { Message } from '@drover/core/model/protocol';
-import type { PlannedTask } from '@drover/core/task/task';
+import type { Message } from '@drover/protocol/messages';
+import type { PlannedTask } from '@drover/protocol/plan';
 import { expect, test } from 'vitest';
 
 const task: PlannedTask = {

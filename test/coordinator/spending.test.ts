@@ -3,9 +3,9 @@
 import { stateOf } from '@drover/coordinator/kept/runs';
 import { type RunPast, runPastOf } from '@drover/coordinator/past';
 import type { RunState } from '@drover/coordinator/state';
-import type { Event, Place } from '@drover/core/events';
-import type { JsonObject } from '@drover/core/json';
-import type { Usage } from '@drover/core/model/protocol';
+import type { Event, Place } from '@drover/protocol/events';
+import type { JsonObject } from '@drover/protocol/json';
+import type { Usage } from '@drover/protocol/messages';
 import { expect, test } from 'vitest';
 import { sampleSettings, Teller } from '../support/sample-run.ts';
 

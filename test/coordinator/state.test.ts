@@ -2,9 +2,9 @@
 
 import { expect, test } from 'vitest';
 import { rowsOf, RunState, type TaskProgress, type TaskState } from '@drover/coordinator/state';
-import type { Event, Place, Recorded } from '@drover/core/events';
+import type { Event, Place, Recorded } from '@drover/protocol/events';
 import { NO_USAGE } from '@drover/core/model/usage';
-import type { PlannedTask } from '@drover/core/task/task';
+import type { PlannedTask } from '@drover/protocol/plan';
 import { label, sampleRun, sampleSettings, Teller } from '../support/sample-run.ts';
 
 const SEED = { seeding: 'none', messages: 0, tokens: 0, digest: '' } as const;

@@ -1,6 +1,7 @@
 // The throttle by itself: who goes, who waits, and what is told of it.
 
-import { DroverError, type Failure } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
+import type { Failure } from '@drover/protocol/failures';
 import { Lane, laneKey, Throttle, type Entry, type Ticket, type Wait } from '@drover/coordinator/admission/throttle';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';

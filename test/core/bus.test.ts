@@ -1,7 +1,7 @@
 // The bus: every reader gets what it must, and none delays another.
 
 import { Bus, ReaderLost, type Reader, type Shown } from '@drover/core/bus';
-import type { Event } from '@drover/core/events';
+import type { Event } from '@drover/protocol/events';
 import { expect, test } from 'vitest';
 import { proves } from '../support/proves.ts';
 

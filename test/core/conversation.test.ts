@@ -2,7 +2,7 @@
 
 import { Conversation } from '@drover/core/conversation/conversation';
 import { applyCut, planCut, planWishedCut, transcript, type Room } from '@drover/core/conversation/compaction';
-import type { Message } from '@drover/core/model/protocol';
+import type { Message } from '@drover/protocol/messages';
 import { expect, test } from 'vitest';
 
 const NONE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };

@@ -3,7 +3,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Shown } from '@drover/core/bus';
-import { DroverError, UsageError } from '@drover/core/failure';
+import { DroverError, UsageError } from '@drover/core/errors';
 import {
   createSession,
   execute,

@@ -1,6 +1,6 @@
 // The most tokens a prompt can have, and a budget that holds even where every byte is a token.
 
-import type { Message, Usage } from '@drover/core/model/protocol';
+import type { Message, Usage } from '@drover/protocol/messages';
 import { promptTokensMax } from '@drover/core/conversation/prompt-bound';
 import { defineTool } from '@drover/core/tools/tool';
 import type { AnswerSource } from '@drover/rehearsal/script';

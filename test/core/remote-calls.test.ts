@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { listSessions } from '@drover/core/journal/sessions';
-import type { ToolMessage } from '@drover/core/model/protocol';
+import type { ToolMessage } from '@drover/protocol/messages';
 import { remoteTool } from '@drover/core/tools/remote';
 import { defineTool } from '@drover/core/tools/tool';
 import { expect, test } from 'vitest';

@@ -2,7 +2,7 @@
 
 import { REMOTE_RESULT_BYTES_MAX, RemoteCallProblem } from '@drover/core/agent/remote-calls';
 import type { Shown } from '@drover/core/bus';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { expect, test } from 'vitest';
 import { never, temporaryFolder } from '../support/agent.ts';
 import { calls, keptSession, type Kept } from '../support/remote-session.ts';

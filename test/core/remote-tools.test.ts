@@ -2,8 +2,8 @@
 
 import { remoteTool } from '@drover/core/tools/remote';
 import { defineTool } from '@drover/core/tools/tool';
-import { UsageError } from '@drover/core/failure';
-import type { JsonObject } from '@drover/core/json';
+import { UsageError } from '@drover/core/errors';
+import type { JsonObject } from '@drover/protocol/json';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { agentOn } from '../support/agent.ts';

@@ -1,7 +1,7 @@
 // What an agent said and did, as the page lists it: grown piece by piece, made good, taken back, and bounded.
 
-import type { Event } from '@drover/core/events';
-import type { AssistantPart } from '@drover/core/model/protocol';
+import type { Event } from '@drover/protocol/events';
+import type { AssistantPart } from '@drover/protocol/messages';
 import { NO_USAGE } from '@drover/core/model/usage';
 import { Conversation } from '@drover/server/page/conversation';
 import { expect, test } from 'vitest';

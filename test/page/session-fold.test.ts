@@ -1,6 +1,6 @@
 // What the page shows of a session, as a fold over its events.
 
-import type { Event, Recorded } from '@drover/core/events';
+import type { Event, Recorded } from '@drover/protocol/events';
 import { NO_USAGE } from '@drover/core/model/usage';
 import { SessionFold } from '@drover/server/page/session-fold';
 import { expect, test } from 'vitest';

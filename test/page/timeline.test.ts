@@ -1,6 +1,6 @@
 // When who did what, as bars on lanes.
 
-import type { Event, Place } from '@drover/core/events';
+import type { Event, Place } from '@drover/protocol/events';
 import { NO_USAGE } from '@drover/core/model/usage';
 import { RunFold } from '@drover/server/page/run-fold';
 import { type Bar, Lane } from '@drover/server/page/timeline';

@@ -2,8 +2,8 @@
 
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { DroverError } from '@drover/core/failure';
-import type { ModelEvent } from '@drover/core/model/protocol';
+import { DroverError } from '@drover/core/errors';
+import type { ModelEvent } from '@drover/protocol/model';
 import { expect, test } from 'vitest';
 import { memoryGrowthDuring } from '../support/workspace.ts';
 import { never, loopback, providerAt, REQUEST } from './loopback.ts';

@@ -3,9 +3,10 @@
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Failure } from '@drover/core/failure';
+import type { Failure } from '@drover/protocol/failures';
 import { wireApis, type Api } from '@drover/core/model/catalog';
-import type { Message, StreamTimeouts } from '@drover/core/model/protocol';
+import type { Message } from '@drover/protocol/messages';
+import type { StreamTimeouts } from '@drover/core/model/provider';
 import { factsOf, FAULTS, type Fault, type FaultName } from '@drover/rehearsal/faults/fault';
 import type { Answer } from '@drover/rehearsal/script';
 import { describe, expect, test } from 'vitest';

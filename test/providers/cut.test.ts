@@ -1,6 +1,6 @@
 // Streams that end too early. Only one that had told how it ended is an answer.
 
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import { expect, test } from 'vitest';
 import { proves } from '../support/proves.ts';
 import { arriving, decode, finished, readAll, readers, recording, recordings, source, type Api } from './recordings.ts';

@@ -2,7 +2,8 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { ModelEvent, ModelRequest, Provider, StreamTimeouts } from '@drover/core/model/protocol';
+import type { ModelEvent, ModelRequest } from '@drover/protocol/model';
+import type { Provider, StreamTimeouts } from '@drover/core/model/provider';
 import { onTestFinished } from 'vitest';
 import { providers, type Api } from './recordings.ts';
 

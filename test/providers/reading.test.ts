@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { ModelEvent } from '@drover/core/model/protocol';
+import type { ModelEvent } from '@drover/protocol/model';
 import { decode, finished, readAll, recordings } from './recordings.ts';
 
 test.each(recordings)('$api: $name', async ({ api, name, bytes }) => {

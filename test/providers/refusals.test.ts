@@ -1,7 +1,7 @@
 // What a server may answer instead of an answer, and what drover makes of it: end to end, for every
 // provider.
 
-import { describe as describeFailure, type Failure } from '@drover/core/failure';
+import { describe as describeFailure, type Failure } from '@drover/protocol/failures';
 import type { Api } from '@drover/core/model/catalog';
 import type { Fault } from '@drover/rehearsal/faults/fault';
 import { describe, expect, test } from 'vitest';

@@ -1,6 +1,6 @@
 // What a provider means when it says no: status, headers and body become a failure.
 
-import type { Failure } from '@drover/core/failure';
+import type { Failure } from '@drover/protocol/failures';
 import { failureOfResponse } from '@drover/core/model/wire/rejection';
 import { describe, expect, test } from 'vitest';
 import { decode, readAll, source, type Api } from './recordings.ts';

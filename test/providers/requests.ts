@@ -1,6 +1,6 @@
 // A request with some of everything that a format must put into its own words.
 
-import type { ModelRequest } from '@drover/core/model/protocol';
+import type { ModelRequest } from '@drover/protocol/model';
 
 const IMAGE = { type: 'image', mediaType: 'image/png', data: 'iVBORw0KGgo=' } as const;
 

@@ -1,6 +1,6 @@
 // Bytes to frames: the standard's rules, and that nothing depends on how the bytes are cut.
 
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import { SseDecoder, type SseFrame } from '@drover/core/model/wire/sse';
 import { describe, expect, test } from 'vitest';
 import { proves } from '../support/proves.ts';

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultTimeouts } from '@drover/core/model/catalog';
-import type { StreamTimeouts } from '@drover/core/model/protocol';
+import type { StreamTimeouts } from '@drover/core/model/provider';
 import { expect, onTestFinished, test } from 'vitest';
 import { proves } from '../support/proves.ts';
 import { ask, loopback, never, providerAt, REQUEST } from './loopback.ts';

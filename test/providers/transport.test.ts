@@ -2,7 +2,7 @@
 
 import { gzipSync } from 'node:zlib';
 import { setImmediate as turn } from 'node:timers/promises';
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import { describe, expect, test } from 'vitest';
 import { proves } from '../support/proves.ts';
 import { ask, closedPort, loopback, never, providerAt, REQUEST, sends } from './loopback.ts';

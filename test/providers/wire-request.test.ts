@@ -3,7 +3,7 @@
 import { toWire as toAnthropic } from '@drover/core/model/anthropic';
 import { toWire as toChat } from '@drover/core/model/openai-chat';
 import { toWire as toResponses } from '@drover/core/model/openai-responses';
-import type { ModelRequest } from '@drover/core/model/protocol';
+import type { ModelRequest } from '@drover/protocol/model';
 import { expect, test } from 'vitest';
 import { REQUEST } from './requests.ts';
 

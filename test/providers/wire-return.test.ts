@@ -3,7 +3,9 @@
 import { toWire as toAnthropic } from '@drover/core/model/anthropic';
 import { toWire as toChat } from '@drover/core/model/openai-chat';
 import { toWire as toResponses } from '@drover/core/model/openai-responses';
-import type { Message, ModelRequest, RequestMessage, WireLimits } from '@drover/core/model/protocol';
+import type { Message } from '@drover/protocol/messages';
+import type { ModelRequest, RequestMessage } from '@drover/protocol/model';
+import type { WireLimits } from '@drover/core/model/provider';
 import { buildRequest } from '@drover/core/model/request';
 import { describe, expect, test } from 'vitest';
 import { decode, finished, providers, readAll, recording, source, type Api } from './recordings.ts';

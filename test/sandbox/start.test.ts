@@ -23,7 +23,10 @@ inSandbox('a command in the sandbox', (system) => {
   ])('a script has the same output as outside: %s', async (_, script) => {
     const here = box(system);
     const [inside, outside] = [await runInside(here, script), await runOutside(here.root, script)];
-    expect({ code: inside.exitCode, output: inside.output }).toEqual({ code: outside.exitCode, output: outside.output });
+    expect({ code: inside.exitCode, output: inside.output }).toEqual({
+      code: outside.exitCode,
+      output: outside.output,
+    });
   });
 
   test('a script too long for an argument runs whole', async () => {

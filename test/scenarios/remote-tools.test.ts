@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { PendingCall, Recorded } from '@drover/core/events';
+import type { PendingCall, Recorded } from '@drover/protocol/events';
 import { readJournal } from '@drover/core/journal/journal';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { defineTool } from '@drover/core/tools/tool';

@@ -1,7 +1,7 @@
 // Seeding: all workers begin with the bytes of the coordinator's last request, and find them in the cache.
 
 import { expect, test } from 'vitest';
-import { isJsonObject, type Json } from '@drover/core/json';
+import { isJsonObject, type Json } from '@drover/protocol/json';
 import { APIS } from '../support/agent.ts';
 import { calls, planned, RunDesk, says, submits, writes, type ScriptedTask } from '../support/run-desk.ts';
 import { proves } from '../support/proves.ts';

@@ -2,7 +2,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { runJournalPath } from '@drover/coordinator/run-journal';
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 import { headOf, readContents, seal } from '@drover/core/journal/format';
 import { expect, test } from 'vitest';
 import { planned, RunDesk, says, statuses, submits, told, writes } from '../support/run-desk.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { runJournalPath } from '@drover/coordinator/run-journal';
 import type { Shown } from '@drover/core/bus';
-import { deliveryOf } from '@drover/core/events';
+import { EVENTS } from '@drover/protocol/events';
 import { readContents } from '@drover/core/journal/format';
 import { planned, RunDesk, submits, type ScriptedTask } from '../support/run-desk.ts';
 
@@ -40,7 +40,7 @@ test(
 
     const kept = readContents(readFileSync(runJournalPath(desk.home, end.run ?? ''))).records;
     const { sum: _, ...last } = kept.at(-1) ?? {};
-    const reliable = events.filter(({ type }) => deliveryOf(type) !== 'lossy');
+    const reliable = events.filter(({ type }) => EVENTS[type].delivery !== 'lossy');
     expect(kept.filter(({ type }) => type !== 'partial').map(({ seq }) => seq)).toEqual(reliable.map(({ seq }) => seq));
     expect(last).toEqual(JSON.parse(JSON.stringify(end)));
   },

@@ -2,7 +2,7 @@
 // twice, however often, and whatever happens meanwhile.
 
 import { DroverClient } from '@drover/client/client';
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import { readJournal } from '@drover/core/journal/journal';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { createSimpleTool } from '@drover/core/tools/tool';

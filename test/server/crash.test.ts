@@ -1,6 +1,6 @@
 // A server that is killed, and started again: sessions go on, and whoever listens misses nothing.
 
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import { expect } from 'vitest';
 import { proves } from '../support/proves.ts';
 import { serveProcess } from '../support/serve-process.ts';

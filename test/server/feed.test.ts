@@ -4,7 +4,7 @@ import { appendFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Bus, type Store } from '@drover/core/bus';
-import { deliveryOf, type Recorded } from '@drover/core/events';
+import { EVENTS, type Recorded } from '@drover/protocol/events';
 import { Feed } from '@drover/server/streams/feed';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../support/agent.ts';
@@ -16,7 +16,7 @@ const lineOf = (record: object): string => `${JSON.stringify(record)}\n`;
 function quickStore(path: string): Store {
   return {
     append: async (events: readonly Recorded[]) => {
-      for (const event of events) if (deliveryOf(event.type) !== 'lossy') appendFileSync(path, lineOf(event));
+      for (const event of events) if (EVENTS[event.type].delivery !== 'lossy') appendFileSync(path, lineOf(event));
     },
     note: () => undefined,
   };

@@ -3,7 +3,7 @@
 
 import { openRunJournal } from '@drover/coordinator/run-journal';
 import { Bus } from '@drover/core/bus';
-import type { Event } from '@drover/core/events';
+import type { Event } from '@drover/protocol/events';
 import { newId } from '@drover/core/ids';
 import type { HostedRun } from '@drover/server/host';
 import { expect, test } from 'vitest';

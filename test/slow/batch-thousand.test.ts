@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import type { Answer } from '@drover/rehearsal/script';
 import { runIn, watched } from '../support/batch-crash.ts';
 import { BatchDesk, noisyFiles, tidying } from '../support/batch-desk.ts';

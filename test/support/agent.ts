@@ -8,7 +8,7 @@ import { Session, type ExecutionResult, type Input } from '@drover/core/agent/se
 import type { SessionOptions } from '@drover/core/agent/session-options';
 import { newId } from '@drover/core/ids';
 import { wireApis, type Api } from '@drover/core/model/catalog';
-import type { Provider, StreamTimeouts } from '@drover/core/model/protocol';
+import type { Provider, StreamTimeouts } from '@drover/core/model/provider';
 import type { RetryPolicy } from '@drover/core/model/retry';
 import { builtinTools } from '@drover/core/tools/builtin';
 import { startRehearsal, type Rehearsal } from '@drover/rehearsal/server';

@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DroverClient } from '@drover/client/client';
-import type { Recorded } from '@drover/core/events';
-import type { JsonObject } from '@drover/core/json';
+import type { Recorded } from '@drover/protocol/events';
+import type { JsonObject } from '@drover/protocol/json';
 import { readJournal } from '@drover/core/journal/journal';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { made, said, serveDesk } from './serve-desk.ts';

@@ -14,7 +14,7 @@ import { Journal, type JournalFile } from '@drover/core/journal/journal';
 import { Recorder } from '@drover/core/journal/recorder';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { wireApis } from '@drover/core/model/catalog';
-import type { Provider } from '@drover/core/model/protocol';
+import type { Provider } from '@drover/core/model/provider';
 import { defineTool } from '@drover/core/tools/tool';
 import { z } from 'zod';
 

@@ -4,14 +4,8 @@
 import { applyCut, planCut, planWishedCut } from '@drover/core/conversation/compaction';
 import { Conversation } from '@drover/core/conversation/conversation';
 import type { Api } from '@drover/core/model/catalog';
-import type {
-  AssistantMessage,
-  AssistantPart,
-  ImagePart,
-  Message,
-  Provider,
-  ToolResult,
-} from '@drover/core/model/protocol';
+import type { AssistantMessage, AssistantPart, ImagePart, Message, ToolResult } from '@drover/protocol/messages';
+import type { Provider } from '@drover/core/model/provider';
 import { buildRequest } from '@drover/core/model/request';
 import type { Answer, Script } from '@drover/rehearsal/script';
 import { APIS, never, providerOn, rehearsal } from './agent.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { once } from 'node:events';
 import { buffer } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
-import type { EventType } from '@drover/core/events';
+import type { EventType } from '@drover/protocol/events';
 import { calls, planned, RunDesk, submits, told, writes } from './run-desk.ts';
 import { temporaryFolder } from './workspace.ts';
 

@@ -7,7 +7,7 @@ import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Bus } from '@drover/core/bus';
-import { deliveryOf, type Event, type Recorded } from '@drover/core/events';
+import { EVENTS, type Event, type Recorded } from '@drover/protocol/events';
 import { Feed } from '@drover/server/streams/feed';
 import { temporaryFolder } from './agent.ts';
 import { eventsOf, type Told } from './serve-desk.ts';
@@ -42,7 +42,7 @@ export async function reconnecting(connectionsMin: number, workers: number, seed
   const kept: Recorded[] = [];
   const store = {
     append: async (events: readonly Recorded[]): Promise<void> => {
-      const lasting = events.filter(({ type }) => deliveryOf(type) !== 'lossy');
+      const lasting = events.filter(({ type }) => EVENTS[type].delivery !== 'lossy');
       kept.push(...lasting);
       await appendFile(path, lasting.map((event) => `${JSON.stringify(event)}\n`).join(''));
       // The disk has it, and readers are told a while later.
@@ -145,7 +145,7 @@ class CutReader {
 
   #take({ id, data }: Told): void {
     this.#last = id ?? this.#last;
-    if (deliveryOf(data.type) !== 'lossy') this.#heard.push(data);
+    if (EVENTS[data.type].delivery !== 'lossy') this.#heard.push(data);
     if (!('part' in data)) return;
     const key = `${data.worker} ${data.part}`;
     if (data.type === 'text_start' || data.type === 'thinking_start') this.#open.set(key, '');

@@ -1,7 +1,7 @@
 // A session that is kept, whose tools run partly elsewhere; another one of the same id finds what it wrote.
 
 import { readFile } from 'node:fs/promises';
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import { readJournal } from '@drover/core/journal/journal';
 import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';
 import { remoteTool } from '@drover/core/tools/remote';

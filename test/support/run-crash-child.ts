@@ -2,7 +2,7 @@
 // the disk or after.
 
 import { Journal } from '@drover/core/journal/journal';
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 import { main } from '../../bin/drover.ts';
 import { PassThrough, Readable } from 'node:stream';
 

@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runJournalPath } from '@drover/coordinator/run-journal';
-import type { EventType, Recorded } from '@drover/core/events';
+import type { EventType, Recorded } from '@drover/protocol/events';
 import { readContents } from '@drover/core/journal/format';
 import { bundleInto } from './bundle.ts';
 import { calls, planned, RunDesk, submits, writes } from './run-desk.ts';

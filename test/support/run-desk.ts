@@ -3,10 +3,10 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Shown } from '@drover/core/bus';
-import type { Json } from '@drover/core/json';
+import type { Json } from '@drover/protocol/json';
 import type { Api } from '@drover/core/model/catalog';
-import type { TaskRow } from '@drover/core/task/run';
-import type { PlannedTask } from '@drover/core/task/task';
+import type { TaskRow } from '@drover/protocol/run';
+import type { PlannedTask } from '@drover/protocol/plan';
 import type { AgentScript, Answer, AnswerSource, Script } from '@drover/rehearsal/script';
 import { startRehearsal, type Rehearsal } from '@drover/rehearsal/server';
 import { onTestFinished } from 'vitest';

@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runJournalPath } from '@drover/coordinator/run-journal';
-import type { Json } from '@drover/core/json';
+import type { Json } from '@drover/protocol/json';
 import { readContents } from '@drover/core/journal/format';
 import type { Answer } from '@drover/rehearsal/script';
 import { afterAll } from 'vitest';

@@ -1,12 +1,12 @@
 // A plausible run as its events: a plan, workers side by side, failures, a conflict, gates, a throttle, a
 // question. The same each time. What becomes of each task is decided beforehand, so a test knows the truth.
 
-import type { CallLabel, Event, Place, Recorded } from '@drover/core/events';
-import type { Failure } from '@drover/core/failure';
-import type { Usage } from '@drover/core/model/protocol';
+import type { CallLabel, Event, Place, Recorded } from '@drover/protocol/events';
+import type { Failure } from '@drover/protocol/failures';
+import type { Usage } from '@drover/protocol/messages';
 import { NO_USAGE, sumUsage } from '@drover/core/model/usage';
-import type { RunSettings, TaskRow, TaskStatus } from '@drover/core/task/run';
-import type { PlannedTask } from '@drover/core/task/task';
+import type { RunSettings, TaskRow, TaskStatus } from '@drover/protocol/run';
+import type { PlannedTask } from '@drover/protocol/plan';
 
 const WORKERS = 3;
 const GATE = 'pnpm test';

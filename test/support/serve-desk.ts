@@ -2,7 +2,7 @@
 
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import type { Tool } from '@drover/core/tools/tool';
 import type { Script } from '@drover/rehearsal/script';
 import type { Rehearsal } from '@drover/rehearsal/server';

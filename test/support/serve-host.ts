@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Session } from '@drover/core/agent/session';
 import type { SessionOptions } from '@drover/core/agent/session-options';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { openSessionJournal, sessionFolder } from '@drover/core/journal/session-journal';
 import { wireApis } from '@drover/core/model/catalog';
 import { Questions } from '@drover/core/permission/questions';

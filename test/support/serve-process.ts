@@ -5,7 +5,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DroverClient } from '@drover/client/client';
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 import { readJournal } from '@drover/core/journal/journal';
 import { journalPath } from '@drover/core/journal/session-journal';
 import type { Script } from '@drover/rehearsal/script';

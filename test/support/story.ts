@@ -1,6 +1,6 @@
 // Events told in lines, so that a test can show the whole of what happened and compare it.
 
-import type { Event } from '@drover/core/events';
+import type { Event } from '@drover/protocol/events';
 
 /** Deltas are left out: the ends tell the whole. */
 export function story(events: readonly Event[]): string[] {

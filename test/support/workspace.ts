@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { newId } from '@drover/core/ids';
-import type { Json } from '@drover/core/json';
+import type { Json } from '@drover/protocol/json';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { runTool, type Tool, type ToolContext, type ToolOutput } from '@drover/core/tools/tool';
 import { onTestFinished } from 'vitest';

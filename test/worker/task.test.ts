@@ -3,10 +3,11 @@
 import { existsSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DroverError, type Failure } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
+import type { Failure } from '@drover/protocol/failures';
 import { pastOf } from '@drover/core/journal/history';
-import type { JsonObject } from '@drover/core/json';
-import type { Message } from '@drover/core/model/protocol';
+import type { JsonObject } from '@drover/protocol/json';
+import type { Message } from '@drover/protocol/messages';
 import { parseRule } from '@drover/core/permission/rules';
 import { runTask } from '@drover/worker/task';
 import type { Answer, Script } from '@drover/rehearsal/script';

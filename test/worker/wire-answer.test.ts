@@ -3,8 +3,10 @@
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { MessageChannel } from 'node:worker_threads';
-import { DroverError, type Failure } from '@drover/core/failure';
-import type { ModelEvent, ModelRequest, Provider } from '@drover/core/model/protocol';
+import { DroverError } from '@drover/core/errors';
+import type { Failure } from '@drover/protocol/failures';
+import type { ModelEvent, ModelRequest } from '@drover/protocol/model';
+import type { Provider } from '@drover/core/model/provider';
 import { inGroups, oneByOne } from '@drover/core/one-by-one';
 import { linkOver, serveTask } from '@drover/core/task/wire';
 import { expect, onTestFinished, test } from 'vitest';

@@ -1,7 +1,7 @@
 // That an answer has begun is news to whoever gave leave for it: with its headers, and only while it matters.
 
 import { MessageChannel } from 'node:worker_threads';
-import type { ModelEvent, ModelRequest } from '@drover/core/model/protocol';
+import type { ModelEvent, ModelRequest } from '@drover/protocol/model';
 import { linkOver, serveTask } from '@drover/core/task/wire';
 import { expect, onTestFinished, test } from 'vitest';
 import { never } from '../support/agent.ts';

@@ -2,8 +2,9 @@
 
 import { MessageChannel } from 'node:worker_threads';
 import type { Question } from '@drover/core/agent/calls';
-import type { Decision, Event } from '@drover/core/events';
-import { DroverError, type Failure } from '@drover/core/failure';
+import type { Decision, Event } from '@drover/protocol/events';
+import { DroverError } from '@drover/core/errors';
+import type { Failure } from '@drover/protocol/failures';
 import type { Admitted, Wanted } from '@drover/core/model/admission';
 import type { TaskLink } from '@drover/core/task/link';
 import { linkOver, type Line, type Served, serveTask } from '@drover/core/task/wire';

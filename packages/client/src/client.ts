@@ -7,8 +7,8 @@
 //
 // A refusal is thrown as DroverProblem; a server that can't be reached as whatever fetch throws.
 
-import type { Recorded } from '@drover/core/events';
-import type { JsonObject } from '@drover/core/json';
+import type { Recorded } from '@drover/protocol/events';
+import type { JsonObject } from '@drover/protocol/json';
 import { type Asked, askJson, askStream, type Fetch, type Server } from './http.ts';
 import { type ClientTools, declared, RemoteCalls } from './remote-calls.ts';
 import { ClientSession } from './session.ts';

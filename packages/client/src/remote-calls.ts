@@ -5,8 +5,8 @@
 // goes on. What a call came to is kept until it is delivered, so that a call that was begun before a
 // connection broke is not run again after it.
 
-import type { PendingCall } from '@drover/core/events';
-import type { JsonObject } from '@drover/core/json';
+import type { PendingCall } from '@drover/protocol/events';
+import type { JsonObject } from '@drover/protocol/json';
 import { DroverProblem } from './problem.ts';
 import type { RemoteResult, RemoteTool } from './wire.ts';
 

@@ -8,8 +8,8 @@
 //
 // Whoever only wants the result need not look at the events, and whoever stops looking gets it all the same.
 
-import type { PendingCall, Recorded } from '@drover/core/events';
-import type { Message, Usage } from '@drover/core/model/protocol';
+import type { PendingCall, Recorded } from '@drover/protocol/events';
+import type { Message, Usage } from '@drover/protocol/messages';
 import type { DroverClient } from './client.ts';
 import { DroverProblem } from './problem.ts';
 import { type ClientTools, instead, type RemoteCalls } from './remote-calls.ts';

@@ -13,7 +13,7 @@
 //   heard for longer than its patience. A connection that is silent for too long counts as lost: a server
 //   that is there says so every fifteen seconds.
 
-import type { EventType, Recorded } from '@drover/core/events';
+import type { EventType, Recorded } from '@drover/protocol/events';
 import { DroverProblem } from './problem.ts';
 import { SseParser, SseTooLarge } from './sse.ts';
 import type { Resync } from './wire.ts';

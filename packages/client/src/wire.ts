@@ -3,11 +3,11 @@
 // Both ends are written against this file: the client sends and reads these shapes, and the server's
 // schemas, which check what arrives and make the OpenAPI document, are checked against it by the compiler.
 
-import type { PendingCall, Recorded } from '@drover/core/events';
-import type { JsonObject } from '@drover/core/json';
-import type { Message, Usage } from '@drover/core/model/protocol';
-import type { Sampling } from '@drover/core/model/sampling';
-import type { TaskRow } from '@drover/core/task/run';
+import type { PendingCall, Recorded } from '@drover/protocol/events';
+import type { JsonObject } from '@drover/protocol/json';
+import type { Message, Usage } from '@drover/protocol/messages';
+import type { Sampling } from '@drover/protocol/model';
+import type { TaskRow } from '@drover/protocol/run';
 
 /** A tool that runs on the client's side. */
 export type RemoteTool = {

@@ -5,12 +5,15 @@
 
 import type { Question } from '@drover/core/agent/calls';
 import { failureOf } from '@drover/core/agent/limits';
-import type { Decision, Event } from '@drover/core/events';
-import { describe, DroverError, type Failure } from '@drover/core/failure';
+import type { Decision, Event } from '@drover/protocol/events';
+import { describe, type Failure, FAILURES } from '@drover/protocol/failures';
+import { DroverError } from '@drover/core/errors';
 import type { Past } from '@drover/core/journal/history';
 import type { TaskLink } from '@drover/core/task/link';
-import type { Provider } from '@drover/core/model/protocol';
-import type { PlannedTask, RunTask, TaskOutcome, TaskSpec } from '@drover/core/task/task';
+import type { Provider } from '@drover/core/model/provider';
+import type { PlannedTask } from '@drover/protocol/plan';
+import type { RunTask, TaskSpec } from '@drover/core/task/task';
+import type { TaskOutcome } from '@drover/protocol/outcomes';
 import { NO_USAGE } from '@drover/core/model/usage';
 import type { RunAdmission } from './admission/admission.ts';
 import { assignment, beginningOf, firstDifference, type Seed } from './plan/seed.ts';
@@ -226,7 +229,7 @@ async function end(
     status = signal.aborted ? 'cancelled' : 'failed';
     failure = error.failure;
   }
-  const again = status === 'failed' && given.mayFail && failure !== undefined && isWorthAnotherTry(failure);
+  const again = status === 'failed' && given.mayFail && failure !== undefined && FAILURES[failure.kind].reattempt;
   const reason = failure === undefined ? undefined : describe(failure);
   bench.tell(
     {
@@ -277,20 +280,3 @@ function gatesOf(
     emit: (event) => tell(event, place),
   };
 }
-
-function isWorthAnotherTry({ kind }: Failure): boolean {
-  return ANOTHER_TRY.has(kind);
-}
-
-// The provider was asked again and again already; but a later attempt is a later time.
-const ANOTHER_TRY: ReadonlySet<Failure['kind']> = new Set([
-  'worker.lost',
-  'git.failed',
-  'workspace.failed',
-  'store.failed',
-  'sandbox.failed',
-  'provider.unavailable',
-  'provider.garbled',
-  'provider.stalled',
-  'answer.empty',
-]);

@@ -1,9 +1,9 @@
 // Carries out one plan: every task is attempted, its work lands or doesn't, and what became of each is told.
 
-import { describe, type Failure } from '@drover/core/failure';
+import { describe, type Failure } from '@drover/protocol/failures';
 import { NO_USAGE } from '@drover/core/model/usage';
-import type { TaskStatus } from '@drover/core/task/run';
-import type { PlannedTask } from '@drover/core/task/task';
+import type { TaskStatus } from '@drover/protocol/run';
+import type { PlannedTask } from '@drover/protocol/plan';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { attemptTask, type AttemptEnd, type Bench } from './attempt.ts';
 import { dispatch, type Limiter, type Seat } from './dispatch.ts';

@@ -6,9 +6,10 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import PQueue from 'p-queue';
 import { failureOf } from '@drover/core/agent/limits';
-import { describe, DroverError, type Failure } from '@drover/core/failure';
-import type { TaskStatus } from '@drover/core/task/run';
-import type { PlannedTask } from '@drover/core/task/task';
+import { describe, type Failure } from '@drover/protocol/failures';
+import { DroverError } from '@drover/core/errors';
+import type { TaskStatus } from '@drover/protocol/run';
+import type { PlannedTask } from '@drover/protocol/plan';
 import { waits } from './plan/graph.ts';
 
 /** Runs `use` as soon as a worker is free, with that worker's number; gives undefined where all was stopped by then. */

@@ -1,8 +1,9 @@
 // How a run ended, as its last event tells it.
 
-import type { Event } from '@drover/core/events';
-import { describe, DroverError, type Failure } from '@drover/core/failure';
-import type { Delivered, TaskRow, TaskStatus } from '@drover/core/task/run';
+import type { Event } from '@drover/protocol/events';
+import { describe, type Failure } from '@drover/protocol/failures';
+import { DroverError } from '@drover/core/errors';
+import type { Delivered, TaskRow, TaskStatus } from '@drover/protocol/run';
 import type { MergeTrain } from './merge/train.ts';
 import { isUnchanged, rowsOf, type RunState } from './state.ts';
 

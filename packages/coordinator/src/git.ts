@@ -8,7 +8,7 @@
 
 import { buffer, text } from 'node:stream/consumers';
 import { failureOf } from '@drover/core/agent/limits';
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import type { ProcessSpec } from '@drover/core/tools/process/launcher';
 import { startProcess } from '@drover/core/tools/process/start';
 import { sendSignal } from '@drover/core/tools/process/tree';

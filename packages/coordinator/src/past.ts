@@ -2,13 +2,13 @@
 // interruption. A fold: the same records always give the same past.
 
 import { notRun } from '@drover/core/agent/calls';
-import type { Recorded } from '@drover/core/events';
-import type { Failure } from '@drover/core/failure';
+import type { Recorded } from '@drover/protocol/events';
+import { type Failure, FAILURES } from '@drover/protocol/failures';
 import { SEQ_JUMP } from '@drover/core/journal/cut-off';
 import { pastOf, type Past } from '@drover/core/journal/history';
-import type { JsonObject } from '@drover/core/json';
-import type { Message } from '@drover/core/model/protocol';
-import type { RunSettings, TaskStatus } from '@drover/core/task/run';
+import type { JsonObject } from '@drover/protocol/json';
+import type { Message } from '@drover/protocol/messages';
+import type { RunSettings, TaskStatus } from '@drover/protocol/run';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 import type { Spending } from './admission/purse.ts';
 import { reopened, withCallOpen } from './kept/reopening.ts';
@@ -165,12 +165,10 @@ export function isKept({ attempts, open, finished, status, failure }: TaskPast, 
   if (attempt > attempts) return true;
   if (open !== undefined) return false;
   // What a failed attempt left is committed, too, unless that is what failed; also where another is to follow.
-  if (status === 'failed' || status === undefined) return failure === undefined || !UNCOMMITTED.has(failure.kind);
+  if (status === 'failed' || status === undefined)
+    return failure === undefined || !FAILURES[failure.kind].keepsWorkspace;
   return finished !== undefined || KEPT.has(status);
 }
-
-// A commit of what an attempt left fails with one of these.
-const UNCOMMITTED: ReadonlySet<Failure['kind']> = new Set(['git.failed', 'workspace.failed', 'store.failed']);
 
 const KEPT: ReadonlySet<TaskStatus> = new Set(['landed', 'done', 'conflict', 'gate_failed']);
 

@@ -3,12 +3,12 @@
 //
 // Deltas come by the thousand, so a delta costs no more than the line it ends.
 
-import type { Recorded, SessionEvent } from '@drover/core/events';
-import { describe, type Failure } from '@drover/core/failure';
-import type { Usage } from '@drover/core/model/protocol';
+import type { Recorded, SessionEvent } from '@drover/protocol/events';
+import { describe, type Failure } from '@drover/protocol/failures';
+import type { Usage } from '@drover/protocol/messages';
 import type { Told } from '@drover/core/journal/dollars';
-import type { TaskRow, TaskStatus } from '@drover/core/task/run';
-import type { PlannedTask, SeedSummary } from '@drover/core/task/task';
+import type { TaskRow, TaskStatus } from '@drover/protocol/run';
+import type { PlannedTask, SeedSummary } from '@drover/protocol/plan';
 import { AgentSpending } from './spending.ts';
 
 const LINE_CHARS_MAX = 500;

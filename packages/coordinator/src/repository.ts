@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
-import { DroverError, UsageError } from '@drover/core/failure';
+import { DroverError, UsageError } from '@drover/core/errors';
 import { filtersOff, gitAt, gitIn, type Git } from './git.ts';
 
 const GIT_OLDEST = [2, 38] as const; // the first that merges without a checkout

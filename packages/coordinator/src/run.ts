@@ -1,10 +1,8 @@
 // One run: plan, carry out, merge, deliver, end. The only orchestration there is.
 //
-// WHAT HOLDS
-//   Whatever happens, the last event is `run_end`, and it tells what became of every task. The user's
-//   checkout is looked at before and after: if it is not as it was, nothing is delivered, and everything
-//   is kept. What has landed is delivered also where the rest failed; after an interruption nothing is,
-//   since the run can go on.
+// The last event is always `run_end`, and it has a row for every task. The user's checkout is compared
+// before and after: if it changed, nothing is delivered and everything is kept. Landed work is delivered
+// even if other tasks failed, but not after an interruption, since the run can be resumed.
 
 import { join } from 'node:path';
 import type { Question } from '@drover/core/agent/calls';
@@ -12,14 +10,16 @@ import { failureOf, watch } from '@drover/core/agent/limits';
 import type { Bus } from '@drover/core/bus';
 import { Instructions } from '@drover/core/conversation/instructions';
 import { systemPrompt } from '@drover/core/conversation/prompt';
-import type { Decision, Event, Place, Recorded } from '@drover/core/events';
-import { DroverError, type Failure } from '@drover/core/failure';
-import type { Provider } from '@drover/core/model/protocol';
+import type { Decision, Event, Place, Recorded } from '@drover/protocol/events';
+import { DroverError } from '@drover/core/errors';
+import type { Failure } from '@drover/protocol/failures';
+import type { Provider } from '@drover/core/model/provider';
 import type { RetryPolicy } from '@drover/core/model/retry';
 import { deniedIn } from '@drover/core/permission/denied-paths';
 import type { Policy } from '@drover/core/permission/policy';
-import type { Delivered, RunSettings, TaskStatus } from '@drover/core/task/run';
-import type { ModelSpec, PlannedTask, RunTask } from '@drover/core/task/task';
+import type { Delivered, RunSettings, TaskStatus } from '@drover/protocol/run';
+import type { ModelSpec, RunTask } from '@drover/core/task/task';
+import type { PlannedTask } from '@drover/protocol/plan';
 import { runDefinitions } from '@drover/core/tools/builtin';
 import type { RunAdmission } from './admission/admission.ts';
 import type { Bench } from './attempt.ts';

@@ -3,7 +3,7 @@
 
 import { join } from 'node:path';
 import { failureOf } from '@drover/core/agent/limits';
-import { DroverError, ToolError } from '@drover/core/failure';
+import { DroverError, ToolError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
 import { Capture } from '@drover/core/tools/output/capture';
 import { runShell, type ShellEnd } from '@drover/core/tools/process/run-shell';

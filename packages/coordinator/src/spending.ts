@@ -4,9 +4,9 @@
 // a worker that is lost. Without a cap no request is written down before it is sent, and none is counted.
 // Dollars are those of the records: each request at the price of the model that it was sent to.
 
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import { Dollars, type Told } from '@drover/core/journal/dollars';
-import type { Usage } from '@drover/core/model/protocol';
+import type { Usage } from '@drover/protocol/messages';
 import { NO_SPENDING, spentIn, sumSpent, type Spent } from '@drover/core/model/spent';
 import { tokensOf } from '@drover/core/model/usage';
 import type { Spending } from './admission/purse.ts';

@@ -8,11 +8,11 @@
 // waits go on counting. What belongs to an attempt that is over changes nothing any more.
 
 import { type DeniedCall, DeniedCalls } from '@drover/core/permission/denied-calls';
-import type { Recorded } from '@drover/core/events';
-import type { Cap } from '@drover/core/model/budget';
-import type { Usage } from '@drover/core/model/protocol';
+import type { Recorded } from '@drover/protocol/events';
+import type { Cap } from '@drover/protocol/limits';
+import type { Usage } from '@drover/protocol/messages';
 import { sumUsage } from '@drover/core/model/usage';
-import type { RunSettings, TaskRow } from '@drover/core/task/run';
+import type { RunSettings, TaskRow } from '@drover/protocol/run';
 import { SpendingFold } from './spending.ts';
 import { AgentProgress, isStatus, type Progress, Task, type TaskProgress } from './progress.ts';
 

@@ -3,7 +3,7 @@
 // The gates see what the worker left. The commit is made before them: what a gate builds or rewrites there
 // is not part of the work. A task that changed nothing is tested on its base: under a red gate it has failed.
 
-import type { Failure } from '@drover/core/failure';
+import type { Failure } from '@drover/protocol/failures';
 import type { Git } from './git.ts';
 import type { Workspace } from './workspace/slots.ts';
 import { type GateEvent, Gates } from './merge/gate.ts';

@@ -10,7 +10,7 @@
 //   is ever dropped: a reader whose queue is full all the same is cut off, and its iteration throws
 //   ReaderLost, so that nobody takes a part for the whole.
 
-import { deliveryOf, type Event, type Owner, type Place, type Recorded } from './events.ts';
+import { EVENTS, type Event, type Owner, type Place, type Recorded } from '@drover/protocol/events';
 import { oneByOne } from './one-by-one.ts';
 
 const QUEUE_BYTES_MAX = 48 * 1024 * 1024;
@@ -121,7 +121,7 @@ export class Bus {
   #keep(event: Recorded): void {
     const { store } = this.#options;
     if (store === undefined) return this.#tell(event);
-    if (this.#storing === undefined && deliveryOf(event.type) === 'lossy') {
+    if (this.#storing === undefined && EVENTS[event.type].delivery === 'lossy') {
       store.note(event);
       return this.#tell(event);
     }
@@ -174,7 +174,7 @@ export class Reader implements AsyncIterable<Shown> {
 
   push(event: Recorded): void {
     if (this.#ended) return;
-    const lossy = deliveryOf(event.type) === 'lossy';
+    const lossy = EVENTS[event.type].delivery === 'lossy';
     if (lossy && this.#join(event)) return;
     const size = sizeOf(event);
     if (lossy && this.#bytes + size > this.#bytesMax / 2) {

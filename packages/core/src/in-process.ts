@@ -17,17 +17,18 @@
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Question } from './agent/calls.ts';
-import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT, type Limits } from './agent/limits.ts';
+import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from './agent/limits.ts';
+import type { Limits, Cap } from '@drover/protocol/limits';
 import { checkTimeout, checkTools, type RemoteResult } from './agent/remote-calls.ts';
 import { Session, type Execution, type ExecutionResult, type Input, type SessionStatus } from './agent/session.ts';
 import type { SessionOptions } from './agent/session-options.ts';
 import type { Shown, Store } from './bus.ts';
-import type { PendingCall } from './events.ts';
-import { UsageError, type Failure } from './failure.ts';
+import type { PendingCall } from '@drover/protocol/events';
+import { UsageError } from './errors.ts';
+import type { Failure } from '@drover/protocol/failures';
 import { newId } from './ids.ts';
 import type { Past } from './journal/history.ts';
 import { openSessionJournal, sessionFolder } from './journal/session-journal.ts';
-import type { Cap } from './model/budget.ts';
 import {
   defaultTimeouts,
   factsOf,
@@ -37,10 +38,11 @@ import {
   type Api,
   type ModelFacts,
 } from './model/catalog.ts';
-import type { ImagePart, Message, Provider, TextPart, Usage } from './model/protocol.ts';
+import type { ImagePart, Message, TextPart, Usage } from '@drover/protocol/messages';
+import type { Provider } from './model/provider.ts';
 import { defaultRetry } from './model/retry.ts';
 import { spentIn } from './model/spent.ts';
-import type { TurnOutcome } from './outcome.ts';
+import type { TurnOutcome } from '@drover/protocol/outcomes';
 import { deniedIn } from './permission/denied-paths.ts';
 import { judge, type Policy } from './permission/policy.ts';
 import { Questions, type Answer } from './permission/questions.ts';

@@ -1,46 +1,14 @@
 // Events and failures as the OpenAPI document describes them.
 //
-// The compiler checks that every type of event and every kind of failure is here; a test checks events of real
-// sessions and runs against the schemas. Objects are open: a newer server may add fields.
+// The compiler checks that every type of event is here. A test checks events of real sessions and runs against the
+// schemas. Objects are open: a newer server may add fields.
 
-import type { EventType } from '@drover/core/events';
-import type { Failure } from '@drover/core/failure';
+import type { EventType } from '@drover/protocol/events';
+import { FAILURES } from '@drover/protocol/failures';
 import { z } from 'zod';
 import { callLabel, json, message, pendingCall, remoteTool, sampling, taskRow, usage } from './schemas.ts';
 
-const FAILURE_KINDS: Readonly<Record<Failure['kind'], true>> = {
-  aborted: true,
-  'answer.empty': true,
-  'answer.paused': true,
-  'answer.refused': true,
-  'answer.text_call': true,
-  'checkout.changed': true,
-  'compaction.failed': true,
-  'context.overflow': true,
-  'gate.failed': true,
-  'git.failed': true,
-  internal: true,
-  'journal.busy': true,
-  'journal.damaged': true,
-  'journal.newer': true,
-  'limit.reached': true,
-  'permission.denied': true,
-  'plan.declined': true,
-  'provider.garbled': true,
-  'provider.rejected': true,
-  'provider.stalled': true,
-  'provider.throttled': true,
-  'provider.unavailable': true,
-  'request.unmade': true,
-  'sandbox.failed': true,
-  'setup.failed': true,
-  'store.failed': true,
-  'tool.unknown': true,
-  'worker.lost': true,
-  'workspace.failed': true,
-};
-
-export const failureKind = z.enum(Object.keys(FAILURE_KINDS));
+export const failureKind = z.enum(Object.keys(FAILURES).toSorted());
 const failure = z.looseObject({ kind: failureKind });
 
 const envelope = {

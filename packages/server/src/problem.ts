@@ -2,7 +2,8 @@
 // that somebody asks for what can't be is nothing unexpected here.
 
 import type { Problem } from '@drover/client/wire';
-import { describe, type DroverError, type UsageError } from '@drover/core/failure';
+import { describe } from '@drover/protocol/failures';
+import type { DroverError, UsageError } from '@drover/core/errors';
 import type { UnfitOptions } from '@drover/core/model/sampling';
 
 const RETRY_AFTER_SECONDS = 1;

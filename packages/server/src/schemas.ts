@@ -5,11 +5,11 @@
 // leaving it out would do something else than was asked.
 
 import type * as wire from '@drover/client/wire';
-import type { PendingCall } from '@drover/core/events';
-import type { Failure } from '@drover/core/failure';
-import type { Json, JsonObject } from '@drover/core/json';
-import type { Message } from '@drover/core/model/protocol';
-import type { TaskRow } from '@drover/core/task/run';
+import type { PendingCall } from '@drover/protocol/events';
+import type { Failure } from '@drover/protocol/failures';
+import type { Json, JsonObject } from '@drover/protocol/json';
+import type { Message } from '@drover/protocol/messages';
+import type { TaskRow } from '@drover/protocol/run';
 import { z } from 'zod';
 
 const TEXT_CHARS_MAX = 2_000_000;

@@ -3,7 +3,7 @@
 // What a task throws is a bug. It goes out as it is, and whoever started the thread takes the worker for lost.
 
 import { threadId } from 'node:worker_threads';
-import type { TaskOutcome } from '@drover/core/task/task';
+import type { TaskOutcome } from '@drover/protocol/outcomes';
 import { linkOver, type Order } from '@drover/core/task/wire';
 import { launchWith } from '@drover/core/tools/process/start';
 import { runTask } from './task.ts';

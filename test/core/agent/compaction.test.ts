@@ -1,6 +1,6 @@
 // Conversations that grow too long, by our own count or by the provider's word.
 
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import { defineTool } from '@drover/core/tools/tool';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

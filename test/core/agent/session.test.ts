@@ -1,8 +1,7 @@
 // Sessions: several turns, remote tools that answer later, limits that hold over a turn.
 
-import type { Event } from '@drover/core/events';
-import type { Tool } from '@drover/core/tools/tool';
-import { defineTool } from '@drover/core/tools/tool';
+import type { Event } from '@drover/protocol/events';
+import { type Tool, defineTool } from '@drover/core/tools/tool';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { agentOn } from '../../support/agent.ts';

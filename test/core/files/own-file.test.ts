@@ -2,7 +2,7 @@
 
 import { appendFile, mkdir, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { readOwnFile, requireOwnFile } from '@drover/core/files/own-file';
 import { expect, test } from 'vitest';
 import { HANG_MS, LARGE_FILE, LINK_OUT, ODD_FILES } from '../../support/odd-files.ts';

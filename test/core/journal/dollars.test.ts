@@ -1,9 +1,9 @@
 // Dollars of a session by its journal: each request at the price of its model, also in journals of older versions.
 
-import type { Event } from '@drover/core/events';
+import type { Event } from '@drover/protocol/events';
 import { pastOf } from '@drover/core/journal/history';
-import type { JsonObject } from '@drover/core/json';
-import type { Usage } from '@drover/core/model/protocol';
+import type { JsonObject } from '@drover/protocol/json';
+import type { Usage } from '@drover/protocol/messages';
 import { expect, test } from 'vitest';
 
 const MILLION = 1_000_000;

@@ -9,7 +9,7 @@ import { pastOf } from '@drover/core/journal/history';
 import { Journal, type JournalFile } from '@drover/core/journal/journal';
 import { Recorder } from '@drover/core/journal/recorder';
 import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 import type { Script } from '@drover/rehearsal/script';
 import { expect, onTestFinished, test } from 'vitest';
 import { agentOn, temporaryFolder, type Rehearsed, type Settings } from '../../support/agent.ts';

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 import { readContents } from '@drover/core/journal/format';
 import { Journal, readJournal, type JournalFile, type JournalOptions } from '@drover/core/journal/journal';
 import { Lock } from '@drover/core/journal/lock';

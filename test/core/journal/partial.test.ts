@@ -2,12 +2,12 @@
 
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import { readContents } from '@drover/core/journal/format';
 import { pastOf } from '@drover/core/journal/history';
 import { Recorder } from '@drover/core/journal/recorder';
 import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
 import { Redactor } from '@drover/core/redaction/redactor';
 import { expect, test } from 'vitest';

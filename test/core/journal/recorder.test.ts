@@ -2,9 +2,9 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Bus } from '@drover/core/bus';
-import type { Event, EventType, Recorded } from '@drover/core/events';
+import type { Event, EventType, Recorded } from '@drover/protocol/events';
 import { Recorder } from '@drover/core/journal/recorder';
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 import { expect, test } from 'vitest';
 
 const event = (type: EventType): Recorded =>

@@ -8,7 +8,7 @@ import { readContents } from '@drover/core/journal/format';
 import { Journal, type JournalFile } from '@drover/core/journal/journal';
 import { Recorder } from '@drover/core/journal/recorder';
 import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';
-import type { Message } from '@drover/core/model/protocol';
+import type { Message } from '@drover/protocol/messages';
 import { defineTool, type Tool } from '@drover/core/tools/tool';
 import type { Script } from '@drover/rehearsal/script';
 import { describe, expect, onTestFinished, test } from 'vitest';

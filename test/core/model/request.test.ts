@@ -1,7 +1,9 @@
 // The one builder of requests, by what it makes of histories that no server may see as they are.
 
 import { imageSize } from '@drover/core/model/image-size';
-import type { AssistantMessage, ImagePart, Message, RequestMessage, WireLimits } from '@drover/core/model/protocol';
+import type { AssistantMessage, ImagePart, Message } from '@drover/protocol/messages';
+import type { RequestMessage } from '@drover/protocol/model';
+import type { WireLimits } from '@drover/core/model/provider';
 import { buildRequest } from '@drover/core/model/request';
 import { expect, test } from 'vitest';
 

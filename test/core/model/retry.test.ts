@@ -1,6 +1,6 @@
 // When to ask again, and how long to wait.
 
-import type { Failure } from '@drover/core/failure';
+import type { Failure } from '@drover/protocol/failures';
 import { defaultRetry, retryDelayMs } from '@drover/core/model/retry';
 import { expect, test } from 'vitest';
 

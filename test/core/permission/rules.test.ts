@@ -3,7 +3,7 @@
 import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { matches, parseRule } from '@drover/core/permission/rules';
 import { expect, onTestFinished, test } from 'vitest';
 import { toolNamed } from './tools.ts';

@@ -1,7 +1,6 @@
 // Tools as the policy sees them: a name, what they do, and a subject.
 
-import type { Policy } from '@drover/core/permission/policy';
-import { judge } from '@drover/core/permission/policy';
+import { type Policy, judge } from '@drover/core/permission/policy';
 import { type Effect, parseRule } from '@drover/core/permission/rules';
 import type { Access, Tool } from '@drover/core/tools/tool';
 import type { Verdict } from '@drover/core/agent/calls';

@@ -1,6 +1,6 @@
 // Secrets in events: whole, in pieces, and where they must stay.
 
-import type { Event } from '@drover/core/events';
+import type { Event } from '@drover/protocol/events';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
 import { Redactor } from '@drover/core/redaction/redactor';
 import { expect, test } from 'vitest';

@@ -1,6 +1,6 @@
 // The exact secrets of a process: which they are, and that they are found in every form.
 
-import type { Json } from '@drover/core/json';
+import type { Json } from '@drover/protocol/json';
 import { Redactor } from '@drover/core/redaction/redactor';
 import { secretValues } from '@drover/core/redaction/secret-values';
 import { expect, test } from 'vitest';

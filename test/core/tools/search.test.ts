@@ -2,7 +2,7 @@
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Json } from '@drover/core/json';
+import type { Json } from '@drover/protocol/json';
 import { glob } from '@drover/core/tools/glob';
 import { grep } from '@drover/core/tools/grep';
 import { runTool, type Tool } from '@drover/core/tools/tool';

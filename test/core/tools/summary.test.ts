@@ -1,6 +1,6 @@
 // A call and its result in one line each: short, and harmless on a terminal.
 
-import type { Json } from '@drover/core/json';
+import type { Json } from '@drover/protocol/json';
 import { inputSummary, outputSummary } from '@drover/core/tools/summary';
 import { expect, test } from 'vitest';
 

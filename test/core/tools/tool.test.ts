@@ -2,8 +2,8 @@
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ToolError } from '@drover/core/failure';
-import type { Json } from '@drover/core/json';
+import { ToolError } from '@drover/core/errors';
+import type { Json } from '@drover/protocol/json';
 import { createSimpleTool, defineTool, runTool, type Tool, type ToolEvent } from '@drover/core/tools/tool';
 import { expect, test } from 'vitest';
 import * as z from 'zod/mini';

@@ -11,10 +11,11 @@
 //   better settles before it abandons. Where there is a cap, each request is written down before it is
 //   sent, so that this holds also for a run that is killed and goes on (spending.ts).
 
-import type { Event, Place } from '@drover/core/events';
-import { DroverError, type Failure } from '@drover/core/failure';
+import type { Event, Place } from '@drover/protocol/events';
+import { DroverError } from '@drover/core/errors';
+import type { Failure } from '@drover/protocol/failures';
 import type { Admission, Admitted, Seen, Wanted } from '@drover/core/model/admission';
-import type { Usage } from '@drover/core/model/protocol';
+import type { Usage } from '@drover/protocol/messages';
 import { NO_USAGE } from '@drover/core/model/usage';
 import { Purse, type Balance, type Claim, type PurseOptions } from './purse.ts';
 import type { Lane, Ticket } from './throttle.ts';

@@ -6,7 +6,7 @@
 // of them. Without headers there are no limits here, and everything goes.
 
 import type { Wanted } from '@drover/core/model/admission';
-import type { Usage } from '@drover/core/model/protocol';
+import type { Usage } from '@drover/protocol/messages';
 import { Allowance } from './allowance.ts';
 import type { Rate, RateName } from './rate-headers.ts';
 

@@ -12,7 +12,7 @@
 //
 // Pure: `now` is performance.now(), and nobody waits in here.
 
-import type { Failure } from '@drover/core/failure';
+import type { Failure } from '@drover/protocol/failures';
 
 const ALONE_MS_MAX = 5_000;
 const GAP_MS = 100;

@@ -15,9 +15,10 @@
 
 import { createHash } from 'node:crypto';
 import { failureOf } from '@drover/core/agent/limits';
-import { DroverError, type Failure } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
+import type { Failure } from '@drover/protocol/failures';
 import type { Seen, Wanted } from '@drover/core/model/admission';
-import type { Usage } from '@drover/core/model/protocol';
+import type { Usage } from '@drover/protocol/messages';
 import { Ledger, type Flight } from './ledger.ts';
 import { isRefusal, Pace, type PaceOptions } from './pace.ts';
 import { readRates, type Headers, type RateName } from './rate-headers.ts';

@@ -1,7 +1,7 @@
 // The canary: a few tasks go ahead, and what they took says what all would take. Pure.
 
-import type { Failure } from '@drover/core/failure';
-import type { RunSettings, TaskRow } from '@drover/core/task/run';
+import type { Failure } from '@drover/protocol/failures';
+import type { RunSettings, TaskRow } from '@drover/protocol/run';
 import { tokensOf } from '@drover/core/model/usage';
 
 export type Verdict = {

@@ -1,8 +1,8 @@
 // What became of a batch's tasks, one row each: what results.ndjson holds and the reports are made of. Pure.
 
-import type { Failure } from '@drover/core/failure';
-import type { Usage } from '@drover/core/model/protocol';
-import type { TaskRow, TaskStatus } from '@drover/core/task/run';
+import type { Failure } from '@drover/protocol/failures';
+import type { Usage } from '@drover/protocol/messages';
+import type { TaskRow, TaskStatus } from '@drover/protocol/run';
 
 /** As the task's, but one that had nothing to change says so. */
 export type ResultStatus = Exclude<TaskStatus, 'done'> | 'no_change';

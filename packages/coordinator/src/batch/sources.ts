@@ -3,8 +3,8 @@
 // A list and an output are paths, each ended by NUL or, where there is none, by a newline; or JSON lines, each
 // a path or {"path" or "files", "id"?, "vars"?}.
 
-import { DroverError } from '@drover/core/failure';
-import { isJsonObject, type Json } from '@drover/core/json';
+import { DroverError } from '@drover/core/errors';
+import { isJsonObject, type Json } from '@drover/protocol/json';
 import { newId } from '@drover/core/ids';
 import { runChild } from '@drover/core/tools/process/child';
 import type { Git } from '../git.ts';

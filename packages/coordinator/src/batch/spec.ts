@@ -4,8 +4,8 @@
 // looked at next to a repository are told as Problems: with the key they belong to, so that whoever has
 // read the file can say where that stands.
 
-import type { Cap } from '@drover/core/model/budget';
-import type { Delivery } from '@drover/core/task/run';
+import type { Cap } from '@drover/protocol/limits';
+import type { Delivery } from '@drover/protocol/run';
 
 export type BatchSpec = {
   readonly name: string;

@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
-import type { PlannedTask } from '@drover/core/task/task';
+import type { PlannedTask } from '@drover/protocol/plan';
 import type { Group } from './group.ts';
 import type { BatchSpec, Problem } from './spec.ts';
 import { filled, filledForShell, missingIn, type TemplateValues } from './template.ts';

@@ -6,10 +6,10 @@
 // coordinator was told of it, and said since, is as if it had not been: it hears what became of the plan
 // when something has become of it.
 
-import type { Recorded } from '@drover/core/events';
-import type { Failure } from '@drover/core/failure';
-import type { TaskStatus } from '@drover/core/task/run';
-import type { PlannedTask } from '@drover/core/task/task';
+import type { Recorded } from '@drover/protocol/events';
+import { type Failure, traitsOf } from '@drover/protocol/failures';
+import type { TaskStatus } from '@drover/protocol/run';
+import type { PlannedTask } from '@drover/protocol/plan';
 
 type Standing = { status?: TaskStatus; failure?: Failure; failures: number };
 
@@ -45,41 +45,7 @@ function isHopeless({ dependsOn }: PlannedTask, tasks: ReadonlyMap<string, Stand
 
 /** Trying again later, with more money or with another key may help; the task itself is not to blame. */
 export function isPassing(failure: Failure | undefined): boolean {
-  switch (failure?.kind) {
-    case 'provider.unavailable':
-    case 'provider.throttled':
-    case 'provider.rejected':
-    case 'request.unmade':
-    case 'provider.garbled':
-    case 'provider.stalled':
-    case 'permission.denied':
-    case 'plan.declined':
-    case 'worker.lost':
-    case 'git.failed':
-    case 'workspace.failed':
-    case 'store.failed':
-    case 'setup.failed':
-    case 'sandbox.failed':
-    case 'aborted':
-    case 'internal':
-    case 'journal.busy':
-    case 'journal.damaged':
-    case 'journal.newer':
-    case 'checkout.changed':
-      return true;
-    case 'limit.reached':
-      return failure.limit === 'budget';
-    case 'gate.failed':
-    case 'context.overflow':
-    case 'answer.empty':
-    case 'answer.refused':
-    case 'answer.paused':
-    case 'answer.text_call':
-    case 'tool.unknown':
-    case 'compaction.failed':
-    case undefined:
-      return false;
-  }
+  return failure !== undefined && traitsOf(failure).resume;
 }
 
 /** The coordinator's records as they are when the call is open again. What was spent is spent. */

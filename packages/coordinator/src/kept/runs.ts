@@ -1,11 +1,11 @@
 // The runs there are, each as one row: the goal, and how far it has come.
 
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import { FORMAT_VERSION, type Contents } from '@drover/core/journal/format';
 import { listKept } from '@drover/core/journal/listing';
 import { isTaken } from '@drover/core/journal/lock';
 import { titleOf } from '@drover/core/journal/sessions';
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 import { runPastOf, type RunPast } from '../past.ts';
 import { runJournalPath } from '../run-journal.ts';
 import { isStatus } from '../progress.ts';

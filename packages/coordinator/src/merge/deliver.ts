@@ -9,8 +9,8 @@
 // all; a task that failed, was tried again and failed once more has a second branch.
 
 import { failureOf } from '@drover/core/agent/limits';
-import { DroverError } from '@drover/core/failure';
-import type { Delivered, Delivery } from '@drover/core/task/run';
+import { DroverError } from '@drover/core/errors';
+import type { Delivered, Delivery } from '@drover/protocol/run';
 import { type Git, gitAt } from '../git.ts';
 import { type OwnCheckout, fastForward, mergeObstacle } from './own-checkout.ts';
 import { writePatches } from './patches.ts';

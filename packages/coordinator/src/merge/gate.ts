@@ -7,7 +7,7 @@
 //
 // A gate that is stopped by the signal has no end: it came to nothing, and nothing is remembered of it.
 
-import type { RunEvent } from '@drover/core/events';
+import type { RunEvent } from '@drover/protocol/events';
 import { type CommandPlace, runCommand, tailOf } from '../shell-command.ts';
 import type { Workspace } from '../workspace/slots.ts';
 

@@ -3,7 +3,7 @@
 // What is merged becomes one commit on top of the other, so history stays a line with one commit a task.
 // The same merge done again gives the same commit id: nothing of the moment goes into it.
 
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import type { Git } from '../git.ts';
 
 const PATHS_SHOWN_MAX = 20;

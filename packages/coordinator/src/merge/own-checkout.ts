@@ -5,7 +5,7 @@
 // Hooks stay off all the same. They may be files of the tree itself, so that what was just merged would run.
 
 import { failureOf } from '@drover/core/agent/limits';
-import { DroverError, ToolError } from '@drover/core/failure';
+import { DroverError, ToolError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
 import { runChild } from '@drover/core/tools/process/child';
 import { gitAt } from '../git.ts';

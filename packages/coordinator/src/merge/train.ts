@@ -21,8 +21,8 @@
 
 import { setImmediate as immediate } from 'node:timers/promises';
 import { failureOf } from '@drover/core/agent/limits';
-import type { RunEvent } from '@drover/core/events';
-import { DroverError } from '@drover/core/failure';
+import type { RunEvent } from '@drover/protocol/events';
+import { DroverError } from '@drover/core/errors';
 import type { Git } from '../git.ts';
 import type { Identity } from '../repository.ts';
 import type { Store } from '../workspace/store.ts';

@@ -3,7 +3,7 @@
 // A task waits for those it depends on, and gives up if one of them fails. It also waits for earlier ones
 // that mean to change the same files, but only until they are over: two at once would conflict.
 
-import type { PlannedTask } from '@drover/core/task/task';
+import type { PlannedTask } from '@drover/protocol/plan';
 import { Overlaps } from './overlap.ts';
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;

@@ -4,7 +4,7 @@
 // Two patterns are taken to overlap where what stands before their first wildcard doesn't tell them
 // apart: waiting needlessly costs time, a conflict costs an attempt.
 
-import type { PlannedTask } from '@drover/core/task/task';
+import type { PlannedTask } from '@drover/protocol/plan';
 
 type Pattern = { readonly path: string; readonly isWhole: boolean };
 

@@ -5,16 +5,17 @@
 // goes back with what is wrong with it, twice at most; then the whole goal is one task.
 
 import type { Verdict } from '@drover/core/agent/calls';
-import { failureOf, type Limits } from '@drover/core/agent/limits';
+import { failureOf } from '@drover/core/agent/limits';
+import type { Limits } from '@drover/protocol/limits';
 import { Session, type ExecutionResult } from '@drover/core/agent/session';
 import type { Outlet, SessionOptions } from '@drover/core/agent/session-options';
 import type { Snapshot } from '@drover/core/conversation/conversation';
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import type { Past } from '@drover/core/journal/history';
 import { judge, type Policy } from '@drover/core/permission/policy';
-import type { Json } from '@drover/core/json';
-import type { RunSettings, TaskRow } from '@drover/core/task/run';
-import type { PlannedTask } from '@drover/core/task/task';
+import type { Json } from '@drover/protocol/json';
+import type { RunSettings, TaskRow } from '@drover/protocol/run';
+import type { PlannedTask } from '@drover/protocol/plan';
 import { runTools } from '@drover/core/tools/builtin';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 import type { Tool, ToolContext, ToolOutput } from '@drover/core/tools/tool';

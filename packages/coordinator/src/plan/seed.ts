@@ -8,9 +8,9 @@
 
 import { createHash } from 'node:crypto';
 import type { Snapshot } from '@drover/core/conversation/conversation';
-import { isJsonObject } from '@drover/core/json';
-import type { Message } from '@drover/core/model/protocol';
-import type { PlannedTask, SeedSummary, Seeding } from '@drover/core/task/task';
+import { isJsonObject } from '@drover/protocol/json';
+import type { Message } from '@drover/protocol/messages';
+import type { PlannedTask, SeedSummary, Seeding } from '@drover/protocol/plan';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 
 const ACCEPTED =

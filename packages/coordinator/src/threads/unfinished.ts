@@ -5,16 +5,16 @@
 // session, in the order in which the worker itself would have told it.
 
 import { failureOf } from '@drover/core/agent/limits';
-import type { CallLabel, Event } from '@drover/core/events';
-import { describe, type Failure } from '@drover/core/failure';
+import type { CallLabel, Event } from '@drover/protocol/events';
+import { describe, type Failure } from '@drover/protocol/failures';
 import type { Admitted, Wanted } from '@drover/core/model/admission';
 import { isCutOff } from '@drover/core/model/partial-answer';
 import { NO_SPENDING, priced, spentIn, sumSpent, type Spent } from '@drover/core/model/spent';
-import type { Message, Usage } from '@drover/core/model/protocol';
-import { failedTurn } from '@drover/core/outcome';
+import type { Message, Usage } from '@drover/protocol/messages';
+import { failedTurn, type TaskOutcome } from '@drover/protocol/outcomes';
 import type { TaskLink } from '@drover/core/task/link';
 import { ownMessages, summaryIn } from '@drover/core/task/summary';
-import type { TaskOutcome, TaskSpec } from '@drover/core/task/task';
+import type { TaskSpec } from '@drover/core/task/task';
 import { outputSummary } from '@drover/core/tools/summary';
 
 const CHARS_PER_TOKEN = 4;

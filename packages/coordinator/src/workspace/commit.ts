@@ -9,7 +9,7 @@
 
 import { chmodSync, type Dirent, lstatSync, readdirSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import { isLeftover } from '@drover/core/tools/files/leftovers';
 import type { Git, GitAnswer } from '../git.ts';
 import type { Identity } from '../repository.ts';

@@ -11,7 +11,7 @@ import { existsSync } from 'node:fs';
 import { lstat, readdir, rename, rm } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import { isTaken, Lock } from '@drover/core/journal/lock';
 import * as z from 'zod/mini';
 import { gitAt, type Git } from '../git.ts';

@@ -16,7 +16,7 @@
 
 import { cp, glob, lstat, mkdir, realpath, symlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { readOwnFile } from '@drover/core/files/own-file';
 import { gitOf, type Repository } from '../repository.ts';
 import { isCopied, surveyCopy } from './copied-folder.ts';

@@ -3,7 +3,7 @@
 // What they make is not the worker's work. New files are kept out of its commit, whether they are ignored or not;
 // a file of the repository that they change can't be told from the worker's own changes, and is refused.
 
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import type { Git } from '../git.ts';
 import { type CommandPlace, runCommand, tailOf } from '../shell-command.ts';
 

@@ -32,7 +32,7 @@ import {
 } from 'node:fs';
 import { readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import { isTaken, Lock } from '@drover/core/journal/lock';
 import * as z from 'zod/mini';
 import { gitAt, type Git, type GitAnswer } from '../git.ts';

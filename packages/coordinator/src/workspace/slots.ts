@@ -5,7 +5,7 @@
 // lives. A slot that holds an attempt of a run that has not come to its end stays that run's, also
 // when the process is gone: `again` gives it back with its files as they were.
 
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import { failureOf } from '@drover/core/agent/limits';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';

@@ -6,7 +6,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, open, rename, rm, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { deflateSync } from 'node:zlib';
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import type { Identity, ObjectFormat } from '../repository.ts';
 import { isCode } from './removal.ts';
 

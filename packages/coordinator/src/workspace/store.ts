@@ -10,7 +10,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
-import { UsageError } from '@drover/core/failure';
+import { UsageError } from '@drover/core/errors';
 import { gitAt, quotedPath, type Git } from '../git.ts';
 import { objectFolders, type Identity, type ObjectFormat, type Repository } from '../repository.ts';
 import { isCode } from './removal.ts';

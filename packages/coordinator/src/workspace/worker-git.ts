@@ -21,7 +21,7 @@ import {
   utimesSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { DroverError } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
 import { quotedPath } from '../git.ts';
 import type { Repository } from '../repository.ts';
 import { fileMode, writeOwn } from './renewal/own-file.ts';

@@ -1,12 +1,13 @@
 // An agent, put together from the options of its session.
 
+import { EVENTS } from '@drover/protocol/events';
 import { codePoints, type Conversation } from '../conversation/conversation.ts';
 import type { Instructions } from '../conversation/instructions.ts';
 import { utf8Bytes } from '../conversation/prompt-bound.ts';
 import { budgetOnly } from '../model/admission.ts';
 import { Budget } from '../model/budget.ts';
 import { definitionOf } from '../tools/tool.ts';
-import { isProgress, unhurried } from './limits.ts';
+import { unhurried } from './limits.ts';
 import { REMOTE_TIMEOUT_MS_DEFAULT } from './remote-calls.ts';
 import type { SessionOptions } from './session-options.ts';
 import type { Agent } from './turn.ts';
@@ -42,7 +43,7 @@ export function makeAgent(options: SessionOptions, ties: Ties): Agent {
     cacheKey: options.cacheKey ?? options.id,
     sampling: options.sampling,
     emit: (event, place) => {
-      if (isProgress(event.type)) progress();
+      if (EVENTS[event.type].progress) progress();
       emit(event, place);
     },
     settled,

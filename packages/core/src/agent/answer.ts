@@ -4,8 +4,8 @@
 // that goes into that one request and never into history.
 
 import { promptTokensMax, utf8Bytes } from '../conversation/prompt-bound.ts';
-import { DroverError } from '../failure.ts';
-import type { AssistantMessage, Message } from '../model/protocol.ts';
+import { DroverError } from '../errors.ts';
+import type { AssistantMessage, Message } from '@drover/protocol/messages';
 import { buildRequest, isBlank } from '../model/request.ts';
 import { ask, type Answer } from './ask.ts';
 import { answerTokensMax, compact, isOverflow, isTooLong } from './compact.ts';

@@ -7,10 +7,13 @@
 //   3. The last attempt's text is kept as an answer that was cut off, where the caller wants that.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Event } from '../events.ts';
-import { describe, DroverError, type Failure } from '../failure.ts';
+import type { Event } from '@drover/protocol/events';
+import { describe, type Failure } from '@drover/protocol/failures';
+import { DroverError } from '../errors.ts';
 import type { Admission, Admitted, Seen } from '../model/admission.ts';
-import type { AnswerNotes, AssistantMessage, ModelEvent, ModelRequest, Provider, Usage } from '../model/protocol.ts';
+import type { AnswerNotes, ModelEvent, ModelRequest } from '@drover/protocol/model';
+import type { AssistantMessage, Usage } from '@drover/protocol/messages';
+import type { Provider } from '../model/provider.ts';
 import { PartialAnswer } from '../model/partial-answer.ts';
 import { retryDelayMs, type RetryPolicy } from '../model/retry.ts';
 import { inGroups } from '../one-by-one.ts';

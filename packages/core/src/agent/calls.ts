@@ -14,11 +14,12 @@
 // A question that drover stops before it is answered stays open: its call gets no result, and the turn is suspended.
 // A resumed turn asks the same question again, under the same id.
 
-import type { CallLabel, Decision, Event, PendingCall } from '../events.ts';
-import { describe, DroverError, type Failure } from '../failure.ts';
+import type { CallLabel, Decision, Event, PendingCall } from '@drover/protocol/events';
+import { describe, type Failure } from '@drover/protocol/failures';
+import { DroverError } from '../errors.ts';
 import { newId } from '../ids.ts';
-import type { Json } from '../json.ts';
-import type { CallPart, ToolResult } from '../model/protocol.ts';
+import type { Json } from '@drover/protocol/json';
+import type { CallPart, ToolResult } from '@drover/protocol/messages';
 import { endOrphans } from '../tools/process/tree.ts';
 import { inputSummary, outputSummary } from '../tools/summary.ts';
 import { runTool, type Tool, type ToolContext, type ToolOutput } from '../tools/tool.ts';

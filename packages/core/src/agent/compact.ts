@@ -6,12 +6,18 @@
 //   2. A compaction that fails, or would make the history longer, leaves it as it was and says so.
 //   3. At most three compactions follow each other without an answer; each cuts deeper than the one before.
 
-import { applyCut, COMPACTIONS_IN_A_ROW_MAX, planCut, planWishedCut } from '../conversation/compaction.ts';
-import { SUMMARY_SYSTEM, transcript, type Cut } from '../conversation/compaction.ts';
+import {
+  applyCut,
+  COMPACTIONS_IN_A_ROW_MAX,
+  planCut,
+  planWishedCut,
+  SUMMARY_SYSTEM,
+  transcript,
+} from '../conversation/compaction.ts';
+import type { Cut, CompactionReason } from '@drover/protocol/events';
 import { promptTokensMax, utf8Bytes } from '../conversation/prompt-bound.ts';
-import type { CompactionReason } from '../events.ts';
-import { DroverError } from '../failure.ts';
-import type { Message } from '../model/protocol.ts';
+import { DroverError } from '../errors.ts';
+import type { Message } from '@drover/protocol/messages';
 import { buildRequest } from '../model/request.ts';
 import { ask } from './ask.ts';
 import { emit, textOf, Turn, type Agent } from './turn.ts';

@@ -1,36 +1,15 @@
 // What ends a turn from outside: the user, the deadline, idleness. Each aborts one signal, and the
 // signal's reason says which it was.
 
-import type { EventType } from '../events.ts';
-import { DroverError, type Failure } from '../failure.ts';
+import { DroverError } from '../errors.ts';
+import type { Failure } from '@drover/protocol/failures';
+import type { Limits } from '@drover/protocol/limits';
 import type { Admission } from '../model/admission.ts';
-
-export type Limits = {
-  readonly stepsMax: number;
-  readonly textCallRetriesMax: number; // 0 turns the detection off
-  readonly outputTokensMax?: number; // in one turn
-  readonly timeoutMs?: number;
-  readonly idleMs?: number; // without progress: a token, a line of a tool's output, a result
-};
 
 export const STEPS_MAX_DEFAULT = 200;
 export const TEXT_CALL_RETRIES_DEFAULT = 2;
 
 const WAITING_TOLD_MS = 100; // to the idle clock
-
-// Told while nothing comes of the work, so the idle clock runs on.
-const WAITING: ReadonlySet<EventType> = new Set([
-  'retry',
-  'heartbeat',
-  'warning',
-  'usage',
-  'permission_request',
-  'attempt_discarded',
-]);
-
-export function isProgress(type: EventType): boolean {
-  return !WAITING.has(type);
-}
 
 export type Watch = {
   readonly signal: AbortSignal;

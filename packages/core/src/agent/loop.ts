@@ -14,10 +14,11 @@
 //   What was there before the last request is safe before the next, also where every call was refused and
 //   no intent was waited for: so a disk that stands still is outrun by one request and no more.
 
-import { DroverError, type Failure } from '../failure.ts';
-import type { Event } from '../events.ts';
-import type { AssistantPart, CallPart } from '../model/protocol.ts';
-import { failedTurn, type TurnOutcome } from '../outcome.ts';
+import { DroverError } from '../errors.ts';
+import type { Failure } from '@drover/protocol/failures';
+import type { Event } from '@drover/protocol/events';
+import type { AssistantPart, CallPart } from '@drover/protocol/messages';
+import { failedTurn, type TurnOutcome } from '@drover/protocol/outcomes';
 import { takeAnswer } from './answer.ts';
 import { openCalls, resultOf, settleCalls, toolNamed, type OpenCalls } from './calls.ts';
 import { failureOf } from './limits.ts';

@@ -1,7 +1,7 @@
 // What a session is not ready for. It is refused before anything is changed.
 
-import type { PendingCall } from '../events.ts';
-import { UsageError } from '../failure.ts';
+import type { PendingCall } from '@drover/protocol/events';
+import { UsageError } from '../errors.ts';
 import type { Input } from './session.ts';
 
 export type Standing = {

@@ -5,7 +5,7 @@
 //      for another reason (unknown, malformed) change nothing.
 //   2. A journal gives the same as the turn itself, so a resumed session knows of refusals before it.
 
-import type { Recorded } from '../events.ts';
+import type { Recorded } from '@drover/protocol/events';
 
 /** Calls that one answer asked for and did not get. */
 export type RefusedCalls = { readonly step: number; readonly calls: readonly string[] };

@@ -4,8 +4,8 @@
 // A refusal changes nothing: all results of a delivery are looked at before the first is taken, so one
 // that doesn't fit refuses them all.
 
-import type { Event, PendingCall, RemoteTool } from '../events.ts';
-import { UsageError } from '../failure.ts';
+import type { Event, PendingCall, RemoteTool } from '@drover/protocol/events';
+import { UsageError } from '../errors.ts';
 import type { Past } from '../journal/history.ts';
 import { boundedText } from '../tools/output/capture.ts';
 import { outputFile, type Tool, type ToolContext, type ToolOutput } from '../tools/tool.ts';

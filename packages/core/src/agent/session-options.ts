@@ -1,20 +1,20 @@
 // What a session is made from.
 
 import type { Bus, BusOptions, Store } from '../bus.ts';
-import type { Decision } from '../events.ts';
+import type { Decision } from '@drover/protocol/events';
 import type { Past } from '../journal/history.ts';
-import type { Json } from '../json.ts';
+import type { Json } from '@drover/protocol/json';
 import type { Admission } from '../model/admission.ts';
-import type { Cap } from '../model/budget.ts';
+import type { Cap, Limits } from '@drover/protocol/limits';
 import type { Price } from '../model/catalog.ts';
-import type { Message, Provider, ToolDefinition } from '../model/protocol.ts';
+import type { Message, ToolDefinition } from '@drover/protocol/messages';
+import type { Provider } from '../model/provider.ts';
 import type { RetryPolicy } from '../model/retry.ts';
-import type { Sampling } from '../model/sampling.ts';
+import type { Sampling } from '@drover/protocol/model';
 import type { Spent } from '../model/spent.ts';
-import type { SandboxUse } from '../task/run.ts';
+import type { SandboxUse } from '@drover/protocol/run';
 import type { Tool, ToolContext } from '../tools/tool.ts';
 import type { Question, Verdict } from './calls.ts';
-import type { Limits } from './limits.ts';
 
 export type SessionOptions = {
   readonly id: string;

@@ -8,7 +8,7 @@
 //   2. It names a tool that the model was given.
 //   3. The answer ends with it, or the stop reason says that calls follow.
 
-import type { Stop } from '../model/protocol.ts';
+import type { Stop } from '@drover/protocol/messages';
 import { behind, type CutOff, type Dialect, dialects, FRAME, STARTS } from './text-form/dialects.ts';
 import { withoutCode } from './text-form/markdown-code.ts';
 

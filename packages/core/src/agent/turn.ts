@@ -2,16 +2,17 @@
 
 import type { Bench, Denial, OpenCalls } from './calls.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import type { Event, Place } from '../events.ts';
-import { describe } from '../failure.ts';
+import type { Event, Place } from '@drover/protocol/events';
+import { describe } from '@drover/protocol/failures';
 import type { Admission } from '../model/admission.ts';
-import type { AssistantMessage, Message, Provider, ToolDefinition, Usage } from '../model/protocol.ts';
+import type { AssistantMessage, Message, ToolDefinition, Usage } from '@drover/protocol/messages';
+import type { Provider } from '../model/provider.ts';
 import { isBlank } from '../model/request.ts';
 import type { RetryPolicy } from '../model/retry.ts';
-import type { Sampling } from '../model/sampling.ts';
-import type { TurnOutcome } from '../outcome.ts';
+import type { Sampling } from '@drover/protocol/model';
+import type { TurnOutcome } from '@drover/protocol/outcomes';
 import type { Answer } from './ask.ts';
-import type { Limits } from './limits.ts';
+import type { Limits } from '@drover/protocol/limits';
 import type { RefusedCalls } from './refused-calls.ts';
 
 export type Agent = {

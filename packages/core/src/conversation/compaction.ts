@@ -9,8 +9,9 @@
 //
 // The summary is asked for in a conversation of its own, from a transcript that is clipped to fit.
 
-import { DroverError } from '../failure.ts';
-import type { Message, ToolResult } from '../model/protocol.ts';
+import type { Cut } from '@drover/protocol/events';
+import { DroverError } from '../errors.ts';
+import type { Message, ToolResult } from '@drover/protocol/messages';
 import { isBlank } from '../model/request.ts';
 
 export const COMPACTIONS_IN_A_ROW_MAX = 3;
@@ -26,16 +27,6 @@ const FRAME = '[What happened before, in short. This is background, not a reques
 
 export const SUMMARY_SYSTEM =
   'You condense the history of a coding agent so that it can go on without it. Write plain text: what was asked, what was found out (files, names, commands, errors), what was changed and where, what was decided and why, what remains to be done. Be specific; leave out pleasantries. Do not address anyone and do not continue the work.';
-
-/** How a history is shortened. Without `tail` there is no summary: shorter results are enough. */
-export type Cut = {
-  /** Results among the first `messages` messages keep at most `chars` characters each, and no images. */
-  readonly clip?: { readonly messages: number; readonly chars: number };
-  /** The number of messages behind the summary. */
-  readonly tail?: number;
-  /** Positions of the messages before the tail that stay; the first user message where this is absent. */
-  readonly kept?: readonly number[];
-};
 
 export type Room = {
   /** Tokens of the whole prompt, if these were its messages. */

@@ -6,8 +6,8 @@
 // is kept as a moving average: it is shown, and it corrects the estimate. So the divisor decides only
 // until a provider has counted once; from then on the reported tokens do.
 
-import type { AssistantPart, ImagePart, Message } from '../model/protocol.ts';
-import { UsageError } from '../failure.ts';
+import type { AssistantPart, ImagePart, Message } from '@drover/protocol/messages';
+import { UsageError } from '../errors.ts';
 
 export const CHARS_PER_TOKEN_DEFAULT = 4;
 const CHARS_PER_TOKEN_RANGE = { min: 1, max: 32 };

@@ -8,7 +8,7 @@
 // It is no proof where the one who counted was another model, or had another system prompt or other
 // tools: then it is as good as the two are alike.
 
-import type { AssistantMessage, AssistantPart, ImagePart, Message } from '../model/protocol.ts';
+import type { AssistantMessage, AssistantPart, ImagePart, Message } from '@drover/protocol/messages';
 import { isCutOff } from '../model/partial-answer.ts';
 
 /** What a provider adds of its own: how tools are to be used, where a message begins and ends. */

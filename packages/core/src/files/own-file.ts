@@ -11,7 +11,7 @@
 import { constants, existsSync, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, readlink, realpath, stat } from 'node:fs/promises';
 import { isAbsolute, relative, sep } from 'node:path';
-import { UsageError } from '../failure.ts';
+import { UsageError } from '../errors.ts';
 
 export const MB = 1024 * 1024;
 const OWN_FILE_BYTES_MAX = MB;

@@ -3,8 +3,8 @@
 // A process that is killed can't tell its readers that an answer will never be whole. The next process
 // that opens the journal does so, before anything else happens: readers retract the text they were shown.
 
-import type { Recorded } from '../events.ts';
-import type { JsonObject } from '../json.ts';
+import type { Recorded } from '@drover/protocol/events';
+import type { JsonObject } from '@drover/protocol/json';
 
 // Deltas have numbers too, and aren't kept. After a crash their count is unknown, so the next number
 // leaves more room than a second of them can take.

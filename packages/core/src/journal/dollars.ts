@@ -6,7 +6,7 @@
 // the model, the request gets its share of the total by tokens.
 
 import { costOf, factsOf } from '../model/catalog.ts';
-import type { Usage } from '../model/protocol.ts';
+import type { Usage } from '@drover/protocol/messages';
 import { NO_USAGE, sumUsage, tokensOf } from '../model/usage.ts';
 
 /** What a record says of one request and of everything so far. */

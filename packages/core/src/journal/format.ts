@@ -17,9 +17,8 @@
 //   is read by nobody older.
 
 import { crc32 } from 'node:zlib';
-import type { Owner } from '../events.ts';
-import type { Json, JsonObject } from '../json.ts';
-import { isJsonObject } from '../json.ts';
+import type { Owner } from '@drover/protocol/events';
+import { type Json, type JsonObject, isJsonObject } from '@drover/protocol/json';
 
 export const FORMAT_VERSION = 1;
 

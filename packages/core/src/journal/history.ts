@@ -8,11 +8,11 @@ import { labelIn, openCalls, resultOf, type OpenCalls } from '../agent/calls.ts'
 import { refusedIn, type RefusedCalls } from '../agent/refused-calls.ts';
 import { applyCut } from '../conversation/compaction.ts';
 import type { TokenFigures } from '../conversation/conversation.ts';
-import type { Recorded, RemoteTool } from '../events.ts';
-import type { JsonObject } from '../json.ts';
+import type { Recorded, RemoteTool } from '@drover/protocol/events';
+import type { JsonObject } from '@drover/protocol/json';
 import { isCutOff } from '../model/partial-answer.ts';
-import type { Message, Usage } from '../model/protocol.ts';
-import type { Sampling } from '../model/sampling.ts';
+import type { Message, Usage } from '@drover/protocol/messages';
+import type { Sampling } from '@drover/protocol/model';
 import { SEQ_JUMP } from './cut-off.ts';
 import { Dollars } from './dollars.ts';
 

@@ -13,9 +13,9 @@ import { existsSync } from 'node:fs';
 import { mkdir, open, readFile, stat, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DroverError } from '../failure.ts';
-import type { Owner } from '../events.ts';
-import type { JsonObject } from '../json.ts';
+import { DroverError } from '../errors.ts';
+import type { Owner } from '@drover/protocol/events';
+import type { JsonObject } from '@drover/protocol/json';
 import { FORMAT_VERSION, headOf, readContents, seal, type Contents } from './format.ts';
 import { Lock, ownerOf } from './lock.ts';
 

@@ -7,37 +7,12 @@
 //   be written is told and left out: the next one begins where the last good one ended.
 
 import type { Store } from '../bus.ts';
-import { deliveryOf, type EventType, type Recorded } from '../events.ts';
+import { EVENTS, type Recorded } from '@drover/protocol/events';
 import { GrowingText } from '../growing-text.ts';
-import type { JsonObject } from '../json.ts';
+import type { JsonObject } from '@drover/protocol/json';
 import type { Journal } from './journal.ts';
 
 const NOTE_MS = 1_000;
-
-// Before these are told, or anything comes of them, they are on the disk.
-const DURABLE: ReadonlySet<EventType> = new Set([
-  'run_start',
-  'plan_ready',
-  'task_start',
-  'task_end',
-  'merge_start',
-  'merge_end',
-  'gate_end',
-  'run_end',
-  'session_start',
-  'message_end',
-  'tool_execution_start',
-  'tool_execution_end',
-  'permission_decision',
-  'awaiting_tool_execution',
-  'attempt_discarded',
-  'compaction_end',
-  'done',
-  'incomplete',
-  'error',
-  'cancelled',
-  'session_end',
-]);
 
 type Streamed = Extract<Recorded, { readonly type: 'text_delta' | 'thinking_delta' }>;
 type Block = { readonly like: Streamed; readonly text: GrowingText; noted: number; at: string };
@@ -61,13 +36,13 @@ export class Recorder implements Store {
   append(events: readonly Recorded[]): Promise<void> {
     const kept: Recorded[] = [];
     for (const event of events) {
-      if (deliveryOf(event.type) === 'lossy') this.note(event);
+      if (EVENTS[event.type].delivery === 'lossy') this.note(event);
       else kept.push(event);
       if (event.type === 'message_end' || event.type === 'attempt_discarded') this.#forget(event.worker);
     }
     return this.#options.journal.append(
       kept as readonly JsonObject[],
-      kept.some(({ type }) => DURABLE.has(type)),
+      kept.some(({ type }) => EVENTS[type].durable),
     );
   }
 

@@ -3,8 +3,8 @@
 // Deltas aren't kept, so each block's text comes as one. Of an answer that a crash cut off, the notes are told
 // and then retracted. Of an answer that a live process is still giving, the notes are told and stay.
 
-import type { Envelope, Recorded } from '../events.ts';
-import type { JsonObject } from '../json.ts';
+import type { Envelope, Recorded } from '@drover/protocol/events';
+import type { JsonObject } from '@drover/protocol/json';
 import { CUT_OFF } from './cut-off.ts';
 
 type Delta = Extract<Recorded, { readonly type: 'text_delta' | 'thinking_delta' }>;

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import type { Store } from '../bus.ts';
-import type { Message } from '../model/protocol.ts';
+import type { Message } from '@drover/protocol/messages';
 import { discardsFor } from './cut-off.ts';
 import { pastOf, type Past } from './history.ts';
 import { Journal } from './journal.ts';

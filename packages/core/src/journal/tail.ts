@@ -6,8 +6,8 @@
 
 import { open, type FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DroverError } from '../failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../json.ts';
+import { DroverError } from '../errors.ts';
+import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
 import { check, type Damage } from './format.ts';
 import { isTaken } from './lock.ts';
 

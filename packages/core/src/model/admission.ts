@@ -3,9 +3,10 @@
 // A session by itself needs no more than its budget; the workers of a run share one admission, which
 // also holds them to what the provider allows.
 
-import { DroverError, type Failure } from '../failure.ts';
+import { DroverError } from '../errors.ts';
+import type { Failure } from '@drover/protocol/failures';
 import type { Budget } from './budget.ts';
-import type { Usage } from './protocol.ts';
+import type { Usage } from '@drover/protocol/messages';
 
 export type Wanted = {
   readonly inputTokens: number; // at most

@@ -15,20 +15,11 @@ import type {
   Tool,
   ToolResultBlockParam,
 } from '@anthropic-ai/sdk/resources/messages';
-import { DroverError } from '../failure.ts';
-import type { Json, JsonObject } from '../json.ts';
-import type {
-  ImagePart,
-  ModelEvent,
-  ModelRequest,
-  Provider,
-  ProviderOptions,
-  RequestMessage,
-  RequestPart,
-  TextPart,
-  ToolResult,
-  WireLimits,
-} from './protocol.ts';
+import { DroverError } from '../errors.ts';
+import type { Json, JsonObject } from '@drover/protocol/json';
+import type { ImagePart, TextPart, ToolResult } from '@drover/protocol/messages';
+import type { ModelEvent, ModelRequest, RequestMessage, RequestPart } from '@drover/protocol/model';
+import type { Provider, ProviderOptions, WireLimits } from './provider.ts';
 import { assemble, Assembly, type Dialect, type Ending, type Source } from './wire/assembly.ts';
 import { parseArguments } from './wire/arguments.ts';
 import { countOf, objectOf, objectsOf, textOf } from './wire/loose.ts';

@@ -3,8 +3,9 @@
 // Before a request its worst case is reserved, afterwards it is settled with what was reported. What is
 // spent plus what is reserved never passes the cap, so neither does what is spent.
 
+import type { Cap } from '@drover/protocol/limits';
 import { costOf, type Price } from './catalog.ts';
-import type { Usage } from './protocol.ts';
+import type { Usage } from '@drover/protocol/messages';
 import { priced, type Spent } from './spent.ts';
 import { tokensOf } from './usage.ts';
 
@@ -12,8 +13,6 @@ import { tokensOf } from './usage.ts';
 const OUTPUT_TOKENS_MIN = 256;
 /** Sums of fractions come out a little off, and a cap in dollars must hold all the same. */
 const ROUNDING = 1e-9;
-
-export type Cap = { readonly usd: number } | { readonly tokens: number };
 
 export type Reservation = { readonly outputTokensMax: number; readonly settle: (usage: Usage) => void };
 

@@ -4,8 +4,9 @@
 // we have needs no code, only an entry in the user's config. Prices change: they are defaults, in US
 // dollars per million tokens, and the config overrides them. A model that isn't listed has no price.
 
-import { UsageError } from '../failure.ts';
-import type { Provider, ProviderOptions, StreamTimeouts, Usage } from './protocol.ts';
+import { UsageError } from '../errors.ts';
+import type { Provider, ProviderOptions, StreamTimeouts } from './provider.ts';
+import type { Usage } from '@drover/protocol/messages';
 
 export type Api = 'anthropic' | 'openai' | 'openai-chat';
 

@@ -12,19 +12,11 @@ import type {
   ChatCompletionMessageParam,
   ChatCompletionMessageFunctionToolCall,
 } from 'openai/resources/chat/completions';
-import { DroverError } from '../failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../json.ts';
-import type {
-  ImagePart,
-  ModelEvent,
-  ModelRequest,
-  Provider,
-  ProviderOptions,
-  RequestMessage,
-  RequestPart,
-  TextPart,
-  WireLimits,
-} from './protocol.ts';
+import { DroverError } from '../errors.ts';
+import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
+import type { ImagePart, TextPart } from '@drover/protocol/messages';
+import type { ModelEvent, ModelRequest, RequestMessage, RequestPart } from '@drover/protocol/model';
+import type { Provider, ProviderOptions, WireLimits } from './provider.ts';
 import { assemble, Assembly, type Dialect, type Ending, type Source } from './wire/assembly.ts';
 import { ChatCalls } from './wire/chat-calls.ts';
 import { countOf, objectOf, objectsOf, textOf } from './wire/loose.ts';

@@ -10,20 +10,11 @@ import type {
   ResponseInputContent,
   ResponseInputItem,
 } from 'openai/resources/responses/responses';
-import { DroverError } from '../failure.ts';
-import type { JsonObject } from '../json.ts';
-import type {
-  ImagePart,
-  ModelEvent,
-  ModelRequest,
-  Provider,
-  ProviderOptions,
-  RequestMessage,
-  RequestPart,
-  TextPart,
-  ToolResult,
-  WireLimits,
-} from './protocol.ts';
+import { DroverError } from '../errors.ts';
+import type { JsonObject } from '@drover/protocol/json';
+import type { ImagePart, TextPart, ToolResult } from '@drover/protocol/messages';
+import type { ModelEvent, ModelRequest, RequestMessage, RequestPart } from '@drover/protocol/model';
+import type { Provider, ProviderOptions, WireLimits } from './provider.ts';
 import { assemble, Assembly, type Dialect, type Ending, type Source } from './wire/assembly.ts';
 import { countOf, objectOf, objectsOf, textOf } from './wire/loose.ts';
 import { accountOf, failureOfError } from './wire/rejection.ts';

@@ -2,8 +2,9 @@
 //
 // Calls are left out: their arguments may be incomplete, and none of them is run.
 
-import type { Event } from '../events.ts';
-import type { AssistantMessage, AssistantPart, Message, ModelEvent, Stop, Usage } from './protocol.ts';
+import type { Event } from '@drover/protocol/events';
+import type { AssistantMessage, AssistantPart, Message, Stop, Usage } from '@drover/protocol/messages';
+import type { ModelEvent } from '@drover/protocol/model';
 
 type Block = { readonly type: 'text' | 'thinking'; readonly pieces: string[]; isOpen: boolean };
 

@@ -9,7 +9,7 @@
 //
 // The same history always gives the same bytes: ids are rewritten by position, never at random.
 
-import { isJsonObject, type Json } from '../json.ts';
+import { isJsonObject, type Json } from '@drover/protocol/json';
 import { imageSize } from './image-size.ts';
 import { isCutOff } from './partial-answer.ts';
 import type {
@@ -17,15 +17,12 @@ import type {
   AssistantPart,
   ImagePart,
   Message,
-  ModelRequest,
-  RequestMessage,
-  RequestPart,
   TextPart,
   ToolDefinition,
   ToolResult,
-  WireLimits,
-} from './protocol.ts';
-import type { Sampling } from './sampling.ts';
+} from '@drover/protocol/messages';
+import type { ModelRequest, RequestMessage, RequestPart, Sampling } from '@drover/protocol/model';
+import type { WireLimits } from './provider.ts';
 
 const TOOL_NAME_CHARS_MAX = 64;
 const IMAGES_MAX = 100;

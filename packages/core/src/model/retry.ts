@@ -1,6 +1,6 @@
 // When to ask again after a failure, and how long to wait first. Pure: agent/ask.ts does the waiting.
 
-import type { Failure } from '../failure.ts';
+import { type Failure, FAILURES } from '@drover/protocol/failures';
 
 export type RetryPolicy = {
   readonly attemptsMax: number;
@@ -25,44 +25,12 @@ export function retryDelayMs(
   policy: RetryPolicy,
   random: number,
 ): number | undefined {
-  switch (failure.kind) {
-    case 'provider.throttled':
-    case 'provider.unavailable': {
-      const asked = failure.retryAfterMs;
-      if (asked === undefined) return backoff(attempt, policy, random);
-      // At least what was asked for, at most a quarter more, so that those who wait don't come back as one.
-      return asked > policy.waitMsMax ? undefined : asked * (1 + random * 0.2);
-    }
-    case 'provider.garbled':
-    case 'provider.stalled':
-      return backoff(attempt, policy, random);
-    case 'aborted':
-    case 'provider.rejected':
-    case 'request.unmade':
-    case 'context.overflow':
-    case 'answer.empty':
-    case 'answer.refused':
-    case 'answer.paused':
-    case 'tool.unknown':
-    case 'answer.text_call':
-    case 'compaction.failed':
-    case 'internal':
-    case 'journal.busy':
-    case 'journal.damaged':
-    case 'journal.newer':
-    case 'limit.reached':
-    case 'gate.failed':
-    case 'setup.failed':
-    case 'sandbox.failed':
-    case 'permission.denied':
-    case 'plan.declined':
-    case 'worker.lost':
-    case 'git.failed':
-    case 'workspace.failed':
-    case 'store.failed':
-    case 'checkout.changed':
-      return undefined;
-  }
+  const { retry } = FAILURES[failure.kind];
+  if (retry === 'never') return undefined;
+  const asked = 'retryAfterMs' in failure ? failure.retryAfterMs : undefined;
+  if (asked === undefined) return backoff(attempt, policy, random);
+  // At least what was asked for, at most a fifth more, so that the waiting workers don't come back as one.
+  return asked > policy.waitMsMax ? undefined : asked * (1 + random * 0.2);
 }
 
 function backoff(attempt: number, policy: RetryPolicy, random: number): number {

@@ -1,14 +1,8 @@
-// How a model chooses its words, as far as a caller may say so: the options that some providers take.
+// Checks sampling options against the model that is to take them.
 
-import { UsageError } from '../failure.ts';
-import type { Provider } from './protocol.ts';
-
-export type Sampling = {
-  readonly temperature?: number; // 0 to 2
-  readonly topP?: number; // above 0, to 1
-};
-
-export type SamplingOption = keyof Sampling;
+import type { Sampling } from '@drover/protocol/model';
+import { UsageError } from '../errors.ts';
+import type { Provider } from './provider.ts';
 
 /** Options that a model does not take, or that are out of range. */
 export class UnfitOptions extends UsageError {}

@@ -1,7 +1,7 @@
 // Tokens and the dollars they cost, added up. Each request is priced once, when it is made.
 
 import { costOf, type Price } from './catalog.ts';
-import type { Usage } from './protocol.ts';
+import type { Usage } from '@drover/protocol/messages';
 import { NO_USAGE, sumUsage } from './usage.ts';
 
 /** `cost`: US dollars; absent where no price was known. */

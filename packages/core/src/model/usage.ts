@@ -1,6 +1,6 @@
 // Tokens, added up.
 
-import type { Usage } from './protocol.ts';
+import type { Usage } from '@drover/protocol/messages';
 
 export const NO_USAGE: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 

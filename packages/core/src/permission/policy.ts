@@ -15,7 +15,7 @@
 
 import { relative } from 'node:path';
 import type { Verdict } from '../agent/calls.ts';
-import type { Json } from '../json.ts';
+import type { Json } from '@drover/protocol/json';
 import type { Tool } from '../tools/tool.ts';
 import { covers, holdsFor } from './command-pattern.ts';
 import { isInside, realPath, realRoot } from './paths.ts';

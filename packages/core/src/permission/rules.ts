@@ -9,7 +9,7 @@
 // A rule follows the links of a path, so a link is no way round it.
 
 import { isAbsolute, relative, resolve } from 'node:path';
-import { UsageError } from '../failure.ts';
+import { UsageError } from '../errors.ts';
 import type { Tool } from '../tools/tool.ts';
 import { realPath, realRoot } from './paths.ts';
 

@@ -4,8 +4,7 @@
 // What names the secret stays readable; the secret goes. Anchors end as close to the secret as they
 // can, so that a stream holds back little while it waits for what follows.
 
-import type { Shape } from './pattern.ts';
-import { alphabet, BASE64, HEX, PADDED } from './pattern.ts';
+import { type Shape, alphabet, BASE64, HEX, PADDED } from './pattern.ts';
 
 const KEY_KINDS = ['', 'RSA ', 'EC ', 'DSA ', 'OPENSSH ', 'ENCRYPTED ', 'ED25519 ', 'ANY '];
 const NAMED = alphabet(/[\s:=>"'\\]/); // between a name and its value, in YAML, JSON, TOML, code and headers

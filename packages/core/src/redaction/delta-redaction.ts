@@ -12,8 +12,7 @@
 //   dropped as it comes.
 
 import type { AnchorSearch } from './anchor-search.ts';
-import type { Tail } from './pattern.ts';
-import { CONTEXT_CHARS, literalEnd, runEnd } from './pattern.ts';
+import { type Tail, CONTEXT_CHARS, literalEnd, runEnd } from './pattern.ts';
 import type { Suspect } from './suspects.ts';
 
 /** A bound that follows from the longest shape; nothing enforces it but a test. */

@@ -4,10 +4,10 @@
 // secret is held back until the next delta, or until its block ends. What a provider sealed for itself
 // (`native`) stays as it is, since it goes back to the letter.
 
-import type { Event, Place } from '../events.ts';
-import type { Json } from '../json.ts';
+import type { Event, Place } from '@drover/protocol/events';
+import type { Json } from '@drover/protocol/json';
 import { isCutOff } from '../model/partial-answer.ts';
-import type { Message } from '../model/protocol.ts';
+import type { Message } from '@drover/protocol/messages';
 import type { DeltaRedaction } from './delta-redaction.ts';
 import type { Redactor } from './redactor.ts';
 

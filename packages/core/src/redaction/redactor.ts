@@ -4,12 +4,10 @@
 // tokens that services hand out, also inside base64. Each becomes `[redacted:<kind>]`. Requests to a model lose
 // drover's own values only (request-redaction.ts), since the model may have to edit tokens in a user's files.
 
-import type { Json, JsonObject } from '../json.ts';
-import { isJsonObject } from '../json.ts';
+import { type Json, type JsonObject, isJsonObject } from '@drover/protocol/json';
 import { AnchorSearch } from './anchor-search.ts';
 import { DeltaRedaction } from './delta-redaction.ts';
-import type { Scope, Suspect } from './suspects.ts';
-import { ANCHOR_CHARS, suspectsFor } from './suspects.ts';
+import { type Scope, type Suspect, ANCHOR_CHARS, suspectsFor } from './suspects.ts';
 
 const DEPTH_MAX = 1_000;
 

@@ -8,8 +8,9 @@
 //
 // Workers in threads know no key. Their requests are sent by the thread that does, through the same provider.
 
-import type { Json } from '../json.ts';
-import type { ModelRequest, Provider, RequestMessage, RequestPart } from '../model/protocol.ts';
+import type { Json } from '@drover/protocol/json';
+import type { ModelRequest, RequestMessage, RequestPart } from '@drover/protocol/model';
+import type { Provider } from '../model/provider.ts';
 import { Redactor } from './redactor.ts';
 import { isWorthHiding } from './secret-values.ts';
 

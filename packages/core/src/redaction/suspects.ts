@@ -7,8 +7,18 @@
 
 import { base64Core, base64Forms, bothAlphabets, decodeAround } from './base64.ts';
 import { CONTEXT_SHAPES } from './context-shapes.ts';
-import type { Shape, Sighting, Tail } from './pattern.ts';
-import { BASE64_ANY, isAllowedAt, matchBody, PADDED, reachOf, runEnd, WRAPPED } from './pattern.ts';
+import {
+  type Shape,
+  type Sighting,
+  type Tail,
+  BASE64_ANY,
+  isAllowedAt,
+  matchBody,
+  PADDED,
+  reachOf,
+  runEnd,
+  WRAPPED,
+} from './pattern.ts';
 import { isWorthHiding, plainForms } from './secret-values.ts';
 import { TOKEN_SHAPES } from './token-shapes.ts';
 

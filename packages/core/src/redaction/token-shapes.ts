@@ -6,8 +6,19 @@
 //
 // Where two shapes claim the same text, the earlier one names it.
 
-import type { Alphabet, Run, Shape } from './pattern.ts';
-import { ALNUM, alphabet, BASE64, DOTTED, HEX, PADDED, UPPER, WORD } from './pattern.ts';
+import {
+  type Alphabet,
+  type Run,
+  type Shape,
+  ALNUM,
+  alphabet,
+  BASE64,
+  DOTTED,
+  HEX,
+  PADDED,
+  UPPER,
+  WORD,
+} from './pattern.ts';
 
 // A letter before the token is no part of its word when it belongs to an escape: `\n`, `\u0022`, `%3D`, a terminal's colour.
 const ESCAPE = String.raw`\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\x1b\[[0-9;]{0,12}m`;

@@ -3,9 +3,9 @@
 // it (wire.ts).
 
 import type { Question } from '../agent/calls.ts';
-import type { Decision, Event, Place } from '../events.ts';
+import type { Decision, Event, Place } from '@drover/protocol/events';
 import type { Admission } from '../model/admission.ts';
-import type { Provider } from '../model/protocol.ts';
+import type { Provider } from '../model/provider.ts';
 
 export type TaskLink = {
   /** Who and where is known already: the place says only turn and step. */

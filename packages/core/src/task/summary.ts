@@ -2,9 +2,9 @@
 
 import { toolNamed } from '../agent/calls.ts';
 import { isSummary } from '../conversation/compaction.ts';
-import { isJsonObject } from '../json.ts';
+import { isJsonObject } from '@drover/protocol/json';
 import { isCutOff } from '../model/partial-answer.ts';
-import type { AssistantMessage, Message } from '../model/protocol.ts';
+import type { AssistantMessage, Message } from '@drover/protocol/messages';
 import { submitResult } from '../tools/submit-result.ts';
 
 /** Of its own messages alone: what it was seeded with was said by others. */

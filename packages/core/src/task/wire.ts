@@ -19,10 +19,13 @@
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import type { Question } from '../agent/calls.ts';
 import { failureOf } from '../agent/limits.ts';
-import type { Decision, Event, Place } from '../events.ts';
-import { DroverError, type Failure } from '../failure.ts';
+import type { Decision, Event, Place } from '@drover/protocol/events';
+import { DroverError } from '../errors.ts';
+import type { Failure } from '@drover/protocol/failures';
 import type { Admitted, Seen, Wanted } from '../model/admission.ts';
-import type { ModelEvent, ModelRequest, Provider, Usage } from '../model/protocol.ts';
+import type { ModelEvent, ModelRequest } from '@drover/protocol/model';
+import type { Provider } from '../model/provider.ts';
+import type { Usage } from '@drover/protocol/messages';
 import { inGroups, oneByOne } from '../one-by-one.ts';
 import type { LauncherAddress } from '../tools/process/launcher.ts';
 import type { TaskLink } from './link.ts';

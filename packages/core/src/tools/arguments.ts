@@ -4,7 +4,7 @@
 // path. Nothing is dropped: an unknown argument is a problem, since it is most often a misspelt one.
 
 import { type $ZodIssue, type $ZodType, safeParse } from 'zod/v4/core';
-import { isJsonObject, type Json } from '../json.ts';
+import { isJsonObject, type Json } from '@drover/protocol/json';
 
 const PROBLEMS_SHOWN_MAX = 5;
 const VALUE_CHARS_MAX = 60;

@@ -1,7 +1,7 @@
 // The tools every agent has, in the order in which the model is told of them. The order is part of
 // the cached beginning of every request: a new one goes to the end.
 
-import type { ToolDefinition } from '../model/protocol.ts';
+import type { ToolDefinition } from '@drover/protocol/messages';
 import { commit } from './commit.ts';
 import { edit } from './edit.ts';
 import { git } from './git.ts';

@@ -6,7 +6,7 @@
 // their own configuration says.
 
 import * as z from 'zod/mini';
-import { ToolError } from '../failure.ts';
+import { ToolError } from '../errors.ts';
 import { inside } from './files/paths.ts';
 import { runChild } from './process/child.ts';
 import { defineTool, type ToolContext } from './tool.ts';

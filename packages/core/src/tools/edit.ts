@@ -5,7 +5,7 @@
 // and byte order mark stay as they are.
 
 import * as z from 'zod/mini';
-import { ToolError } from '../failure.ts';
+import { ToolError } from '../errors.ts';
 import { changeBetween, changeSize } from './files/changes.ts';
 import { readText, replaceFile } from './files/content.ts';
 import { findExact, findTolerant, lineAt, type Match, nearestLine } from './files/passage.ts';

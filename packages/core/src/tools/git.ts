@@ -6,7 +6,7 @@
 // on again. Submodules bring configurations of their own and are not entered.
 
 import * as z from 'zod/mini';
-import { ToolError } from '../failure.ts';
+import { ToolError } from '../errors.ts';
 import { runChild } from './process/child.ts';
 import { Capture } from './output/capture.ts';
 import { readablePlace } from './files/paths.ts';

@@ -1,10 +1,10 @@
 // list: what is in a folder.
 
-import { type Dirent } from 'node:fs';
+import type { Dirent } from 'node:fs';
 import { readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
-import { ToolError } from '../failure.ts';
+import { ToolError } from '../errors.ts';
 import { withNearNames } from './files/content.ts';
 import { codeOf, readablePlace, tidyPath } from './files/paths.ts';
 import { defineTool } from './tool.ts';

@@ -4,7 +4,7 @@
 
 import type { FileHandle } from 'node:fs/promises';
 import * as z from 'zod/mini';
-import { ToolError } from '../failure.ts';
+import { ToolError } from '../errors.ts';
 import { byteSize, isPlainText, unfinishedBytes } from './output/bytes.ts';
 import { openFile } from './files/content.ts';
 import { OUTPUT_CHARS_MAX } from './output/capture.ts';

@@ -7,9 +7,9 @@
 
 import { fromJSONSchema, registry, type ZodType } from 'zod';
 import { checkTimeout } from '../agent/remote-calls.ts';
-import type { RemoteTool } from '../events.ts';
-import { UsageError } from '../failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../json.ts';
+import type { RemoteTool } from '@drover/protocol/events';
+import { UsageError } from '../errors.ts';
+import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
 import { type ParsedArguments, parseArguments } from './arguments.ts';
 import type { Tool } from './tool.ts';
 

@@ -5,7 +5,7 @@
 
 import { hintsFor } from '@drover/sandbox/hints';
 import * as z from 'zod/mini';
-import { ToolError } from '../failure.ts';
+import { ToolError } from '../errors.ts';
 import { Deltas } from './output/deltas.ts';
 import { Capture } from './output/capture.ts';
 import { gitEnvironment } from './process/git-environment.ts';

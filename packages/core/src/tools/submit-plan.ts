@@ -4,7 +4,7 @@
 // are refused when they call it.
 
 import * as z from 'zod/mini';
-import type { PlannedTask } from '../task/task.ts';
+import type { PlannedTask } from '@drover/protocol/plan';
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from './tool.ts';
 
 const TASK = z.strictObject({

@@ -4,7 +4,7 @@
 // cursor, hide text or turn it round.
 
 import { stripVTControlCharacters } from 'node:util';
-import { isJsonObject, type Json } from '../json.ts';
+import { isJsonObject, type Json } from '@drover/protocol/json';
 
 const INPUT_SUMMARY_CODE_POINTS_MAX = 100;
 const OUTPUT_SUMMARY_CODE_POINTS_MAX = 80;

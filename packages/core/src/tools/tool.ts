@@ -8,9 +8,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { catchall, never, type ZodMiniObject } from 'zod/mini';
 import { type $ZodType, type output, toJSONSchema } from 'zod/v4/core';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
-import { DroverError, ToolError } from '../failure.ts';
-import { isJsonObject, type Json } from '../json.ts';
-import type { ImagePart, ToolDefinition } from '../model/protocol.ts';
+import { DroverError, ToolError } from '../errors.ts';
+import { isJsonObject, type Json } from '@drover/protocol/json';
+import type { ImagePart, ToolDefinition } from '@drover/protocol/messages';
 import { type ParsedArguments, parseArguments } from './arguments.ts';
 import { boundedText, OUTPUT_CHARS_MAX } from './output/capture.ts';
 

@@ -2,7 +2,7 @@
 
 import { stat } from 'node:fs/promises';
 import * as z from 'zod/mini';
-import { ToolError } from '../failure.ts';
+import { ToolError } from '../errors.ts';
 import { changeBetween, changeSize, lineCount } from './files/changes.ts';
 import { readText, replaceFile } from './files/content.ts';
 import { codeOf, exclusively, type Place, tidyPath, unusable, writablePlace } from './files/paths.ts';

@@ -2,8 +2,7 @@
 
 import { isObject, type Json } from '../json.ts';
 import { sealOf } from '../answer/seal.ts';
-import type { Pieces, Reply, ReplyPart, Stop } from '../wire/wire.ts';
-import { slices } from '../wire/wire.ts';
+import { type Pieces, type Reply, type ReplyPart, type Stop, slices } from '../wire/wire.ts';
 import type { FaultName } from './fault.ts';
 
 type CallPart = Extract<ReplyPart, { type: 'call' }>;

@@ -4,10 +4,10 @@
 // Deltas are shown as they come and repaired by the `_end` that carries the whole; an answer that was taken
 // back takes its entries with it. Everything is bounded: the oldest entries go, and of a long text the middle.
 
-import type { PendingCall, Recorded } from '@drover/core/events';
-import { describe } from '@drover/core/failure';
+import type { PendingCall, Recorded } from '@drover/protocol/events';
+import { describe } from '@drover/protocol/failures';
 import { isCutOff } from '@drover/core/model/partial-answer';
-import type { AssistantMessage, Message } from '@drover/core/model/protocol';
+import type { AssistantMessage, Message } from '@drover/protocol/messages';
 
 const ENTRIES_MAX = 600;
 const TEXT_CHARS_MAX = 60_000;

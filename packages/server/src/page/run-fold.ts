@@ -7,7 +7,7 @@
 
 import type { OpenQuestion } from '@drover/client/wire';
 import { RunState } from '@drover/coordinator/state';
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import { Conversation } from './conversation.ts';
 import { Lane } from './timeline.ts';
 

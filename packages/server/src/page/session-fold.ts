@@ -1,7 +1,7 @@
 // All that the page shows of a session, as a fold over its events.
 
-import type { PendingCall, Recorded } from '@drover/core/events';
-import type { Usage } from '@drover/core/model/protocol';
+import type { PendingCall, Recorded } from '@drover/protocol/events';
+import type { Usage } from '@drover/protocol/messages';
 import { NO_USAGE, sumUsage } from '@drover/core/model/usage';
 import type { OpenQuestion, SessionStatus } from '@drover/client/wire';
 import { Conversation } from './conversation.ts';

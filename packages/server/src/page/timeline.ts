@@ -4,7 +4,7 @@
 // began; a call's bar from its start to its end, below the step, in rows where calls overlap. Times are on
 // the run's clock. A lane keeps its newest bars and says from when on it has them.
 
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 
 const BARS_MAX = 2_500; // of a lane
 const BARS_DROPPED = 500; // at once

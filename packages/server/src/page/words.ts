@@ -1,6 +1,6 @@
 // Numbers and times as people read them. Figures keep their width, so that nothing jumps while it counts.
 
-import type { Usage } from '@drover/core/model/protocol';
+import type { Usage } from '@drover/protocol/messages';
 
 /** 0:07, 12:30, 1:02:03 */
 export function clockTime(ms: number): string {

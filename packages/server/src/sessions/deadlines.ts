@@ -1,6 +1,6 @@
 // When the first call that a session waits for is over, for every session that waits.
 
-import type { PendingCall } from '@drover/core/events';
+import type { PendingCall } from '@drover/protocol/events';
 
 const TIMER_MS_MAX = 2 ** 31 - 1;
 

@@ -3,7 +3,8 @@
 
 import type { Diagnose } from '@drover/core/diagnosis';
 import type { Input, Session } from '@drover/core/agent/session';
-import { DroverError, type Failure } from '@drover/core/failure';
+import { DroverError } from '@drover/core/errors';
+import type { Failure } from '@drover/protocol/failures';
 import type { Answer } from '@drover/core/permission/questions';
 import type { HostedSession } from '../host.ts';
 

@@ -4,7 +4,7 @@
 
 import { realpath } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DroverError, UsageError } from '@drover/core/failure';
+import { DroverError, UsageError } from '@drover/core/errors';
 import { pastOf } from '@drover/core/journal/history';
 import { readJournal } from '@drover/core/journal/journal';
 import { journalPath } from '@drover/core/journal/session-journal';

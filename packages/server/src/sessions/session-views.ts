@@ -1,10 +1,10 @@
 // Journals of sessions as they were last read, so that the next look reads only what was added.
 
-import { DroverError } from '@drover/core/failure';
-import type { Recorded } from '@drover/core/events';
+import { DroverError } from '@drover/core/errors';
+import type { Recorded } from '@drover/protocol/events';
 import { FORMAT_VERSION } from '@drover/core/journal/format';
 import { readOn, type ReadTo } from '@drover/core/journal/tail';
-import type { JsonObject } from '@drover/core/json';
+import type { JsonObject } from '@drover/protocol/json';
 import { SessionView } from './snapshot.ts';
 
 const VIEWS_MAX = 32; // the least recently read is dropped

@@ -2,12 +2,12 @@
 
 import { readFile } from 'node:fs/promises';
 import type { OpenQuestion, PartialBlock, SessionSnapshot } from '@drover/client/wire';
-import type { Recorded } from '@drover/core/events';
-import { DroverError } from '@drover/core/failure';
+import type { Recorded } from '@drover/protocol/events';
+import { DroverError } from '@drover/core/errors';
 import { FORMAT_VERSION, readContents } from '@drover/core/journal/format';
 import { PastFold, type Past } from '@drover/core/journal/history';
 import { titleOf } from '@drover/core/journal/sessions';
-import { isJsonObject, type JsonObject } from '@drover/core/json';
+import { isJsonObject, type JsonObject } from '@drover/protocol/json';
 import type { Progress } from '../streams/feed.ts';
 
 /** What is readable of a journal, and why it isn't all of it. */

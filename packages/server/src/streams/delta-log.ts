@@ -9,7 +9,7 @@
 
 import type { PartialBlock } from '@drover/client/wire';
 import type { Shown } from '@drover/core/bus';
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import { GrowingText } from '@drover/core/growing-text';
 import { frameOf, type Frame } from './frame.ts';
 

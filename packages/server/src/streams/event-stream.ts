@@ -5,8 +5,7 @@
 // `gap`; past the bound the reader is told `resync` and the stream ends. Whoever comes back with the number
 // of the last event gets what it missed from the journal.
 
-import type { Frame } from './frame.ts';
-import { COMMENT, GREETING, resyncFrame, withGap } from './frame.ts';
+import { type Frame, COMMENT, GREETING, resyncFrame, withGap } from './frame.ts';
 
 const CHUNK_BYTES = 64 * 1024;
 

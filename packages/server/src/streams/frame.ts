@@ -2,8 +2,8 @@
 
 import type { Resync } from '@drover/client/wire';
 import type { Shown } from '@drover/core/bus';
-import { deliveryOf, type EventType } from '@drover/core/events';
-import type { JsonObject } from '@drover/core/json';
+import { EVENTS, isEventType } from '@drover/protocol/events';
+import type { JsonObject } from '@drover/protocol/json';
 
 export type Frame = {
   readonly seq: number;
@@ -23,7 +23,7 @@ export const COMMENT = encoder.encode(': still here\n\n');
 
 export function frameOf(event: Shown): Frame {
   const { seq, type } = event;
-  return { seq, type, isLossy: deliveryOf(type) === 'lossy', bytes: encoded(seq, type, event) };
+  return { seq, type, isLossy: EVENTS[type].delivery === 'lossy', bytes: encoded(seq, type, event) };
 }
 
 /**
@@ -33,10 +33,13 @@ export function frameOf(event: Shown): Frame {
 export function frameOfRecord(record: JsonObject, after = 0): Frame | undefined {
   const { seq, type } = record;
   if (typeof seq !== 'number' || typeof type !== 'string') return undefined;
-  // Undefined for types that this drover doesn't know.
-  const delivery = deliveryOf(type as EventType) as ReturnType<typeof deliveryOf> | undefined;
-  if (delivery === undefined) return undefined;
-  return { seq, type, isLossy: delivery === 'lossy', bytes: seq > after ? encoded(seq, type, record) : NOTHING };
+  if (!isEventType(type)) return undefined;
+  return {
+    seq,
+    type,
+    isLossy: EVENTS[type].delivery === 'lossy',
+    bytes: seq > after ? encoded(seq, type, record) : NOTHING,
+  };
 }
 
 /** Two events as one frame. The first has no id, so a reader that hears only that one asks for both again. */

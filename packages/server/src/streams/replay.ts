@@ -8,8 +8,8 @@
 // Deltas come from the log of this process where it has them. Of other blocks the whole text comes as one
 // delta, unless the reader was in the middle of the block.
 
-import type { Recorded } from '@drover/core/events';
-import type { JsonObject } from '@drover/core/json';
+import type { Recorded } from '@drover/protocol/events';
+import type { JsonObject } from '@drover/protocol/json';
 import type { DeltaLog, Pieces } from './delta-log.ts';
 import { frameOf, frameOfRecord, joinedFrames, withGap, type Frame } from './frame.ts';
 

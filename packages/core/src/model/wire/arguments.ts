@@ -4,7 +4,7 @@
 // inside a string inside JSON is unwrapped once. Whatever else is not one JSON object is a problem: the
 // call is not run and the model is told. Nothing is repaired, since a guess may be a path or a command.
 
-import { isJsonObject, type Json, type JsonObject } from '../../json.ts';
+import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
 import { oneLine } from './loose.ts';
 
 export type Arguments = { readonly args: JsonObject; readonly problem?: string };

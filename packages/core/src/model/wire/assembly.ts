@@ -1,9 +1,8 @@
 // An answer, put together from the pieces in which it arrives.
 //
 // Every wire format streams blocks: text, thinking, calls, and things only that provider understands.
-// A dialect (one a provider file) knows which event means what; the assembly keeps the blocks by key,
-// whatever order their pieces come in, makes the events and in the end the message. `assemble` feeds
-// the one to the other, in the same way for every provider.
+// A dialect (one a provider file) knows which event means what. The assembly keeps the blocks by key,
+// makes the events and in the end the message. `assemble` feeds the one to the other.
 //
 // PARTS
 //   Parts stand in the order in which their blocks were opened, and an empty text is no part. So a block
@@ -18,11 +17,12 @@
 // BOUNDS
 //   An answer has at most 1,000 blocks and 64 MB. One with more is garbled, and its stream is not read further.
 
-import { DroverError } from '../../failure.ts';
+import { DroverError } from '../../errors.ts';
 import { GrowingText } from '../../growing-text.ts';
-import type { Json, JsonObject } from '../../json.ts';
+import type { Json, JsonObject } from '@drover/protocol/json';
 import { oneByOne } from '../../one-by-one.ts';
-import type { AssistantPart, CallPart, ModelEvent, NativeItem, Stop } from '../protocol.ts';
+import type { AssistantPart, CallPart, NativeItem, Stop } from '@drover/protocol/messages';
+import type { ModelEvent } from '@drover/protocol/model';
 import { parseArguments } from './arguments.ts';
 import { parseObject } from './loose.ts';
 import type { Account } from './rejection.ts';

@@ -5,7 +5,7 @@
 // send it late, send arguments as an object or a whole call at once. A delta goes to the call of its
 // index, else of its id, else to the last one, unless it looks like the beginning of another.
 
-import type { JsonObject } from '../../json.ts';
+import type { JsonObject } from '@drover/protocol/json';
 import type { Assembly } from './assembly.ts';
 import { countOf, objectOf, parseObject, textOf } from './loose.ts';
 

@@ -9,7 +9,8 @@
 //   dispatcher, so that a proxy set up there still counts. Where that can't be found, undici's limits
 //   stay, and what they cut is a failure that is worth retrying.
 
-import { DroverError, type Failure } from '../../failure.ts';
+import { DroverError } from '../../errors.ts';
+import type { Failure } from '@drover/protocol/failures';
 import { failureOfResponse, type Account } from './rejection.ts';
 
 const REDIRECTS_MAX = 3;

@@ -3,7 +3,7 @@
 // What servers send is half documented and often bent, so nothing about it is taken for granted: a
 // field of the wrong type reads as if it were not there.
 
-import { isJsonObject, type Json, type JsonObject } from '../../json.ts';
+import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
 
 export function objectOf(value: Json | undefined): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;

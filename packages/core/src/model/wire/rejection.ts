@@ -6,9 +6,9 @@
 // there is one table. A body that is not JSON is named, never shown; a key is never shown, even where
 // the server quotes it.
 
-import type { Failure } from '../../failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../json.ts';
-import type { ProviderOptions } from '../protocol.ts';
+import type { Failure } from '@drover/protocol/failures';
+import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
+import type { ProviderOptions } from '../provider.ts';
 import { objectOf, objectsOf, oneLine, parseJson, textOf } from './loose.ts';
 import { retryAfterMs, type HeaderLookup } from './retry-after.ts';
 

@@ -11,7 +11,7 @@
 //
 // A line or an event over 16 MB is no answer of a model: it fails, and memory stays bounded.
 
-import { DroverError } from '../../failure.ts';
+import { DroverError } from '../../errors.ts';
 
 export type SseFrame = {
   readonly event: string; // empty where the server named none

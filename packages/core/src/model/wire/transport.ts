@@ -7,9 +7,10 @@
 // watch.ts decides when a server is gone; aborting closes the socket at once. What is thrown is always a
 // DroverError.
 
-import { DroverError, type Failure } from '../../failure.ts';
-import { isJsonObject, type JsonObject } from '../../json.ts';
-import type { StreamTimeouts } from '../protocol.ts';
+import { DroverError } from '../../errors.ts';
+import type { Failure } from '@drover/protocol/failures';
+import { isJsonObject, type JsonObject } from '@drover/protocol/json';
+import type { StreamTimeouts } from '../provider.ts';
 import { garbled } from './assembly.ts';
 import { fetchAnswer } from './fetch.ts';
 import { parseJson } from './loose.ts';

@@ -4,8 +4,9 @@
 // nothing, since some servers count the prompt in the first event only and send zeros later. A server
 // that counts nothing gets an estimate, which says that it is one.
 
-import type { JsonObject } from '../../json.ts';
-import type { AssistantPart, ModelRequest, RequestMessage, Usage } from '../protocol.ts';
+import type { JsonObject } from '@drover/protocol/json';
+import type { AssistantPart, Usage } from '@drover/protocol/messages';
+import type { ModelRequest, RequestMessage } from '@drover/protocol/model';
 import { countOf, objectOf } from './loose.ts';
 
 const CODE_POINTS_PER_TOKEN = 4;

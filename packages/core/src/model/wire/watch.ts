@@ -5,8 +5,8 @@
 // then, not the server. Nor does time in which this process was too busy to look: before a timer is
 // said to have run out, whatever is waiting in the socket is read first.
 
-import type { Failure, StreamTimer } from '../../failure.ts';
-import type { StreamTimeouts } from '../protocol.ts';
+import type { Failure, StreamTimer } from '@drover/protocol/failures';
+import type { StreamTimeouts } from '../provider.ts';
 
 const TIMEOUT_MS_MAX = 2 ** 31 - 1; // what setTimeout takes
 const PAUSED_MS = 50; // how often at most to look while the reader holds things up

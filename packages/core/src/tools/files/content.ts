@@ -3,7 +3,7 @@
 import { constants, type Stats } from 'node:fs';
 import { access, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { ToolError } from '../../failure.ts';
+import { ToolError } from '../../errors.ts';
 import { byteSize, isPlainText } from '../output/bytes.ts';
 import { temporaryName } from './leftovers.ts';
 import { codeOf, type Place, unusable } from './paths.ts';

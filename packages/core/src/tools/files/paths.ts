@@ -8,7 +8,7 @@
 
 import { lstat, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, normalize, relative, resolve, sep } from 'node:path';
-import { ToolError } from '../../failure.ts';
+import { ToolError } from '../../errors.ts';
 
 const LINKS_MAX = 40;
 // Bounds for a path that is written, relative to the workspace. File systems take names of at most 255 bytes.

@@ -12,7 +12,7 @@
 
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ToolError } from '../../failure.ts';
+import { ToolError } from '../../errors.ts';
 import { LauncherLost, type ProcessEnd, type ProcessInput, type ProcessSpec, type StartedProcess } from './launcher.ts';
 import { startProcess } from './start.ts';
 import { endOrphans, MARK, markedProcesses, markOf, ProcessTree, sendSignal } from './tree.ts';

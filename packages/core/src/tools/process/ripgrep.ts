@@ -6,7 +6,7 @@
 
 import { stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, matchesGlob } from 'node:path';
-import { ToolError } from '../../failure.ts';
+import { ToolError } from '../../errors.ts';
 import { textOf } from '../output/bytes.ts';
 import { runChild } from './child.ts';
 import { Capture } from '../output/capture.ts';

@@ -10,7 +10,7 @@ import { statfsSync } from 'node:fs';
 import { hasStarted } from '@drover/sandbox/sandbox';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
 import { sealPaths } from '@drover/sandbox/seal';
-import { DroverError, ToolError } from '../../failure.ts';
+import { DroverError, ToolError } from '../../errors.ts';
 import { openBox, startAhead } from './boxes.ts';
 import { attendChild, type ChildEnd, type OutputReader, runChild } from './child.ts';
 import { programOn } from './program.ts';

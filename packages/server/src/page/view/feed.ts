@@ -1,7 +1,7 @@
 // Events into a fold, for as long as somebody looks. Between two slices of work the page may answer its user,
 // however many events there are to catch up with.
 
-import type { Recorded } from '@drover/core/events';
+import type { Recorded } from '@drover/protocol/events';
 import type { Connection, FollowOptions } from '@drover/client/stream';
 
 const SLICE_MS = 8;

@@ -5,14 +5,23 @@
 // plain JSON. What starts ends, once; a failure is an `_end` that says so. A `_delta` is live only:
 // the `_end` that follows carries the whole.
 
-import type { Cut } from './conversation/compaction.ts';
-import type { Failure } from './failure.ts';
+import type { Failure } from './failures.ts';
 import type { Json } from './json.ts';
-import type { Cap } from './model/budget.ts';
-import type { AssistantMessage, BlockEvent, Message, ToolDefinition, Usage } from './model/protocol.ts';
-import type { Sampling } from './model/sampling.ts';
-import type { RunSettings, SandboxUse, TaskRow, Delivered } from './task/run.ts';
-import type { PlannedTask, SeedSummary } from './task/task.ts';
+import type { Cap } from './limits.ts';
+import type { AssistantMessage, BlockEvent, Message, ToolDefinition, Usage } from './messages.ts';
+import type { Sampling } from './model.ts';
+import type { PlannedTask, SeedSummary } from './plan.ts';
+import type { Delivered, RunSettings, SandboxUse, TaskRow } from './run.ts';
+
+/** How a history is shortened. Without `tail` there is no summary: shorter results are enough. */
+export type Cut = {
+  /** Results among the first `messages` messages keep at most `chars` characters each, and no images. */
+  readonly clip?: { readonly messages: number; readonly chars: number };
+  /** The number of messages behind the summary. */
+  readonly tail?: number;
+  /** Positions of the messages before the tail that stay; the first user message where this is absent. */
+  readonly kept?: readonly number[];
+};
 
 export type CallLabel = {
   readonly callId: string; // minted by drover, unique for ever: what readers match on
@@ -231,54 +240,63 @@ export type Envelope = { readonly v: 1; readonly seq: number; readonly at: strin
 
 export type Recorded = Event & Envelope;
 
-/** Lossy events may be dropped for a slow reader; reliable ones never; control ones never, and exactly once. */
-export function deliveryOf(type: EventType): 'lossy' | 'reliable' | 'control' {
-  switch (type) {
-    case 'text_delta':
-    case 'thinking_delta':
-    case 'toolcall_delta':
-    case 'tool_execution_delta':
-    case 'heartbeat':
-      return 'lossy';
-    case 'permission_request':
-    case 'awaiting_tool_execution':
-    case 'done':
-    case 'incomplete':
-    case 'error':
-    case 'cancelled':
-    case 'session_end':
-    case 'run_end':
-      return 'control';
-    case 'run_start':
-    case 'plan_ready':
-    case 'task_ready':
-    case 'task_start':
-    case 'task_end':
-    case 'merge_start':
-    case 'merge_end':
-    case 'gate_start':
-    case 'gate_end':
-    case 'throttle_wait':
-    case 'budget':
-    case 'session_start':
-    case 'message_start':
-    case 'message_end':
-    case 'text_start':
-    case 'text_end':
-    case 'thinking_start':
-    case 'thinking_end':
-    case 'toolcall_start':
-    case 'toolcall_end':
-    case 'tool_execution_start':
-    case 'tool_execution_end':
-    case 'permission_decision':
-    case 'network':
-    case 'usage':
-    case 'retry':
-    case 'attempt_discarded':
-    case 'compaction_start':
-    case 'compaction_end':
-    case 'warning':
-      return 'reliable';
-  }
+export type EventTraits = {
+  readonly scope: 'run' | 'session';
+  /** Lossy events may be dropped for a slow reader; reliable ones never; control ones never, and exactly once. */
+  readonly delivery: 'lossy' | 'reliable' | 'control';
+  /** Whether the event is on disk before a view or a tool acts on it. */
+  readonly durable: boolean;
+  /** Whether the event resets the idle clock of a turn. */
+  readonly progress: boolean;
+};
+
+export const EVENTS: Readonly<Record<EventType, EventTraits>> = {
+  run_start: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
+  plan_ready: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
+  task_ready: { scope: 'run', delivery: 'reliable', durable: false, progress: true },
+  task_start: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
+  task_end: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
+  merge_start: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
+  merge_end: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
+  gate_start: { scope: 'run', delivery: 'reliable', durable: false, progress: true },
+  gate_end: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
+  throttle_wait: { scope: 'run', delivery: 'reliable', durable: false, progress: true },
+  budget: { scope: 'run', delivery: 'reliable', durable: false, progress: true },
+  run_end: { scope: 'run', delivery: 'control', durable: true, progress: true },
+  session_start: { scope: 'session', delivery: 'reliable', durable: true, progress: true },
+  awaiting_tool_execution: { scope: 'session', delivery: 'control', durable: true, progress: true },
+  session_end: { scope: 'session', delivery: 'control', durable: true, progress: true },
+  message_start: { scope: 'session', delivery: 'reliable', durable: false, progress: true },
+  message_end: { scope: 'session', delivery: 'reliable', durable: true, progress: true },
+  text_start: { scope: 'session', delivery: 'reliable', durable: false, progress: true },
+  text_delta: { scope: 'session', delivery: 'lossy', durable: false, progress: true },
+  text_end: { scope: 'session', delivery: 'reliable', durable: false, progress: true },
+  thinking_start: { scope: 'session', delivery: 'reliable', durable: false, progress: true },
+  thinking_delta: { scope: 'session', delivery: 'lossy', durable: false, progress: true },
+  thinking_end: { scope: 'session', delivery: 'reliable', durable: false, progress: true },
+  toolcall_start: { scope: 'session', delivery: 'reliable', durable: false, progress: true },
+  toolcall_delta: { scope: 'session', delivery: 'lossy', durable: false, progress: true },
+  toolcall_end: { scope: 'session', delivery: 'reliable', durable: false, progress: true },
+  tool_execution_start: { scope: 'session', delivery: 'reliable', durable: true, progress: true },
+  tool_execution_delta: { scope: 'session', delivery: 'lossy', durable: false, progress: true },
+  tool_execution_end: { scope: 'session', delivery: 'reliable', durable: true, progress: true },
+  permission_request: { scope: 'session', delivery: 'control', durable: false, progress: false },
+  permission_decision: { scope: 'session', delivery: 'reliable', durable: true, progress: true },
+  network: { scope: 'session', delivery: 'reliable', durable: false, progress: true },
+  usage: { scope: 'session', delivery: 'reliable', durable: false, progress: false },
+  retry: { scope: 'session', delivery: 'reliable', durable: false, progress: false },
+  attempt_discarded: { scope: 'session', delivery: 'reliable', durable: true, progress: false },
+  compaction_start: { scope: 'session', delivery: 'reliable', durable: false, progress: true },
+  compaction_end: { scope: 'session', delivery: 'reliable', durable: true, progress: true },
+  heartbeat: { scope: 'session', delivery: 'lossy', durable: false, progress: false },
+  warning: { scope: 'session', delivery: 'reliable', durable: false, progress: false },
+  done: { scope: 'session', delivery: 'control', durable: true, progress: true },
+  incomplete: { scope: 'session', delivery: 'control', durable: true, progress: true },
+  error: { scope: 'session', delivery: 'control', durable: true, progress: true },
+  cancelled: { scope: 'session', delivery: 'control', durable: true, progress: true },
+};
+
+/** Whether this drover knows the type; a journal of a newer version may hold others. */
+export function isEventType(type: string): type is EventType {
+  return Object.hasOwn(EVENTS, type);
 }

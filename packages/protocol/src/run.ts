@@ -1,10 +1,9 @@
 // A run as data: what it was started with, and what became of each task. Both are in the event stream.
 
-import type { Failure } from '../failure.ts';
-import type { Limits } from '../agent/limits.ts';
-import type { Cap } from '../model/budget.ts';
-import type { Usage } from '../model/protocol.ts';
-import type { Seeding } from './task.ts';
+import type { Failure } from './failures.ts';
+import type { Cap, Limits } from './limits.ts';
+import type { Usage } from './messages.ts';
+import type { Seeding } from './plan.ts';
 
 /** Use a sandbox where there is one, insist on it, or run commands in the open. */
 export type SandboxMode = 'auto' | 'required' | 'off';
