@@ -98,15 +98,6 @@ test.each(['x', '-1', '1.5', '9'.repeat(16), '0x1'])('%s is no number of an even
   expect([answer.status, await answer.json()]).toMatchObject([400, { type: 'last_event_id.malformed' }]);
 });
 
-test('a number that is not reached yet is waited for', async () => {
-  const desk = await serveDesk({ answers: [{ text: 'One.' }] });
-  const id = await made(desk);
-  const listening = await desk.ask('GET', `/v1/sessions/${id}/events`, undefined, { 'last-event-id': '8' });
-  const told = await said(desk, id, 'first');
-  const heard = await eventsUntil(listening, 'session_end');
-  expect(heard).toEqual(told.filter((each) => (each.id ?? 0) > 8));
-});
-
 test('a stream on which nothing happens says so now and then', async () => {
   const desk = await serveDesk({}, { bounds: { commentMs: 20 } });
   const id = await made(desk);
@@ -119,4 +110,43 @@ test('a stream on which nothing happens says so now and then', async () => {
   expect(text).toMatch(
     /^retry: 1000\n\nid: 1\nevent: session_start\ndata: [^\n]+\n\n: still here\n\n: still here\n\n$/,
   );
+});
+
+test.each([
+  ['the session is open', false],
+  ['the session is closed', true],
+])('a reader that names an event which was never told comes back from the last one: %s', async (_, isNext) => {
+  const before = await serveDesk({ answers: [{ text: 'One.' }, { text: 'Two.' }] });
+  const id = await made(before);
+  const last = (await said(before, id, 'first')).at(-1)?.data.seq ?? 0;
+  if (isNext) await before.app.close();
+  const desk = isNext ? await serveDesk({ answers: [{ text: 'Two.' }] }, { home: before.home }) : before;
+  const path = `/v1/sessions/${id}/events`;
+  const answer = await desk.ask('GET', path, undefined, { 'last-event-id': '999999999' });
+  const reason = `event 999999999 was never told, the last one is ${last}: come back with that number`;
+  const resync = JSON.stringify({ type: 'resync', seq: last, reason });
+  expect(await answer.text()).toBe(`retry: 1000\n\nid: ${last}\nevent: resync\ndata: ${resync}\n\n`);
+
+  const { url } = await desk.listen();
+  const lost: string[] = [];
+  const isBack = Promise.withResolvers<void>();
+  const events = new DroverClient({ baseUrl: url, token: TOKEN }).events(id, {
+    after: 999_999_999,
+    onConnection: (connection) => {
+      if (connection.state === 'lost') lost.push(connection.reason);
+      else if (lost.length > 0) isBack.resolve();
+    },
+  });
+  const heard: Recorded[] = [];
+  const hearing = (async () => {
+    for await (const event of events) {
+      heard.push(event);
+      if (event.type === 'session_end') return;
+    }
+  })();
+  await isBack.promise;
+  const told = (await said(desk, id, 'second')).filter(isKept);
+  await hearing;
+  expect(lost).toEqual([reason]);
+  expect(heard.filter(({ type }) => !type.endsWith('_delta'))).toEqual(told.map(({ data }) => data));
 });

@@ -5,6 +5,7 @@
 //      was heard, deltas included, and repeated events are dropped.
 //   2. The deltas of a block sum to the text of its `_end`, if its `_start` was heard: where the server could not
 //      repeat what was missed, the rest of the text comes as one more delta before the `_end`.
+//   3. A stream that begins behind an event which the server never told goes on behind the last one it has told.
 //
 // WHEN IT COMES BACK
 //   At once after the server asked for it (`resync`), or has told the end of an execution; otherwise after the time that the server told, doubled
@@ -149,8 +150,9 @@ class Following {
     this.#reason = 'the server closed the connection';
   }
 
-  /** We were too slow: what is kept comes again from where we are. */
-  #resync({ reason }: Resync): void {
+  /** We were too slow, or named an event that the server does not know: what is kept comes again from `seq`. */
+  #resync({ reason, seq }: Resync): void {
+    this.#after = Math.min(this.#after, seq);
     this.#reason = reason;
     this.#waitMs = this.#failures === 0 ? 0 : undefined;
     this.#failures += 1;

@@ -139,5 +139,8 @@ export type Problem = {
   readonly errors?: readonly { readonly path: string; readonly message: string }[];
 };
 
-/** An event of the stream that is no event of the session: this reader was too slow, and may come back. */
+/**
+ * An event of the stream that is no event of the session: this reader was too slow, or named an event that was never
+ * told. It may come back behind the event `seq`.
+ */
 export type Resync = { readonly type: 'resync'; readonly seq: number; readonly reason: string };

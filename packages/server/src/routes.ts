@@ -132,7 +132,7 @@ export function sessionRoutes(sessions: Sessions): readonly Route[] {
       method: 'get',
       path: '/v1/sessions/:id/events',
       name: 'sessionEvents',
-      about: 'All kept events behind Last-Event-ID, and then what happens',
+      about: 'All kept events behind Last-Event-ID, and then what happens; `resync` where there was no such event',
       answer: events,
       refusals: [404],
       reply: ({ param, after }) => sessions.events(param('id'), after),

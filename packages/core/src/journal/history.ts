@@ -19,6 +19,11 @@ import { Dollars } from './dollars.ts';
 // Behind these no delta is told before something else is in the journal.
 const QUIET: ReadonlySet<unknown> = new Set(['session_start', 'session_end']);
 
+/** Whether no delta can have been told behind a record of this type, if it is the last one. */
+export function isQuiet(type: unknown): boolean {
+  return QUIET.has(type);
+}
+
 export type Past = {
   readonly messages: readonly Message[];
   readonly lastSeq: number;
@@ -97,7 +102,7 @@ export class PastFold {
   get past(): Past | undefined {
     const past = this.#past;
     if (past.model === '') return undefined;
-    const lastSeq = past.lastSeq + (QUIET.has(this.#lastType) ? 0 : SEQ_JUMP);
+    const lastSeq = past.lastSeq + (isQuiet(this.#lastType) ? 0 : SEQ_JUMP);
     return { ...past, lastSeq, cost: this.#dollars.cost, messages: this.#messages };
   }
 }

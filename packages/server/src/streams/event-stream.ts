@@ -3,11 +3,13 @@
 // It is filled by its feed and emptied as fast as the reader takes it. What happens meanwhile waits in a
 // queue, bounded in bytes: past half of that bound deltas are left out, and the next event says so with
 // `gap`; past the bound the reader is told `resync` and the stream ends. Whoever comes back with the number
-// of the last event gets what it missed from the journal.
+// of the last event gets what it missed from the journal. A reader that names an event which the journal never had is
+// told `resync`, too, with the number of the last event there is.
 
-import { type Frame, COMMENT, GREETING, resyncFrame, withGap } from './frame.ts';
+import { type Frame, COMMENT, GREETING, resyncFrame, rewindFrame, withGap } from './frame.ts';
 
 const CHUNK_BYTES = 64 * 1024;
+const TOO_SLOW = 'this reader is too slow: come back with the number of the last event';
 
 export type StreamOptions = {
   readonly bytesMax: number;
@@ -29,6 +31,7 @@ export class EventStream {
   #gap = false;
   #isEnding = false; // what is queued is still sent
   #isLost = false;
+  #isAhead = false; // the reader named an event that was never told
   #isOver = false;
   #hasSpoken = true; // since the last time it was asked
   #wake: (() => void) | undefined;
@@ -75,6 +78,13 @@ export class EventStream {
     this.#queue = [];
     this.#bytes = 0;
     this.finish();
+  }
+
+  /** The journal ends with the event `seq`, before the one that the reader named: it has to come back from there. */
+  rewind(seq: number): void {
+    this.#isAhead = true;
+    this.#sent = seq;
+    this.lose();
   }
 
   /** Nobody reads it any more. */
@@ -144,8 +154,10 @@ export class EventStream {
   }
 
   #resync(): Uint8Array {
-    const reason = 'this reader is too slow: come back with the number of the last event';
-    return resyncFrame({ type: 'resync', seq: this.#sent, reason });
+    const seq = this.#sent;
+    if (!this.#isAhead) return resyncFrame({ type: 'resync', seq, reason: TOO_SLOW });
+    const reason = `event ${this.#options.after} was never told, the last one is ${seq}: come back with that number`;
+    return rewindFrame({ type: 'resync', seq, reason });
   }
 }
 

@@ -8,7 +8,8 @@
 //      with the end of the file: an `_end` can be on the disk while the deltas before it still wait to be told.
 //   3. The same holds when the source changes: the feed tells everything in the file before it tells an event
 //      of the bus.
-//   4. An event is encoded once for all streams, and a slow reader delays no other (see event-stream.ts).
+//   4. A stream that begins behind an event which was never told is told so, with the number of the last one.
+//   5. An event is encoded once for all streams, and a slow reader delays no other (see event-stream.ts).
 
 import type { Diagnose } from '@drover/core/diagnosis';
 import { statSync } from 'node:fs';
@@ -35,6 +36,11 @@ export type FeedOptions = {
 
 /** How far the bus was told, and what is open at that moment. */
 export type Progress = { readonly seq: number; readonly open: readonly PartialBlock[] };
+
+type PastEnd = {
+  readonly ended: () => void; // nothing more comes by itself
+  readonly beyond: (lastTold: number) => void; // the reader named a later event
+};
 
 type Rest = { readonly from: number; readonly bytes: number; readonly upTo: number };
 
@@ -76,7 +82,11 @@ export class Feed {
   replay(after: number): EventStream {
     const bytes = this.#size();
     const replay = new Replay({ after, upTo: this.#toldTo, log: this.#log });
-    const stream: EventStream = this.#stream({ after, past: this.#past(replay, bytes, () => this.#ended(stream)) });
+    const past = this.#past(replay, bytes, {
+      ended: () => this.#ended(stream),
+      beyond: (seq) => stream.rewind(seq),
+    });
+    const stream: EventStream = this.#stream({ after, past });
     this.#replaying.add(stream);
     return stream;
   }
@@ -128,7 +138,7 @@ export class Feed {
     if (this.#bus === undefined && this.#reader === undefined) this.#options.onIdle();
   }
 
-  async *#past(replay: Replay, bytes: number, ended: () => void): AsyncGenerator<readonly Frame[]> {
+  async *#past(replay: Replay, bytes: number, tell: PastEnd): AsyncGenerator<readonly Frame[]> {
     const { path, lastType } = this.#options;
     try {
       for (let from = 0; from < bytes;) {
@@ -138,10 +148,11 @@ export class Feed {
         from = end;
       }
       yield replay.rest();
+      if (replay.lastTold !== undefined) tell.beyond(replay.lastTold);
     } catch (error) {
       this.#giveUp(error);
     }
-    if (lastType !== undefined && replay.lastType === lastType) ended();
+    if (lastType !== undefined && replay.lastType === lastType) tell.ended();
   }
 
   /** Where the past of a new stream ends: it is told every later event. */

@@ -59,6 +59,11 @@ export function resyncFrame(resync: Resync): Uint8Array {
   return encoder.encode(`event: resync\ndata: ${JSON.stringify(resync)}\n\n`);
 }
 
+/** The same with an id, for a reader whose last event is none: browsers come back with this one. */
+export function rewindFrame(resync: Resync): Uint8Array {
+  return Buffer.concat([encoder.encode(`id: ${resync.seq}\n`), resyncFrame(resync)]);
+}
+
 // JSON has no line breaks of its own, so it is one line of data.
 function encoded(seq: number, type: string, event: object): Uint8Array {
   return encoder.encode(`id: ${seq}\nevent: ${type}\ndata: ${JSON.stringify(event)}\n\n`);

@@ -9,6 +9,8 @@
 // delta, unless the reader was in the middle of the block.
 
 import type { Recorded } from '@drover/protocol/events';
+import { SEQ_JUMP } from '@drover/core/journal/cut-off';
+import { isQuiet } from '@drover/core/journal/history';
 import type { JsonObject } from '@drover/protocol/json';
 import type { DeltaLog, Pieces } from './delta-log.ts';
 import { frameOf, frameOfRecord, joinedFrames, withGap, type Frame } from './frame.ts';
@@ -28,6 +30,7 @@ export class Replay {
   readonly #starts = new Map<string, number>(); // of blocks that are open, by worker and part
   #lastSeq = 0;
   #lastType: string | undefined;
+  #end = { seq: 0, isQuiet: true }; // of the journal as far as it was read
 
   constructor(options: ReplayOptions) {
     this.#options = options;
@@ -40,7 +43,18 @@ export class Replay {
   }
 
   frames(records: readonly JsonObject[]): readonly Frame[] {
+    for (const { seq, type } of records)
+      if (typeof seq === 'number') this.#end = { seq: Math.max(this.#end.seq, seq), isQuiet: isQuiet(type) };
     return records.flatMap((record) => this.#framesOf(record));
+  }
+
+  /** The last event there is, if the reader named a later one that was never told. */
+  get lastTold(): number | undefined {
+    const { after, upTo } = this.#options;
+    const { seq, isQuiet: isAll } = this.#end;
+    if (Number.isFinite(upTo)) return after > Math.max(upTo, seq) ? Math.max(upTo, seq) : undefined;
+    // Deltas have numbers, too, and a process that is gone may have told some behind the last record.
+    return after > seq + (isAll ? 0 : SEQ_JUMP) ? seq : undefined;
   }
 
   /** Deltas behind the last record. */
