@@ -20,10 +20,12 @@ const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
 
 export type Diagnostics = {
   readonly diagnose: Diagnose;
+  /** Lines of the level debug are printed, so they are worth making. */
+  readonly isDetailed: boolean;
   readonly close: () => Promise<void>;
 };
 
-const OFF: Diagnostics = { diagnose: () => undefined, close: async () => undefined };
+const OFF: Diagnostics = { diagnose: () => undefined, isDetailed: false, close: async () => undefined };
 
 export async function openDiagnostics(io: Io, file: string | undefined): Promise<Diagnostics> {
   const level = levelIn(io.env) ?? (file === undefined ? undefined : 'debug');
@@ -33,9 +35,10 @@ export async function openDiagnostics(io: Io, file: string | undefined): Promise
     (logger: Logger): Diagnose =>
     (message, fields, told = 'debug') =>
       logger[told](redactor.value(fields as Readonly<Record<string, Json>>), redactor.text(message));
+  const isDetailed = level === 'debug' || level === 'trace';
   const options = { level, base: {}, timestamp: pino.stdTimeFunctions.isoTime };
   if (file === undefined) {
-    return { diagnose: diagnoseWith(pino(options, io.stderr)), close: async () => undefined };
+    return { diagnose: diagnoseWith(pino(options, io.stderr)), isDetailed, close: async () => undefined };
   }
   const path = resolve(io.cwd, file);
   const stream = createWriteStream(path, { flags: 'a' });
@@ -48,6 +51,7 @@ export async function openDiagnostics(io: Io, file: string | undefined): Promise
   stream.on('error', () => undefined);
   return {
     diagnose: diagnoseWith(pino(options, stream)),
+    isDetailed,
     close: async () => {
       stream.end();
       await finished(stream).catch(() => undefined);

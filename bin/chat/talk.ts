@@ -55,7 +55,7 @@ export class Talk {
   /** Whoever goes on with a session has it for themselves from here on. */
   static async begin(work: SessionWork, surroundings: Surroundings, asked: Asked, isNew: boolean): Promise<Talk> {
     priceOf(work.model, work.budget, surroundings.settings);
-    const provider = await openProvider(work.model, surroundings.settings);
+    const provider = await openProvider(work.model, surroundings.settings, surroundings.diagnostics);
     const talk = new Talk(work, provider, surroundings, asked);
     if (isNew) return talk;
     try {
@@ -108,9 +108,9 @@ export class Talk {
 
   /** From the next message on. Throws UsageError, and keeps the old one, where it can't be asked. */
   async useModel(model: ModelChoice): Promise<void> {
-    const { settings } = this.#surroundings;
+    const { settings, diagnostics } = this.#surroundings;
     priceOf(model, this.#work.budget, settings);
-    const provider = await openProvider(model, settings);
+    const provider = await openProvider(model, settings, diagnostics);
     await this.#leave();
     await this.#provider.close();
     this.#provider = provider;

@@ -39,7 +39,7 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
     ({ close }) => close(),
   );
   const person = opened.adopt(Person.at(io), (someone) => someone?.close());
-  const { provider } = opened.adopt(await openProvider(model, settings), ({ close }) => close());
+  const { provider } = opened.adopt(await openProvider(model, settings, diagnostics), ({ close }) => close());
   const journal = await openJournal({ home: settings.home, session: id }, surroundings);
   const { store, past } = opened.adopt(journal, ({ close }) => close());
 

@@ -1,11 +1,13 @@
 // Opens a journal under drover's own folder, and tells of trouble with the disk at once.
 
+import type { Store } from '@drover/core/bus';
 import { DroverError } from '@drover/core/errors';
 import { cannotKeep } from '../state-problem.ts';
 import { type Hooks, openSessionJournal, type SessionJournal } from '@drover/core/journal/session-journal';
 import type { Diagnostics } from '../diagnostics.ts';
 import { complain, type Io } from '../io.ts';
 import { codeOf } from '../settings.ts';
+import { diagnosedStore } from '../diagnosis/detailed-diagnostics.ts';
 
 export type JournalPlace = { readonly home: string; readonly session: string };
 
@@ -16,18 +18,19 @@ export function openJournal({ home, session }: JournalPlace, listeners: Listener
 }
 
 /** A journal of whatever kind. */
-export async function keptIn<Opened>(
+export async function keptIn<Opened extends { readonly store: Store }>(
   home: string,
   { diagnostics, io }: Listeners,
   open: (hooks: Hooks) => Promise<Opened>,
 ): Promise<Opened> {
   const tell = (message: string): void => void complain(io, message);
   try {
-    return await open({
+    const opened = await open({
       onTrouble: tell,
       onRecovery: () => tell('the disk can be written again; going on'),
       diagnose: (message) => diagnostics.diagnose(message, { home }, 'warn'),
     });
+    return diagnostics.isDetailed ? { ...opened, store: diagnosedStore(opened.store, diagnostics.diagnose) } : opened;
   } catch (error) {
     if (error instanceof DroverError || !(error instanceof Error && 'code' in error)) throw error;
     // SQLite, which holds the lock, has one code for everything, and words besides.

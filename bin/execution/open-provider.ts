@@ -5,8 +5,10 @@
 import { defaultTimeouts, wireApis } from '@drover/core/model/catalog';
 import type { Provider, ProviderOptions, StreamTimeouts } from '@drover/core/model/provider';
 import { withoutSecrets } from '@drover/core/redaction/request-redaction';
+import type { Diagnostics } from '../diagnostics.ts';
 import { ownSecrets } from '../secrets/own-secrets.ts';
 import type { Settings } from '../settings.ts';
+import { diagnosedProvider } from '../diagnosis/detailed-diagnostics.ts';
 import type { ModelChoice } from './model-choice.ts';
 
 export type OpenedProvider = {
@@ -16,19 +18,27 @@ export type OpenedProvider = {
   readonly close: () => Promise<void>;
 };
 
-export async function openProvider(model: ModelChoice, settings: Settings): Promise<OpenedProvider> {
+/** With `diagnostics` that ask for details, every request is diagnosed. */
+export async function openProvider(
+  model: ModelChoice,
+  settings: Settings,
+  diagnostics?: Diagnostics,
+): Promise<OpenedProvider> {
   const timeouts = timeoutsIn(settings);
   const secrets = ownSecrets(settings);
-  const open = wireApis[model.api];
+  const open = async (options: ProviderOptions): Promise<Provider> => {
+    const provider = withoutSecrets(await wireApis[model.api](options), secrets);
+    return diagnostics?.isDetailed === true ? diagnosedProvider(provider, diagnostics.diagnose) : provider;
+  };
   if (model.kind === 'served') {
     const { provider: id, apiKey, baseUrl } = model;
     const options = { id, apiKey, timeouts, ...(baseUrl !== undefined && { baseUrl }) };
-    return { provider: withoutSecrets(await open(options), secrets), options, close: async () => undefined };
+    return { provider: await open(options), options, close: async () => undefined };
   }
   const { openRehearsal } = await import('./rehearsal.ts');
   const rehearsal = await openRehearsal(model.script, undefined);
   const options = { id: model.provider, apiKey: 'none', timeouts, baseUrl: rehearsal.baseUrlFor(model.api) };
-  return { provider: withoutSecrets(await open(options), secrets), options, close: () => rehearsal.close() };
+  return { provider: await open(options), options, close: () => rehearsal.close() };
 }
 
 function timeoutsIn({ timeouts: { headers, firstByte, silence, progress } }: Settings): StreamTimeouts {

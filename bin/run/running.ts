@@ -119,7 +119,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
     (each) => each.close(),
   );
   const person = opened.adopt(Person.at(io), (someone) => someone?.close());
-  const provider = opened.adopt(await openProvider(model, config), ({ close }) => close());
+  const provider = opened.adopt(await openProvider(model, config, diagnostics), ({ close }) => close());
   const { store, past } = opened.adopt(await openRun({ home: config.home, run: id }, surroundings), (each) =>
     each.close(),
   );

@@ -34,7 +34,7 @@ export async function hostSession(
       ? await usableModel(wanted ?? begin?.model, cwd, wishes)
       : chooseModel(past.model, settings, cwd);
   const sampling = begin?.options ?? past?.options;
-  const { provider } = opened.adopt(await openProvider(model, settings), ({ close }) => close());
+  const { provider } = opened.adopt(await openProvider(model, settings, diagnostics), ({ close }) => close());
   // One question after the other is told as an event; whoever reads it may answer.
   const questions = opened.adopt(new Questions(() => undefined), (each) => each.close());
   const work = {

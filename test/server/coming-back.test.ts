@@ -10,7 +10,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { comingAndGoing } from '../support/coming-and-going.ts';
 import { proves } from '../support/proves.ts';
-import { eventsOf, eventsUntil, isKept, made, said, serveDesk, type Told } from '../support/serve-desk.ts';
+import { eventsOf, isKept, made, said, serveDesk, type Told } from '../support/serve-desk.ts';
 import { TOKEN } from '../support/serve-host.ts';
 
 proves('server.every-event-once', 'coming back every 50 ms while events come, nothing is lost or doubled', async () => {

@@ -23,7 +23,7 @@ export async function servedApp({ given, home, root, wishes, bounds = {} }: Serv
   const { io } = new FakeIo(given);
   const wish = { mode: 'off', net: [], writable: [] } as const;
   const containment = await openContainment(wish, { io, state: home, root, project: root });
-  const diagnostics = { diagnose: () => undefined, close: async () => undefined };
+  const diagnostics = { diagnose: () => undefined, isDetailed: false, close: async () => undefined };
   const typed = { model: undefined, rules: [], yes: true, turns: undefined, budget: undefined };
   const host = hostFor({ ...typed, containment, diagnostics, io, ...wishes }, { root, version: '0.0.0-test' });
   const app = createApp(host, { token: TOKEN, hosts: () => [ADDRESS], bounds });

@@ -3,7 +3,7 @@
 //   error  drover broke: a run, a turn or a request ended with a bug
 //   warn   drover goes on with less, or after a repair: a lost thread, a repaired journal, a missing sandbox
 //   info   a run, session or turn begins or ends
-//   debug  everything else; the default
+//   debug  everything else: requests, calls, questions, waits, tasks, merges and gates; the default
 
 export type DiagnosticLevel = 'debug' | 'info' | 'warn' | 'error';
 
