@@ -7,7 +7,8 @@ import type { Store } from '@drover/core/bus';
 import type { Diagnose } from '@drover/core/diagnosis';
 import type { Recorded } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';
-import type { ModelEvent, ModelRequest, Provider } from '@drover/core/model/protocol';
+import type { Provider } from '@drover/core/model/provider';
+import type { ModelEvent, ModelRequest } from '@drover/protocol/model';
 
 /** Diagnoses each request with its model, tokens and time. */
 export function diagnosedProvider(provider: Provider, diagnose: Diagnose): Provider {

@@ -73,6 +73,20 @@ inBrowser('what is at work', (open) => {
     await page.getByRole('link', { name: /^Think for long.* cancelled / }).waitFor();
   });
 
+  test('a call that a rule denies is shown in a session, with the rule', async () => {
+    const answers = [calls('write', { path: 'secret/<b>.txt', content: 'x' }), says('I may not.')];
+    const desk = await pageDesk({ answers }, { argv: ['--deny', 'write(secret/**)'] });
+    const { id } = await desk.client.createSession({});
+    const { page, complaints } = await open(`${desk.url}/#/sessions/${id}`, { token: desk.token });
+    await page.getByLabel('Message').fill('Write it');
+    await page.keyboard.press('Enter');
+    await untilState(page, 'Done');
+    expect(await conversationSight(page)).toContain(
+      'note: Not allowed: write: secret/<b>.txt: denied by the rule write(secret/**)',
+    );
+    expect(complaints).toEqual([]);
+  });
+
   test('a session is begun and spoken to, streams its answer, and is stopped', async () => {
     const desk = await pageDesk({
       answers: [says('Hello.'), { text: 'On and on and on. '.repeat(50), tokensPerSecond: 20 }],

@@ -8,6 +8,7 @@ import type { PendingCall, Recorded } from '@drover/protocol/events';
 import { describe } from '@drover/protocol/failures';
 import { isCutOff } from '@drover/core/model/partial-answer';
 import type { AssistantMessage, Message } from '@drover/protocol/messages';
+import { DeniedCalls } from '@drover/core/permission/denied-calls';
 
 const ENTRIES_MAX = 600;
 const TEXT_CHARS_MAX = 60_000;
@@ -43,6 +44,7 @@ export class Conversation {
   #answer = new Map<number, Growing>(); // by part, of the answer that streams
   #calls = new Map<string, Growing>(); // by the provider's id, of the last answer
   #isHeard = false; // the answer that streams has begun
+  readonly #denied = new DeniedCalls();
 
   get entries(): readonly Entry[] {
     return this.#entries;
@@ -59,6 +61,13 @@ export class Conversation {
 
   /** `clock` is when, in milliseconds, on whatever clock the reader shows. */
   take(event: Recorded, clock: number): void {
+    this.#fold(event, clock);
+    // A call that the user refused has a note from the decision.
+    const denied = this.#denied.take(event);
+    if (denied !== undefined) this.#note(`Not allowed: ${denied.summary}: ${denied.why}`, clock, 'bad');
+  }
+
+  #fold(event: Recorded, clock: number): void {
     switch (event.type) {
       case 'message_start':
         if (event.role === 'assistant') this.#beginAnswer();
