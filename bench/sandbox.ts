@@ -1,6 +1,6 @@
 // The cost that the sandbox adds to a command: in a workspace, in the user's own folder, and with allowed hosts, next to
-// the same command in the open. All are started as drover starts them, one after the other in turn. A first command
-// starts its sandbox; one that follows finds it started, since it was while the model thought.
+// the same command in the open. All are started as drover starts them, one after the other in turn. A command finds its
+// sandbox started, since it was while the model thought; the first of a turn does too. Others, such as gates, start theirs.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
@@ -9,12 +9,17 @@ import { parseHostRule } from '@drover/sandbox/net/hosts';
 import { openProxy } from '@drover/sandbox/net/proxy';
 import { openSandbox } from '@drover/sandbox/open';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
+import { newId } from '@drover/core/ids';
+import { setTimeout as delay } from 'node:timers/promises';
+import { unsealPaths } from '@drover/sandbox/seal';
 import { keepBoxes } from '@drover/core/tools/process/boxes';
-import { runShell } from '@drover/core/tools/process/run-shell';
+import { prepareShell, runShell } from '@drover/core/tools/process/run-shell';
 import { projectView } from '../bin/sandbox/project-view.ts';
 import { newFolder } from './folder.ts';
 
 const TIMES = 61;
+const TURNS = 21;
+const THOUGHT_MS = 300; // between the start of a turn and its first command
 const ADDED_MS_AIM = 10;
 
 /** Lines to print. */
@@ -46,6 +51,7 @@ export async function lines(): Promise<readonly string[]> {
   const kept = [policies.workspaceAgain, policies.folderAgain, policies.hostsAgain].map(keepBoxes);
   const figures = await measured(policies, root);
   for (const boxes of kept) boxes[Symbol.dispose]();
+  const first = await firstOfTurn({ workspace, folder: own, hosts }, root);
   await proxy.close();
   const row = (what: string, ms: number, aim = '') =>
     `${what}: ${figures.open.toFixed(1)} ms in the open, ${ms.toFixed(1)} ms contained: ${(ms - figures.open).toFixed(1)} ms more${aim}`;
@@ -54,9 +60,12 @@ export async function lines(): Promise<readonly string[]> {
     row('a command in a workspace', figures.workspaceAgain, aim),
     row("a command in the user's own folder", figures.folderAgain, aim),
     row('a command with allowed hosts', figures.hostsAgain, aim),
-    row('the first command in a workspace', figures.workspace),
-    row("the first command in the user's own folder", figures.folder),
-    row('the first command with allowed hosts', figures.hosts),
+    row('the first command of a turn in a workspace', first.workspace, aim),
+    row("the first command of a turn in the user's own folder", first.folder, aim),
+    row('the first command of a turn with allowed hosts', first.hosts, aim),
+    row('a sandbox that is not started ahead, in a workspace', figures.workspace),
+    row("a sandbox that is not started ahead, in the user's own folder", figures.folder),
+    row('a sandbox that is not started ahead, with allowed hosts', figures.hosts),
   ];
 }
 
@@ -73,15 +82,40 @@ async function measured<Name extends string>(
   const times = new Map<Name, number[]>(names.map((name) => [name, []]));
   for (let n = 0; n < TIMES; n++) {
     for (const name of names) {
-      const begun = performance.now();
-      const spec = { script: 'true', cwd, env: { PATH: process.env['PATH'] ?? '' }, sandbox: policies[name] };
-      const how = { callId: `bench-${n}-${name}`, timeoutMs: 60_000, onOutput: () => undefined };
-      const end = await runShell({ ...spec, ...how }, new AbortController().signal);
-      if (end.exitCode !== 0) throw new Error(`${name}: the command ended with ${end.exitCode}`);
-      times.get(name)?.push(performance.now() - begun);
+      times.get(name)?.push(await timed(policies[name], cwd));
     }
   }
   return Object.fromEntries(names.map((name) => [name, median(times.get(name) ?? [])])) as Record<Name, number>;
+}
+
+/** Each command in a turn of its own, in which the model thinks before it. */
+async function firstOfTurn<Name extends string>(
+  policies: Readonly<Record<Name, SandboxPolicy>>,
+  cwd: string,
+): Promise<Record<Name, number>> {
+  const names = Object.keys(policies) as Name[];
+  const times = new Map<Name, number[]>(names.map((name) => [name, []]));
+  for (let n = 0; n < TURNS; n++) {
+    for (const name of names) {
+      const sandbox = policies[name];
+      unsealPaths(sandbox.folder);
+      using _boxes = keepBoxes(sandbox);
+      prepareShell({ cwd, env: ENV, sandbox }, 'certain');
+      await delay(THOUGHT_MS);
+      times.get(name)?.push(await timed(sandbox, cwd));
+    }
+  }
+  return Object.fromEntries(names.map((name) => [name, median(times.get(name) ?? [])])) as Record<Name, number>;
+}
+
+const ENV = { PATH: process.env['PATH'] ?? '' };
+
+async function timed(sandbox: SandboxPolicy | undefined, cwd: string): Promise<number> {
+  const begun = performance.now();
+  const spec = { script: 'true', cwd, env: ENV, sandbox, callId: newId('call'), timeoutMs: 60_000 };
+  const end = await runShell({ ...spec, onOutput: () => undefined }, new AbortController().signal);
+  if (end.exitCode !== 0) throw new Error(`the command ended with ${end.exitCode}`);
+  return performance.now() - begun;
 }
 
 function median(figures: readonly number[]): number {

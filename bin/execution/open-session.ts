@@ -15,7 +15,6 @@ import { deniedIn } from '@drover/core/permission/denied-paths';
 import type { Rule } from '@drover/core/permission/rules';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
 import { removeLeftovers } from '@drover/core/tools/files/leftovers';
-import { keepBoxes } from '@drover/core/tools/process/boxes';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Tool } from '@drover/core/tools/tool';
 import type { Contained } from '@drover/coordinator/workspace/containment';
@@ -66,13 +65,11 @@ export async function containSession(
   let tell: (event: NetworkEvent) => void = () => undefined;
   const folder = join(sessionFolder(home, id), 'box');
   const contained = await containment.folder?.({ root: cwd, folder, rules, onConnection: (event) => tell(event) });
-  const boxes = keepBoxes(contained?.policy);
   const cleared = removeLeftovers(cwd); // beside the session's own work, which never meets them
   return {
     contained,
     tellTo: (session) => (tell = (event) => session.bus.emit(event, {})),
     async close() {
-      boxes[Symbol.dispose]();
       await cleared;
       await contained?.close();
       await rm(folder, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 // Boxes that wait for their command: used once, only while they are what a new one would be, and never left behind.
 
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { keepBoxes } from '@drover/core/tools/process/boxes';
@@ -10,21 +10,7 @@ import { openLauncher } from '../../bin/run/open-launcher.ts';
 import { processesWith } from '../cli/program.ts';
 import { listening } from '../support/listening.ts';
 import { box, type Box, type BoxOptions, inSandbox, runInside } from '../support/sandbox/box.ts';
-
-/** Not the sandbox itself, whose arguments hold those of the shell. */
-function isShell(id: string): boolean {
-  return processesWith('IFS= read -r -d').includes(id) && !processesWith('--unshare-user').includes(id);
-}
-
-function childrenOf(id: string): readonly string[] {
-  try {
-    return readFileSync(`/proc/${id}/task/${id}/children`, 'utf8').trim().split(' ');
-  } catch (error) {
-    // It has ended meanwhile.
-    if (error instanceof Error && 'code' in error) return [];
-    throw error;
-  }
-}
+import { allGone, waiting } from '../support/sandbox/waiting.ts';
 
 inSandbox('a box that waits', (system) => {
   function keptBox(options?: BoxOptions): Box & { readonly close: () => void } {
@@ -33,19 +19,6 @@ inSandbox('a box that waits', (system) => {
     const close = () => boxes[Symbol.dispose]();
     onTestFinished(close);
     return { ...here, close };
-  }
-
-  /** The shell that waits in a box, once there is one: the shell of a command that is over has ended. */
-  async function waiting({ policy }: Box): Promise<string> {
-    for (;;) {
-      await delay(5);
-      const shell = processesWith(policy.folder).flatMap(childrenOf).find(isShell);
-      if (shell !== undefined) return shell;
-    }
-  }
-
-  async function allGone({ policy }: Box): Promise<void> {
-    while (processesWith(policy.folder).length > 0) await delay(5);
   }
 
   test('the next command runs in it, and it is gone with that command', async () => {

@@ -29,6 +29,11 @@ export function sealPaths(holder: string, paths: readonly string[]): Disposable 
   };
 }
 
+/** Whether sealing these paths would make a folder. */
+export function hasUnsealed(paths: readonly string[]): boolean {
+  return paths.some((path) => lstatSync(path, { throwIfNoEntry: false }) === undefined);
+}
+
 /** Removes the folders that no other holder needs. Idempotent. */
 export function unsealPaths(holder: string): void {
   for (const [path, known] of holders) {

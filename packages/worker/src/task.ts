@@ -23,7 +23,6 @@ import type { TaskMode } from '@drover/protocol/plan';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
 import { runTools } from '@drover/core/tools/builtin';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
-import { keepBoxes } from '@drover/core/tools/process/boxes';
 import { distrustPrograms } from '@drover/core/tools/process/program';
 import type { Tool } from '@drover/core/tools/tool';
 
@@ -35,7 +34,6 @@ export const runTask: RunTask = async (spec, link, signal) => {
   // It had said its last word before a crash; only its outcome was not heard.
   if (past?.ending === 'done' && 'resume' in begin)
     return outcomeOf({ status: 'finished', said: before, refused: past.refused?.calls ?? [], ...tally.spent });
-  using _boxes = keepBoxes(spec.sandbox);
   try {
     const result = await openSession(spec, counting(link, tally)).run(begin, signal);
     const said = [...before, ...result.messages];

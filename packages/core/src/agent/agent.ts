@@ -4,10 +4,11 @@ import { EVENTS } from '@drover/protocol/events';
 import { codePoints, type Conversation } from '../conversation/conversation.ts';
 import type { Instructions } from '../conversation/instructions.ts';
 import { utf8Bytes } from '../conversation/prompt-bound.ts';
-import { budgetOnly } from '../model/admission.ts';
+import { type Admission, budgetOnly } from '../model/admission.ts';
 import { Budget } from '../model/budget.ts';
 import { definitionOf } from '../tools/tool.ts';
 import { unhurried } from './limits.ts';
+import { toolNamed } from './calls.ts';
 import { REMOTE_TIMEOUT_MS_DEFAULT } from './remote-calls.ts';
 import type { SessionOptions } from './session-options.ts';
 import type { Agent } from './turn.ts';
@@ -39,14 +40,27 @@ export function makeAgent(options: SessionOptions, ties: Ties): Agent {
     bench: { tools, worker, context, instructions, judge, question, remoteTimeoutMs },
     limits,
     retry,
-    admission: unhurried(options.admission ?? budgetOnly(budget), progress),
+    admission: preparing(unhurried(options.admission ?? budgetOnly(budget), progress), options),
     cacheKey: options.cacheKey ?? options.id,
     sampling: options.sampling,
     emit: (event, place) => {
       if (EVENTS[event.type].progress) progress();
+      if (event.type === 'toolcall_start') toolNamed(tools, event.name)?.prepare?.(context, 'certain');
       emit(event, place);
     },
     settled,
     spend,
+  };
+}
+
+/** Tools get ready for calls while the model is asked, once the request is on its way. */
+function preparing({ admit }: Admission, { tools, context }: SessionOptions): Admission {
+  const prepare = () => tools.forEach((tool) => tool.prepare?.(context, 'possible'));
+  return {
+    admit: async (wanted, signal) => {
+      const admitted = await admit(wanted, signal);
+      setImmediate(prepare);
+      return admitted;
+    },
   };
 }

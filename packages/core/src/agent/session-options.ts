@@ -13,7 +13,7 @@ import type { RetryPolicy } from '../model/retry.ts';
 import type { Sampling } from '@drover/protocol/model';
 import type { Spent } from '../model/spent.ts';
 import type { SandboxUse } from '@drover/protocol/run';
-import type { Tool, ToolContext } from '../tools/tool.ts';
+import type { Tool, TurnContext } from '../tools/tool.ts';
 import type { Question, Verdict } from './calls.ts';
 
 export type SessionOptions = {
@@ -35,7 +35,7 @@ export type SessionOptions = {
   readonly definitions?: readonly ToolDefinition[];
   /** How long a call that is handed out may wait for its result, where its tool doesn't say it. */
   readonly remoteTimeoutMs?: number;
-  readonly context: Omit<ToolContext, 'callId' | 'signal'>;
+  readonly context: TurnContext;
   /** How its commands are contained, for the journal. */
   readonly sandbox?: SandboxUse['used'];
   /** A system prompt made elsewhere, to the byte. */

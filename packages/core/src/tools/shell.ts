@@ -9,8 +9,8 @@ import { ToolError } from '../errors.ts';
 import { Deltas } from './output/deltas.ts';
 import { Capture } from './output/capture.ts';
 import { gitEnvironment } from './process/git-environment.ts';
-import { runShell, type ShellEnd } from './process/run-shell.ts';
-import { defineTool, outputFile, type ToolContext, type ToolEvent } from './tool.ts';
+import { prepareShell, runShell, type ShellEnd } from './process/run-shell.ts';
+import { defineTool, outputFile, type ToolContext, type ToolEvent, type TurnContext } from './tool.ts';
 
 const TIMEOUT_MS = 120_000;
 const TIMEOUT_MS_MAX = 1_800_000;
@@ -30,6 +30,7 @@ export const shell = defineTool({
   }),
   access: 'run',
   subject: ({ command }) => command,
+  prepare: (context, likelihood) => prepareShell({ ...context, env: environmentFor(context) }, likelihood),
   run: ({ command, timeoutMs = TIMEOUT_MS }, context) => runCommand(command, timeoutMs, context),
 });
 
@@ -46,7 +47,7 @@ async function* runCommand(command: string, timeoutMs: number, context: ToolCont
     return capture.write(chunk);
   };
   const { cwd, callId, sandbox } = context;
-  const env = { ...context.env, ...UNATTENDED, ...gitEnvironment };
+  const env = environmentFor(context);
   const running = runShell(
     { script: command, cwd, env, sandbox, callId, timeoutMs, onOutput: keep },
     AbortSignal.any([context.signal, left.signal]),
@@ -66,6 +67,10 @@ async function* runCommand(command: string, timeoutMs: number, context: ToolCont
   } finally {
     left.abort();
   }
+}
+
+function environmentFor({ env }: TurnContext): Readonly<Record<string, string>> {
+  return { ...env, ...UNATTENDED, ...gitEnvironment };
 }
 
 function told(text: string, notes: readonly string[]): string {

@@ -40,6 +40,12 @@ export type ToolContext = {
   readonly signal: AbortSignal;
 };
 
+/** The same before there is a call. */
+export type TurnContext = Omit<ToolContext, 'callId' | 'signal'>;
+
+/** How sure it is that a tool is called: the model is being asked, or it has begun to write a call. */
+export type Likelihood = 'possible' | 'certain';
+
 export type ToolEvent =
   | { readonly type: 'delta'; readonly delta: string }
   | {
@@ -78,6 +84,8 @@ export type Tool = {
   readonly remote?: true;
   /** How long a remote call may wait for its result; as the session says unless told. */
   readonly timeoutMs?: number;
+  /** Gets ready for a call, so that it starts sooner. Called often; must not throw. */
+  readonly prepare?: (context: TurnContext, likelihood: Likelihood) => void;
   /** Absent for a remote tool, and for no other. */
   readonly execute?: (input: Json, context: ToolContext) => Promise<ToolOutput> | AsyncIterable<ToolEvent>;
 };
@@ -95,6 +103,7 @@ export type ToolDeclaration<Schema extends $ZodType> = {
   readonly alone?: true;
   readonly repeatable?: true;
   readonly final?: true;
+  readonly prepare?: Tool['prepare'];
   readonly run: (
     input: output<Schema>,
     context: ToolContext,
@@ -112,6 +121,7 @@ export function defineTool<Schema extends $ZodType>(declaration: ToolDeclaration
     alone: declaration.alone ?? false,
     repeatable: declaration.repeatable ?? false,
     final: declaration.final ?? false,
+    ...(declaration.prepare !== undefined && { prepare: declaration.prepare }),
     // Made when first asked for: a command that sends no request should not pay for it.
     get schema() {
       schema ??= jsonSchemaOf(input);

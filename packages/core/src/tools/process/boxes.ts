@@ -4,7 +4,7 @@
 //   1. A box runs one command. Then it is gone, with all that the command started.
 //   2. A box that waited is used only if it is what a new one would be: the same process, and the same files behind its
 //      mounts. Otherwise it is ended, and a new one is started.
-//   3. Boxes wait only between `keepBoxes` and its disposal, at most one for each private folder.
+//   3. Boxes wait only between `keepBoxes` and its disposal, which is a turn; at most one for each private folder.
 //
 // Failure: a box that can't be started ahead is left out. The command starts its own, and reports what is wrong.
 
@@ -26,6 +26,8 @@ export type Box = {
   readonly child: StartedChild;
   /** Begins the command. */
   readonly begin: (script: string) => void;
+  /** Ends a box whose command has not begun. */
+  readonly discard: () => void;
 };
 
 type WaitingBox = Box & {
@@ -33,49 +35,50 @@ type WaitingBox = Box & {
   readonly isOver: () => boolean;
 };
 
-// By the private folder of the policy. Undefined: a box may wait there, and none does.
-const places = new Map<string, WaitingBox | undefined>();
+/** One that waits or is being started. It resolves to undefined where it could not be started. */
+type BoxAhead = Promise<WaitingBox | undefined>;
 
-/** Until it is disposed of, a box is started ahead after each command of this policy. */
+// By the private folder of the policy. Undefined: a box may wait there, and none does.
+const places = new Map<string, BoxAhead | undefined>();
+
+/** Until it is disposed of, boxes may wait for commands of this policy. */
 export function keepBoxes(sandbox: SandboxPolicy | undefined): Disposable {
   if (sandbox === undefined) return { [Symbol.dispose]: () => undefined };
   const { folder } = sandbox;
   if (!places.has(folder)) places.set(folder, undefined);
   return {
     [Symbol.dispose]() {
-      const box = places.get(folder);
+      const ahead = places.get(folder);
       places.delete(folder);
-      if (box !== undefined) discard(box);
+      void ahead?.then((box) => box?.discard());
     },
   };
 }
 
 /** The box that waits, or a new one. Throws ToolError where it can't be started. */
 export async function openBox(place: BoxPlace): Promise<Box> {
-  const confined = confine(place.sandbox, place.env);
   const { folder } = place.sandbox;
-  const box = places.get(folder);
-  if (box === undefined) return start(confined, place);
+  const ahead = places.get(folder);
+  if (ahead === undefined) return start(place);
   places.set(folder, undefined);
-  if (!box.isOver() && box.likeness === likenessOf(confined, place)) return box;
-  discard(box);
-  return start(confined, place);
+  const box = await ahead;
+  if (box !== undefined && !box.isOver() && box.likeness === likenessOf(confine(place.sandbox, place.env), place))
+    return box;
+  box?.discard();
+  return start(place);
 }
 
-/** Starts the next box, where boxes are kept for this policy. */
-export function startAhead(place: BoxPlace): void {
+/** Starts the next box, where boxes are kept for this policy and none waits. */
+export function startAhead(place: Omit<BoxPlace, 'callId'>): void {
   const { folder } = place.sandbox;
   if (!places.has(folder) || places.get(folder) !== undefined) return;
-  start(confine(place.sandbox, place.env), { ...place, callId: newId('call') }).then(
-    (box) => {
-      if (places.has(folder) && places.get(folder) === undefined) places.set(folder, box);
-      else discard(box);
-    },
-    () => undefined, // the next command starts its own
-  );
+  // The next command starts its own where this one can't be started.
+  const ahead = start({ ...place, callId: newId('call') }).catch(() => undefined);
+  places.set(folder, ahead);
 }
 
-async function start(confined: ConfinedProcess, place: BoxPlace): Promise<WaitingBox> {
+async function start(place: BoxPlace): Promise<WaitingBox> {
+  const confined = confine(place.sandbox, place.env);
   const { file, args, env, files, report } = confined;
   const likeness = likenessOf(confined, place);
   const script = Promise.withResolvers<string>();
@@ -84,12 +87,12 @@ async function start(confined: ConfinedProcess, place: BoxPlace): Promise<Waitin
   let over = false;
   const end = () => void (over = true);
   child.process.ended.then(end, end);
-  return { child, begin: script.resolve, likeness, isOver: () => over };
-}
-
-function discard({ child, begin }: WaitingBox): void {
-  killChild(child);
-  begin('');
+  const begin = script.resolve;
+  const discard = () => {
+    killChild(child);
+    begin('');
+  };
+  return { child, begin, discard, likeness, isOver: () => over };
 }
 
 function likenessOf({ file, args, env }: ConfinedProcess, { cwd, sandbox }: BoxPlace): string {

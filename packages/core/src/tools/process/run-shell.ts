@@ -9,14 +9,16 @@
 import { statfsSync } from 'node:fs';
 import { hasStarted } from '@drover/sandbox/sandbox';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
-import { sealPaths } from '@drover/sandbox/seal';
+import { sealPaths, hasUnsealed } from '@drover/sandbox/seal';
 import { DroverError, ToolError } from '../../errors.ts';
 import { openBox, startAhead } from './boxes.ts';
 import { attendChild, type ChildEnd, type OutputReader, runChild } from './child.ts';
+import type { Likelihood, TurnContext } from '../tool.ts';
 import { programOn } from './program.ts';
 
 const COMPLAINT_CHARS_MAX = 1_000;
 const DISK_LOOK_MS = 500;
+const INTERRUPTED = 'interrupted before it was started';
 
 export type ShellSpec = {
   readonly script: string;
@@ -36,11 +38,15 @@ export async function runShell(spec: ShellSpec, signal: AbortSignal): Promise<Sh
   if (sandbox === undefined) return { ...(await runOutside(spec, signal)), isDiskFull: false };
   using _links = sealPaths(sandbox.folder, sandbox.sealed);
   using disk = watchDisk(sandbox);
-  if (signal.aborted) throw new ToolError('interrupted before it was started');
+  if (signal.aborted) throw new ToolError(INTERRUPTED);
   const startedAt = performance.now();
   const { cwd, env, callId, timeoutMs } = spec;
   const place = { sandbox, cwd, env, callId };
   const box = await openBox(place);
+  if (signal.aborted) {
+    box.discard();
+    throw new ToolError(INTERRUPTED);
+  }
   let complaint = '';
   const onStdout: OutputReader = (chunk) => {
     if (complaint.length < COMPLAINT_CHARS_MAX) complaint += chunk.toString('latin1').slice(0, COMPLAINT_CHARS_MAX);
@@ -54,6 +60,26 @@ export async function runShell(spec: ShellSpec, signal: AbortSignal): Promise<Sh
   if (end.endedBy === 'itself') startAhead(place);
   const durationMs = Math.round(performance.now() - startedAt);
   return { ...end, durationMs, isDiskFull: disk.signal.aborted };
+}
+
+/**
+ * Starts the sandbox of a command that may follow, where boxes are kept. Placeholders for protected paths are seen by the
+ * user, so they are made only if a command is `certain`.
+ */
+export function prepareShell(
+  { cwd, env, sandbox }: Pick<TurnContext, 'cwd' | 'env' | 'sandbox'>,
+  likelihood: Likelihood,
+): void {
+  if (sandbox === undefined) return;
+  if (likelihood === 'possible' && hasUnsealed(sandbox.sealed)) return;
+  try {
+    sealPaths(sandbox.folder, sandbox.sealed)[Symbol.dispose]();
+  } catch (error) {
+    // The command fails of it too, and reports it.
+    if (error instanceof Error && 'code' in error) return;
+    throw error;
+  }
+  startAhead({ sandbox, cwd, env });
 }
 
 function runOutside(

@@ -1,0 +1,41 @@
+// Boxes that wait for a command, as this machine's list of processes shows them.
+
+import { readFileSync, readlinkSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { processesWith } from '../../cli/program.ts';
+import type { Box } from './box.ts';
+
+type Kept = Pick<Box, 'policy'>;
+
+/** Not the sandbox itself, whose arguments hold those of the shell. */
+export function isShell(id: string): boolean {
+  return processesWith('IFS= read -r -d').includes(id) && !processesWith('--unshare-user').includes(id);
+}
+
+/** The shell that waits in a box, once there is one: the shell of a command that is over has ended. */
+export async function waiting({ policy }: Kept): Promise<string> {
+  for (;;) {
+    await delay(5);
+    const shell = processesWith(policy.folder).flatMap(childrenOf).find(isShell);
+    if (shell !== undefined) return shell;
+  }
+}
+
+/** The name of the process namespace that a process is in; `readlink /proc/self/ns/pid` says the same inside. */
+export function namespaceOf(id: string): string {
+  return readlinkSync(`/proc/${id}/ns/pid`);
+}
+
+export async function allGone({ policy }: Kept): Promise<void> {
+  while (processesWith(policy.folder).length > 0) await delay(5);
+}
+
+function childrenOf(id: string): readonly string[] {
+  try {
+    return readFileSync(`/proc/${id}/task/${id}/children`, 'utf8').trim().split(' ');
+  } catch (error) {
+    // It has ended meanwhile.
+    if (error instanceof Error && 'code' in error) return [];
+    throw error;
+  }
+}
