@@ -12,7 +12,15 @@ import { codeOfStop, exitCode } from '../exit-code.ts';
 import { type Io, tell, tellJson } from '../io.ts';
 import type { Paper } from '../kept/facts.ts';
 import { adviceLine } from '../kept/state.ts';
-import { findOld, landedOf, type OldThing, removeOld, type Staying, unfinishedRuns } from '../garbage/old-journals.ts';
+import {
+  findOld,
+  landedOf,
+  type OldThing,
+  payersInUse,
+  removeOld,
+  type Staying,
+  unfinishedRuns,
+} from '../garbage/old-journals.ts';
 import { findOldResults, type OldResults, removeOldResults } from '../garbage/old-results.ts';
 import { type Listed, removalLines, things } from '../garbage/removal-list.ts';
 import { parseAge } from '../quantities.ts';
@@ -65,8 +73,11 @@ type Found = {
 async function look(home: string, olderThanMs: number | undefined, io: Io): Promise<Found> {
   const options = await optionsFor(home, io);
   const { garbage: workspaces, kept: keptWork } = await findGarbage(options);
-  const needed = (run: string): string | undefined =>
-    keptWork.some(({ what, why }) => `${what} ${why}`.includes(run)) ? 'some of its work is kept' : undefined;
+  const payers = await payersInUse(home);
+  const needed = (run: string): string | undefined => {
+    if (keptWork.some(({ what, why }) => `${what} ${why}`.includes(run))) return 'some of its work is kept';
+    return payers.has(run) ? 'it shares a budget with a run that can go on' : undefined;
+  };
   const { garbage: old, kept } = await findOld({ home, olderThanMs, needed });
   const results = await findOldResults(home, olderThanMs);
   return {

@@ -14,6 +14,7 @@ import { bytesIn, type LandedWork } from '@drover/coordinator/workspace/garbage'
 import { removeAll } from '@drover/coordinator/workspace/removal';
 import { Lock } from '@drover/core/journal/lock';
 import { journalPath } from '@drover/core/journal/session-journal';
+import { keptBatch } from '../batch/kept-batch.ts';
 import { isAtWork, type KeptRow, listKept } from '../kept/kept-rows.ts';
 import { readRun } from '../kept/kept-run.ts';
 
@@ -68,6 +69,12 @@ export function unfinishedRuns(home: string): ReadonlySet<string> {
       (row.canGoOn || row.state === 'damaged' || row.state === 'newer' || isRunLive(home, row.id)),
   );
   return new Set(open.map(({ id }) => id));
+}
+
+/** Runs that share a budget with one that can go on: a resume counts what they have spent. */
+export async function payersInUse(home: string): Promise<ReadonlySet<string>> {
+  const batches = await Promise.all([...unfinishedRuns(home)].map((run) => keptBatch(home, run)));
+  return new Set(batches.flatMap((batch) => batch?.within?.payers ?? []));
 }
 
 /** What has landed of these runs. One that can't be read has nothing to say. */

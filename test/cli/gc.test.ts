@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readEntry, writeEntry } from '@drover/coordinator/batch/cache';
-import { runJournalPath } from '@drover/coordinator/run-journal';
+import { runFolder, runJournalPath } from '@drover/coordinator/run-journal';
 import { Lock } from '@drover/core/journal/lock';
 import { expect, test } from 'vitest';
 import { planned, RunDesk, submits, writes } from '../support/run-desk.ts';
@@ -158,6 +158,21 @@ test('a run whose patches may be the only copy stays however old it is', async (
     removed: false,
     stayed: [],
   });
+});
+
+test('a run stays while another one that shares its budget can go on', async () => {
+  const shelf = await Shelf.empty();
+  const { events } = sampleRun({ tasks: 1 });
+  const long = events.map((event) => ({ ...event, at: event.at.replace('2027', '2020') }));
+  const [over, open] = ['run_aaaa'.padEnd(36, '0'), 'run_bbbb'.padEnd(36, '0')];
+  await shelf.keepRun(over, long);
+  await shelf.keepRun(open, long.slice(0, 5));
+  const batch = { within: { out: '/x', names: ['a', 'b'], payers: [over, open] } };
+  await writeFile(join(runFolder(shelf.home, open), 'batch.json'), JSON.stringify(batch));
+  const { stdout } = await shelf.drover(['gc', '--older-than', '30d', '--yes', '--json']);
+  const { remove, keep } = JSON.parse(stdout) as { remove: unknown[]; keep: { what: string; why: string }[] };
+  expect(remove).toEqual([]);
+  expect(keep).toContainEqual({ what: over, why: 'it shares a budget with a run that can go on' });
 });
 
 test('what an earlier removal left behind goes the next time', async () => {

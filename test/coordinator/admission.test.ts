@@ -195,6 +195,25 @@ test('one that dies with a request under way has spent its worst case, and other
   expect(admission.balance.spent).toBe(2_000);
 });
 
+test.each([
+  { kind: 'aborted', by: 'user' },
+  { kind: 'limit.reached', limit: 'time', message: 'the time is up' },
+] as const)('a request that is cut off ($kind) has spent its worst case', async (failure) => {
+  const { admission, told, place } = runOf({ cap: { tokens: 3_000 } });
+  const admitted = await place(1).admit(WANTED, never);
+  admitted.settle(NO_USAGE, { failure });
+  expect(admission.balance).toMatchObject({ spent: 2_000, reserved: 0, usage: { estimated: true } });
+  const warnings = told.flatMap(({ event }) => (event.type === 'warning' ? [event.message] : []));
+  expect(warnings).toEqual([expect.stringContaining('the most that it can have cost counts as spent')]);
+});
+
+test('without a cap a request that is cut off counts as far as it came', async () => {
+  const { admission, told, place } = runOf({});
+  const admitted = await place(1).admit(WANTED, never);
+  admitted.settle(used(100, 5), { failure: { kind: 'aborted', by: 'user' } });
+  expect([admission.balance.usage, told.length]).toEqual([used(100, 5), 1]);
+});
+
 test('what one that dies had settled or was still waiting for costs nothing more', async () => {
   const { admission, place } = runOf({});
   const [holder, dying] = [place(1), place(2)];

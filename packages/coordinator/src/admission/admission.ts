@@ -4,11 +4,11 @@
 // then it holds nothing (throttle.ts). Money that can't be had any more is said at once, and not after
 // the wait for the provider.
 //
-// WHO DIES WITH A REQUEST UNDER WAY
+// A REQUEST THAT IS CUT OFF
+//   An interrupt, a deadline or the loss of a worker ends it, and the provider never reports its usage.
 //   Its request may have been answered to the last token, and nobody will ever say. A budget that must
 //   hold counts the worst case as spent then: what was reserved. That is marked as an estimate. Counting
-//   less would be nearer the truth on most days, and a broken promise on the others. Whoever knows
-//   better settles before it abandons. Where there is a cap, each request is written down before it is
+//   less would be nearer the truth on most days, and a broken promise on the others. Where there is a cap, each request is written down before it is
 //   sent, so that this holds also for a run that is killed and goes on (spending.ts).
 
 import type { Event, Place } from '@drover/protocol/events';
@@ -35,6 +35,8 @@ export type PlaceAdmission = Admission & {
 };
 
 const LOST: Failure = { kind: 'worker.lost', message: 'it ended while it waited for leave to send a request' };
+const CUT_OFF =
+  'the provider does not report what a request costs that is cut off: the most that it can have cost counts as spent';
 const EXCEEDED =
   'the provider counted more tokens than it should have for a request; from now on more is reserved, but the budget may be passed by that much';
 
@@ -42,6 +44,7 @@ export class RunAdmission {
   readonly #options: RunAdmissionOptions;
   readonly #purse: Purse;
   #isWarned = false;
+  #isCutOffTold = false;
 
   constructor(options: RunAdmissionOptions) {
     this.#options = options;
@@ -67,7 +70,9 @@ export class RunAdmission {
         }
         const settle = (usage: Usage, seen: Seen) => {
           if (!open.delete(abandon)) return;
-          this.#settle({ claim, ticket, place }, usage, seen);
+          const isCharged = this.#isCapped && isCutOff(seen);
+          if (isCharged) this.#tellCutOff();
+          this.#settle({ claim, ticket, place }, isCharged ? claim.most : usage, seen);
         };
         const abandon = () => settle(claim.most, { failure: LOST });
         open.add(abandon);
@@ -101,10 +106,19 @@ export class RunAdmission {
 
   // Whoever goes on with a run that was killed has to know what may have been spent.
   async #writeDown({ most, mostCost }: Claim, place: Place): Promise<void> {
-    const { cap, taskCap, emit, settled } = this.#options;
-    if (cap === undefined && taskCap === undefined) return;
+    const { emit, settled } = this.#options;
+    if (!this.#isCapped) return;
     emit({ type: 'budget', ...this.#purse.balance, most, ...(mostCost !== undefined && { mostCost }) }, place);
     await settled();
+  }
+
+  get #isCapped(): boolean {
+    return this.#options.cap !== undefined || this.#options.taskCap !== undefined;
+  }
+
+  #tellCutOff(): void {
+    if (!this.#isCutOffTold) this.#options.emit({ type: 'warning', message: CUT_OFF }, {});
+    this.#isCutOffTold = true;
   }
 
   #settle({ claim, ticket, place }: Passed & { readonly place: Place }, usage: Usage, seen: Seen): void {
@@ -116,6 +130,11 @@ export class RunAdmission {
     // Runs that share the money may wait for it in other lanes.
     for (const retry of this.#options.pot?.retries ?? []) retry();
   }
+}
+
+/** The agent was stopped in the middle of the request. */
+function isCutOff({ failure }: Seen): boolean {
+  return failure?.kind === 'aborted' || failure?.kind === 'limit.reached';
 }
 
 type Passed = { readonly claim: Claim; readonly ticket: Ticket };
