@@ -89,6 +89,23 @@ test('the task is told with its prompt, unless the plan was just read', () => {
   ]);
 });
 
+test('a worker that reads reports, and one that writes leaves its changes', () => {
+  const given = { worker: 1, attempt: 1, workspace: '/w', isPromptRead: true };
+  expect(assignment({ ...given, task }).split('\n\n')).toEqual([
+    'You are worker 1. Your task is a: do a',
+    'Your workspace is /w; paths are relative to it.',
+    'Leave your changes in the files: they are committed for you. Do not commit, branch or push.',
+    'Keep to these files if you can: a.txt',
+    'When you are done, call submit_result.',
+  ]);
+  expect(assignment({ ...given, task: { ...task, mode: 'read' } }).split('\n\n')).toEqual([
+    'You are worker 1. Your task is a: do a',
+    'Your workspace is /w; paths are relative to it.',
+    'Look and report: what you change is not kept. Your answer is the result.',
+    'When you are done, call submit_result.',
+  ]);
+});
+
 test('another attempt is told why there is one', () => {
   const again = assignment({
     worker: 1,

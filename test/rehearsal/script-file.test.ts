@@ -58,6 +58,10 @@ test.each([
     'answers:\n - when: {text: "("}\n',
     '2:17: `answers.0.when.text`: Invalid regular expression: /(/: Unterminated group; correct the expression',
   ],
+  [
+    'answers:\n - when: {text: "/+/i"}\n',
+    '2:17: `answers.0.when.text`: Invalid regular expression: /+/: Nothing to repeat; correct the expression',
+  ],
   ['answers:\n - {text: x, stop: edn}\n', '2:20: `answers.0.stop` is "edn"; did you mean end?'],
   ['answers:\n - fault: [cut, ct]\n', '2:17: `answers.0.fault.1` is "ct"; did you mean cut?'],
   [
