@@ -4,11 +4,12 @@
 // `main` is the whole program as a function of what was typed and an Io; a test calls it. Below it
 // stands what only a process has: its streams, its signals, its exit code.
 
+import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { DroverError, UsageError } from '@drover/core/errors';
 import type { Listed } from './command-line.ts';
 import { codeOfFailure, codeOfStop, exitCode } from './exit-code.ts';
-import { complain, type Io, isGone, print, type StopCause, type StopListener, whenUnread } from './io.ts';
+import { complain, type Io, isGone, type Job, print, type StopCause, type StopListener, whenUnread } from './io.ts';
 import { plainlyTyped } from './plain-words.ts';
 
 const NODE_MIN = 24;
@@ -175,10 +176,30 @@ function processIo(): Io {
     cwd: process.cwd(),
     node: process.execPath,
     onStop,
-    // All that the shell started for this command, so that it gets its terminal back.
-    suspend: () => void process.kill(0, 'SIGTSTP'),
+    job: processJob,
   };
 }
+
+const processJob: Job = {
+  signal: (name) => void process.kill(0, name),
+  isForeground: () => {
+    try {
+      // Behind the name, which may hold anything: state, parent, group, session, terminal, its foreground group.
+      const [, , group, , , foreground] = (readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1) ?? '').split(' ');
+      return group === foreground;
+    } catch {
+      return true; // macOS has no such file
+    }
+  },
+  onContinue: (listener) => {
+    process.on('SIGCONT', listener);
+    return () => void process.off('SIGCONT', listener);
+  },
+  onExit: (listener) => {
+    process.on('exit', listener);
+    return () => void process.off('exit', listener);
+  },
+};
 
 /** The first cause asks politely, and not for ever; a second SIGINT does not ask. */
 function onStop({ stop, atOnce }: StopListener): () => void {

@@ -21,8 +21,23 @@ export type Io = {
   /** The Node that runs this program. */
   readonly node: string;
   readonly onStop: (listener: StopListener) => () => void;
-  /** Puts the program to sleep, as Ctrl-Z does; returns once it is woken. */
-  readonly suspend?: () => void;
+  /** Absent where no shell controls this program. */
+  readonly job?: Job;
+};
+
+/** The signals that keys of a terminal send: Ctrl-C, Ctrl-Z and Ctrl-\\. */
+export type JobSignal = 'SIGINT' | 'SIGTSTP' | 'SIGQUIT';
+
+/** What the shell started for this command, as one job. */
+export type Job = {
+  /** Signals every process of the job, as a key of the terminal does. */
+  readonly signal: (name: JobSignal) => void;
+  /** Whether the terminal is the job's; one in the background must not change its mode. */
+  readonly isForeground: () => boolean;
+  /** Calls back each time the job is resumed after it was stopped. */
+  readonly onContinue: (listener: () => void) => () => void;
+  /** Calls back in the last moment of the process; the listener must not wait for anything. */
+  readonly onExit: (listener: () => void) => () => void;
 };
 
 export type StopListener = {

@@ -47,7 +47,7 @@ const HOME_OF: Record<string, string> = {
   unbash: 'packages/core/src/permission/',
   'p-queue': 'packages/coordinator/src/dispatch.ts',
   piscina: 'packages/coordinator/src/pool.ts',
-  listr2: 'bin/views/dashboard',
+  listr2: 'bin/views/dashboard/',
   hono: 'packages/server/src/',
   '@hono/node-server': 'packages/server/src/',
   yargs: 'bin/',

@@ -34,7 +34,7 @@ export type MessageWish = {
 };
 
 export class Terminal {
-  readonly #io: Pick<Io, 'stdin' | 'stdout' | 'env' | 'suspend'>;
+  readonly #io: Pick<Io, 'stdin' | 'stdout' | 'env' | 'job'>;
   readonly #style: Style;
   readonly #keyboard: Keyboard;
   readonly #box: DraftBox;
@@ -47,7 +47,7 @@ export class Terminal {
   #isInterrupted = false;
   #status = '';
 
-  constructor(io: Pick<Io, 'stdin' | 'stdout' | 'env' | 'suspend'>) {
+  constructor(io: Pick<Io, 'stdin' | 'stdout' | 'env' | 'job'>) {
     this.#io = io;
     this.#style = styleFor(io.stdout, io.env);
     this.#box = new DraftBox(io.stdout);
@@ -227,7 +227,7 @@ export class Terminal {
 
   #sleep(): void {
     this.#box.erase();
-    this.#keyboard.aside(() => this.#io.suspend?.());
+    this.#keyboard.aside(() => this.#io.job?.signal('SIGTSTP'));
   }
 
   #clearScreen(): void {

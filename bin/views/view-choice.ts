@@ -43,7 +43,7 @@ export async function openRunView(
   switch (view ?? (isContinuousIntegration(io.env) ? 'lines' : 'dashboard')) {
     case 'dashboard':
       if (obstacle !== undefined) return openRunView({ view: 'lines', json: false }, io);
-      return (await import('./dashboard.ts')).dashboardView(io.stdout, io.env, now);
+      return (await import('./dashboard/dashboard.ts')).dashboardView(io, now);
     case 'lines':
       return (await import('./run-lines.ts')).runLinesView(io.stdout, io.env);
     case 'json':

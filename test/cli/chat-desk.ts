@@ -98,7 +98,12 @@ export class Chatting {
       env: { PATH: process.env['PATH'], TERM: 'xterm', ...env },
       cwd,
       node: process.execPath,
-      suspend: () => this.modes.push('asleep'),
+      job: {
+        signal: () => this.modes.push('asleep'),
+        isForeground: () => true,
+        onContinue: () => () => undefined,
+        onExit: () => () => undefined,
+      },
       onStop: ({ stop }) => {
         this.#stop = stop;
         return () => (this.#stop = undefined);

@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { dashboardView } from '../../bin/views/dashboard.ts';
+import { dashboardView } from '../../bin/views/dashboard/dashboard.ts';
 import { sampleRun } from '../support/sample-run.ts';
 import { FakeTerminal } from './terminal.ts';
 
@@ -17,7 +17,7 @@ test('at the bottom of a full screen the whole picture is seen, however it grows
   const terminal = new FakeTerminal({ columns: 80, rows: ROWS });
   terminal.output.write(`${BEFORE}\n`.repeat(ROWS));
   let told = 0;
-  const view = await dashboardView(terminal.output, { NO_COLOR: '1' }, () => Date.parse(events[0]?.at ?? ''));
+  const view = dashboardView(terminal.io({ NO_COLOR: '1' }), () => Date.parse(events[0]?.at ?? ''));
   onTestFinished(() => view.close());
   const seenAfter = async (to: number): Promise<readonly string[]> => {
     for (const event of events.slice(told, to)) await view.show(event);

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RunState } from '@drover/coordinator/state';
 import type { Event, Recorded } from '@drover/protocol/events';
 import { expect, onTestFinished, test } from 'vitest';
-import { frameOf } from '../../bin/views/dashboard-frame.ts';
-import { dashboardView } from '../../bin/views/dashboard.ts';
+import { frameOf } from '../../bin/views/dashboard/frame.ts';
+import { dashboardView } from '../../bin/views/dashboard/dashboard.ts';
 import type { RunView } from '../../bin/views/view.ts';
 import { sampleRun, sampleSettings, Teller } from '../support/sample-run.ts';
 import { FakeTerminal, type Size } from './terminal.ts';
@@ -24,7 +24,7 @@ type Playing = {
 async function playing(events: readonly Recorded[], size: Size, env: Record<string, string> = PLAIN): Promise<Playing> {
   const terminal = new FakeTerminal(size);
   let told = 0;
-  const view = await dashboardView(terminal.output, env, () => Date.parse(events[Math.max(0, told - 1)]?.at ?? ''));
+  const view = dashboardView(terminal.io(env), () => Date.parse(events[Math.max(0, told - 1)]?.at ?? ''));
   onTestFinished(() => view.close());
   const play = async (to: number): Promise<void> => {
     for (const event of events.slice(told, to)) {
@@ -181,8 +181,8 @@ function controlsIn(raw: string): readonly string[] {
   return [...new Set(names)].sort();
 }
 
-// Up, down, to the left, erase; hide the cursor, show it; all at once, without wrapping.
-const PAINTING: readonly string[] = ['\r', '?2026h', '?2026l', '?25h', '?25l', '?7h', '?7l', 'A', 'B', 'G', 'K'];
+// To the left, up, erase; hide the cursor, show it; all at once, without wrapping.
+const PAINTING: readonly string[] = ['\r', '?2026h', '?2026l', '?25h', '?25l', '?7h', '?7l', 'A', 'J', 'K'];
 
 test('in the end the last state of each row stays, the report follows, and the cursor is back', async () => {
   const { events } = sampleRun({ tasks: 3 });

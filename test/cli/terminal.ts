@@ -1,8 +1,8 @@
-// A terminal in memory: what is written to it, and what a person would see of that.
+// A terminal in memory: what is written to it, what a person would see of that, and its keyboard.
 
-import { Writable } from 'node:stream';
+import { PassThrough, Writable } from 'node:stream';
 import xterm from '@xterm/headless';
-import type { Output } from '../../bin/io.ts';
+import type { Io, Output } from '../../bin/io.ts';
 
 export type Size = { readonly columns: number; readonly rows: number };
 
@@ -10,6 +10,15 @@ export class FakeTerminal {
   readonly output: Output;
   /** All that was written. */
   raw = '';
+  readonly keys = new PassThrough();
+  isRaw = false;
+  isForeground = true;
+  /** Signals sent to the job, each with the mode that the terminal had. */
+  readonly signals: string[] = [];
+  onSignal: () => void = () => undefined;
+  /** Listeners of the job. */
+  readonly resumed = new Set<() => void>();
+  readonly exits = new Set<() => void>();
   #size: Size;
   #wake: () => void = () => undefined;
   readonly #terminal: xterm.Terminal;
@@ -39,6 +48,28 @@ export class FakeTerminal {
       columns: { get: () => size_().columns },
       rows: { get: () => size_().rows },
     });
+  }
+
+  /** The terminal as a program sees it. */
+  io(env: Io['env']): Pick<Io, 'stdin' | 'stdout' | 'env' | 'job'> {
+    const kept = (listeners: Set<() => void>) => (listener: () => void) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    };
+    return {
+      stdin: Object.assign(this.keys, { isTTY: true, setRawMode: (isRaw: boolean) => (this.isRaw = isRaw) }),
+      stdout: this.output,
+      env,
+      job: {
+        signal: (name) => {
+          this.signals.push(`${name} ${this.isRaw ? 'raw' : 'normal'}`);
+          this.onSignal();
+        },
+        isForeground: () => this.isForeground,
+        onContinue: kept(this.resumed),
+        onExit: kept(this.exits),
+      },
+    };
   }
 
   resize(size: Size): void {
