@@ -52,6 +52,7 @@ const HOME_OF: Record<string, string> = {
   '@hono/node-server': 'packages/server/src/',
   yargs: 'bin/',
   pino: 'bin/',
+  'string-width': 'bin/views/terminal-text.ts',
 };
 
 test('each library has one home', () => {

@@ -4,7 +4,7 @@
 // fit on the screen is scrolled inside the box.
 
 import type { Output } from '../io.ts';
-import { clean, columnsOf, cut, widthOf, widthOfText } from '../views/terminal-text.ts';
+import { clean, columnsOf, cut, widthOfText } from '../views/terminal-text.ts';
 import { type Draft, graphemes } from './draft.ts';
 
 const ROWS_DEFAULT = 24;
@@ -76,7 +76,7 @@ export class DraftBox {
       if (offset >= at) cursor ??= { row: rows.length - 1, column: width };
       offset += grapheme.length;
       const shown = grapheme === '\t' ? TAB : grapheme === '\n' ? '' : clean(grapheme);
-      const wide = grapheme === '\t' ? TAB.length : shown === '' ? 0 : widthOf(shown);
+      const wide = grapheme === '\t' ? TAB.length : shown === '' ? 0 : widthOfText(shown);
       if (grapheme === '\n' || width + wide > columns) {
         rows.push(indent);
         width = indent.length;

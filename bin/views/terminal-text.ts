@@ -5,6 +5,7 @@
 // only the ESC in front, so no "[31m" is left behind; of the control characters newline and tab stay; and
 // so do all letters, but not the marks that make text run backwards.
 
+import { createRequire } from 'node:module';
 import type { Io, Output } from '../io.ts';
 
 // A sequence longer than this is no sequence but text behind a stray ESC.
@@ -108,7 +109,7 @@ export function cut(line: string, columns: number): string {
   let width = 0;
   let fits = '';
   for (const { segment } of graphemes.segment(line)) {
-    const wide = widthOf(segment);
+    const wide = widthOfText(segment);
     if (width + wide > columns - 1) return line === fits + segment && width + wide <= columns ? line : `${fits}…`;
     fits += segment;
     width += wide;
@@ -118,20 +119,14 @@ export function cut(line: string, columns: number): string {
 
 const PLAIN = /^[ -~]*$/;
 let graphemes: Intl.Segmenter | undefined;
-const WIDE =
-  /^(?:\p{Emoji_Presentation}|[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{20000}-\u{3FFFD}]|.\uFE0F)/u;
+let stringWidth: typeof import('string-width').default | undefined;
 
-/** How many columns a character takes. */
-export function widthOf(grapheme: string): number {
-  if (/^[\p{Mark}\p{Format}]/u.test(grapheme)) return 0;
-  return WIDE.test(grapheme) ? 2 : 1;
-}
-
+/** How many columns text takes on a terminal. */
 export function widthOfText(text: string): number {
   if (PLAIN.test(text)) return text.length;
-  let width = 0;
-  for (const char of text) width += widthOf(char);
-  return width;
+  // Loaded with the first text that is not ASCII: loading takes longer than the rest of a start.
+  stringWidth ??= (createRequire(import.meta.url)('string-width') as typeof import('string-width')).default;
+  return stringWidth(text);
 }
 
 /**

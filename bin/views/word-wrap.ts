@@ -3,7 +3,7 @@
 // A word is held back until it is known how long it is. Code is left alone, between fences and where
 // a line is indented: a break that was not there is worse in code than an ugly one.
 
-import { widthOf, widthOfText } from './terminal-text.ts';
+import { widthOfText } from './terminal-text.ts';
 
 export class WordWrap {
   readonly #columns: () => number;
@@ -29,7 +29,7 @@ export class WordWrap {
       } else {
         this.#word += char;
         // Nothing is gained by holding back what will not fit on any line, or may be broken anywhere.
-        if (this.#word.length > this.#columns() || widthOf(char) === 2) out += this.flush();
+        if (this.#word.length > this.#columns() || widthOfText(char) === 2) out += this.flush();
       }
     }
     return out;

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { clean, Cleaner, oneLine, writtenOut } from '../../bin/views/terminal-text.ts';
+import { clean, Cleaner, oneLine, widthOfText, writtenOut } from '../../bin/views/terminal-text.ts';
 
 test.each([
   ['a colour', '\u001b[1;31mred\u001b[0m', 'red'],
@@ -57,8 +57,18 @@ test.each([
   ['日本語テキスト', 8, '日本語…'],
   ['日本語テ', 8, '日本語テ'],
   ['e\u0301e\u0301e\u0301', 2, 'e\u0301…'],
+  ['𗀀𗀁𗀂𗀃 Tangut', 8, '𗀀𗀁𗀂…'],
+  ['नमो नमो', 6, 'नमो न…'],
 ])('%j cut to %i columns is %j', (text, columns, cut) => {
   expect(oneLine(text, columns)).toBe(cut);
+});
+
+test.each([
+  ['a flag is one sign', '🇩🇪', 2],
+  ['a family is one sign', '👨‍👩‍👧', 2],
+  ['a Hangul syllable is as wide as its block', '\u1112\u1161\u11AB', 2],
+])('width: %s', (_, text, columns) => {
+  expect(widthOfText(text)).toBe(columns);
 });
 
 test('what a person is asked to agree to hides nothing', () => {
