@@ -1,7 +1,9 @@
 // drover show <id> [task]: what became of a run, of one of its tasks, or of a session; and how to go on.
 
 import { join, resolve } from 'node:path';
+import { rowsOf } from '@drover/coordinator/state';
 import { UsageError } from '@drover/core/errors';
+import type { TaskRow } from '@drover/protocol/run';
 import { command, flag, list, nonEmpty, value } from '../command.ts';
 import { redactorFor } from '../diagnostics.ts';
 import { codeOfFailure, exitCode } from '../exit-code.ts';
@@ -91,11 +93,20 @@ async function showRun(kept: KeptRun, { task: typed, json }: How, io: Io): Promi
   const short = shortIdIn(kept.home, kept.id);
   if (json) await tellJson(io, shown);
   else if (task !== undefined) {
-    const next = `see its events with: drover logs ${short} ${task.id}`;
-    await tell(io, `${taskLines(taskSummaryOf(kept, task), task, paper)}\n${adviceLine(next, paper.columns)}`);
+    const isLeft = summary.canGoOn && !summary.live && rowsOf(kept.state).some(isCancelled(task.id));
+    const next = [
+      `see its events with: drover logs ${short} ${task.id}`,
+      ...(isLeft ? [nextForRun(summary, short)] : []),
+    ].map((advice) => adviceLine(advice, paper.columns));
+    await tell(io, `${taskLines(taskSummaryOf(kept, task), task, paper)}\n${next.join('')}`);
   } else await tell(io, toldRun(summary, kept, { paper, short }));
   return complaint(kept, io);
 }
+
+const isCancelled =
+  (id: string) =>
+  ({ task, status }: TaskRow): boolean =>
+    task === id && status === 'cancelled';
 
 type Telling = { readonly paper: Paper; readonly short: string };
 

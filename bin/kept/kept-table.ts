@@ -60,6 +60,7 @@ export function tableOf(rows: readonly TableRow[], at: Situation, style: Style):
 
 function extentOf(row: KeptRow): string {
   if (row.kind === 'session') return amount(row.turns, 'turn');
+  if (row.tasks === 0 && row.awaitsApproval) return 'plan waits for approval';
   return row.tasks === 0 ? 'no plan' : `${count(row.landed)}/${amount(row.tasks, 'task')}`;
 }
 

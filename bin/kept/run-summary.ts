@@ -1,7 +1,7 @@
 // What a run came to, or how it stands: all of `drover show --json`, and for a person what the report can't
 // say of a run that has not ended.
 
-import { canGoOn } from '@drover/coordinator/kept/runs';
+import { awaitsApproval, canGoOn } from '@drover/coordinator/kept/runs';
 import type { DeniedCall } from '@drover/core/permission/denied-calls';
 import { isUnchanged, rowsOf, type TaskProgress } from '@drover/coordinator/state';
 import type { Usage } from '@drover/protocol/messages';
@@ -14,6 +14,7 @@ import { factLines, heading, type Paper } from './facts.ts';
 import type { KeptRun } from './kept-run.ts';
 import { looksOf, type State } from './state.ts';
 
+const AWAITS = 'the plan waits for your approval';
 const NAME_COLUMNS_MAX = 24;
 const TITLE_COLUMNS_MIN = 10;
 const TASKS_LISTED_MAX = 60;
@@ -24,6 +25,7 @@ export type RunSummary = {
   readonly state: State;
   readonly live: boolean;
   readonly canGoOn: boolean;
+  readonly awaitsApproval: boolean; // a plan was submitted, and its question not answered
   readonly reason?: string;
   readonly startedAt: string;
   readonly updatedAt: string;
@@ -48,6 +50,7 @@ export function runSummaryOf({ id, past, state, live, failure, problem }: KeptRu
     state: live ? 'live' : stateIn(failure?.kind, end?.outcome, past !== undefined),
     live,
     canGoOn: past !== undefined && failure === undefined && canGoOn(state),
+    awaitsApproval: !live && past !== undefined && awaitsApproval(past),
     ...(reason !== undefined && { reason }),
     startedAt: past?.startedAt ?? '',
     updatedAt: past?.records.at(-1)?.at ?? '',
@@ -97,7 +100,11 @@ export function standingOf(summary: RunSummary, { state: run }: KeptRun, paper: 
       ['state', `${looks.word}${reason === undefined || isTold(state) ? '' : `: ${reason}`}`, looks],
       [
         'tasks',
-        tasks.length === 0 ? 'there is no plan yet' : `${count(landed)} of ${count(tasks.length)} landed${same}`,
+        tasks.length === 0
+          ? summary.awaitsApproval
+            ? AWAITS
+            : 'there is no plan yet'
+          : `${count(landed)} of ${count(tasks.length)} landed${same}`,
       ],
       ['denied', deniedLines(summary.denied).join('; ')],
       ['used', tokens(usage).join(', ')],
@@ -117,10 +124,7 @@ function isTold(state: State): boolean {
 /** A line for each task: its mark, its name, what it is, what it is at. */
 function planLines(tasks: readonly TaskProgress[], { columns, style }: Paper, isLive: boolean): string {
   const names = Math.max(0, ...tasks.map(({ id }) => widthOfText(cell(id, NAME_COLUMNS_MAX))));
-  // Nobody is at work on what was interrupted.
-  const looks = tasks.map((task) =>
-    !isLive && task.endedMs === undefined && task.isOpen ? CUT_SHORT : looksOfTask(task),
-  );
+  const looks = tasks.map((task) => (isInterrupted(task, isLive) ? CUT_SHORT : looksOfTask(task)));
   const words = Math.max(0, ...looks.map(({ word }) => word.length));
   const room = columns - 4 - names - 2 - words - 2;
   const isNarrow = room < TITLE_COLUMNS_MIN;
@@ -135,4 +139,9 @@ function planLines(tasks: readonly TaskProgress[], { columns, style }: Paper, is
   return lines.join('') + (left > 0 ? `  … and ${count(left)} more\n` : '');
 }
 
-const CUT_SHORT = { sign: '◐', format: 'yellow', word: 'interrupted' } as const;
+/** No process is at work on the attempt that has begun. */
+export function isInterrupted({ endedMs, isOpen }: TaskProgress, isLive: boolean): boolean {
+  return !isLive && endedMs === undefined && isOpen;
+}
+
+export const CUT_SHORT = { sign: '◐', format: 'yellow', word: 'interrupted' } as const;

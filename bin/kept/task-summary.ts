@@ -8,6 +8,7 @@ import { looksOfTask } from '../views/style.ts';
 import { clean, cut } from '../views/terminal-text.ts';
 import { factLines, heading, type Paper } from './facts.ts';
 import type { KeptRun } from './kept-run.ts';
+import { CUT_SHORT, isInterrupted } from './run-summary.ts';
 
 const GATE_LINES_MAX = 20;
 const FILES_LISTED_MAX = 20;
@@ -15,19 +16,19 @@ const FILES_LISTED_MAX = 20;
 export type TaskSummary = {
   readonly kind: 'task';
   readonly run: string;
-  readonly state: TaskProgress['state'];
+  readonly state: TaskProgress['state'] | 'interrupted';
   readonly plan: TaskProgress['plan'];
   readonly row: ReturnType<typeof rowsOf>[number] | undefined;
   readonly denied: readonly DeniedCall[];
   readonly gate?: { readonly command: string; readonly output: string };
 };
 
-export function taskSummaryOf({ id, state }: KeptRun, task: TaskProgress): TaskSummary {
+export function taskSummaryOf({ id, state, live }: KeptRun, task: TaskProgress): TaskSummary {
   const gate = task.state === 'gate_failed' ? state.failedGate(task.id) : undefined;
   return {
     kind: 'task',
     run: id,
-    state: task.state,
+    state: isInterrupted(task, live) ? 'interrupted' : task.state,
     plan: task.plan,
     row: rowsOf(state).find((row) => row.task === task.id),
     denied: state.denied.filter((call) => call.task === task.id),
@@ -37,7 +38,7 @@ export function taskSummaryOf({ id, state }: KeptRun, task: TaskProgress): TaskS
 
 export function taskLines(summary: TaskSummary, task: TaskProgress, paper: Paper): string {
   const { plan, gate, row, denied } = summary;
-  const looks = looksOfTask(task);
+  const looks = summary.state === 'interrupted' ? CUT_SHORT : looksOfTask(task);
   const took =
     task.startedMs === undefined || task.endedMs === undefined ? '' : `, ${duration(task.endedMs - task.startedMs)}`;
   const files = task.files.slice(0, FILES_LISTED_MAX).join(', ');

@@ -84,6 +84,7 @@ test('the list for programs says which kind each is, and whether it can go on', 
     cost: 0.125,
     state: 'incomplete',
     canGoOn: true,
+    awaitsApproval: false,
     live: false,
   });
 });
@@ -165,6 +166,18 @@ test('show --json sums a run up in one object, whether it is over or not', async
       ['task-6', 'waiting'],
     ],
   ]);
+});
+
+test('a task of a killed run is shown as interrupted, with how to go on', async () => {
+  const shelf = await Shelf.empty();
+  const begun = events.findIndex(({ type }) => type === 'task_start');
+  const { task = '' } = events[begun] ?? {};
+  await shelf.keepRun(CUT, longAgo(events.slice(0, begun + 2), CUT));
+  const { stdout } = await shelf.drover(['show', CUT, task], { columns: 80 });
+  expect(stdout).toContain('\n  state   ◐ interrupted\n');
+  expect(stdout).toContain('\ngo on with: drover resume 1a2b9999\n');
+  const json = JSON.parse((await shelf.drover(['show', CUT, task, '--json'])).stdout) as JsonObject;
+  expect(json['state']).toBe('interrupted');
 });
 
 test('what became of one task is shown, with what it was to do and why it did not land', async () => {

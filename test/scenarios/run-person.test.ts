@@ -37,6 +37,8 @@ test('a plan whose question was interrupted is shown again by resume, and not as
   const atQuestion = (_: string, stderr: string) => stderr.includes('Carry out this plan?');
   const ran = await desk.interrupted(['run', 'make two files'], atQuestion, { typed: [undefined] });
   expect(ran.code).toBe(130);
+  const listed = await desk.drover(['runs'], { columns: 120 });
+  expect(listed.stdout).toContain('plan waits for approval');
   const before = desk.server.requests.length;
   const again = await desk.run(['resume'], { typed: ['y'] });
   expect(again.stderr).toContain('  one: do one\n  two: do two\n  Carry out this plan?');

@@ -6,6 +6,7 @@ import { listKept } from '@drover/core/journal/listing';
 import { isTaken } from '@drover/core/journal/lock';
 import { titleOf } from '@drover/core/journal/sessions';
 import type { JsonObject } from '@drover/protocol/json';
+import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 import { runPastOf, type RunPast } from '../past.ts';
 import { runJournalPath } from '../run-journal.ts';
 import { isStatus } from '../progress.ts';
@@ -29,6 +30,8 @@ export type RunRow = {
   readonly state: RunEnd['outcome'] | 'open' | 'empty' | 'damaged' | 'newer';
   /** Something is left to do that going on would do. */
   readonly canGoOn: boolean;
+  /** A plan was submitted, and its question not answered: resume asks again. */
+  readonly awaitsApproval: boolean;
 };
 
 /** All runs, the newest first. */
@@ -48,6 +51,12 @@ export function canGoOn(state: RunState): boolean {
   if (end.outcome !== 'incomplete') return end.outcome !== 'done';
   const isStopped = end.failure !== undefined && end.failure.kind !== 'gate.failed';
   return isStopped || openTasks(state).length > 0;
+}
+
+/** The coordinator's call of submit_plan is open, and its plan has not been approved. */
+export function awaitsApproval({ coordinator, plans }: RunPast): boolean {
+  const begun = [...(coordinator?.open?.begun.values() ?? [])];
+  return begun.some(({ name, callId }) => name === SUBMIT_PLAN && !plans.some((plan) => plan.callId === callId));
 }
 
 /** The tasks of the last plan that are taken up when the run goes on. */
@@ -77,6 +86,7 @@ function rowOf(id: string, { records, version, damage }: Contents): RunRow {
     landed: tasks.filter((task) => task.state === 'landed' || task.state === 'done').length,
     ...(state.cost !== undefined && { cost: state.cost }),
     state: version > FORMAT_VERSION ? 'newer' : damage === undefined ? stateWord(past, state) : 'damaged',
+    awaitsApproval: past !== undefined && awaitsApproval(past),
     canGoOn: past !== undefined && damage === undefined && version <= FORMAT_VERSION && canGoOn(state),
   };
 }

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { readContents, type Contents } from './format.ts';
 
 // Raised whenever rows are made in another way: what was remembered is forgotten then.
-const INDEX_VERSION = 3;
+const INDEX_VERSION = 4;
 
 const JOURNAL = 'journal.jsonl';
 
