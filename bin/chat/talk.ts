@@ -2,7 +2,8 @@
 // opened when the first thing is said, so that a chat in which nothing is said leaves nothing behind.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { Session, type Execution } from '@drover/core/agent/session';
+import { Session } from '@drover/core/agent/session';
+import type { Execution } from '@drover/core/agent/execution';
 import type { Showing } from '@drover/core/agent/showing';
 import type { Shown } from '@drover/core/bus';
 import { isSummary } from '@drover/core/conversation/compaction';

@@ -2,7 +2,7 @@
 
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { Input } from '@drover/core/agent/session';
+import type { Input } from '@drover/core/agent/execution';
 import { UsageError } from '@drover/core/errors';
 import { flag, list, nonEmpty, value, type Values } from '../command.ts';
 import { openDiagnostics } from '../diagnostics.ts';

@@ -1,6 +1,6 @@
 // One agent at work: settings and a model become a session, its events a view, its ending an exit code.
 
-import type { Input } from '@drover/core/agent/session';
+import type { Input } from '@drover/core/agent/execution';
 import type { TurnOutcome } from '@drover/protocol/outcomes';
 import { sessionTools } from '@drover/core/tools/builtin';
 import { endAllChildren } from '@drover/core/tools/process/child';

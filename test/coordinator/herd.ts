@@ -2,7 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
-import { Session, type ExecutionResult } from '@drover/core/agent/session';
+import { Session } from '@drover/core/agent/session';
+import type { ExecutionResult } from '@drover/core/agent/execution';
 import type { Event, Place } from '@drover/protocol/events';
 import { newId } from '@drover/core/ids';
 import type { Api } from '@drover/core/model/catalog';

@@ -7,7 +7,8 @@
 
 import type { Verdict } from '@drover/core/agent/calls';
 import { failureOf } from '@drover/core/agent/limits';
-import { type ExecutionResult, Session } from '@drover/core/agent/session';
+import type { ExecutionResult } from '@drover/core/agent/execution';
+import { Session } from '@drover/core/agent/session';
 import { DroverError, ToolError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
 import { newId } from '@drover/core/ids';

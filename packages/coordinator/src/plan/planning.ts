@@ -7,7 +7,8 @@
 import type { Verdict } from '@drover/core/agent/calls';
 import { failureOf } from '@drover/core/agent/limits';
 import type { Limits } from '@drover/protocol/limits';
-import { Session, type ExecutionResult } from '@drover/core/agent/session';
+import { Session } from '@drover/core/agent/session';
+import type { ExecutionResult } from '@drover/core/agent/execution';
 import type { Outlet, SessionOptions } from '@drover/core/agent/session-options';
 import type { Snapshot } from '@drover/core/conversation/conversation';
 import { DroverError } from '@drover/core/errors';

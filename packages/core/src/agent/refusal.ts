@@ -2,7 +2,7 @@
 
 import type { PendingCall } from '@drover/protocol/events';
 import { UsageError } from '../errors.ts';
-import type { Input } from './session.ts';
+import type { Input } from './execution.ts';
 
 export type Standing = {
   readonly id: string;

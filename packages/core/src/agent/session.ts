@@ -9,15 +9,16 @@ import type { Event, PendingCall } from '@drover/protocol/events';
 import { describe } from '@drover/protocol/failures';
 import { UsageError } from '../errors.ts';
 import type { Past } from '../journal/history.ts';
-import type { ImagePart, Message, TextPart, Usage } from '@drover/protocol/messages';
+import type { Usage } from '@drover/protocol/messages';
 import { checkSampling } from '../model/sampling.ts';
 import { NO_SPENDING, priced, spentIn, sumSpent, type Spent } from '../model/spent.ts';
 import { tokensOf } from '../model/usage.ts';
 import { failedTurn, type TurnOutcome } from '@drover/protocol/outcomes';
 import { keepBoxes } from '../tools/process/boxes.ts';
 import { makeAgent } from './agent.ts';
-import { abandonedCalls, endOf, labelIn, type Denial } from './calls.ts';
+import { abandonedCalls, endOf, labelIn } from './calls.ts';
 import { compactOnWish } from './compact.ts';
+import type { Execution, ExecutionResult, Input, SessionStatus } from './execution.ts';
 import { unlessAborted, watch } from './limits.ts';
 import { isAnswered, runTurn } from './loop.ts';
 import {
@@ -36,31 +37,6 @@ import { checkInput, isBusy, waitsForNone } from './refusal.ts';
 import type { Outlet, SessionOptions } from './session-options.ts';
 import { showing, type Showing } from './showing.ts';
 import { addMessage, addOpening, emit, endingOf, Turn, type Agent } from './turn.ts';
-
-/** What an execution begins with: a message, the results a suspended session waits for, or the wish to go on. */
-export type Input =
-  | {
-      readonly content: string | readonly (TextPart | ImagePart)[];
-      /** Remote calls that are waited for are given up; without it, a message meanwhile is refused. */
-      readonly cancelPending?: boolean;
-    }
-  | { readonly results: readonly RemoteResult[] }
-  | { readonly resume: true };
-
-export type SessionStatus = 'idle' | 'running' | 'awaiting_tool_execution';
-
-export type ExecutionResult = {
-  readonly outcome: TurnOutcome;
-  readonly messages: readonly Message[]; // the new ones
-  readonly pending: readonly PendingCall[];
-  readonly denials: readonly Denial[];
-  /** The subjects of calls that were refused last: the agent stopped for want of them. */
-  readonly refused: readonly string[];
-  readonly usage: Usage; // of this execution
-  readonly cost?: number;
-};
-
-export type Execution = Showing<ExecutionResult>;
 
 export class Session {
   readonly id: string;

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type * as wire from '@drover/client/wire';
 import { REMOTE_TIMEOUT_MS_DEFAULT, RemoteCallProblem } from '@drover/core/agent/remote-calls';
-import type { Input } from '@drover/core/agent/session';
+import type { Input } from '@drover/core/agent/execution';
 import { DroverError, UsageError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
 import { pastOf } from '@drover/core/journal/history';
