@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { differences, fingerprint } from '@drover/coordinator/audit';
-import { openRepository, type Repository } from '@drover/coordinator/repository';
-import { Slots, type Workspace } from '@drover/coordinator/workspace/slots';
+import { differences, fingerprint } from '@drover/coordinator/git/audit';
+import { openRepository, type Repository } from '@drover/coordinator/git/repository';
+import { Slots, type Workspace } from '@drover/coordinator/slots/slots';
 import { newFolder } from './folder.ts';
 
 const WORKERS = 8;

@@ -45,8 +45,8 @@ const HOME_OF: Record<string, string> = {
   '@vscode/ripgrep': 'packages/core/src/tools/',
   diff: 'packages/core/src/tools/',
   unbash: 'packages/core/src/permission/',
-  'p-queue': 'packages/coordinator/src/dispatch.ts',
-  piscina: 'packages/coordinator/src/pool.ts',
+  'p-queue': 'packages/coordinator/src/run/dispatch.ts',
+  piscina: 'packages/coordinator/src/pool/pool.ts',
   listr2: 'bin/views/dashboard/',
   hono: 'packages/server/src/',
   '@hono/node-server': 'packages/server/src/',
@@ -75,6 +75,12 @@ test('a folder of sources has at most sixteen files', () => {
   const rooms = sources.filter(({ path }) => !path.startsWith('bin/commands/'));
   const folders = Map.groupBy(rooms, ({ path }) => dirname(path));
   expect([...folders].filter(([, files]) => files.length > 16).map(([folder]) => folder)).toEqual([]);
+});
+
+test('a folder of the coordinator has at most nine files', () => {
+  const rooms = sources.filter(({ path }) => path.startsWith('packages/coordinator/'));
+  const folders = Map.groupBy(rooms, ({ path }) => dirname(path));
+  expect([...folders].filter(([, files]) => files.length > 9).map(([folder]) => folder)).toEqual([]);
 });
 
 const rules: [string, (file: File) => boolean][] = [

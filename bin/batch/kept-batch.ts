@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Shard } from '@drover/coordinator/batch/shard';
 import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
-import { runFolder } from '@drover/coordinator/run-journal';
+import { runFolder } from '@drover/coordinator/run/journal';
 
 export type KeptBatch = {
   readonly v: 1;

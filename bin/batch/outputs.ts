@@ -13,7 +13,7 @@ import { join, relative } from 'node:path';
 import { patchBetween, patchesOf } from '@drover/coordinator/batch/patches';
 import type { Result } from '@drover/coordinator/batch/results';
 import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
-import type { Git } from '@drover/coordinator/git';
+import type { Git } from '@drover/coordinator/git/git';
 import { UsageError } from '@drover/core/errors';
 import { codeOf } from '../settings.ts';
 import { jsonText } from '../views/json.ts';

@@ -2,16 +2,16 @@
 
 import { dirname, relative, resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { CODEOWNERS_PATHS, type Owners, parseOwners } from '@drover/coordinator/batch/codeowners';
-import { groupsOf } from '@drover/coordinator/batch/group';
-import { type ListedItem, selectItems, type Sources } from '@drover/coordinator/batch/select';
+import { CODEOWNERS_PATHS, type Owners, parseOwners } from '@drover/coordinator/batch/items/codeowners';
+import { groupsOf } from '@drover/coordinator/batch/items/group';
+import { type ListedItem, selectItems, type Sources } from '@drover/coordinator/batch/items/select';
 import { inShard, type Shard } from '@drover/coordinator/batch/shard';
-import { changedIn, isProblem, itemsFrom, itemsIn } from '@drover/coordinator/batch/sources';
-import type { Problem, Select } from '@drover/coordinator/batch/spec';
+import { changedIn, isProblem, itemsFrom, itemsIn } from '@drover/coordinator/batch/items/sources';
+import type { Problem, Select } from '@drover/coordinator/batch/items/spec';
 import { type BatchTask, tasksOf } from '@drover/coordinator/batch/tasks';
-import { textsOf, type Tree, treeOf } from '@drover/coordinator/batch/tree';
-import type { Git } from '@drover/coordinator/git';
-import { gitOf, type Repository } from '@drover/coordinator/repository';
+import { textsOf, type Tree, treeOf } from '@drover/coordinator/batch/items/tree';
+import type { Git } from '@drover/coordinator/git/git';
+import { gitOf, type Repository } from '@drover/coordinator/git/repository';
 import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Io } from '../io.ts';

@@ -3,7 +3,7 @@
 // What is read, and what is refused, is decided by spec-file.ts; a test holds the two against each other. The
 // same schema stands as a file beside the examples.
 
-import { GROUPINGS } from '@drover/coordinator/batch/spec';
+import { GROUPINGS } from '@drover/coordinator/batch/items/spec';
 import type { JsonObject } from '@drover/protocol/json';
 
 const AMOUNT = {

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { basename, relative, resolve } from 'node:path';
 import type { Node } from 'yaml';
-import { globProblem } from '@drover/coordinator/batch/select';
+import { globProblem } from '@drover/coordinator/batch/items/select';
 import {
   type BatchLimits,
   type BatchSpec,
@@ -16,7 +16,7 @@ import {
   type Select,
   type StopWhenFailed,
   type TaskTemplate,
-} from '@drover/coordinator/batch/spec';
+} from '@drover/coordinator/batch/items/spec';
 import { namesIn, quotedIn, TEMPLATE_NAMES, variableIn } from '@drover/coordinator/batch/template';
 import { UsageError } from '@drover/core/errors';
 import { requireOwnFile } from '@drover/core/files/own-file';

@@ -3,7 +3,7 @@
 import { join, resolve } from 'node:path';
 import { cacheSlot } from '@drover/coordinator/batch/cache';
 import { canaryFirst } from '@drover/coordinator/batch/canary';
-import { failuresMax } from '@drover/coordinator/batch/spec';
+import { failuresMax } from '@drover/coordinator/batch/items/spec';
 import { UsageError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
 import type { RunSettings } from '@drover/protocol/run';

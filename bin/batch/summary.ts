@@ -2,7 +2,7 @@
 
 import type { Shard } from '@drover/coordinator/batch/shard';
 import type { Usage } from '@drover/protocol/messages';
-import type { RunEnd } from '@drover/coordinator/ending';
+import type { RunEnd } from '@drover/coordinator/run/end';
 
 export type BatchSummary = {
   readonly v: 1;

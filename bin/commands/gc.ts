@@ -3,7 +3,7 @@
 // Nothing that may hold the only copy of work is ever on the list, nor anything of a run that is at work or
 // could go on. Whatever changes between the look and the removal stays.
 
-import { type Garbage, findGarbage, type GarbageOptions, removeGarbage } from '@drover/coordinator/workspace/garbage';
+import { type Garbage, findGarbage, type GarbageOptions, removeGarbage } from '@drover/coordinator/gc/garbage';
 import { keptIds } from '@drover/core/journal/listing';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { command, flag, value } from '../command.ts';

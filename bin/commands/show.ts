@@ -1,7 +1,7 @@
 // drover show <id> [task]: what became of a run, of one of its tasks, or of a session; and how to go on.
 
 import { join, resolve } from 'node:path';
-import { rowsOf } from '@drover/coordinator/state';
+import { rowsOf } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
 import type { TaskRow } from '@drover/protocol/run';
 import { command, flag, list, nonEmpty, value } from '../command.ts';

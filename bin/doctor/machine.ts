@@ -1,7 +1,7 @@
 // What drover needs of the machine: Node, git, bash, ripgrep, and a way to find the processes it started.
 
 import { readFile } from 'node:fs/promises';
-import { checkGit, openRepository } from '@drover/coordinator/repository';
+import { checkGit, openRepository } from '@drover/coordinator/git/repository';
 import { ToolError, UsageError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
 import { runChild } from '@drover/core/tools/process/child';

@@ -17,7 +17,7 @@ import { EventRedaction } from '@drover/core/redaction/event-redaction';
 import { removeLeftovers } from '@drover/core/tools/files/leftovers';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Tool } from '@drover/core/tools/tool';
-import type { Contained } from '@drover/coordinator/workspace/containment';
+import type { Contained } from '@drover/coordinator/slots/containment';
 import type { NetworkEvent } from '@drover/protocol/events';
 import type { Io } from '../io.ts';
 import type { Budget } from '../quantities.ts';

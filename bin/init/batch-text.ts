@@ -1,7 +1,7 @@
 // The example batch spec that drover init writes: small, harmless, and made for the project it stands in.
 
 import { stringify } from 'yaml';
-import { GROUPINGS } from '@drover/coordinator/batch/spec';
+import { GROUPINGS } from '@drover/coordinator/batch/items/spec';
 import type { Project } from './project.ts';
 
 export function exampleBatch({ gates, sources }: Project): string {

@@ -1,6 +1,6 @@
 // Runs and sessions in one list: what `drover runs` shows, and where everything that is named is looked up.
 
-import { isRunLive, listRuns, type RunRow } from '@drover/coordinator/kept/runs';
+import { isRunLive, listRuns, type RunRow } from '@drover/coordinator/run/runs';
 import { isLive, listSessions, type SessionRow } from '@drover/core/journal/sessions';
 
 export type KeptRow = RunRow | SessionRow;

@@ -1,9 +1,9 @@
 // A run as it stands in its journal.
 
-import { stateOf } from '@drover/coordinator/kept/runs';
-import { type RunPast, runPastOf } from '@drover/coordinator/past';
-import { runJournalPath } from '@drover/coordinator/run-journal';
-import type { RunState, TaskProgress } from '@drover/coordinator/state';
+import { stateOf } from '@drover/coordinator/run/runs';
+import { type RunPast, runPastOf } from '@drover/coordinator/run/history';
+import { runJournalPath } from '@drover/coordinator/run/journal';
+import type { RunState, TaskProgress } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
 import { nearest } from '../suggestion.ts';
 import { clean } from '../views/terminal-text.ts';

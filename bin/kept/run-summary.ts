@@ -1,9 +1,9 @@
 // What a run came to, or how it stands: all of `drover show --json`, and for a person what the report can't
 // say of a run that has not ended.
 
-import { awaitsApproval, canGoOn } from '@drover/coordinator/kept/runs';
+import { awaitsApproval, canGoOn } from '@drover/coordinator/run/runs';
 import type { DeniedCall } from '@drover/core/permission/denied-calls';
-import { isUnchanged, rowsOf, type TaskProgress } from '@drover/coordinator/state';
+import { isUnchanged, rowsOf, type TaskProgress } from '@drover/coordinator/view/state';
 import type { Usage } from '@drover/protocol/messages';
 import type { Delivered, RunSettings, TaskRow } from '@drover/protocol/run';
 import { deniedLines } from '../views/call-result.ts';

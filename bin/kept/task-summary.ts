@@ -1,7 +1,7 @@
 // What became of one task of a run, for a person: what it was to do, what it did, why it did not land.
 
 import type { DeniedCall } from '@drover/core/permission/denied-calls';
-import { rowsOf, type TaskProgress } from '@drover/coordinator/state';
+import { rowsOf, type TaskProgress } from '@drover/coordinator/view/state';
 import { deniedLines } from '../views/call-result.ts';
 import { count, dollars, duration, tokens } from '../views/figures.ts';
 import { looksOfTask } from '../views/style.ts';

@@ -6,7 +6,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { rowsOf, RunState } from '@drover/coordinator/state';
+import { rowsOf, RunState } from '@drover/coordinator/view/state';
 import type { Recorded } from '@drover/protocol/events';
 import type { TaskRow } from '@drover/protocol/run';
 import type { View } from '../views/view.ts';

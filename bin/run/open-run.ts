@@ -1,6 +1,6 @@
 // Opens the journal of a run under drover's own folder.
 
-import { openRunJournal, type RunJournal } from '@drover/coordinator/run-journal';
+import { openRunJournal, type RunJournal } from '@drover/coordinator/run/journal';
 import { keptIn, type Listeners } from '../execution/open-journal.ts';
 
 export type RunPlace = { readonly home: string; readonly run: string };

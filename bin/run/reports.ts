@@ -4,7 +4,7 @@ import { appendFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { type Result, resultOf } from '@drover/coordinator/batch/results';
 import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
-import type { Known } from '@drover/coordinator/carry-out';
+import type { Known } from '@drover/coordinator/run/execute';
 import type { RunSettings } from '@drover/protocol/run';
 import { reportOf } from '../batch/report.ts';
 import { junitOf } from '../views/junit.ts';

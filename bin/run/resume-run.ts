@@ -8,10 +8,10 @@
 //   What may be done without asking, and what is shown, is never kept, and is said anew each time.
 
 import { existsSync } from 'node:fs';
-import { canGoOn } from '@drover/coordinator/kept/runs';
-import type { RunPast } from '@drover/coordinator/past';
-import { openRepository, type Repository } from '@drover/coordinator/repository';
-import { rowsOf } from '@drover/coordinator/state';
+import { canGoOn } from '@drover/coordinator/run/runs';
+import type { RunPast } from '@drover/coordinator/run/history';
+import { openRepository, type Repository } from '@drover/coordinator/git/repository';
+import { rowsOf } from '@drover/coordinator/view/state';
 import type { Failure } from '@drover/protocol/failures';
 import { UsageError } from '@drover/core/errors';
 import type { RunSettings, TaskRow } from '@drover/protocol/run';

@@ -4,7 +4,7 @@ import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent
 import { UsageError } from '@drover/core/errors';
 import type { Delivery, RunSettings } from '@drover/protocol/run';
 import type { Seeding } from '@drover/protocol/plan';
-import type { Repository } from '@drover/coordinator/repository';
+import type { Repository } from '@drover/coordinator/git/repository';
 import { choice, flag, list, nonEmpty, value, type Values } from '../command.ts';
 import { agentOptions } from '../execution/agent-options.ts';
 import { parseCount, parseDuration } from '../quantities.ts';

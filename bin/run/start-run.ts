@@ -4,7 +4,7 @@ import { access, constants } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { mergeObstacle } from '@drover/coordinator/merge/own-checkout';
-import { openRepository, type Repository } from '@drover/coordinator/repository';
+import { openRepository, type Repository } from '@drover/coordinator/git/repository';
 import { UsageError } from '@drover/core/errors';
 import type { RunSettings } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';

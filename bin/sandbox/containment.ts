@@ -9,7 +9,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { Contain, Contained } from '@drover/coordinator/workspace/containment';
+import type { Contain, Contained } from '@drover/coordinator/slots/containment';
 import type { NetworkEvent } from '@drover/protocol/events';
 import { UsageError } from '@drover/core/errors';
 import { deniedPaths } from '@drover/core/permission/denied-paths';

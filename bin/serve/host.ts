@@ -1,8 +1,8 @@
 // What the server has done here: sessions and runs by the settings of this machine, and patches out of git.
 
 import { patchBetween } from '@drover/coordinator/batch/patches';
-import { openRepository } from '@drover/coordinator/repository';
-import { openStore } from '@drover/coordinator/workspace/store';
+import { openRepository } from '@drover/coordinator/git/repository';
+import { openStore } from '@drover/coordinator/store/store';
 import { DroverError, UsageError } from '@drover/core/errors';
 import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
 import type { Host, LandedCommit } from '@drover/server/host';

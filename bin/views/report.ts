@@ -2,8 +2,8 @@
 // cost, what to type next. A pure function; lines are cut or wrapped to the width that is given.
 
 import { basename, dirname } from 'node:path';
-import { canGoOn } from '@drover/coordinator/kept/runs';
-import { isUnchanged, type RunState, type TaskProgress } from '@drover/coordinator/state';
+import { canGoOn } from '@drover/coordinator/run/runs';
+import { isUnchanged, type RunState, type TaskProgress } from '@drover/coordinator/view/state';
 import type { TaskRow } from '@drover/protocol/run';
 import type { Usage } from '@drover/protocol/messages';
 import { deniedLines } from './call-result.ts';

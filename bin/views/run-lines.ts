@@ -9,7 +9,7 @@
 // and nothing that a model or a tool says is taken for a command of the runner's.
 
 import { refusedHost } from './lines.ts';
-import { RunState, type TaskProgress, type TaskState } from '@drover/coordinator/state';
+import { RunState, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
 import { type DeniedCall, DeniedCalls } from '@drover/core/permission/denied-calls';
 import type { Shown } from '@drover/core/bus';
 import { type Io, type Output, print } from '../io.ts';

@@ -2,7 +2,7 @@
 // task's states, in plain ASCII where a terminal has no others.
 
 import { styleText } from 'node:util';
-import { isUnchanged, type TaskProgress, type TaskState } from '@drover/coordinator/state';
+import { isUnchanged, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
 import type { Io, Output } from '../io.ts';
 
 type Format = Parameters<typeof styleText>[0];

@@ -3,7 +3,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { runFolder } from '@drover/coordinator/run-journal';
+import { runFolder } from '@drover/coordinator/run/journal';
 import type { Shown } from '@drover/core/bus';
 import { Lock } from '@drover/core/journal/lock';
 import type { Answer } from '@drover/rehearsal/script';

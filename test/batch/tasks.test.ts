@@ -2,13 +2,13 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ownersOf, parseOwners } from '@drover/coordinator/batch/codeowners';
-import { groupsOf } from '@drover/coordinator/batch/group';
+import { ownersOf, parseOwners } from '@drover/coordinator/batch/items/codeowners';
+import { groupsOf } from '@drover/coordinator/batch/items/group';
 import { inShard } from '@drover/coordinator/batch/shard';
-import { type BatchSpec, failuresMax, type Item } from '@drover/coordinator/batch/spec';
+import { type BatchSpec, failuresMax, type Item } from '@drover/coordinator/batch/items/spec';
 import { tasksOf } from '@drover/coordinator/batch/tasks';
 import { filled, filledForShell, type TemplateValues } from '@drover/coordinator/batch/template';
-import type { Tree } from '@drover/coordinator/batch/tree';
+import type { Tree } from '@drover/coordinator/batch/items/tree';
 
 const FILES = ['a.ts', 'src/b.ts', 'src/c.ts', 'src/d.ts', 'packages/x/src/e.ts', 'packages/y/f.ts'];
 const OWNERS = '# who\n* @all\n/src/ @src @more\n*.md @docs\npackages/*/src @deep\n';

@@ -1,7 +1,7 @@
 // A run as listr2 sees it: the work that there is, and how each piece of it ended.
 
 import { setImmediate as immediate } from 'node:timers/promises';
-import { RunState } from '@drover/coordinator/state';
+import { RunState } from '@drover/coordinator/view/state';
 import type { Recorded } from '@drover/protocol/events';
 import { expect, test } from 'vitest';
 import { Keys } from '../../bin/views/dashboard/keys.ts';

@@ -1,7 +1,7 @@
 // The dashboard as a person sees it: runs are played into it, and the screen of a terminal is read.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RunState } from '@drover/coordinator/state';
+import { RunState } from '@drover/coordinator/view/state';
 import type { Event, Recorded } from '@drover/protocol/events';
 import { expect, onTestFinished, test } from 'vitest';
 import { frameOf } from '../../bin/views/dashboard/frame.ts';

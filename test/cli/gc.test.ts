@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readEntry, writeEntry } from '@drover/coordinator/batch/cache';
-import { runFolder, runJournalPath } from '@drover/coordinator/run-journal';
+import { runFolder, runJournalPath } from '@drover/coordinator/run/journal';
 import { Lock } from '@drover/core/journal/lock';
 import { expect, test } from 'vitest';
 import { planned, RunDesk, submits, writes } from '../support/run-desk.ts';

@@ -2,7 +2,7 @@
 
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runJournalPath } from '@drover/coordinator/run-journal';
+import { runJournalPath } from '@drover/coordinator/run/journal';
 import type { Recorded } from '@drover/protocol/events';
 import { Journal } from '@drover/core/journal/journal';
 import type { JsonObject } from '@drover/protocol/json';

@@ -1,6 +1,6 @@
 // The report at the end of a run, for somebody who wasn't there.
 
-import { RunState } from '@drover/coordinator/state';
+import { RunState } from '@drover/coordinator/view/state';
 import type { Event, Recorded } from '@drover/protocol/events';
 import { NO_USAGE } from '@drover/core/model/usage';
 import type { TaskRow } from '@drover/protocol/run';

@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { runJournalPath } from '@drover/coordinator/run-journal';
+import { runJournalPath } from '@drover/coordinator/run/journal';
 import { Lock } from '@drover/core/journal/lock';
 import type { AnswerSource, Script } from '@drover/rehearsal/script';
 import { expect, test } from 'vitest';

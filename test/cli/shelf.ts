@@ -2,7 +2,7 @@
 
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { runJournalPath } from '@drover/coordinator/run-journal';
+import { runJournalPath } from '@drover/coordinator/run/journal';
 import type { Owner, Recorded } from '@drover/protocol/events';
 import { headOf, readContents, seal } from '@drover/core/journal/format';
 import { journalPath } from '@drover/core/journal/session-journal';

@@ -1,6 +1,6 @@
 // One attempt at a task: whose its events are, and that nothing of it is heard once it is over.
 
-import { type Attempt, attemptTask, type Bench } from '@drover/coordinator/attempt';
+import { type Attempt, attemptTask, type Bench } from '@drover/coordinator/run/attempt';
 import { seedOf } from '@drover/coordinator/plan/seed';
 import type { Event } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { differences, fingerprint } from '@drover/coordinator/audit';
+import { differences, fingerprint } from '@drover/coordinator/git/audit';
 import { describe, expect, test } from 'vitest';
 import { everyByte, type UserRepository, userRepository } from './user-repository.ts';
 

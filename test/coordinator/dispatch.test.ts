@@ -1,6 +1,6 @@
 // Dispatch: who may start when, on how many places, and what becomes of the rest when one fails.
 
-import { dispatch, type Dispatch } from '@drover/coordinator/dispatch';
+import { dispatch, type Dispatch } from '@drover/coordinator/run/dispatch';
 import type { TaskStatus } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -2,8 +2,8 @@
 
 import { existsSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findGarbage, removeGarbage, type Survey } from '@drover/coordinator/workspace/garbage';
-import type { Slots } from '@drover/coordinator/workspace/slots';
+import { findGarbage, removeGarbage, type Survey } from '@drover/coordinator/gc/garbage';
+import type { Slots } from '@drover/coordinator/slots/slots';
 import { expect, test } from 'vitest';
 import { gitAs, order, take, type UserRepository, userRepository, writeFiles } from './user-repository.ts';
 import { proves } from '../support/proves.ts';

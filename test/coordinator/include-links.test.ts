@@ -3,7 +3,7 @@
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { UsageError } from '@drover/core/errors';
-import { findIncluded } from '@drover/coordinator/workspace/include';
+import { findIncluded } from '@drover/coordinator/slots/include';
 import { expect, test } from 'vitest';
 import { makePipe } from '../support/odd-files.ts';
 import { contents, type Files, take, type UserRepository, userRepository, writeFiles } from './user-repository.ts';

@@ -1,6 +1,6 @@
 // The merge train after a crash: a second train, with what the journal of the first one kept, comes to the same.
 
-import type { Git } from '@drover/coordinator/git';
+import type { Git } from '@drover/coordinator/git/git';
 import type { Arrival, Landing, MergeTrain } from '@drover/coordinator/merge/train';
 import { DroverError } from '@drover/core/errors';
 import { expect, test } from 'vitest';

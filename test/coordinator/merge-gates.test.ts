@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Git } from '@drover/coordinator/git';
+import type { Git } from '@drover/coordinator/git/git';
 import { DroverError } from '@drover/core/errors';
 import { describe, expect, test } from 'vitest';
 import { planned, story, type Told, yard } from './merge-yard.ts';

@@ -1,7 +1,7 @@
 // The merge train: the order in which work lands, what conflicts, and what it costs.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Git } from '@drover/coordinator/git';
+import type { Git } from '@drover/coordinator/git/git';
 import { conflictMessage } from '@drover/coordinator/merge/merge';
 import { DroverError } from '@drover/core/errors';
 import { describe, expect, test } from 'vitest';

@@ -2,10 +2,10 @@
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { gitAt, type Git } from '@drover/coordinator/git';
+import { gitAt, type Git } from '@drover/coordinator/git/git';
 import { type Checkout, gateKey, type GateResult } from '@drover/coordinator/merge/gate';
 import { type Arrival, type Expected, MergeTrain, type TrainEvent } from '@drover/coordinator/merge/train';
-import { type NewCommit, writeCommit } from '@drover/coordinator/workspace/store-writing';
+import { type NewCommit, writeCommit } from '@drover/coordinator/store/store-writing';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { runSync } from '../support/run-sync.ts';
 import { never, temporaryFolder } from '../support/workspace.ts';

@@ -5,7 +5,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openPool } from '@drover/coordinator/pool';
+import { openPool } from '@drover/coordinator/pool/pool';
 import { DroverError } from '@drover/core/errors';
 import { markedProcesses } from '@drover/core/tools/process/tree';
 import type { Script } from '@drover/rehearsal/script';

@@ -1,8 +1,8 @@
 // What a run takes up again when it goes on, as its journal says: tasks, and the coordinator's open call.
 
-import { isPassing } from '@drover/coordinator/kept/reopening';
-import { canGoOn, stateOf } from '@drover/coordinator/kept/runs';
-import { agentPastOf, isKept, runPastOf, type TaskPast } from '@drover/coordinator/past';
+import { isPassing } from '@drover/coordinator/run/resume';
+import { canGoOn, stateOf } from '@drover/coordinator/run/runs';
+import { agentPastOf, isKept, runPastOf, type TaskPast } from '@drover/coordinator/run/history';
 import type { Event, Place } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';
 import type { JsonObject } from '@drover/protocol/json';

@@ -2,8 +2,8 @@
 
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkGit, openRepository } from '@drover/coordinator/repository';
-import { Slots } from '@drover/coordinator/workspace/slots';
+import { checkGit, openRepository } from '@drover/coordinator/git/repository';
+import { Slots } from '@drover/coordinator/slots/slots';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/workspace.ts';
 import { everyByte, gitAs, userRepository } from './user-repository.ts';

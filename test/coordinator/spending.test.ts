@@ -1,8 +1,8 @@
 // What a run has spent by its journal, also of requests that were under way when it was killed, once or more often.
 
-import { stateOf } from '@drover/coordinator/kept/runs';
-import { type RunPast, runPastOf } from '@drover/coordinator/past';
-import type { RunState } from '@drover/coordinator/state';
+import { stateOf } from '@drover/coordinator/run/runs';
+import { type RunPast, runPastOf } from '@drover/coordinator/run/history';
+import type { RunState } from '@drover/coordinator/view/state';
 import type { Event, Place } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
 import type { Usage } from '@drover/protocol/messages';

@@ -1,7 +1,7 @@
 // What a run has come to: RunState, fed with the events of runs.
 
 import { expect, test } from 'vitest';
-import { rowsOf, RunState, type TaskProgress, type TaskState } from '@drover/coordinator/state';
+import { rowsOf, RunState, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
 import type { Event, Place, Recorded } from '@drover/protocol/events';
 import { NO_USAGE } from '@drover/core/model/usage';
 import type { PlannedTask } from '@drover/protocol/plan';

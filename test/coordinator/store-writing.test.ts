@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/errors';
-import { type NewCommit, writeBranch, writeCommit } from '@drover/coordinator/workspace/store-writing';
+import { type NewCommit, writeBranch, writeCommit } from '@drover/coordinator/store/store-writing';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { describe, expect, test } from 'vitest';
 import { runSync } from '../support/run-sync.ts';

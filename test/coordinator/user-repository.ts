@@ -3,8 +3,8 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { openRepository, type Repository } from '@drover/coordinator/repository';
-import { Slots, type Wish, type Workspace } from '@drover/coordinator/workspace/slots';
+import { openRepository, type Repository } from '@drover/coordinator/git/repository';
+import { Slots, type Wish, type Workspace } from '@drover/coordinator/slots/slots';
 import { onTestFinished } from 'vitest';
 import { runSync } from '../support/run-sync.ts';
 import { never, temporaryFolder } from '../support/workspace.ts';

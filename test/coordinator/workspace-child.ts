@@ -3,8 +3,8 @@
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openRepository } from '@drover/coordinator/repository';
-import { Slots } from '@drover/coordinator/workspace/slots';
+import { openRepository } from '@drover/coordinator/git/repository';
+import { Slots } from '@drover/coordinator/slots/slots';
 
 const { home, top, run, env, waits } = JSON.parse(process.argv[2] ?? '') as {
   home: string;

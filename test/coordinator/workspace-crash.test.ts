@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { contents, FILES, gitAs, order, take, userRepository, writeFiles } from './user-repository.ts';
-import { Slots } from '@drover/coordinator/workspace/slots';
+import { Slots } from '@drover/coordinator/slots/slots';
 import { cut, expectUsable, fakeGit, start } from './workspace-cut.ts';
 
 describe('killed in the middle of it, drover leaves nothing that the next run, or the same one, can’t use:', () => {

@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Slots, Workspace } from '@drover/coordinator/workspace/slots';
+import type { Slots, Workspace } from '@drover/coordinator/slots/slots';
 import { contents, type Files, gitAs, take, type UserRepository, userRepository } from './user-repository.ts';
 
 export type Scene = {

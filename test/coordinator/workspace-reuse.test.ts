@@ -13,8 +13,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { Slots, type Workspace } from '@drover/coordinator/workspace/slots';
-import { forgetYoung } from '@drover/coordinator/workspace/renewal/sweep';
+import { Slots, type Workspace } from '@drover/coordinator/slots/slots';
+import { forgetYoung } from '@drover/coordinator/slots/renewal/sweep';
 import { describe, expect, test } from 'vitest';
 import {
   contents,

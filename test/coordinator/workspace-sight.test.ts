@@ -4,9 +4,9 @@
 import { lstatSync, mkdtempSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readIndex, writtenMs } from '@drover/coordinator/workspace/index-file';
-import { CLOCK_MS, sweep } from '@drover/coordinator/workspace/renewal/sweep';
-import { Slots, type Workspace } from '@drover/coordinator/workspace/slots';
+import { readIndex, writtenMs } from '@drover/coordinator/git/index-file';
+import { CLOCK_MS, sweep } from '@drover/coordinator/slots/renewal/sweep';
+import { Slots, type Workspace } from '@drover/coordinator/slots/slots';
 import { expect, test } from 'vitest';
 import { contents, gitAs, order, take, userRepository, writeFiles } from './user-repository.ts';
 import { DECEPTIONS, known, type Known, rewrite, type Scene } from './workspace-deceptions.ts';

@@ -17,7 +17,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import type { Slots, Workspace } from '@drover/coordinator/workspace/slots';
+import type { Slots, Workspace } from '@drover/coordinator/slots/slots';
 import { describe, expect, test } from 'vitest';
 import {
   contents,

@@ -2,8 +2,8 @@
 
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openRepository } from '@drover/coordinator/repository';
-import { Slots } from '@drover/coordinator/workspace/slots';
+import { openRepository } from '@drover/coordinator/git/repository';
+import { Slots } from '@drover/coordinator/slots/slots';
 import { expect, test } from 'vitest';
 import { contents, everyByte, FILES, gitAs, order, take, userRepository, writeFiles } from './user-repository.ts';
 import { proves } from '../support/proves.ts';

@@ -1,7 +1,7 @@
 // A run's time is that of all its parts: what it worked before it was interrupted counts, what lay between does not.
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import { runJournalPath } from '@drover/coordinator/run-journal';
+import { runJournalPath } from '@drover/coordinator/run/journal';
 import type { JsonObject } from '@drover/protocol/json';
 import { headOf, readContents, seal } from '@drover/core/journal/format';
 import { expect, test } from 'vitest';

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { runJournalPath } from '@drover/coordinator/run-journal';
+import { runJournalPath } from '@drover/coordinator/run/journal';
 import type { Shown } from '@drover/core/bus';
 import { EVENTS } from '@drover/protocol/events';
 import { readContents } from '@drover/core/journal/format';

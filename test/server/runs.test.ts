@@ -1,7 +1,7 @@
 // Runs over HTTP, at the moments that a whole run passes too quickly to be caught at: see test/cli/serve.test.ts for
 // those.
 
-import { openRunJournal } from '@drover/coordinator/run-journal';
+import { openRunJournal } from '@drover/coordinator/run/journal';
 import { Bus } from '@drover/core/bus';
 import type { Event } from '@drover/protocol/events';
 import { newId } from '@drover/core/ids';

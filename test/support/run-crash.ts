@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runJournalPath } from '@drover/coordinator/run-journal';
+import { runJournalPath } from '@drover/coordinator/run/journal';
 import type { EventType, Recorded } from '@drover/protocol/events';
 import { readContents } from '@drover/core/journal/format';
 import { bundleInto } from './bundle.ts';

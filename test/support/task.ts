@@ -13,7 +13,7 @@ import type { TaskLink } from '@drover/core/task/link';
 import type { TaskSpec } from '@drover/core/task/task';
 import { runDefinitions } from '@drover/core/tools/builtin';
 import type { Rehearsal } from '@drover/rehearsal/server';
-import { type Pool, openPool, type PoolOptions } from '@drover/coordinator/pool';
+import { type Pool, openPool, type PoolOptions } from '@drover/coordinator/pool/pool';
 import { onTestFinished } from 'vitest';
 import { patient, providerOn, quickRetry, temporaryFolder } from './agent.ts';
 

@@ -4,7 +4,7 @@
 // the state on a screen (screen.ts) while keys are kept away from it (keys.ts). Questions and warnings are
 // written above the picture, where they stay and scroll. The report follows the last picture.
 
-import { RunState } from '@drover/coordinator/state';
+import { RunState } from '@drover/coordinator/view/state';
 import type { Shown } from '@drover/core/bus';
 import { type Io, print } from '../../io.ts';
 import { reportOf } from '../report.ts';

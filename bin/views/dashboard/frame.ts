@@ -12,10 +12,10 @@
 // Rows keep the order of the plan. Where there are more tasks than rows, those that are under way are
 // shown first, then what wants attention, then what comes next. Columns that don't fit are left out.
 
-import { isUnchanged, type RunState, type TaskProgress, type TaskState } from '@drover/coordinator/state';
 import { dollars, shortCount, shortDuration, tokensOf } from '../figures.ts';
 import { inAscii, type Looks, looksOf, looksOfTask, type Style } from '../style.ts';
 import { cell, cut, oneLine, widthOfText } from '../terminal-text.ts';
+import { isUnchanged, type RunState, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
 
 const TASKS_MAX = 16;
 const NAME_COLUMNS_MAX = 24;

@@ -5,7 +5,7 @@
 //   2. It draws nothing before the run has begun, and nothing while the screen is left to others.
 //   3. The last picture stays on the screen.
 
-import type { RunState } from '@drover/coordinator/state';
+import type { RunState } from '@drover/coordinator/view/state';
 import { type Listr, ListrEventType, type ListrRenderer } from 'listr2';
 import type { Output } from '../../io.ts';
 import type { Style } from '../style.ts';

@@ -9,7 +9,7 @@
 //
 // A task added to a running listr2 list never starts. So the work that follows becomes a subtask of the work before.
 
-import type { RunState, TaskProgress } from '@drover/coordinator/state';
+import type { RunState, TaskProgress } from '@drover/coordinator/view/state';
 import type { Shown } from '@drover/core/bus';
 import { Listr, ListrEventType, type ListrTask } from 'listr2';
 import { DashboardRenderer, type Drawing } from './renderer.ts';

@@ -4,7 +4,7 @@ import type { JsonObject } from '@drover/protocol/json';
 import { Journal, readJournal } from '@drover/core/journal/journal';
 import { retell } from '@drover/core/journal/retelling';
 import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';
-import { openRunJournal, runJournalPath } from '@drover/coordinator/run-journal';
+import { openRunJournal, runJournalPath } from '@drover/coordinator/run/journal';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../support/agent.ts';
 

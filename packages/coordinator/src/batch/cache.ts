@@ -17,9 +17,9 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import * as z from 'zod/mini';
-import { isCode } from '../workspace/removal.ts';
+import { isCode } from '../git/removal.ts';
 import type { BatchTask } from './tasks.ts';
-import type { Tree } from './tree.ts';
+import type { Tree } from './items/tree.ts';
 import { writeFileWhole } from './whole-file.ts';
 
 const ENTRY_CHARS_MAX = 16 * 1024 * 1024;

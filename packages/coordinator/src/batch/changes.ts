@@ -1,7 +1,7 @@
 // Changes as data and as commits, back and forth, many with one git process: for what is kept from run to run.
 
-import type { Known } from '../carry-out.ts';
-import type { Git } from '../git.ts';
+import type { Known } from '../run/execute.ts';
+import type { Git } from '../git/git.ts';
 import type { Change, Entry } from './cache.ts';
 
 const COMMITS_AT_ONCE = 100;

@@ -2,7 +2,7 @@
 //
 // What is in a patch need not be text in any encoding, so a patch has one character a byte.
 
-import type { Git } from '../git.ts';
+import type { Git } from '../git/git.ts';
 
 const COMMITS_AT_ONCE = 100;
 const WHOLE = ['--binary', '--full-index', '--no-ext-diff', '--no-textconv', '--no-renames'];

@@ -6,8 +6,8 @@
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import type { PlannedTask } from '@drover/protocol/plan';
-import type { Group } from './group.ts';
-import type { BatchSpec, Problem } from './spec.ts';
+import type { Group } from './items/group.ts';
+import type { BatchSpec, Problem } from './items/spec.ts';
 import { filled, filledForShell, missingIn, type TemplateValues } from './template.ts';
 
 const ID_CHARS_MAX = 60;

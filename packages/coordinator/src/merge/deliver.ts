@@ -11,7 +11,7 @@
 import { failureOf } from '@drover/core/agent/limits';
 import { DroverError } from '@drover/core/errors';
 import type { Delivered, Delivery } from '@drover/protocol/run';
-import { type Git, gitAt } from '../git.ts';
+import { type Git, gitAt } from '../git/git.ts';
 import { type OwnCheckout, fastForward, mergeObstacle } from './own-checkout.ts';
 import { writePatches } from './patches.ts';
 

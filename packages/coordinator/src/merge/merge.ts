@@ -4,7 +4,7 @@
 // The same merge done again gives the same commit id: nothing of the moment goes into it.
 
 import { DroverError } from '@drover/core/errors';
-import type { Git } from '../git.ts';
+import type { Git } from '../git/git.ts';
 
 const PATHS_SHOWN_MAX = 20;
 const NOTES_CHARS_MAX = 2_000;

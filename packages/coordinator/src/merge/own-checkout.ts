@@ -8,7 +8,7 @@ import { failureOf } from '@drover/core/agent/limits';
 import { DroverError, ToolError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
 import { runChild } from '@drover/core/tools/process/child';
-import { gitAt } from '../git.ts';
+import { gitAt } from '../git/git.ts';
 
 const GIT_MS_MAX = 30 * 60_000;
 const OUTPUT_BYTES_MAX = 1_000_000;

@@ -4,7 +4,7 @@
 
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Git } from '../git.ts';
+import type { Git } from '../git/git.ts';
 import { TASK_TRAILER } from './message.ts';
 
 const NAME_CHARS_MAX = 60;

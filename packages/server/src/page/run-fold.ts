@@ -6,7 +6,7 @@
 // undefined, and whoever wants it reads the events again.
 
 import type { OpenQuestion } from '@drover/client/wire';
-import { RunState } from '@drover/coordinator/state';
+import { RunState } from '@drover/coordinator/view/state';
 import type { Recorded } from '@drover/protocol/events';
 import { Conversation } from './conversation.ts';
 import { Lane } from './timeline.ts';

@@ -4,10 +4,10 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type * as wire from '@drover/client/wire';
-import { isRunLive, listRuns, stateOf } from '@drover/coordinator/kept/runs';
-import { runJournalPath } from '@drover/coordinator/run-journal';
-import { isStatus } from '@drover/coordinator/progress';
-import { rowsOf, type TaskProgress } from '@drover/coordinator/state';
+import { isRunLive, listRuns, stateOf } from '@drover/coordinator/run/runs';
+import { runJournalPath } from '@drover/coordinator/run/journal';
+import { isStatus } from '@drover/coordinator/view/progress';
+import { rowsOf, type TaskProgress } from '@drover/coordinator/view/state';
 import { DroverError, UsageError } from '@drover/core/errors';
 import { titleOf } from '@drover/core/journal/sessions';
 import type { JsonObject } from '@drover/protocol/json';

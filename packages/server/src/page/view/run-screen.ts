@@ -1,6 +1,6 @@
 // A run, live or long over: its head, its questions, the timeline, the tasks, and whatever is chosen of them.
 
-import type { RunEnd } from '@drover/coordinator/state';
+import type { RunEnd } from '@drover/coordinator/view/state';
 import { RunFold } from '../run-fold.ts';
 import { type App, type Screen, words } from './app.ts';
 import { announce, h, mark, say, show } from './dom.ts';

@@ -1,7 +1,7 @@
 // What is chosen, looked at closely: the conversation of a worker or a task, what the task is, and what it changed.
 
 import type { DroverClient } from '@drover/client/client';
-import type { TaskProgress } from '@drover/coordinator/state';
+import type { TaskProgress } from '@drover/coordinator/view/state';
 import { Conversation } from '../../conversation.ts';
 import type { RunFold } from '../../run-fold.ts';
 import { words } from '../app.ts';

@@ -1,7 +1,7 @@
 // What a lane of the timeline is called, how it stands, and what the colours mean.
 
-import { isStatus } from '@drover/coordinator/progress';
-import type { TaskState } from '@drover/coordinator/state';
+import { isStatus } from '@drover/coordinator/view/progress';
+import type { TaskState } from '@drover/coordinator/view/state';
 import type { Lane } from '../../timeline.ts';
 import { h } from '../dom.ts';
 import type { Tone } from './timeline-canvas.ts';

@@ -1,7 +1,7 @@
 // The head of a run: the goal, how it stands, its figures, and what became of it.
 
-import { isStatus } from '@drover/coordinator/progress';
-import type { RunEnd, RunState, TaskState } from '@drover/coordinator/state';
+import { isStatus } from '@drover/coordinator/view/progress';
+import type { RunEnd, RunState, TaskState } from '@drover/coordinator/view/state';
 import type { RunFold } from '../../run-fold.ts';
 import { cacheShare, clockTime, count, dollars, duration, tokensOf } from '../../words.ts';
 import { button, h, mark, say, show, stateMark } from '../dom.ts';

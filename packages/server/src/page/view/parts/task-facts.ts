@@ -1,6 +1,6 @@
 // All that is known of one task.
 
-import type { TaskProgress } from '@drover/coordinator/state';
+import type { TaskProgress } from '@drover/coordinator/view/state';
 import { count, dollars, duration } from '../../words.ts';
 import { h } from '../dom.ts';
 import { stateWord } from './task-list.ts';

@@ -1,7 +1,7 @@
 // The tasks of a run, each as a row that can be chosen.
 
-import { isStatus } from '@drover/coordinator/progress';
-import { isUnchanged, type RunState, type TaskProgress, type TaskState } from '@drover/coordinator/state';
+import { isStatus } from '@drover/coordinator/view/progress';
+import { isUnchanged, type RunState, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
 import { count, dollars, duration, tokensOf } from '../../words.ts';
 import { fill, h, mark, say, show, stateMark } from '../dom.ts';
 

@@ -1,0 +1,121 @@
+// Which files a batch is about: those of the base commit that match, narrowed down by whatever else the spec
+// says. What can't be right (a glob that matches nothing, a path that isn't there) is a problem, told before
+// anything runs; that all files are in order already is none.
+
+import { matchesGlob } from 'node:path';
+import type { Git } from '../../git/git.ts';
+import type { Item, Problem, Select } from './spec.ts';
+import { isPlainFile, textsOf, type Tree } from './tree.ts';
+
+const PROBLEMS_MAX = 20;
+
+/** What was found out before, by looking elsewhere. */
+export type Sources = {
+  /** From a list or a command; undefined where neither is asked for. */
+  readonly items: readonly ListedItem[] | undefined;
+  /** What has changed in the range; undefined where none is given. */
+  readonly changed: readonly string[] | undefined;
+};
+
+/** `where` says for a person where it was listed. */
+export type ListedItem = Item & { readonly where: string };
+
+export type Selected = {
+  readonly items: readonly Item[];
+  readonly problems: readonly Problem[];
+  /** Globs that match nothing: of several repositories they need match in one. */
+  readonly unmatched: readonly Problem[];
+};
+
+export async function selectItems(
+  select: Select,
+  sources: Sources,
+  { git, tree }: { readonly git: Git; readonly tree: Tree },
+  signal: AbortSignal,
+): Promise<Selected> {
+  const { files: globs, exclude, contains } = select;
+  const unmatched = globProblems(select, tree).slice(0, PROBLEMS_MAX);
+  const problems = missingFiles(select, sources, tree).slice(0, PROBLEMS_MAX);
+  if (problems.length > 0) return { items: [], problems, unmatched };
+
+  const changed = sources.changed && new Set(sources.changed);
+  const isWanted = (path: string): boolean => {
+    const file = tree.get(path);
+    if (file === undefined || !isPlainFile(file) || changed?.has(path) === false) return false;
+    if (globs !== undefined && !globs.some((glob) => matchesGlob(path, glob))) return false;
+    return !exclude.some((glob) => matchesGlob(path, glob));
+  };
+  const all = sources.items ?? [...tree.keys()].map((path): Item => ({ files: [path] }));
+  const wanted = narrowed(all, isWanted);
+  if (contains === undefined) return { items: wanted, problems, unmatched };
+  const paths = [...new Set(wanted.flatMap(({ files }) => files))];
+  const holding = new Set<string>();
+  for await (const [path, text] of textsOf(
+    git,
+    paths.flatMap((path) => tree.get(path) ?? []),
+    signal,
+  ))
+    if (contains.test(text)) holding.add(path);
+  return { items: narrowed(wanted, (path) => holding.has(path)), problems, unmatched };
+}
+
+function narrowed(items: readonly Item[], isWanted: (path: string) => boolean): readonly Item[] {
+  return items.flatMap(({ files, id, vars }) => {
+    const left = files.filter(isWanted);
+    return left.length === 0 ? [] : [{ files: left, ...(id !== undefined && { id }), ...(vars && { vars }) }];
+  });
+}
+
+function globProblems({ files = [] }: Select, tree: Tree): readonly Problem[] {
+  const paths = [...tree.values()].filter(isPlainFile).map(({ path }) => path);
+  return files.flatMap((glob, at) =>
+    paths.some((path) => matchesGlob(path, glob))
+      ? []
+      : [
+          {
+            key: `select.files.${at}`,
+            message: `'${glob}' matches no file of the repository`,
+            near: nearTo(glob, paths),
+          },
+        ],
+  );
+}
+
+/** What the globs would be, were its first folder one that is there. */
+function nearTo(glob: string, paths: readonly string[]): NonNullable<Problem['near']> {
+  const [, ...rest] = glob.split('/');
+  const tops = new Set(paths.map((path) => path.split('/', 1)[0] ?? ''));
+  return { word: glob, known: [...tops].map((top) => [top, ...rest].join('/')) };
+}
+
+function missingFiles({ command }: Select, { items = [] }: Sources, tree: Tree): readonly Problem[] {
+  const key = command === undefined ? 'select.files' : 'select.command';
+  return items.flatMap(({ files, where }) =>
+    files.flatMap((path) =>
+      tree.has(path)
+        ? []
+        : [
+            {
+              key,
+              message: `${where}: there is no file '${path}' in the repository`,
+              near: { word: path, known: [...tree.keys()] },
+            },
+          ],
+    ),
+  );
+}
+
+/** What is wrong with a glob as it stands. */
+export function globProblem(glob: string): string | undefined {
+  if (glob.startsWith('/')) return `'${glob}' begins with /; globs are relative to the top of the repository`;
+  if (glob.split('/').includes('..')) return `'${glob}' leads out of the repository`;
+  if (glob.startsWith('!')) return `'${glob}' begins with !; name what to leave out under exclude`;
+  if (glob.endsWith('/')) return `'${glob}' is a folder; its files are '${glob}**'`;
+  for (const [open, close] of ['[]', '{}'] as const)
+    if (count(glob, open ?? '') !== count(glob, close ?? '')) return `'${glob}' has an ${open} without its ${close}`;
+  return undefined;
+}
+
+function count(text: string, char: string): number {
+  return text.split(char).length - 1;
+}

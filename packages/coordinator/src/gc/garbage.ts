@@ -1,0 +1,356 @@
+// What could be removed of what drover keeps for repositories, and why; and the removal of exactly that.
+//
+// WHAT HOLDS
+//   A branch goes only when its commit is reachable from the refs of the user's repository, or when what has
+//   landed of it is, which is another commit with the same work; a slot only when
+//   no process has it and no run that may go on owns it, and it holds no work of a run that came to its end
+//   without taking it out. Objects go only when no branch that stays needs them. Any doubt, and
+//   any error of git, means that it stays. Before something is removed, all of this is looked at again.
+
+import { existsSync } from 'node:fs';
+import { lstat, readdir, rename, rm } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { DroverError } from '@drover/core/errors';
+import { isTaken, Lock } from '@drover/core/journal/lock';
+import * as z from 'zod/mini';
+import { gitAt, type Git } from '../git/git.ts';
+import { isCode, removeAll } from '../git/removal.ts';
+import { ownerIn, slotFolder, slotLock } from '../slots/slot.ts';
+import { REPOSITORY_FILE, SLOTS_FOLDER, STORE_FOLDER, textOf, workspacesFolder } from '../store/store.ts';
+
+const FILES_COUNTED_MAX = 2_000_000;
+// An object may be there before the branch that needs it.
+const YOUNG_MS = 24 * 60 * 60_000;
+const GONE = '.gone-';
+
+export type Garbage = {
+  readonly what: string;
+  readonly why: string;
+  readonly bytes: number;
+  readonly target: Target;
+};
+
+type Target =
+  | { readonly kind: 'branch'; readonly gitDir: string; readonly ref: string; readonly commit: string }
+  | { readonly kind: 'slot'; readonly slotsFolder: string; readonly number: number }
+  | { readonly kind: 'objects'; readonly gitDir: string; readonly paths: readonly string[] }
+  | { readonly kind: 'folder'; readonly path: string };
+
+export type Kept = { readonly what: string; readonly why: string };
+
+export type GarbageOptions = {
+  readonly home: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Runs that are at work, or could go on. */
+  readonly unfinished: ReadonlySet<string>;
+  /** By run: what has landed. What is not known is taken for not landed. */
+  readonly landed?: ReadonlyMap<string, LandedWork>;
+};
+
+export type LandedWork = {
+  readonly tasks: ReadonlySet<string>;
+  readonly head: string; // the commit that holds all of it
+};
+
+export type Survey = { readonly garbage: readonly Garbage[]; readonly kept: readonly Kept[] };
+
+/** Looks, and changes nothing. */
+export async function findGarbage(options: GarbageOptions): Promise<Survey> {
+  const root = workspacesFolder(options.home);
+  const surveys = await Promise.all((await namesIn(root)).map((key) => surveyOf(join(root, key), options)));
+  return { garbage: surveys.flatMap(({ garbage }) => garbage), kept: surveys.flatMap(({ kept }) => kept) };
+}
+
+/** Removes what is on the list and still may be removed. Returns what stays, with the reason. */
+export async function removeGarbage(list: readonly Garbage[], options: GarbageOptions): Promise<readonly Kept[]> {
+  const fresh = new Map((await findGarbage(options)).garbage.map((item) => [item.what, item]));
+  const kept: Kept[] = [];
+  for (const { what, target } of list) {
+    const still = fresh.get(what);
+    const isSame = still !== undefined && isSameTarget(still.target, target);
+    const why = isSame ? await remove(target, options) : 'it is in use by now, or has changed';
+    if (why !== undefined) kept.push({ what, why });
+  }
+  return kept;
+}
+
+function isSameTarget(now: Target, listed: Target): boolean {
+  if (now.kind === 'objects' && listed.kind === 'objects') {
+    const removable = new Set(now.paths);
+    return listed.paths.every((path) => removable.has(path));
+  }
+  return JSON.stringify(now) === JSON.stringify(listed);
+}
+
+const REPOSITORY = z.object({ top: z.string(), commonDir: z.string() });
+
+type Place = {
+  readonly folder: string;
+  readonly gitDir: string;
+  readonly slotsFolder: string;
+  readonly top: string;
+  readonly commonDir: string;
+  readonly isGone: boolean; // the user's repository
+};
+
+async function surveyOf(folder: string, options: GarbageOptions): Promise<Survey> {
+  try {
+    const { top, commonDir } = REPOSITORY.parse(JSON.parse((await textOf(join(folder, REPOSITORY_FILE))) ?? ''));
+    const gitDir = join(folder, STORE_FOLDER);
+    const slotsFolder = join(folder, SLOTS_FOLDER);
+    const place = { folder, gitDir, slotsFolder, top, commonDir, isGone: !existsSync(commonDir) };
+    const slots = await surveySlots(place, options);
+    const branches = await surveyBranches(place, options);
+    const holdsNothing = branches.kept.length + branches.garbage.length + slots.kept.length === 0;
+    if (place.isGone && holdsNothing) return { garbage: [await wholeFolder(place)], kept: [] };
+    const objects = await surveyObjects(place, { slots, branches }, options);
+    return {
+      garbage: [...slots.garbage, ...branches.garbage, ...objects],
+      kept: [...slots.kept, ...branches.kept],
+    };
+  } catch (error) {
+    const isExpected =
+      error instanceof DroverError || error instanceof SyntaxError || error instanceof z.core.$ZodError;
+    if (!isExpected && !(error instanceof Error && 'code' in error)) throw error;
+    return { garbage: [], kept: [{ what: folder, why: `drover can't tell what is in it: ${error.message}` }] };
+  }
+}
+
+async function wholeFolder({ folder, top }: Place): Promise<Garbage> {
+  const target = { kind: 'folder', path: folder } as const;
+  return {
+    what: folder,
+    why: `its repository ${top} is gone, and it holds no work`,
+    bytes: await bytesIn(folder),
+    target,
+  };
+}
+
+async function surveySlots(place: Place, options: GarbageOptions): Promise<Survey> {
+  const garbage: Garbage[] = [];
+  const kept: Kept[] = [];
+  for (const name of await namesIn(place.slotsFolder)) {
+    const path = join(place.slotsFolder, name);
+    if (name.startsWith(GONE)) {
+      const target = { kind: 'folder', path } as const;
+      garbage.push({ what: path, why: 'what is left of a workspace', bytes: await bytesIn(path), target });
+    }
+    if (!/^\d+$/.test(name)) continue;
+    const number = Number(name);
+    const reason = await whyKept(place, number, options);
+    if (reason !== undefined) kept.push({ what: path, why: reason });
+    else {
+      const target = { kind: 'slot', slotsFolder: place.slotsFolder, number } as const;
+      const why = `a workspace of ${place.top} that no run uses`;
+      garbage.push({ what: path, why, bytes: await bytesIn(path), target });
+    }
+  }
+  return { garbage, kept };
+}
+
+async function whyKept(place: Place, number: number, options: GarbageOptions): Promise<string | undefined> {
+  if (isTaken(slotLock(place.slotsFolder, number))) return 'a run is at work in it';
+  const folder = slotFolder(place.slotsFolder, number);
+  const owner = ownerIn(folder);
+  if (owner === undefined) return undefined;
+  if (options.unfinished.has(owner.run)) return `task ${owner.task} of ${owner.run} can go on in it`;
+  // What is changed since its base may be in no commit at all.
+  const indexFile = join(folder, 'git', 'index');
+  const settings = { 'core.excludesFile': join(folder, 'git', 'exclude') };
+  const git = gitAt({ gitDir: place.gitDir, workTree: join(folder, 'tree'), indexFile, settings, env: options.env });
+  const { out } = await git(['ls-files', '-z', '--modified', '--deleted', '--others', '--exclude-standard']);
+  return out === '' ? undefined : `it holds changes of task ${owner.task} of ${owner.run} that may be nowhere else`;
+}
+
+type Branch = { readonly ref: string; readonly commit: string };
+
+async function surveyBranches(place: Place, options: GarbageOptions): Promise<Survey> {
+  const { gitDir, isGone, top } = place;
+  const branches = await branchesIn(gitDir, options.env);
+  if (isGone) {
+    const why = `its repository ${top} is gone, so it may be the only copy`;
+    return { garbage: [], kept: branches.map(({ ref }) => ({ what: whatOf(gitDir, ref), why })) };
+  }
+  const undelivered = await undeliveredOf(place, branches, options.env);
+  const delivered = await deliveredRuns(place, branches, options);
+  const garbage: Garbage[] = [];
+  const kept: Kept[] = [];
+  for (const { ref, commit } of branches) {
+    const what = whatOf(gitDir, ref);
+    const run = runOf(ref);
+    if (run === undefined) kept.push({ what, why: 'drover knows no such branch' });
+    else if (options.unfinished.has(run)) kept.push({ what, why: `${run} can go on` });
+    else if (undelivered.has(commit) && !(delivered.has(run) && hasLanded(ref, options.landed?.get(run))))
+      kept.push({ what, why: `its work is in no branch of ${top}` });
+    else {
+      const target = { kind: 'branch', gitDir, ref, commit } as const;
+      garbage.push({ what, why: `its work is in ${top}`, bytes: 0, target });
+    }
+  }
+  return { garbage, kept };
+}
+
+function whatOf(gitDir: string, ref: string): string {
+  return `${ref.replace('refs/heads/', '')} in ${gitDir}`;
+}
+
+function runOf(ref: string): string | undefined {
+  return /^refs\/(?:heads\/)?drover\/([^/]+)\/./.exec(ref)?.[1];
+}
+
+async function branchesIn(gitDir: string, env: GarbageOptions['env']): Promise<readonly Branch[]> {
+  if (!existsSync(gitDir)) return [];
+  const { out } = await gitAt({ gitDir, env })(['for-each-ref', '--format=%(objectname) %(refname)']);
+  return linesOf(out).map((line) => ({
+    commit: line.slice(0, line.indexOf(' ')),
+    ref: line.slice(line.indexOf(' ') + 1),
+  }));
+}
+
+/** All commits of these branches that no ref of the user's repository leads to. */
+async function undeliveredOf(
+  { gitDir, commonDir }: Place,
+  branches: readonly Branch[],
+  env: GarbageOptions['env'],
+): Promise<ReadonlySet<string>> {
+  if (branches.length === 0) return new Set();
+  const user = gitAt({ gitDir: commonDir, env });
+  const format = '--format=%(objecttype) %(objectname)%0a%(*objecttype) %(*objectname)';
+  const { out } = await user(['for-each-ref', format]);
+  const delivered = linesOf(out).flatMap((line) => (line.startsWith('commit ') ? [`^${line.slice(7)}`] : []));
+  const input = [...branches.map(({ commit }) => commit), ...delivered].join('\n');
+  const list = await gitAt({ gitDir, env })(['rev-list', '--stdin'], { input: `${input}\n` });
+  return new Set(linesOf(list.out));
+}
+
+/** The runs all of whose landed work some ref of the user's repository leads to. */
+async function deliveredRuns(
+  { commonDir }: Place,
+  branches: readonly Branch[],
+  { landed, env }: GarbageOptions,
+): Promise<ReadonlySet<string>> {
+  const user = gitAt({ gitDir: commonDir, env });
+  const delivered = new Set<string>();
+  for (const run of new Set(branches.flatMap(({ ref }) => runOf(ref) ?? []))) {
+    const head = landed?.get(run)?.head;
+    if (head === undefined) continue;
+    // It fails for a commit that isn't there at all.
+    const { out, code } = await user(['for-each-ref', '--count=1', '--contains', head], { accept: [128, 129] });
+    if (code === 0 && out !== '') delivered.add(run);
+  }
+  return delivered;
+}
+
+function hasLanded(ref: string, landed: LandedWork | undefined): boolean {
+  const task = /^refs\/heads\/drover\/[^/]+\/(.+)$/.exec(ref)?.[1];
+  return task !== undefined && landed?.tasks.has(task) === true;
+}
+
+type Others = { readonly slots: Survey; readonly branches: Survey };
+
+// Only loose ones: that is all there is in a store.
+async function surveyObjects(place: Place, { slots, branches }: Others, options: GarbageOptions): Promise<Garbage[]> {
+  const { gitDir, top, isGone } = place;
+  if (isGone || slots.kept.length > 0 || !existsSync(gitDir)) return [];
+  const git = gitAt({ gitDir, env: options.env });
+  const removed = new Set(branches.garbage.flatMap(({ target }) => (target.kind === 'branch' ? [target.ref] : [])));
+  const staying = (await branchesIn(gitDir, options.env)).filter(({ ref }) => !removed.has(ref));
+  // What a run that goes on remembers need not be in any branch.
+  if (staying.some(({ ref }) => options.unfinished.has(runOf(ref) ?? ''))) return [];
+  const needed = await objectsOf(git, staying);
+  const paths: string[] = [];
+  let bytes = 0;
+  for (const { id, path } of await looseObjects(gitDir)) {
+    const { size, mtimeMs } = await lstat(path);
+    if (needed.has(id) || Date.now() - mtimeMs < YOUNG_MS) continue;
+    paths.push(path);
+    bytes += size;
+  }
+  if (paths.length === 0) return [];
+  const target = { kind: 'objects', gitDir, paths } as const;
+  return [{ what: `objects in ${gitDir}`, why: `of runs on ${top} that are over`, bytes, target }];
+}
+
+async function objectsOf(git: Git, branches: readonly Branch[]): Promise<ReadonlySet<string>> {
+  if (branches.length === 0) return new Set();
+  const input = `${branches.map(({ commit }) => commit).join('\n')}\n`;
+  const { out } = await git(['rev-list', '--objects', '--no-object-names', '--stdin'], { input });
+  return new Set(linesOf(out));
+}
+
+async function looseObjects(gitDir: string): Promise<readonly { readonly id: string; readonly path: string }[]> {
+  const objects = join(gitDir, 'objects');
+  const folders = (await namesIn(objects)).filter((name) => /^[0-9a-f]{2}$/.test(name));
+  const found = await Promise.all(
+    folders.map(async (folder) =>
+      (await namesIn(join(objects, folder)))
+        .filter((name) => /^[0-9a-f]+$/.test(name))
+        .map((name) => ({ id: folder + name, path: join(objects, folder, name) })),
+    ),
+  );
+  return found.flat();
+}
+
+/** Why it stays; undefined where it is gone. */
+async function remove(target: Target, { env }: GarbageOptions): Promise<string | undefined> {
+  try {
+    switch (target.kind) {
+      case 'branch':
+        await gitAt({ gitDir: target.gitDir, env })(['update-ref', '-d', target.ref, target.commit]);
+        return undefined;
+      case 'slot':
+        return await removeSlot(target.slotsFolder, target.number);
+      case 'objects':
+        await Promise.all(target.paths.map((path) => rm(path, { force: true })));
+        return undefined;
+      case 'folder':
+        await removeAll(target.path);
+        return undefined;
+    }
+  } catch (error) {
+    if (error instanceof DroverError || (error instanceof Error && 'code' in error)) return error.message;
+    throw error;
+  }
+}
+
+// The lock's file stays: somebody may be waiting for it, and must not get one of the same name beside it.
+async function removeSlot(slotsFolder: string, number: number): Promise<string | undefined> {
+  const lock = Lock.take(slotLock(slotsFolder, number));
+  if (lock === undefined) return 'a run is at work in it';
+  const gone = join(slotsFolder, `${GONE}${randomUUID()}`);
+  try {
+    await rename(slotFolder(slotsFolder, number), gone);
+  } finally {
+    lock.release();
+  }
+  await removeAll(gone);
+  return undefined;
+}
+
+/** What a folder takes, with all that is in it. */
+export async function bytesIn(path: string): Promise<number> {
+  let bytes = 0;
+  const waiting = [path];
+  for (let n = 0; n < FILES_COUNTED_MAX; n++) {
+    const at = waiting.pop();
+    if (at === undefined) break;
+    const found = await lstat(at).catch(() => undefined);
+    if (found?.isDirectory() === true) {
+      const names = await namesIn(at).catch(() => []);
+      waiting.push(...names.map((name) => join(at, name)));
+    } else bytes += found?.size ?? 0;
+  }
+  return bytes;
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  return readdir(folder).catch((error: unknown) => {
+    if (isCode(error, 'ENOENT', 'ENOTDIR')) return [];
+    throw error;
+  });
+}
+
+function linesOf(text: string): readonly string[] {
+  return text.split('\n').filter((line) => line !== '');
+}

@@ -1,0 +1,207 @@
+// Whether the user's checkout is as it was: a fingerprint before a run and one after, and what differs.
+//
+// WHAT IS COMPARED
+//   HEAD and its branch, what is staged, the files git tracks, those it doesn't know and doesn't ignore, and
+//   what git would run or obey next time: config, hooks, info. Files that are as they were committed
+//   are left to git, which knows them by size, inode, mtime and ctime (and a ctime can't be set back); of all others, and
+//   of those git was told not to look at, the content is read.
+//
+// WHAT IS NOT A DIFFERENCE
+//   Times. A file that was touched, or read, is as it was; so is an index in which git has only noted that.
+//   Where a file is too large to be read, or there are too many, its times count all the same.
+
+import { createHash } from 'node:crypto';
+import { type BigIntStats, createReadStream, lstatSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { changedPath, gitOf, type Repository } from './repository.ts';
+import { objectOf, readIndex } from './index-file.ts';
+import { isCode } from './removal.ts';
+
+const READ_BYTES_MAX = 256 * 1024 * 1024; // of all files together
+const READ_FILE_BYTES_MAX = 32 * 1024 * 1024;
+const FILES_MAX = 100_000;
+const READ_AT_ONCE_BYTES_MAX = 256 * 1024; // waiting for a small file takes ten times as long as reading it
+const HOOK_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Plain data, so that it can be kept. */
+export type Fingerprint = {
+  readonly head: string;
+  readonly branch: string; // empty where HEAD is detached
+  readonly index: string;
+  readonly config: string;
+  readonly hooks: string;
+  readonly info: string;
+  /** Those that are not as committed. */
+  readonly files: Readonly<Record<string, FilePrint>>;
+};
+
+type FilePrint = {
+  readonly kind: string;
+  readonly times: string;
+  readonly content?: string; // absent where it wasn't read
+};
+
+export async function fingerprint(repository: Repository, env: Readonly<Record<string, string>>): Promise<Fingerprint> {
+  const { gitDir, commonDir } = repository;
+  const args = ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--no-ahead-behind'];
+  const more = ['--untracked-files=all', '--ignore-submodules=all'];
+  const [{ out }, index, hooks] = await Promise.all([
+    gitOf(repository, env)([...args, ...more], { encoding: 'latin1' }),
+    readStaged(repository),
+    digestOfFolder(join(commonDir, 'hooks')),
+  ]);
+  const entries = out.split('\0');
+  const header = (name: string) => entries.find((entry) => entry.startsWith(name))?.slice(name.length) ?? '';
+  const branch = header('# branch.head ');
+  const changed = entries.flatMap((entry) => changedPath(entry) ?? []);
+  return {
+    head: header('# branch.oid '),
+    branch: branch === '(detached)' ? '' : branch,
+    index: index.digest,
+    config: digestOfFiles([join(commonDir, 'config'), join(gitDir, 'config.worktree')]),
+    hooks,
+    info: digestOfFiles([commonDir, gitDir].flatMap((folder) => INFO.map((name) => join(folder, 'info', name)))),
+    files: await filePrints(repository.top, { changed, hidden: index.hidden }),
+  };
+}
+
+const INFO = ['exclude', 'attributes', 'grafts', 'sparse-checkout'];
+
+/** What changed, in words. Empty where nothing did. */
+export function differences(before: Fingerprint, after: Fingerprint): readonly string[] {
+  const places = (Object.keys(WORDS) as (keyof typeof WORDS)[]).filter((place) => before[place] !== after[place]);
+  // A file may be called like what every object has.
+  const was = new Map(Object.entries(before.files));
+  const is = new Map(Object.entries(after.files));
+  const changed = [...new Set([...was.keys(), ...is.keys()])].filter((path) => !isSame(was.get(path), is.get(path)));
+  return [...places.map((place) => WORDS[place]), ...changed.toSorted()];
+}
+
+const WORDS = {
+  head: 'HEAD',
+  branch: 'the branch',
+  index: 'the index',
+  config: 'config',
+  hooks: 'hooks',
+  info: 'info',
+} as const;
+
+function isSame(before: FilePrint | undefined, after: FilePrint | undefined): boolean {
+  if (before === undefined || after === undefined) return before === after;
+  if (before.kind !== after.kind) return false;
+  if (before.content !== undefined && after.content !== undefined) return before.content === after.content;
+  return before.times === after.times;
+}
+
+type StagedPrint = { readonly digest: string; readonly hidden: readonly string[] };
+
+async function readStaged({ gitDir, objectFormat }: Repository): Promise<StagedPrint> {
+  // Git is started first, and looks at the files meanwhile.
+  await nextTurn();
+  const bytes = bytesOf(join(gitDir, 'index'));
+  if (bytes === undefined) return { digest: '', hidden: [] };
+  const index = readIndex(bytes, objectFormat);
+  // Of an index that isn't understood every byte counts.
+  if (index === undefined) return { digest: digestOf(bytes), hidden: [] };
+  // At once: of thousands of small pieces, each costs more to hand over than to digest.
+  const staged = index.entries.map((entry) => {
+    const object = objectOf(bytes, entry, objectFormat).toString('latin1');
+    return `${entry.mode} ${entry.flags} ${entry.path}\0${object}`;
+  });
+  const hash = createHash('sha256').update(staged.join(''), 'latin1');
+  for (const extension of index.extensions) hash.update(extension);
+  const hidden = index.entries.filter(({ isHidden }) => isHidden).map(({ path }) => path);
+  return { digest: hash.digest('hex'), hidden };
+}
+
+type Paths = { readonly changed: readonly string[]; readonly hidden: readonly string[] };
+
+// Paths come with one character a byte; they are told as text.
+async function filePrints(top: string, { changed, hidden }: Paths): Promise<Readonly<Record<string, FilePrint>>> {
+  const prints: [string, FilePrint][] = [];
+  const known = new Set(changed);
+  let left = READ_BYTES_MAX;
+  for (const path of [...changed, ...hidden].slice(0, FILES_MAX)) {
+    const bytes = Buffer.from(path.replace(/\/$/, ''), 'latin1');
+    const place = Buffer.concat([Buffer.from(`${top}/`), bytes]);
+    const stat = lstatSync(place, { bigint: true, throwIfNoEntry: false });
+    if (stat === undefined) {
+      // Of those git isn't to look at, most aren't there.
+      if (known.has(path)) prints.push([bytes.toString('utf8'), { kind: 'absent', times: '' }]);
+      continue;
+    }
+    const size = Number(stat.size);
+    const mayRead = size <= Math.min(READ_FILE_BYTES_MAX, left);
+    const content = mayRead ? await contentOf(place, stat) : undefined;
+    if (mayRead) left -= size;
+    prints.push([bytes.toString('utf8'), { kind: kindOf(stat), times: timesOf(stat), ...(content && { content }) }]);
+  }
+  return Object.fromEntries(prints);
+}
+
+function kindOf(stat: BigIntStats): string {
+  if (stat.isFile()) return (stat.mode & 0o100n) === 0n ? 'file' : 'executable';
+  return stat.isSymbolicLink() ? 'link' : stat.isDirectory() ? 'folder' : 'other';
+}
+
+function timesOf({ size, mtimeNs, ctimeNs, ino }: BigIntStats): string {
+  return [size, mtimeNs, ctimeNs, ino].join(' ');
+}
+
+async function contentOf(place: Buffer, stat: BigIntStats): Promise<string | undefined> {
+  if (stat.isSymbolicLink()) return digestOf(readlinkSync(place, { encoding: 'buffer' }));
+  // A folder here is a repository of its own, with a history and an audit of its own.
+  if (!stat.isFile()) return 'none';
+  const hash = createHash('sha256');
+  try {
+    if (stat.size <= READ_AT_ONCE_BYTES_MAX) hash.update(readFileSync(place));
+    else await pipeline(createReadStream(place), hash);
+  } catch (error) {
+    // It may not be read, or is gone by now.
+    if (isCode(error, 'EACCES', 'EPERM', 'ENOENT')) return undefined;
+    throw error;
+  }
+  return hash.digest('hex');
+}
+
+function digestOfFiles(paths: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const path of paths) {
+    const bytes = bytesOf(path);
+    hash.update(`${bytes?.length ?? 'none'}\0`);
+    if (bytes !== undefined) hash.update(bytes);
+  }
+  return hash.digest('hex');
+}
+
+async function digestOfFolder(folder: string): Promise<string> {
+  const names: string[] = await readdir(folder).catch((error: unknown) => {
+    if (isCode(error, 'ENOENT', 'ENOTDIR')) return [];
+    throw error;
+  });
+  const hash = createHash('sha256');
+  for (const name of names.toSorted()) {
+    const path = join(folder, name);
+    const stat = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    if (stat === undefined) continue;
+    const content = stat.size <= HOOK_BYTES_MAX ? await contentOf(Buffer.from(path), stat) : undefined;
+    hash.update(`${name}\0${kindOf(stat)}\0${content ?? timesOf(stat)}\0`);
+  }
+  return hash.digest('hex');
+}
+
+function digestOf(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+function bytesOf(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if (isCode(error, 'ENOENT', 'ENOTDIR', 'EISDIR')) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,50 @@
+// What differs between two indexes of one tree: what `git diff-index --cached` says of the second and the commit that
+// the first is an index of; and which files git has found to look different, whatever is in them.
+
+import type { ObjectFormat } from './repository.ts';
+import { type IndexEntry, type IndexFile, objectOf, statOf } from './index-file.ts';
+
+const MODE_DIGITS = 6;
+
+export const ABSENT = '000000';
+export const GITLINK = '160000';
+
+/** Modes are as git writes them. */
+export type Change = { readonly path: string; readonly before: string; readonly after: string };
+
+/** In the order of their paths. */
+export function changesBetween(before: IndexFile, after: IndexFile, format: ObjectFormat): readonly Change[] {
+  const left = new Map(before.entries.map((entry) => [entry.path, entry]));
+  const changed = after.entries.flatMap((entry) => {
+    const was = left.get(entry.path);
+    left.delete(entry.path);
+    const isSame =
+      was?.mode === entry.mode && objectOf(before.bytes, was, format).equals(objectOf(after.bytes, entry, format));
+    return isSame ? [] : [{ path: entry.path, before: modeOf(was), after: modeOf(entry) }];
+  });
+  const gone = [...left.values()].map((entry) => ({ path: entry.path, before: modeOf(entry), after: ABSENT }));
+  return gone.length === 0 ? changed : [...changed, ...gone].toSorted(byPath);
+}
+
+/** Paths of the first index of which the second doesn't say to the byte what it said: times, inode, size, content. */
+export function touchedBetween(before: IndexFile, after: IndexFile, format: ObjectFormat): ReadonlySet<string> {
+  const found = new Map(after.entries.map((entry) => [entry.path, entry]));
+  const isSame = (was: IndexEntry): boolean => {
+    const is = found.get(was.path);
+    return (
+      is !== undefined &&
+      statOf(before.bytes, was).equals(statOf(after.bytes, is)) &&
+      objectOf(before.bytes, was, format).equals(objectOf(after.bytes, is, format))
+    );
+  };
+  return new Set(before.entries.filter((entry) => !isSame(entry)).map(({ path }) => path));
+}
+
+function modeOf(entry: IndexEntry | undefined): string {
+  return entry === undefined ? ABSENT : entry.mode.toString(8).padStart(MODE_DIGITS, '0');
+}
+
+// By their bytes, as git has it: a character is one.
+function byPath(a: Change, b: Change): number {
+  return a.path < b.path ? -1 : 1;
+}

@@ -1,0 +1,206 @@
+// Git's index, read without git: which paths it holds, and what it says of each besides the times.
+//
+// Paths are given with one character a byte, since they need not be valid in any encoding, and compared
+// so. An index that this file doesn't understand is `undefined`, and nobody guesses.
+
+import type { BigIntStats, Stats } from 'node:fs';
+import type { ObjectFormat } from './repository.ts';
+
+const HEADER_BYTES = 12;
+const STAT_BYTES = 40; // times, device, inode, mode, owner, size
+const MTIME_OFFSET = 8;
+const DEVICE_OFFSET = 16;
+const INODE_OFFSET = 20;
+const MODE_OFFSET = 24;
+const OWNER_OFFSET = 28;
+const GROUP_OFFSET = 32;
+const SIZE_OFFSET = 36;
+const SECOND_MS = 1_000;
+const NS_A_MS = 1_000_000;
+const NS_A_SECOND = 1_000_000_000n;
+const NAME_LENGTH = 0x0fff;
+const EXTENDED = 0x4000;
+const ASSUME_VALID = 0x8000;
+const SKIP_WORKTREE = 0x4000; // among the extended flags
+export const HASH_BYTES: Readonly<Record<ObjectFormat, number>> = { sha1: 20, sha256: 32 };
+
+const KIND = 0o170000;
+const LINK = 0o120000;
+const GITLINK = 0o160000;
+
+// Caches of how files looked, which git renews when it only looks: they say nothing of what is staged.
+const CACHES: ReadonlySet<string> = new Set(['UNTR', 'FSMN', 'EOIE', 'IEOT']);
+
+export type IndexEntry = {
+  readonly path: string; // one character a byte
+  readonly kind: 'file' | 'link' | 'gitlink';
+  readonly mode: number;
+  readonly flags: number; // the extended ones in the upper half
+  /** Where it begins in the file. */
+  readonly at: number;
+  /** The user told git not to look at this file. */
+  readonly isHidden: boolean;
+};
+
+export type IndexFile = {
+  readonly bytes: Buffer;
+  readonly entries: readonly IndexEntry[];
+  /** What else it holds that matters, such as the trees the next commit is made of. */
+  readonly extensions: readonly Buffer[];
+};
+
+export const EMPTY_INDEX: IndexFile = { bytes: Buffer.alloc(0), entries: [], extensions: [] };
+
+/** The id of an entry's content. */
+export function objectOf(bytes: Buffer, { at }: IndexEntry, format: ObjectFormat): Buffer {
+  return bytes.subarray(at + STAT_BYTES, at + STAT_BYTES + HASH_BYTES[format]);
+}
+
+/** How the file looked when it was noted: times, device, inode, mode, owner, size. */
+export function statOf(bytes: Buffer, { at }: IndexEntry): Buffer {
+  return bytes.subarray(at, at + STAT_BYTES);
+}
+
+/**
+ * Whether nothing at all has happened to a file since it was written: whatever does, changes its ctime, and nobody
+ * can choose that one. What happens in the same moment as the writing is told by `writtenMs` only.
+ */
+export function isAsWritten(bytes: Buffer, { at }: IndexEntry, found: Stats): boolean {
+  return (
+    isTime(bytes, at, found.ctimeMs) &&
+    isTime(bytes, at + MTIME_OFFSET, found.mtimeMs) &&
+    bytes.readUInt32BE(at + INODE_OFFSET) === found.ino >>> 0 &&
+    bytes.readUInt32BE(at + SIZE_OFFSET) === found.size >>> 0
+  );
+}
+
+/** When a file was written, at the latest. */
+export function writtenMs(bytes: Buffer, { at }: IndexEntry): number {
+  return latestMs(bytes.readUInt32BE(at) * SECOND_MS + bytes.readUInt32BE(at + 4) / NS_A_MS);
+}
+
+/** Of a time that is kept: some systems, and some gits, keep no parts of seconds, and some only every other second. */
+export function latestMs(ms: number): number {
+  return ms % SECOND_MS === 0 ? ms + 2 * SECOND_MS : ms;
+}
+
+function isTime(bytes: Buffer, at: number, ms: number): boolean {
+  const seconds = bytes.readUInt32BE(at);
+  const nanoseconds = bytes.readUInt32BE(at + 4);
+  // Calculated as Node does, so that the same time is the same number.
+  if (nanoseconds !== 0) return seconds * SECOND_MS + nanoseconds / NS_A_MS === ms;
+  return seconds === Math.floor(ms / SECOND_MS);
+}
+
+export function sizeOf(bytes: Buffer, { at }: IndexEntry): number {
+  return bytes.readUInt32BE(at + SIZE_OFFSET);
+}
+
+/** The same index, with these files as they look now. */
+export function withTimes(
+  index: Buffer,
+  found: readonly (readonly [IndexEntry, BigIntStats])[],
+  digest: (rest: Buffer) => Buffer,
+): Buffer {
+  const bytes = Buffer.from(index);
+  const put = (offset: number, value: bigint) => bytes.writeUInt32BE(Number(value & 0xffffffffn), offset);
+  for (const [{ at }, { ctimeNs, mtimeNs, dev, ino, uid, gid, size }] of found) {
+    put(at, ctimeNs / NS_A_SECOND);
+    put(at + 4, ctimeNs % NS_A_SECOND);
+    put(at + MTIME_OFFSET, mtimeNs / NS_A_SECOND);
+    put(at + MTIME_OFFSET + 4, mtimeNs % NS_A_SECOND);
+    put(at + DEVICE_OFFSET, dev);
+    put(at + INODE_OFFSET, ino);
+    put(at + OWNER_OFFSET, uid);
+    put(at + GROUP_OFFSET, gid);
+    put(at + SIZE_OFFSET, size);
+  }
+  const { length } = digest(Buffer.alloc(0));
+  const rest = bytes.subarray(0, bytes.length - length);
+  digest(rest).copy(bytes, rest.length);
+  return bytes;
+}
+
+export function readIndex(bytes: Buffer, format: ObjectFormat): IndexFile | undefined {
+  const hashBytes = HASH_BYTES[format];
+  if (bytes.length < HEADER_BYTES + hashBytes || bytes.toString('latin1', 0, 4) !== 'DIRC') return undefined;
+  const version = bytes.readUInt32BE(4);
+  if (version < 2 || version > 4) return undefined;
+  const end = bytes.length - hashBytes;
+  const count = bytes.readUInt32BE(8);
+  const entries: IndexEntry[] = [];
+  let at = HEADER_BYTES;
+  let before = '';
+  for (let n = 0; n < count; n++) {
+    const read = readEntry(bytes, at, { version, hashBytes, before });
+    if (read === undefined || read.next > end) return undefined;
+    entries.push(read.entry);
+    before = read.entry.path;
+    at = read.next;
+  }
+  const extensions = readExtensions(bytes, at, end);
+  return extensions === undefined ? undefined : { bytes, entries, extensions };
+}
+
+type Shape = { readonly version: number; readonly hashBytes: number; readonly before: string };
+
+function readEntry(
+  bytes: Buffer,
+  start: number,
+  { version, hashBytes, before }: Shape,
+): { readonly entry: IndexEntry; readonly next: number } | undefined {
+  const flagsAt = start + STAT_BYTES + hashBytes;
+  if (flagsAt + 4 > bytes.length) return undefined;
+  const mode = bytes.readUInt32BE(start + MODE_OFFSET);
+  const flags = bytes.readUInt16BE(flagsAt);
+  const isExtended = (flags & EXTENDED) !== 0;
+  const more = isExtended ? bytes.readUInt16BE(flagsAt + 2) : 0;
+  let nameAt = flagsAt + (isExtended ? 4 : 2);
+  let shared = '';
+  if (version === 4) {
+    const strip = readOffset(bytes, nameAt);
+    nameAt = strip.next;
+    shared = before.slice(0, Math.max(0, before.length - strip.value));
+  }
+  const length = flags & NAME_LENGTH;
+  const isShort = version < 4 && length < NAME_LENGTH;
+  const nameEnd = isShort ? nameAt + length : bytes.indexOf(0, nameAt);
+  if (nameEnd < 0) return undefined;
+  const path = shared + bytes.toString('latin1', nameAt, nameEnd);
+  const isHidden = (flags & ASSUME_VALID) !== 0 || (more & SKIP_WORKTREE) !== 0;
+  // Up to version 3 entries are padded with one to eight zeros, to a multiple of eight.
+  const next = version === 4 ? nameEnd + 1 : start + Math.floor((nameEnd - start + 8) / 8) * 8;
+  const allFlags = (more << 16) | (flags & ~NAME_LENGTH);
+  return { entry: { path, kind: kindOf(mode), mode, flags: allFlags, isHidden, at: start }, next };
+}
+
+function kindOf(mode: number): IndexEntry['kind'] {
+  const kind = mode & KIND;
+  return kind === LINK ? 'link' : kind === GITLINK ? 'gitlink' : 'file';
+}
+
+// Seven bits a byte, the highest says that more follow, and each of those adds one.
+function readOffset(bytes: Buffer, start: number): { readonly value: number; readonly next: number } {
+  let at = start;
+  let byte = bytes[at++] ?? 0;
+  let value = byte & 0x7f;
+  while ((byte & 0x80) !== 0 && at < bytes.length) {
+    byte = bytes[at++] ?? 0;
+    value = ((value + 1) << 7) | (byte & 0x7f);
+  }
+  return { value, next: at };
+}
+
+function readExtensions(bytes: Buffer, start: number, end: number): readonly Buffer[] | undefined {
+  const found: Buffer[] = [];
+  let at = start;
+  while (at < end) {
+    if (at + 8 > end) return undefined;
+    const name = bytes.toString('latin1', at, at + 4);
+    const next = at + 8 + bytes.readUInt32BE(at + 4);
+    if (next > end) return undefined;
+    if (!CACHES.has(name)) found.push(bytes.subarray(at, next));
+    at = next;
+  }
+  return found;
+}

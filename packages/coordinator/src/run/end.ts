@@ -1,0 +1,83 @@
+// How a run ended, as its last event tells it.
+
+import type { Event } from '@drover/protocol/events';
+import { describe, type Failure } from '@drover/protocol/failures';
+import { DroverError } from '@drover/core/errors';
+import type { Delivered, TaskRow, TaskStatus } from '@drover/protocol/run';
+import type { MergeTrain } from '../merge/train.ts';
+import { isUnchanged, rowsOf, type RunState } from '../view/state.ts';
+
+export type RunEnd = Extract<Event, { readonly type: 'run_end' }>;
+
+export type RunEnding = {
+  readonly failure: Failure | undefined; // what ended the run as a whole
+  readonly rows: readonly TaskRow[];
+};
+
+/** What is known only at the end; the rest is in the state. */
+export type Ended = { readonly failure?: Failure; readonly answer?: string; readonly delivered?: Delivered };
+
+export function runEnd(
+  state: RunState,
+  { failure, answer, delivered }: Ended,
+  exitCodeOf: (ending: RunEnding) => number,
+): RunEnd {
+  const rows = failure?.kind === 'gate.failed' ? underRedGate(state, failure) : rowsOf(state);
+  const { usage, cost } = state;
+  return {
+    type: 'run_end',
+    outcome: outcomeOf(failure, rows),
+    exitCode: exitCodeOf({ failure, rows }),
+    ...(failure !== undefined && { failure, reason: describe(failure) }),
+    tasks: rows.map((row) => ({ ...row, ...branchOf(row, delivered) })),
+    usage,
+    ...(cost !== undefined && { cost }),
+    ...(delivered !== undefined && { delivered }),
+    ...(answer !== undefined && answer !== '' && { answer }),
+  };
+}
+
+/** A gate of the run that fails on its result, which may be its base. Empty where all pass, and where no task succeeded. */
+export async function resultFailure(state: RunState, train: MergeTrain | undefined): Promise<Pick<Ended, 'failure'>> {
+  const rows = rowsOf(state);
+  // A plan without tasks, as of a batch that selects no file, has no result; an answer without a plan has one.
+  const hasResult = rows.length === 0 ? state.plans.length === 0 : rows.some(({ status }) => isGood(status));
+  const verdict = hasResult ? await train?.verdict() : undefined;
+  if (verdict === undefined || verdict.passed) return {};
+  const { command, reason: output } = verdict;
+  const isBase = state.landed.length === 0;
+  return { failure: { kind: 'gate.failed', command, output, ...(isBase && { unchanged: true }) } };
+}
+
+/** A task that changed nothing has failed, too: the gate is red on what it left as it was. */
+function underRedGate(state: RunState, failure: Failure): readonly TaskRow[] {
+  return rowsOf(state).map((row): TaskRow => {
+    const task = state.tasks.get(row.task);
+    const isHit = task !== undefined && isUnchanged(task);
+    return isHit ? { ...row, status: 'gate_failed', reason: describe(failure), failure } : row;
+  });
+}
+
+/** The task needs nothing more. */
+export function isGood(status: TaskStatus): boolean {
+  return status === 'landed' || status === 'done';
+}
+
+export function asFailure(error: unknown): Failure {
+  if (error instanceof DroverError) return error.failure;
+  return { kind: 'internal', message: error instanceof Error ? error.message : String(error) };
+}
+
+function outcomeOf(failure: Failure | undefined, rows: readonly TaskRow[]): RunEnd['outcome'] {
+  if (failure?.kind === 'aborted') return 'cancelled';
+  if (failure?.kind === 'gate.failed') return 'incomplete';
+  const isPartly = rows.some(({ status }) => isGood(status));
+  if (failure?.kind === 'plan.declined' && !isPartly) return 'cancelled';
+  if (failure !== undefined) return isPartly ? 'incomplete' : 'error';
+  return rows.every(({ status }) => isGood(status)) ? 'done' : 'incomplete';
+}
+
+function branchOf({ task, branch }: TaskRow, delivered: Delivered | undefined): Pick<TaskRow, 'branch'> {
+  const name = delivered?.renamed?.[task] ?? branch;
+  return name === undefined ? {} : { branch: name };
+}

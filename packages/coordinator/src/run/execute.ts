@@ -1,0 +1,294 @@
+// Carries out one plan: every task is attempted, its work lands or doesn't, and what became of each is told.
+
+import { describe, type Failure } from '@drover/protocol/failures';
+import { NO_USAGE } from '@drover/core/model/usage';
+import type { TaskStatus } from '@drover/protocol/run';
+import type { PlannedTask } from '@drover/protocol/plan';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { attemptTask, type AttemptEnd, type Bench } from './attempt.ts';
+import { dispatch, type Limiter, type Seat } from './dispatch.ts';
+import { inOrder, waits, type Waits } from '../plan/graph.ts';
+import type { Git } from '../git/git.ts';
+import { conflictMessage } from '../merge/merge.ts';
+import type { MergeTrain } from '../merge/train.ts';
+import { agentPastOf, type Before, type RunPast, type TaskPast } from './history.ts';
+import type { Seed } from '../plan/seed.ts';
+
+/** How long the others wait for the first worker's answer to begin, so that they find the cache warm. */
+const WARM_UP_MS = 5_000;
+/** How often a task that conflicts is tried again. */
+const CONFLICTS_MAX = 1;
+
+export type Plan = {
+  readonly tasks: readonly PlannedTask[];
+  readonly system: string;
+  readonly seed: Seed;
+};
+
+export type Conditions = {
+  readonly bench: Bench;
+  readonly train: MergeTrain;
+  readonly base: string;
+  readonly workers: number;
+  readonly limit: Limiter | undefined;
+  readonly failFast: boolean;
+  readonly failuresMax: number;
+  readonly attemptsMax: number;
+  /** What comes of these tasks is known from an earlier run. */
+  readonly known: ReadonlyMap<string, Known>;
+  /** So many go ahead; the judge says why the others should not follow. */
+  readonly canary: { readonly tasks: number; readonly judge: () => Failure | undefined } | undefined;
+  /** What the run went through before a crash. */
+  readonly past: RunPast | undefined;
+  /** What is settled, in this process or before; filled as tasks end. */
+  readonly statuses: Map<string, TaskStatus>;
+  /** The integration head with a task's work; filled as tasks land. */
+  readonly landed: Map<string, string>;
+  /** How many attempts a task has had; filled as they begin. */
+  readonly attempts: Map<string, number>;
+};
+
+/** The work of a task, as a commit on the run's base; without one there is nothing to change. */
+export type Known = { readonly commit?: string; readonly files: readonly string[]; readonly summary: string };
+
+export async function carryOut(plan: Plan, conditions: Conditions, signal: AbortSignal): Promise<void> {
+  const { bench, train, statuses, past } = conditions;
+  const ordered = inOrder(plan.tasks);
+  // What a later plan names again is to be done again.
+  const settled = new Map(
+    [...statuses].filter(([id, status]) => isGood(status) || !ordered.some((task) => task.id === id)),
+  );
+  for (const { id } of ordered) {
+    const known = past?.tasks.get(id)?.status;
+    if (known !== undefined && !statuses.has(id)) settled.set(id, known);
+  }
+  const waiting = waits(ordered);
+  const open = ordered.filter(({ id, mode }) => mode === 'write' && !settled.has(id));
+  train.expect(
+    open.map(({ id }) => {
+      const { dependsOn = [], follows = [] } = waiting.get(id) ?? {};
+      return { id, waitsFor: [...dependsOn, ...follows] };
+    }),
+  );
+  // Those that had conflicted before a crash went to the end then, one after the other.
+  for (const id of past?.conflicts ?? []) if (open.some((task) => task.id === id)) train.sendBack(id);
+
+  const warm = new WarmUp();
+  const skip = (task: PlannedTask, reason: string, failure?: Failure): void => {
+    const status = signal.aborted ? 'cancelled' : 'skipped';
+    if (task.mode === 'write') train.withdraw(task.id);
+    statuses.set(task.id, status);
+    const why = { reason, ...(failure !== undefined && { failure }) };
+    bench.tell({ type: 'task_end', status, again: false, ...why, files: [], usage: NO_USAGE }, { task: task.id });
+  };
+  const work = (tasks: readonly PlannedTask[], known: ReadonlyMap<string, TaskStatus>) =>
+    dispatch(
+      {
+        ordered: tasks,
+        settled: known,
+        workers: conditions.workers,
+        limit: conditions.limit,
+        skip,
+        failFast: conditions.failFast,
+        failuresMax: conditions.failuresMax,
+        carryOut: async (task, seat, stop) => {
+          const status = await settleTask(
+            {
+              task,
+              plan,
+              conditions,
+              seat,
+              warm,
+              waits: waiting.get(task.id),
+            },
+            stop,
+          );
+          if (status === undefined) return undefined;
+          if (status !== 'landed' && task.mode === 'write') train.withdraw(task.id);
+          statuses.set(task.id, status);
+          return status;
+        },
+      },
+      signal,
+    );
+  const ahead = conditions.canary?.tasks ?? ordered.length;
+  await work(ordered.slice(0, ahead), settled);
+  const others = ordered.slice(ahead);
+  const obstacle = others.length === 0 || signal.aborted ? undefined : conditions.canary?.judge();
+  if (obstacle === undefined) await work(others, new Map([...settled, ...statuses]));
+  else for (const task of others) if (!settled.has(task.id)) skip(task, describe(obstacle), obstacle);
+  for (const [id, status] of settled) if (!statuses.has(id)) statuses.set(id, status);
+}
+
+function isGood(status: TaskStatus): boolean {
+  return status === 'landed' || status === 'done';
+}
+
+type Work = {
+  readonly task: PlannedTask;
+  readonly plan: Plan;
+  readonly conditions: Conditions;
+  readonly seat: Seat;
+  readonly warm: WarmUp;
+  readonly waits: Waits | undefined;
+};
+
+/** Undefined where it got no seat any more. */
+async function settleTask(work: Work, signal: AbortSignal): Promise<TaskStatus | undefined> {
+  const { task, plan, conditions, seat, warm } = work;
+  const { bench, train, attempts, landed } = conditions;
+  const progress = new Progress(work);
+  await progress.recall(bench.slots.store.git);
+  bench.tell({ type: 'task_ready' }, { task: task.id });
+  for (;;) {
+    const end =
+      progress.takeFinished() ??
+      progress.takeKnown(bench) ??
+      (await seat(async (worker) => {
+        const next = progress.next();
+        attempts.set(task.id, next.attempt);
+        const { system, seed } = plan;
+        const { base, attempt, before, mayFail, goesOn } = next;
+        const past =
+          goesOn && conditions.past
+            ? agentPastOf(conditions.past, { task: task.id, attempt }, seed.messages)
+            : undefined;
+        const details = { goesOn, ...(before !== undefined && { before }), ...(past !== undefined && { past }) };
+        return attemptTask(
+          bench,
+          { task, attempt, worker, base, system, seed, mayFail, turn: warm.turn, onAnswer: warm.done, ...details },
+          signal,
+        ).finally(warm.done);
+      }));
+    if (end === undefined) return undefined;
+    if (end.again) {
+      progress.failed(end);
+      continue;
+    }
+    if (end.status !== 'finished') return end.status;
+    if (end.commit === undefined) return 'done';
+    const title = bench.redact(task.title);
+    const mayRetry = progress.conflicts < CONFLICTS_MAX;
+    const landing = await train.land({ task: task.id, commit: end.commit, title, summary: end.summary, mayRetry });
+    if (landing.outcome === 'landed') {
+      landed.set(task.id, landing.commit);
+      return 'landed';
+    }
+    if (landing.outcome !== 'conflict' || !landing.again) return landing.outcome;
+    progress.conflicted(landing.onto, landing.message);
+  }
+}
+
+/** How far a task has come, before a crash and since. */
+class Progress {
+  conflicts: number;
+  #failures: number;
+  #attempts: number;
+  #base: string;
+  #before: string | undefined;
+  readonly #conflict: Before['conflict'];
+  #open: TaskPast['open'];
+  #finished: TaskPast['finished'];
+  #known: Known | undefined;
+  readonly #task: PlannedTask;
+  readonly #attemptsMax: number;
+
+  constructor({ task, conditions, waits: waiting }: Work) {
+    const { past, base, landed, attempts, attemptsMax, statuses, known } = conditions;
+    this.#task = task;
+    this.#known = known.get(task.id);
+    // A task that ended and is named again by a later plan begins anew; only its attempts go on counting.
+    const before = statuses.has(task.id) ? undefined : past?.tasks.get(task.id);
+    this.conflicts = before?.conflicts ?? 0;
+    this.#failures = before?.failures ?? 0;
+    this.#attempts = attempts.get(task.id) ?? before?.attempts ?? 0;
+    this.#base = before?.before?.conflict?.onto ?? baseOf(waiting, base, landed);
+    this.#before = before?.before?.reason;
+    this.#conflict = before?.before?.conflict;
+    this.#open = before?.open;
+    this.#finished = before?.finished;
+    this.#attemptsMax = attemptsMax;
+  }
+
+  /** What there was to say about a conflict before the crash is found again, in the same words. */
+  async recall(git: Git): Promise<void> {
+    if (this.#conflict !== undefined) this.#before = (await conflictMessage(git, this.#conflict)) ?? this.#before;
+  }
+
+  /** What an attempt before the crash has finished, and only has to land. */
+  takeFinished(): AttemptEnd | undefined {
+    const finished = this.#finished;
+    this.#finished = undefined;
+    return finished && { ...finished, status: 'finished', again: false };
+  }
+
+  /** What an earlier run has found out, where nobody has begun anew. */
+  takeKnown(bench: Bench): AttemptEnd | undefined {
+    const known = this.#known;
+    this.#known = undefined;
+    if (known === undefined || this.#attempts > 0) return undefined;
+    const { id } = this.#task;
+    const { commit, files, summary } = known;
+    const branch = `drover/${bench.run}/${id}`;
+    const left = { files, summary, ...(commit !== undefined && { commit }) };
+    bench.tell(
+      {
+        type: 'task_end',
+        status: 'finished',
+        again: false,
+        usage: NO_USAGE,
+        cached: true,
+        ...left,
+        ...(commit !== undefined && { branch }),
+      },
+      { task: id },
+    );
+    return { ...left, status: 'finished', again: false };
+  }
+
+  next() {
+    const open = this.#open;
+    this.#open = undefined;
+    const attempt = open?.attempt ?? (this.#attempts += 1);
+    const mayFail = this.#failures + 1 < this.#attemptsMax;
+    return { attempt, base: open?.base ?? this.#base, before: this.#before, goesOn: open !== undefined, mayFail };
+  }
+
+  failed({ failure }: AttemptEnd): void {
+    this.#failures += 1;
+    this.#before = `The one before failed: ${failure === undefined ? 'nobody knows why' : describe(failure)}. Its changes are gone: begin again.`;
+  }
+
+  conflicted(onto: string, message: string): void {
+    this.conflicts += 1;
+    this.#base = onto;
+    this.#before = message;
+  }
+}
+
+/** What it waited for is in its base: the head as it was with the last of those. */
+function baseOf(waiting: Waits | undefined, base: string, landed: ReadonlyMap<string, string>): string {
+  const before = new Set([...(waiting?.dependsOn ?? []), ...(waiting?.follows ?? [])]);
+  const last = [...landed.keys()].findLast((id) => before.has(id));
+  return last === undefined ? base : (landed.get(last) ?? base);
+}
+
+/** The first that has a workspace goes ahead; the others wait until its answer begins. */
+class WarmUp {
+  #begun = false;
+  readonly #warm = Promise.withResolvers<void>();
+  readonly done = (): void => this.#warm.resolve();
+
+  readonly turn = async (signal: AbortSignal): Promise<void> => {
+    if (!this.#begun) {
+      this.#begun = true;
+      return;
+    }
+    const timer = new AbortController();
+    const late = sleep(WARM_UP_MS, undefined, { signal: AbortSignal.any([timer.signal, signal]) }).catch(
+      () => undefined,
+    );
+    await Promise.race([this.#warm.promise, late]);
+    timer.abort();
+  };
+}

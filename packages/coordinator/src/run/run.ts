@@ -1,0 +1,393 @@
+// One run: plan, carry out, merge, deliver, end. The only orchestration there is.
+//
+// The last event is always `run_end`, and it has a row for every task. The user's checkout is compared
+// before and after: if it changed, nothing is delivered and everything is kept. Landed work is delivered
+// even if other tasks failed, but not after an interruption, since the run can be resumed.
+
+import { join } from 'node:path';
+import type { Question } from '@drover/core/agent/calls';
+import { failureOf, watch } from '@drover/core/agent/limits';
+import type { Bus } from '@drover/core/bus';
+import { Instructions } from '@drover/core/conversation/instructions';
+import { systemPrompt } from '@drover/core/conversation/prompt';
+import type { Decision, Event, Place, Recorded } from '@drover/protocol/events';
+import { DroverError } from '@drover/core/errors';
+import type { Failure } from '@drover/protocol/failures';
+import type { Provider } from '@drover/core/model/provider';
+import type { RetryPolicy } from '@drover/core/model/retry';
+import { deniedIn } from '@drover/core/permission/denied-paths';
+import type { Policy } from '@drover/core/permission/policy';
+import type { Delivered, RunSettings, TaskStatus } from '@drover/protocol/run';
+import type { ModelSpec, RunTask } from '@drover/core/task/task';
+import type { PlannedTask } from '@drover/protocol/plan';
+import { runDefinitions } from '@drover/core/tools/builtin';
+import type { RunAdmission } from '../admission/admission.ts';
+import type { Bench } from './attempt.ts';
+import { differences, fingerprint } from '../git/audit.ts';
+import { canaryVerdict } from '../batch/canary.ts';
+import { carryOut, type Conditions, type Known } from './execute.ts';
+import { asFailure, isGood, resultFailure, runEnd, type Ended, type RunEnd, type RunEnding } from './end.ts';
+import type { Limiter } from './dispatch.ts';
+import { deliver } from '../merge/deliver.ts';
+import { MergeTrain } from '../merge/train.ts';
+import { isKept, type RunPast, type TaskPast } from './history.ts';
+import { plan, type Submitted } from '../plan/planning.ts';
+import type { Repository } from '../git/repository.ts';
+import { seedOf } from '../plan/seed.ts';
+import { rowsOf, RunState } from '../view/state.ts';
+import type { Slots } from '../slots/slots.ts';
+
+const DELIVERY_MS_MAX = 300_000;
+
+export type RunOptions = {
+  readonly id: string;
+  readonly settings: RunSettings;
+  readonly repository: Repository;
+  readonly slots: Slots;
+  readonly provider: Provider; // everybody's
+  readonly model: ModelSpec;
+  readonly runTask: RunTask;
+  readonly limit?: Limiter; // worker slots that it shares with other runs
+  /** What it tells goes the way of all events of the run. */
+  readonly admission: (tell: (event: Event, place: Place) => void) => RunAdmission;
+  readonly bus: Bus;
+  readonly past: RunPast | undefined;
+  readonly policy: Pick<Policy, 'rules' | 'yes' | 'contained'>;
+  readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
+  readonly retry: RetryPolicy;
+  readonly env: Readonly<Record<string, string>>; // for child processes
+  readonly ignore: readonly string[]; // what searches leave out
+  readonly folder: string; // the run's own: outputs, patches
+  readonly redact: (text: string) => string;
+  /** A plan that is carried out as it is, with no coordinator. */
+  readonly plan: readonly PlannedTask[] | undefined;
+  /** What comes of some of its tasks, where an earlier run has found it out. */
+  readonly known: ReadonlyMap<string, Known>;
+  /** Starts this many workers, which will be wanted soon. */
+  readonly warm: (workers: number) => void;
+  /** Shows a plan before anything is spent on it, and gives it back, perhaps changed; undefined if it is not approved. */
+  readonly approve: (tasks: readonly PlannedTask[], signal: AbortSignal) => Promise<readonly PlannedTask[] | undefined>;
+  readonly exitCodeOf: (ending: RunEnding) => number;
+};
+
+export async function run(options: RunOptions, signal: AbortSignal): Promise<RunEnd> {
+  const work = new Run(options);
+  const { timeoutMs } = options.settings;
+  const left = timeoutMs === undefined ? undefined : Math.max(1, timeoutMs - (options.past?.activeMs ?? 0));
+  const deadline = watch(
+    { stepsMax: 0, textCallRetriesMax: 0, ...(left !== undefined && { timeoutMs: left }) },
+    signal,
+  );
+  try {
+    return await work.toTheEnd(deadline.signal);
+  } finally {
+    deadline.stop();
+  }
+}
+
+class Run {
+  readonly #options: RunOptions;
+  readonly #state = new RunState();
+  readonly #statuses = new Map<string, TaskStatus>();
+  readonly #attempts = new Map<string, number>();
+  readonly #landed: Map<string, string>;
+  readonly #startedAt: string;
+  #plans: number;
+  #train: MergeTrain | undefined;
+  #carrying: Promise<void> | undefined;
+  readonly #stop = new AbortController();
+  readonly #admission: RunAdmission;
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+    this.#admission = options.admission((event, place) => this.#tell(event, place));
+    const { past } = options;
+    this.#plans = past?.plans.length ?? 0;
+    this.#landed = new Map(past?.landed);
+    this.#startedAt = past?.startedAt ?? new Date().toISOString();
+    for (const record of past?.records ?? []) this.#state.take(record);
+  }
+
+  #tellLost(): void {
+    const lost = this.#options.past?.lostRequests ?? 0;
+    if (lost === 0) return;
+    const [requests, they] = lost === 1 ? ['a request was', 'it'] : [`${lost} requests were`, 'they'];
+    const message = `${requests} under way when the run was interrupted, and nobody knows what ${they} came to: the most that ${they} can have cost counts as spent`;
+    this.#tell({ type: 'warning', message });
+  }
+
+  async toTheEnd(outer: AbortSignal): Promise<RunEnd> {
+    const signal = AbortSignal.any([outer, this.#stop.signal]);
+    const { repository, env, slots, settings, past, bus } = this.#options;
+    const looking = fingerprint(repository, env);
+    // It is waited for below, whatever happens until then.
+    looking.catch(() => undefined);
+    slots.reclaim(({ task, attempt }) => isKept(past?.tasks.get(task) ?? NOTHING_KNOWN, attempt));
+    // Attempts that were cut off go on in those they have.
+    const open = [...(past?.tasks.values() ?? [])].filter((task) => task.open !== undefined).length;
+    slots.prepare(Math.max(1, settings.workers - open));
+    const before = await looking;
+    this.#tell({ type: 'run_start', resumed: past !== undefined, ...settings });
+    this.#tellLost();
+    const ending: Writable<Ended> = {};
+    try {
+      for (const problem of (await slots.inclusion()).leftOut)
+        this.#tell({ type: 'warning', message: `not brought along by .drover/include: ${problem}` });
+      ending.answer = await this.#work(signal);
+      Object.assign(ending, await resultFailure(this.#state, this.#train));
+      const changed = differences(before, await fingerprint(repository, env));
+      if (changed.length > 0) throw new DroverError({ kind: 'checkout.changed', paths: changed });
+    } catch (error) {
+      ending.failure = signal.aborted ? failureOf(signal) : asFailure(error);
+    }
+    // A call that is cancelled is not waited for long; the tasks it had begun are.
+    await this.#carrying?.catch(() => undefined);
+    try {
+      const delivered = this.#mayDeliver(ending.failure) ? await this.#deliver() : undefined;
+      if (delivered !== undefined) ending.delivered = delivered;
+    } catch (error) {
+      ending.failure ??= asFailure(error);
+    }
+    const end = runEnd(this.#state, ending, this.#options.exitCodeOf);
+    this.#tell(end);
+    await bus.settled();
+    return end;
+  }
+
+  // ── planning ────────────────────────────────────────────────────────────────────────────────
+
+  /** Gives the coordinator's last words. */
+  async #work(signal: AbortSignal): Promise<string> {
+    const { past, settings } = this.#options;
+    this.#train = this.#openTrain(signal);
+    const tasks = this.#options.plan ?? past?.plans.find(({ by }) => by === 'file')?.tasks;
+    if (tasks !== undefined) {
+      await this.#carryOut({ tasks, by: 'file', system: undefined, snapshot: undefined }, signal);
+      // What was over before the signal came is done all the same.
+      const isCut = this.#statuses.values().some((status) => status === 'cancelled');
+      if (signal.aborted && isCut) throw new DroverError(failureOf(signal));
+      return '';
+    }
+    if (past?.coordinator?.ending === 'done') return '';
+    const { result, answer } = await plan(
+      {
+        settings,
+        session: this.#coordinator(),
+        policy: { ...this.#options.policy, root: this.#options.repository.top, workspace: false },
+        limits: settings.taskLimits,
+        past: past?.coordinator,
+        rounds: () => this.#plans,
+        isBegun: (callId) => past?.plans.some((each) => each.callId === callId) ?? false,
+        done: () => new Set([...this.#statuses].flatMap(([id, status]) => (isGood(status) ? [id] : []))),
+        warn: (message) => this.#tell({ type: 'warning', message }, { worker: 0 }),
+        carryOut: async (submitted, stop) => {
+          const given = { ...submitted, system: submitted.snapshot.system };
+          const tasks = await this.#carryOut(given, stop).catch((error: unknown) => this.#breakOff(error));
+          return rowsOf(this.#state).filter(({ task }) => tasks.some(({ id }) => id === task));
+        },
+      },
+      signal,
+    );
+    const { outcome } = result;
+    // The work is done, and the list of results says what came of it; only the words about it are missing.
+    if ('failure' in outcome && this.#plans === 0) throw new DroverError(outcome.failure);
+    return answer;
+  }
+
+  #coordinator() {
+    const { id, provider, model, repository, env, ignore, folder, retry, policy } = this.#options;
+    const { name, contextTokens, outputTokensMax, charsPerToken, price } = model;
+    return {
+      id,
+      worker: 0,
+      provider,
+      model: name,
+      contextTokens,
+      outputTokensMax,
+      retry,
+      cacheKey: id,
+      ...(charsPerToken !== undefined && { charsPerToken }),
+      ...(price !== undefined && { price }),
+      context: {
+        cwd: repository.top,
+        env,
+        ignore,
+        outputFolder: join(folder, 'outputs', 'coordinator'),
+        ...deniedIn(policy.rules, repository.top),
+      },
+      admission: this.#admission.admissionFor({ worker: 0 }),
+      outlet: {
+        emit: (event: Event, place: Place) => this.#tell(event, place),
+        settled: () => this.#options.bus.settled(),
+      },
+    };
+  }
+
+  /** To the coordinator a plan that broke off would be a call that failed; to the run it is the end. */
+  #breakOff(error: unknown): never {
+    this.#stop.abort(error instanceof DroverError ? error : new DroverError(asFailure(error), { cause: error }));
+    throw error;
+  }
+
+  // ── carrying out ────────────────────────────────────────────────────────────────────────────
+
+  /** Gives the tasks that were carried out: whoever approved the plan may have changed it. */
+  async #carryOut(given: Given, signal: AbortSignal): Promise<readonly PlannedTask[]> {
+    const { settings, past, approve } = this.#options;
+    const { by, callId } = given;
+    const told = past?.plans.find((each) => each.callId === callId)?.tasks;
+    const tasks = told ?? (await approve(given.tasks, signal));
+    if (tasks === undefined) throw new DroverError(signal.aborted ? failureOf(signal) : { kind: 'plan.declined' });
+    if (told === undefined) {
+      this.#plans += 1;
+      this.#tell({ type: 'plan_ready', tasks, round: this.#plans, by, ...(callId !== undefined && { callId }) });
+    }
+    this.#options.warm(Math.min(tasks.length, settings.workers));
+    const seed = seedOf(settings.seeding, given.snapshot, { goal: settings.goal, tasks });
+    const conditions: Conditions = {
+      bench: this.#bench(),
+      train: this.#train ?? this.#openTrain(signal),
+      base: settings.base,
+      workers: settings.workers,
+      limit: this.#options.limit,
+      failFast: settings.failFast,
+      attemptsMax: settings.attemptsMax,
+      failuresMax: settings.failuresMax ?? Infinity,
+      known: this.#options.known,
+      canary: this.#canary(),
+      past,
+      statuses: this.#statuses,
+      landed: this.#landed,
+      attempts: this.#attempts,
+    };
+    const system = given.system ?? (await this.#systemPrompt());
+    this.#carrying = carryOut({ tasks, seed, system }, conditions, signal);
+    await this.#carrying;
+    return tasks;
+  }
+
+  /** The prompt of all workers where no planning agent has made one. */
+  async #systemPrompt(): Promise<string> {
+    const { text, leftOut } = await new Instructions(this.#options.repository.top).forStart();
+    for (const message of leftOut) this.#tell({ type: 'warning', message });
+    return systemPrompt(text);
+  }
+
+  /** Whoever goes on with a run that its canary has ended wants the others done. */
+  #canary(): Conditions['canary'] {
+    const { settings, past } = this.#options;
+    const { canary } = settings;
+    if (canary === undefined || past?.records.some(({ type }) => type === 'run_end') === true) return undefined;
+    const judge = () => {
+      const { message, failure } = canaryVerdict(rowsOf(this.#state), { ...canary, workers: settings.workers });
+      this.#tell({ type: 'warning', message });
+      return failure;
+    };
+    return { tasks: canary.tasks, judge };
+  }
+
+  #bench(): Bench {
+    const { id, slots, runTask, question, model, env, ignore, settings, retry, policy, bus, folder } = this.#options;
+    return {
+      run: id,
+      startedAt: this.#startedAt,
+      slots,
+      runTask,
+      admission: this.#admission,
+      provider: this.#options.provider,
+      question,
+      tell: (event, place) => this.#tell(event, place),
+      settled: () => bus.settled(),
+      redact: this.#options.redact,
+      caches: () => this.#state.usage.cacheRead + this.#state.usage.cacheWrite > 0,
+      common: {
+        model,
+        tools: runDefinitions(),
+        env,
+        ignore,
+        limits: settings.taskLimits,
+        retry,
+        policy,
+        cacheKey: id,
+      },
+      outputFolder: (task, attempt) => join(folder, 'outputs', `${task}-${attempt}`),
+    };
+  }
+
+  #openTrain(signal: AbortSignal): MergeTrain {
+    const { id, repository, slots, settings, past, env, bus, folder } = this.#options;
+    return new MergeTrain(
+      {
+        git: slots.store.git,
+        commit: slots.store.commit,
+        run: id,
+        base: settings.base,
+        head: past?.head ?? settings.base,
+        env,
+        identity: repository.identity,
+        when: this.#startedAt,
+        gates: settings.gates,
+        checkout: (commit, stop) =>
+          slots.take({
+            ...GATES,
+            base: commit,
+            signal: stop,
+          }),
+        outputFolder: join(folder, 'outputs', 'gates'),
+        knownGates: past?.gates ?? new Map(),
+        emit: (event, place) => this.#tell(event, place),
+        settled: () => bus.settled(),
+      },
+      signal,
+    );
+  }
+
+  // ── the end ─────────────────────────────────────────────────────────────────────────────────
+
+  #mayDeliver(failure: Failure | undefined): boolean {
+    const hasWork = this.#landed.size > 0 || rowsOf(this.#state).some(({ commit }) => commit !== undefined);
+    return hasWork && failure?.kind !== 'checkout.changed' && failure?.kind !== 'aborted';
+  }
+
+  // Not by the run's signal: what landed before the deadline is delivered after it.
+  async #deliver(): Promise<Delivered> {
+    const { id, repository, slots, settings, folder, env } = this.#options;
+    return deliver(
+      {
+        repository,
+        store: slots.store.gitDir,
+        run: id,
+        base: settings.base,
+        env,
+        merged: this.#train?.head ?? settings.base,
+        kept: rowsOf(this.#state).flatMap(({ task, status, commit }) =>
+          status === 'landed' || commit === undefined ? [] : [{ task, commit }],
+        ),
+        deliver: settings.deliver,
+        patchFolder: join(folder, 'patches'),
+      },
+      AbortSignal.timeout(DELIVERY_MS_MAX),
+    );
+  }
+
+  #tell(event: Event, place: Place = {}): void {
+    const at = new Date().toISOString();
+    this.#state.take({ v: 1, seq: 0, at, run: this.#options.id, ...place, ...event } as Recorded);
+    this.#options.bus.emit(event, place);
+  }
+}
+
+// Gates have a workspace like a task's; no task may have this id.
+const GATES = { worker: 0, task: 'merged', attempt: 1 };
+
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+type Given = {
+  readonly tasks: readonly PlannedTask[];
+  readonly by: 'coordinator' | 'fallback' | 'file';
+  readonly callId?: string;
+  readonly system: string | undefined;
+  readonly snapshot: Submitted['snapshot'] | undefined;
+};
+
+const NOTHING_KNOWN: TaskPast = { attempts: 0, failures: 0, conflicts: 0 };

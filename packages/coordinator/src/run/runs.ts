@@ -1,0 +1,103 @@
+// The runs there are, each as one row: the goal, and how far it has come.
+
+import type { Recorded } from '@drover/protocol/events';
+import { FORMAT_VERSION, type Contents } from '@drover/core/journal/format';
+import { listKept } from '@drover/core/journal/listing';
+import { isTaken } from '@drover/core/journal/lock';
+import { titleOf } from '@drover/core/journal/sessions';
+import type { JsonObject } from '@drover/protocol/json';
+import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
+import { runPastOf, type RunPast } from './history.ts';
+import { runJournalPath } from './journal.ts';
+import { isStatus } from '../view/progress.ts';
+import { RunState, type RunEnd } from '../view/state.ts';
+import { reopened } from './resume.ts';
+
+const FOLDER = 'runs';
+
+export type RunRow = {
+  readonly kind: 'run';
+  readonly id: string;
+  readonly startedAt: string;
+  readonly updatedAt: string;
+  readonly model: string;
+  readonly cwd: string; // the repository
+  readonly title: string; // the goal's first line
+  readonly tasks: number;
+  readonly landed: number; // and what is done without having anything to land
+  readonly cost?: number; // US dollars; absent where the price is not known
+  /** `open`: it has begun and not ended; `damaged`: the journal can't be read to its end. */
+  readonly state: RunEnd['outcome'] | 'open' | 'empty' | 'damaged' | 'newer';
+  /** Something is left to do that going on would do. */
+  readonly canGoOn: boolean;
+  /** A plan was submitted, and its question not answered: resume asks again. */
+  readonly awaitsApproval: boolean;
+};
+
+/** All runs, the newest first. */
+export function listRuns(home: string): readonly RunRow[] {
+  return listKept(home, { folder: FOLDER, rowOf });
+}
+
+/** True while some process, this one included, is at work on it. */
+export function isRunLive(home: string, id: string): boolean {
+  return isTaken(`${runJournalPath(home, id)}.lock`);
+}
+
+/** Only a run that is done can't, and one that came to its end with nothing left but what failed for good, or a red gate. */
+export function canGoOn(state: RunState): boolean {
+  const { end } = state;
+  if (end === undefined) return state.settings !== undefined;
+  if (end.outcome !== 'incomplete') return end.outcome !== 'done';
+  const isStopped = end.failure !== undefined && end.failure.kind !== 'gate.failed';
+  return isStopped || openTasks(state).length > 0;
+}
+
+/** The coordinator's call of submit_plan is open, and its plan has not been approved. */
+export function awaitsApproval({ coordinator, plans }: RunPast): boolean {
+  const begun = [...(coordinator?.open?.begun.values() ?? [])];
+  return begun.some(({ name, callId }) => name === SUBMIT_PLAN && !plans.some((plan) => plan.callId === callId));
+}
+
+/** The tasks of the last plan that are taken up when the run goes on. */
+function openTasks({ plans, tasks }: RunState): readonly string[] {
+  const last = plans.at(-1)?.tasks ?? [];
+  const standing = [...tasks.values()].map(({ id, state, failure }) => {
+    const status = isStatus(state) && state !== 'cancelled' ? state : undefined;
+    return [id, { failures: 0, ...(status && { status }), ...(failure && { failure }) }] as const;
+  });
+  const planned = last.flatMap((id) => tasks.get(id)?.plan ?? []);
+  return reopened(planned, new Map(standing));
+}
+
+function rowOf(id: string, { records, version, damage }: Contents): RunRow {
+  const past = runPastOf(records);
+  const state = stateOf(records);
+  const tasks = [...state.tasks.values()];
+  return {
+    kind: 'run',
+    id,
+    startedAt: past?.startedAt ?? '',
+    updatedAt: past?.records.at(-1)?.at ?? '',
+    model: past?.settings.model ?? '',
+    cwd: past?.settings.repository ?? '',
+    title: titleOf(past?.settings.goal ?? ''),
+    tasks: tasks.length,
+    landed: tasks.filter((task) => task.state === 'landed' || task.state === 'done').length,
+    ...(state.cost !== undefined && { cost: state.cost }),
+    state: version > FORMAT_VERSION ? 'newer' : damage === undefined ? stateWord(past, state) : 'damaged',
+    awaitsApproval: past !== undefined && awaitsApproval(past),
+    canGoOn: past !== undefined && damage === undefined && version <= FORMAT_VERSION && canGoOn(state),
+  };
+}
+
+function stateWord(past: RunPast | undefined, { end }: RunState): RunRow['state'] {
+  return past === undefined ? 'empty' : (end?.outcome ?? 'open');
+}
+
+/** What a run has come to, by its records. */
+export function stateOf(records: readonly JsonObject[]): RunState {
+  const state = new RunState();
+  for (const record of records as unknown as readonly Recorded[]) state.take(record);
+  return state;
+}

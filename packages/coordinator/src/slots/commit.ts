@@ -1,0 +1,182 @@
+// What a worker left in its tree becomes one commit on its base, whatever the worker did with its own git.
+//
+// Everything is staged into a copy of drover's index; the repository's ignore rules hold, and the objects go
+// straight to the store. The same tree at the same date gives the same commit id, so it may be done again.
+//
+// A git repository that the worker made or cloned inside of its workspace would become a link to a commit
+// that nobody has. It is left out, and that is said: it isn't this repository's work, and failing for it would
+// lose what is. Where there is nothing else, it is a failure, since the work would be lost without a word.
+
+import { chmodSync, type Dirent, lstatSync, readdirSync, rmSync, unlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { DroverError } from '@drover/core/errors';
+import { isLeftover } from '@drover/core/tools/files/leftovers';
+import type { Git, GitAnswer } from '../git/git.ts';
+import type { Identity } from '../git/repository.ts';
+import { ABSENT, type Change, GITLINK } from '../git/index-changes.ts';
+import { isCode } from '../git/removal.ts';
+import type { Differences, Slot } from './slot.ts';
+import type { Store } from '../store/store.ts';
+import { copyIndex } from './renewal/worker-git.ts';
+
+const ENTRIES_OPENED_MAX = 500_000;
+
+export type CommitOrder = {
+  readonly message: string;
+  readonly when: string; // ISO; the commit's date
+  readonly branch: string; // without refs/heads/
+};
+
+export type Committed = {
+  readonly commit: string;
+  readonly files: readonly string[];
+  /** Repositories inside of the workspace, which can't be part of a commit. */
+  readonly leftOut: readonly string[];
+};
+
+export type Committing = CommitOrder & {
+  readonly slot: Slot;
+  readonly base: string;
+  readonly identity: Identity;
+  readonly keepOut: readonly string[]; // paths that are not the worker's
+  readonly store: Store;
+};
+
+/** Returns undefined where nothing was changed. */
+export async function commitTree(order: Committing): Promise<Committed | undefined> {
+  const { slot, branch, store } = order;
+  if (!slot.hasTree()) throw failed('the workspace is gone, or a link stands in its place');
+  const draft = join(slot.folder, 'git', 'index.commit');
+  rmSync(`${draft}.lock`, { force: true });
+  const git = slot.git(draft);
+  // A worker that has changed drover's index could have had what it did left out.
+  if (slot.hasIndexOf(order.base)) copyIndex(slot.index, draft);
+  else await git(['read-tree', '--reset', order.base]);
+  const nested = await stageAll(git, order);
+  const { changes, touched, links } = await sifted(git, { ...order, draft });
+  slot.see({ touched });
+  const leftOut = [...new Set([...nested, ...links])].toSorted().map(shown);
+  if (changes.length === 0 && leftOut.length > 0) {
+    throw failed(
+      `all changes are inside a git repository of its own, which can't be part of a commit: ${leftOut.join(', ')}`,
+    );
+  }
+  if (changes.length === 0) return undefined;
+  const { base: parent, identity, when } = order;
+  const tree = (await git(['write-tree'])).out.trim();
+  const message = order.message.replaceAll('\0', '');
+  const commit = await store.commit({ tree, parent, message, by: identity, when });
+  await store.branch(branch, commit);
+  rmSync(draft, { force: true });
+  return { commit, files: changes.map(shown), leftOut };
+}
+
+function failed(message: string): DroverError {
+  return new DroverError({ kind: 'workspace.failed', message });
+}
+
+// Paths have one character a byte up to here.
+function shown(path: string): string {
+  return Buffer.from(path, 'latin1').toString('utf8');
+}
+
+/**
+ * Returns the repositories that were left out. Git must not look into one: it would start another git there, and that
+ * runs filters which the worker has configured.
+ */
+async function stageAll(git: Git, { slot }: Committing): Promise<readonly string[]> {
+  const nested = await nestedRepositories(git);
+  const problem = await addAll(git, nested).then(
+    ({ complaint }) => complaint,
+    (error: unknown) => {
+      if (error instanceof DroverError) return error.message;
+      throw error;
+    },
+  );
+  if (problem === '') return nested;
+  // Once more, after what can be helped: files and folders that may not be read, pipes where a file was.
+  openUp(slot.tree);
+  const opened = await nestedRepositories(git);
+  await addAll(git, opened);
+  return opened;
+}
+
+function addAll(git: Git, nested: readonly string[]): Promise<GitAnswer> {
+  if (nested.length === 0) return git(['add', '--all']);
+  const paths = ['.', ...nested.map((path) => `:(exclude,literal)${path}`)];
+  const input = Buffer.from(paths.join('\0'), 'latin1');
+  return git(['add', '--all', '--pathspec-from-file=-', '--pathspec-file-nul'], { input });
+}
+
+// Of all that isn't tracked only a repository is told as a folder. Listing looks into none. There are no submodules: a
+// repository that has some is refused before the run.
+async function nestedRepositories(git: Git): Promise<readonly string[]> {
+  const { out } = await git(['ls-files', '-z', '--others', '--exclude-standard'], { encoding: 'latin1' });
+  return out.split('\0').flatMap((path) => (path.endsWith('/') ? [path.slice(0, -1)] : []));
+}
+
+function openUp(top: string): void {
+  const waiting = [Buffer.from(top)];
+  for (let n = 0; n < ENTRIES_OPENED_MAX; n++) {
+    const path = waiting.pop();
+    if (path === undefined) return;
+    try {
+      const found = lstatSync(path);
+      if (found.isDirectory()) {
+        if ((found.mode & 0o700) !== 0o700) chmodSync(path, found.mode | 0o700);
+        waiting.push(...entriesOf(path).map(({ name }) => Buffer.concat([path, Buffer.from('/'), name])));
+      } else if (found.isFile()) {
+        if ((found.mode & 0o400) === 0) chmodSync(path, found.mode | 0o400);
+      } else if (!found.isSymbolicLink()) unlinkSync(path);
+    } catch (error) {
+      // Gone, or deeper than a path may be long: git will say what it can't add.
+      if (!isCode(error, 'ENOENT', 'ENAMETOOLONG', 'EACCES', 'EPERM')) throw error;
+    }
+  }
+}
+
+function entriesOf(folder: Buffer): readonly Dirent<Buffer>[] {
+  return readdirSync(folder, { withFileTypes: true, encoding: 'buffer' }).filter(
+    ({ name }) => name.toString() !== '.git',
+  );
+}
+
+type Drafted = Committing & { readonly draft: string }; // the index in which all is staged
+
+type Sifted = Pick<Differences, 'touched'> & {
+  readonly changes: readonly string[];
+  readonly links: readonly string[];
+};
+
+/** What was changed, without what can't be part of a commit or isn't the worker's: that is not staged any more. */
+async function sifted(git: Git, given: Drafted): Promise<Sifted> {
+  const { base, keepOut } = given;
+  const own = keepOut.map((path) => Buffer.from(path).toString('latin1'));
+  const isOwn = ({ path, before }: Change) =>
+    before === ABSENT && (isLeftover(path) || own.some((kept) => path === kept || path.startsWith(`${kept}/`)));
+  const isUnwanted = (change: Change) => change.after === GITLINK || isOwn(change);
+  const { changes, touched } = await changesOf(git, given);
+  const unwanted = changes.filter(isUnwanted);
+  if (unwanted.length === 0) return { changes: changes.map(({ path }) => path), touched, links: [] };
+  const removals = unwanted.map(({ path }) => `0 ${'0'.repeat(base.length)}\t${path}\0`).join('');
+  await git(['update-index', '-z', '--index-info'], { input: Buffer.from(removals, 'latin1') });
+  // What stands at a path that was taken out is gone from the commit, so all is looked at again.
+  const rest = await changesOf(git, given);
+  const links = unwanted.filter(({ after }) => after === GITLINK).map(({ path }) => path);
+  return { changes: rest.changes.map(({ path }) => path), touched: rest.touched, links };
+}
+
+/** Git itself is asked only where nobody can say what the tree was before. */
+async function changesOf(git: Git, { slot, base, draft }: Drafted): Promise<Differences> {
+  const known = slot.changesIn(draft, base);
+  if (known !== undefined) return known;
+  const compare = ['diff-index', '--cached', '--raw', '-z', '--no-renames', '--ignore-submodules=none', base];
+  const fields = (await git(compare, { encoding: 'latin1' })).out.split('\0');
+  const changes: Change[] = [];
+  // ":<old mode> <new mode> <old object> <new object> <what>", then the path.
+  for (let n = 0; n + 1 < fields.length; n += 2) {
+    const [before = '', after = ''] = (fields[n] ?? '').slice(1).split(' ');
+    changes.push({ before, after, path: fields[n + 1] ?? '' });
+  }
+  return { changes, touched: undefined };
+}

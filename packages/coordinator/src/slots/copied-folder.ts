@@ -1,0 +1,89 @@
+// Files and folders that `.drover/include` copies: what they hold, and which entries stay behind.
+//
+// Guarantees
+//   1. No copied link leads out of the repository, or by an absolute path back into the user's checkout.
+//   2. Looking stops at a bound of entries, links and bytes, shared by everything that is copied.
+//
+// Links inside the repository are copied as they are, so node_modules/.bin and pnpm's folders work.
+
+import type { Stats } from 'node:fs';
+import { lstat, opendir, readlink, realpath } from 'node:fs/promises';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { isCode } from '../git/removal.ts';
+import { isInside } from '../store/store.ts';
+
+const ENTRIES_MAX = 20_000;
+const LINKS_MAX = 10_000;
+const BYTES_MAX = 256 * 1024 * 1024;
+
+/** How much is copied in all. */
+export type CopyTotal = { entries: number; links: number; bytes: number };
+
+type Survey = {
+  readonly top: string; // of the repository
+  readonly total: CopyTotal;
+};
+
+/** The repository's folder as it is named, and its real path. */
+type Top = { readonly named: string; readonly real: string };
+
+/** The entries that stay behind, with the reason; undefined for more than may be copied. Adds to the total. */
+export async function surveyCopy(path: string, { top, total }: Survey): Promise<readonly string[] | undefined> {
+  const sum = { ...total };
+  const leftOut: string[] = [];
+  const waiting = [path];
+  const folder = { named: top, real: await realpath(top) };
+  for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+    const stats = await lstat(join(top, at));
+    add(sum, stats);
+    if (isOver(sum)) return undefined;
+    if (stats.isDirectory()) {
+      for await (const { name } of await opendir(join(top, at))) {
+        if (sum.entries + waiting.length >= ENTRIES_MAX) return undefined;
+        waiting.push(join(at, name));
+      }
+    } else {
+      const problem = await problemWith(join(top, at), stats, folder);
+      if (problem !== undefined) leftOut.push(`${at} ${problem}`);
+    }
+  }
+  Object.assign(total, sum);
+  return leftOut.toSorted();
+}
+
+/** Whether an entry of a folder may be copied. */
+export async function isCopied(path: string, top: string): Promise<boolean> {
+  const stats = await lstat(path);
+  if (stats.isDirectory() || stats.isFile()) return true;
+  return (await problemWith(path, stats, { named: top, real: await realpath(top) })) === undefined;
+}
+
+function add(sum: CopyTotal, stats: Stats): void {
+  sum.entries += 1;
+  if (stats.isSymbolicLink()) sum.links += 1;
+  if (!stats.isDirectory()) sum.bytes += stats.size;
+}
+
+function isOver({ entries, links, bytes }: CopyTotal): boolean {
+  return entries > ENTRIES_MAX || links > LINKS_MAX || bytes > BYTES_MAX;
+}
+
+async function problemWith(path: string, stats: Stats, top: Top): Promise<string | undefined> {
+  if (stats.isFile()) return undefined;
+  return stats.isSymbolicLink() ? problemWithLink(path, top) : 'is neither a file nor a folder';
+}
+
+async function problemWithLink(path: string, { named, real }: Top): Promise<string | undefined> {
+  const target = await readlink(path);
+  const leadsOut = 'is a link that leads out of the repository';
+  if (!isInside(resolve(dirname(path), target), named)) return leadsOut;
+  if (isAbsolute(target)) return 'is an absolute link, which leads back into your checkout: make it relative';
+  try {
+    // Links in the middle of the path can lead elsewhere than its letters say.
+    return isInside(await realpath(path), real) ? undefined : leadsOut;
+  } catch (error) {
+    if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
+    if (isCode(error, 'ELOOP')) return 'is a loop of links';
+    throw error;
+  }
+}

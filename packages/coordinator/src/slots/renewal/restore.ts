@@ -1,0 +1,71 @@
+// Writing files of the index again, and noting in it what they look like now: without git, for a few.
+//
+// Only where what git keeps of a file is what a checkout writes. Attributes can say otherwise; where they
+// might, it is left to git.
+
+import { createHash } from 'node:crypto';
+import { lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { ObjectFormat } from '../../git/repository.ts';
+import type { Blobs } from '../../store/blobs.ts';
+import { type IndexEntry, type IndexFile, objectOf, sizeOf, withTimes } from '../../git/index-file.ts';
+import { isCode } from '../../git/removal.ts';
+import { pathOf } from './sweep.ts';
+
+const FILES_MAX = 500;
+const BYTES_MAX = 16 * 1024 * 1024;
+const ATTRIBUTES = /(^|\/)\.gitattributes$/;
+// What makes a file differ from what is kept of it; of filters drover runs none, but git may have its own.
+const CONVERTS = /crlf|ident|encoding|filter/i;
+
+export type RestoreOrder = {
+  readonly top: string;
+  readonly index: IndexFile;
+  readonly format: ObjectFormat;
+  readonly missing: readonly IndexEntry[];
+  readonly blobs: Blobs;
+};
+
+/** The index as it has to be now; undefined where it has to be done by git, and a part of it may be there then. */
+export async function restore(order: RestoreOrder): Promise<Buffer | undefined> {
+  const { top, index, format, missing } = order;
+  if (!isSimple(order)) return undefined;
+  const contents = await order.blobs.read(missing.map((entry) => objectOf(index.bytes, entry, format).toString('hex')));
+  if (contents === undefined) return undefined;
+  try {
+    missing.forEach((entry, n) => write(top, entry, contents[n] ?? Buffer.alloc(0)));
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return undefined;
+    throw error;
+  }
+  const found = missing.map((entry) => [entry, lstatSync(pathOf(top, entry.path), { bigint: true })] as const);
+  return withTimes(index.bytes, found, (rest) => createHash(format).update(rest).digest());
+}
+
+function isSimple({ top, index, missing }: RestoreOrder): boolean {
+  if (missing.length > FILES_MAX || missing.some(({ kind, flags }) => kind === 'gitlink' || flags !== 0)) return false;
+  const bytes = missing.reduce((sum, entry) => sum + sizeOf(index.bytes, entry), 0);
+  if (bytes > BYTES_MAX) return false;
+  const attributes = index.entries.filter(({ path }) => ATTRIBUTES.test(path));
+  return attributes.every((entry) => !missing.includes(entry) && !converts(top, entry));
+}
+
+// It is as drover wrote it: what is not is missing.
+function converts(top: string, { kind, path }: IndexEntry): boolean {
+  return kind !== 'file' || CONVERTS.test(readFileSync(pathOf(top, path), 'latin1'));
+}
+
+function write(top: string, { path, kind, mode }: IndexEntry, content: Buffer): void {
+  const place = pathOf(top, path);
+  const make = () => {
+    if (kind === 'link') symlinkSync(content, place);
+    else writeFileSync(place, content, { flag: 'wx', mode: (mode & 0o100) === 0 ? 0o666 : 0o777 });
+  };
+  try {
+    make();
+  } catch (error) {
+    if (!isCode(error, 'ENOENT')) throw error;
+    mkdirSync(pathOf(top, dirname(path)), { recursive: true });
+    make();
+  }
+}

@@ -1,0 +1,122 @@
+// Drover's own index of a slot's tree, and which commit it is an index of.
+//
+// The note of the commit holds the digest of the index that it is true of, so it doesn't matter which of the two a
+// crash leaves behind. An index that ends with another digest than its own was being written when a process was killed,
+// or changed by a worker. What this process has written is remembered besides: an index that has become another one
+// since is nobody's work but a worker's.
+
+import { createHash } from 'node:crypto';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import type { ObjectFormat } from '../../git/repository.ts';
+import { EMPTY_INDEX, HASH_BYTES, type IndexFile, readIndex } from '../../git/index-file.ts';
+import { writeOwn } from './own-file.ts';
+import { CLOCK_MS } from './sweep.ts';
+
+const SECOND_MS = 1_000;
+
+export type KeptIndex = {
+  readonly index: IndexFile;
+  /** Or later, while drover alone had the tree. */
+  readonly writtenMs: number;
+  /** The commit that it is an index of, where that is known. */
+  readonly base: string | undefined;
+};
+
+type Note = { readonly base: string; readonly digest: string };
+
+export class SlotIndex {
+  readonly path: string;
+  readonly #notePath: string;
+  readonly #format: ObjectFormat;
+  readonly #mode: number;
+  #noted: Note | undefined;
+
+  constructor(folder: string, format: ObjectFormat, mode: number) {
+    this.path = join(folder, 'index');
+    this.#notePath = join(folder, 'base');
+    this.#format = format;
+    this.#mode = mode;
+  }
+
+  /** Undefined where it is not one that drover, or git for it, has written. */
+  read(): KeptIndex | undefined {
+    const found = statSync(this.path, { throwIfNoEntry: false });
+    if (found === undefined) return { index: EMPTY_INDEX, writtenMs: 0, base: undefined };
+    const bytes = readFileSync(this.path);
+    const index = readIndex(bytes, this.#format);
+    const digest = digestIn(bytes, this.#format);
+    if (index === undefined || digest === undefined) return undefined;
+    if (this.#noted !== undefined && this.#noted.digest !== digest) return undefined;
+    const noted = this.#noted ?? noteIn(this.#notePath);
+    return { index, writtenMs: found.mtimeMs, base: noted?.digest === digest ? noted.base : undefined };
+  }
+
+  /** Before git writes it. */
+  expectChange(): void {
+    this.#noted = undefined;
+    // Where git was killed while it wrote.
+    rmSync(`${this.path}.lock`, { force: true });
+  }
+
+  /** Where drover is killed in between, what is left is nobody's index. */
+  write(bytes: Buffer): void {
+    writeOwn(this.path, bytes, this.#mode);
+  }
+
+  note(base: string): void {
+    const digest = lastOf(this.path, HASH_BYTES[this.#format]).toString('hex');
+    this.#noted = { base, digest };
+    writeOwn(this.#notePath, `${base} ${digest}`, this.#mode);
+  }
+
+  remove(): void {
+    this.#noted = undefined;
+    rmSync(this.path, { force: true });
+  }
+
+  /**
+   * Git takes a file for possibly changed if it was written in the same second as the index, and reads it. After a
+   * checkout that is every file. While drover alone has had the tree since then, the index may just as
+   * well have been written now; but not in a second that has hardly begun, since files get late times.
+   */
+  settleTimes(): void {
+    const second = Math.floor(statSync(this.path).mtimeMs / SECOND_MS);
+    const now = Date.now();
+    const isSafe = Math.floor(now / SECOND_MS) === second || now >= (second + 1) * SECOND_MS + CLOCK_MS;
+    if (isSafe) utimesSync(this.path, now / SECOND_MS, now / SECOND_MS);
+  }
+}
+
+// The digest that an index ends with, if it is the one of all the rest.
+function digestIn(bytes: Buffer, format: ObjectFormat): string | undefined {
+  const end = bytes.length - HASH_BYTES[format];
+  const digest = bytes.toString('hex', end);
+  return createHash(format).update(bytes.subarray(0, end)).digest('hex') === digest ? digest : undefined;
+}
+
+function lastOf(path: string, count: number): Buffer {
+  const file = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(count);
+    readSync(file, bytes, 0, count, fstatSync(file).size - count);
+    return bytes;
+  } finally {
+    closeSync(file);
+  }
+}
+
+function noteIn(path: string): Note | undefined {
+  const [base, digest] = existsSync(path) ? readFileSync(path, 'utf8').split(' ') : [];
+  return base === undefined || digest === undefined ? undefined : { base, digest };
+}

@@ -1,0 +1,212 @@
+// Taking away of a tree what isn't as the index says, and telling what has to be written again.
+//
+// WHY WHAT STAYS IS PROVEN CLEAN
+//   Whatever happens to a file or a folder, its ctime becomes that moment, and nobody can choose another one but by
+//   setting the machine's clock. So a file with the ctime, inode and size that the index has is the one drover wrote, if
+//   that was over for a moment when the worker got it; otherwise it is read. And a folder that looks as it did when
+//   drover knew every name in it has these names only.
+//   Right after a commit git has compared all of that already, by whole seconds: a file that was written in a second
+//   before the worker's first, and looked the same to git, needn't be looked at again.
+//
+// Not left to `git clean`, because git doesn't see everything: a `.git` that somebody put into a folder
+// with tracked files is invisible to it, and whoever runs git in there next would run what that one's config says.
+// So every name in every folder is compared with the index: ignored files, nested repositories, pipes
+// and sockets, empty folders, a link where a folder should be.
+
+import { createHash } from 'node:crypto';
+import { chmodSync, lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ObjectFormat } from '../../git/repository.ts';
+import { isAsWritten, latestMs, objectOf, writtenMs, type IndexEntry, type IndexFile } from '../../git/index-file.ts';
+import { setAside } from '../../git/removal.ts';
+import { isWorkerGit, WORKER_GIT } from './worker-git.ts';
+
+/** Files get their times from a clock that is a few milliseconds late. */
+export const CLOCK_MS = 100;
+
+const SECOND_MS = 1_000;
+const BUSY_MS_MAX = 10; // then others get a turn
+const PERMISSIONS = 0o7777;
+const READ_BYTES_MAX = 1_000_000; // of a file that is read to see whether it has changed; a larger one is written again
+
+/** How folders looked when every name in them was known, by path. */
+export type KnownFolders = Map<string, { readonly inode: number; readonly ctimeMs: number }>;
+
+/** What a commit has found out of the files, while nobody has had the tree since. */
+export type Sight = {
+  /** Paths of those that don't look as the index says. */
+  readonly touched: ReadonlySet<string>;
+  /** Up to then, nobody but drover has touched any. */
+  readonly aloneUntilMs: number;
+};
+
+export type SweepOrder = {
+  readonly top: string;
+  readonly index: IndexFile;
+  readonly format: ObjectFormat;
+  /** When the index was written, or later, while drover alone had the tree. */
+  readonly indexMs: number;
+  readonly folders: KnownFolders;
+  /** What folders that drover makes look like. */
+  readonly mode: number;
+  /** Where what has to go is put. */
+  readonly trash: string;
+  readonly sight?: Sight;
+};
+
+/** The files that are missing now; undefined where something couldn't be taken away. */
+export async function sweep(order: SweepOrder): Promise<readonly IndexEntry[] | undefined> {
+  const takeAway = (strays: readonly Buffer[]): boolean => strays.every((place) => setAside(place, order.trash));
+  // Folders first: then whatever is looked at by its path is really there.
+  if (!takeAway(await strayNames(order)) || !takeAway(unfitGit(order))) return undefined;
+  const { changed, missing } = await changedFiles(order);
+  if (!takeAway(changed.map(({ path }) => placeOf(order.top, path)))) return undefined;
+  return [...missing, ...changed];
+}
+
+/** Before somebody else gets the tree: what happens to a folder in the moment it was made in would not show. */
+export function forgetYoung(folders: KnownFolders): void {
+  const now = Date.now();
+  for (const [path, { ctimeMs }] of folders) if (latestMs(ctimeMs) + CLOCK_MS >= now) folders.delete(path);
+}
+
+/** Gets to know the folders of a clean tree, so that the next sweep needn't read them. */
+export async function learnFolders(order: SweepOrder): Promise<void> {
+  await strayNames(order);
+}
+
+// The worker's git folder has files of which the index knows nothing.
+function unfitGit({ top, mode }: SweepOrder): readonly Buffer[] {
+  return isWorkerGit(`${top}/${WORKER_GIT}`, mode) ? [] : [placeOf(top, WORKER_GIT)];
+}
+
+async function strayNames({ top, index, mode, folders: known }: SweepOrder): Promise<readonly Buffer[]> {
+  const folders = foldersIn(index.entries);
+  const strays: Buffer[] = [];
+  const waiting = [''];
+  const isLate = clock();
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    if (isLate()) await nextTurn();
+    const place = placeOf(top, path);
+    const folder = folders.get(path);
+    const found = lstatSync(place, { throwIfNoEntry: false });
+    if (folder === undefined || found?.isDirectory() !== true) {
+      strays.push(place);
+      continue;
+    }
+    if (isKnown(known.get(path), found)) {
+      waiting.push(...folder.folders);
+      continue;
+    }
+    const isClosed = (found.mode & PERMISSIONS) !== mode;
+    if (isClosed) chmodSync(place, mode);
+    const within = path === '' ? '' : `${path}/`;
+    const files = new Set(folder.files);
+    const inner = new Set(folder.folders);
+    const others = readdirSync(place, { encoding: 'latin1' })
+      .map((name) => `${within}${name}`)
+      // Whether a file is a file is seen when it is looked at.
+      .filter((name) => !files.has(name));
+    waiting.push(...others.filter((name) => inner.has(name)));
+    const unknown = others.filter((name) => !inner.has(name) && name !== WORKER_GIT);
+    strays.push(...unknown.map((name) => placeOf(top, name)));
+    if (!isClosed && unknown.length === 0) known.set(path, { inode: found.ino, ctimeMs: found.ctimeMs });
+    else known.delete(path);
+  }
+  return strays;
+}
+
+function isKnown(known: { readonly inode: number; readonly ctimeMs: number } | undefined, found: Stats): boolean {
+  return known !== undefined && known.inode === found.ino && known.ctimeMs === found.ctimeMs;
+}
+
+/** What belongs into a folder, by whole paths, which are one character a byte. */
+type Folder = { readonly files: string[]; readonly folders: string[] };
+
+// The top one's path is the empty string.
+function foldersIn(entries: readonly IndexEntry[]): ReadonlyMap<string, Folder> {
+  const folders = new Map<string, Folder>([['', { files: [], folders: [] }]]);
+  let last = '';
+  let files = folderAt(folders, '').files;
+  for (const { path, kind } of entries) {
+    if (kind === 'gitlink') continue;
+    const end = path.lastIndexOf('/');
+    // Most are in the folder of the one before.
+    if (end !== last.length || !path.startsWith(last)) {
+      last = end < 0 ? '' : path.slice(0, end);
+      files = folderAt(folders, last).files;
+    }
+    files.push(path);
+  }
+  return folders;
+}
+
+function folderAt(folders: Map<string, Folder>, path: string): Folder {
+  const known = folders.get(path);
+  if (known !== undefined) return known;
+  const made: Folder = { files: [], folders: [] };
+  folders.set(path, made);
+  folderAt(folders, path.slice(0, Math.max(0, path.lastIndexOf('/')))).folders.push(path);
+  return made;
+}
+
+type Files = { readonly changed: readonly IndexEntry[]; readonly missing: readonly IndexEntry[] };
+
+async function changedFiles(order: SweepOrder): Promise<Files> {
+  const { top, index, indexMs } = order;
+  const changed: IndexEntry[] = [];
+  const missing: IndexEntry[] = [];
+  const isLate = clock();
+  for (const entry of suspects(order)) {
+    if (isLate()) await nextTurn();
+    const place = pathOf(top, entry.path);
+    const found = lstatSync(place, { throwIfNoEntry: false });
+    if (found === undefined) missing.push(entry);
+    else if (!isAsWritten(index.bytes, entry, found)) changed.push(entry);
+    else if (writtenMs(index.bytes, entry) + CLOCK_MS > indexMs && !isSame(order, entry, place, found))
+      changed.push(entry);
+  }
+  return { changed, missing };
+}
+
+function suspects({ index, sight }: SweepOrder): readonly IndexEntry[] {
+  if (sight === undefined) return index.entries;
+  const second = Math.floor((sight.aloneUntilMs - CLOCK_MS) / SECOND_MS) * SECOND_MS;
+  return index.entries.filter((entry) => sight.touched.has(entry.path) || writtenMs(index.bytes, entry) >= second);
+}
+
+// One that is written differently than it is kept, such as with other line ends, is taken for changed.
+function isSame(
+  { index: { bytes }, format }: SweepOrder,
+  entry: IndexEntry,
+  place: string | Buffer,
+  found: Stats,
+): boolean {
+  const isLink = entry.kind === 'link';
+  if (found.size > READ_BYTES_MAX || !(isLink ? found.isSymbolicLink() : found.isFile())) return false;
+  const content = isLink ? readlinkSync(place, { encoding: 'buffer' }) : readFileSync(place);
+  const digest = createHash(format).update(`blob ${content.length}\0`).update(content).digest();
+  return digest.equals(objectOf(bytes, entry, format));
+}
+
+/** Says now and then that it is somebody else's turn. */
+function clock(): () => boolean {
+  let since = performance.now();
+  return () => {
+    const isLate = performance.now() - since > BUSY_MS_MAX;
+    if (isLate) since = performance.now();
+    return isLate;
+  };
+}
+
+function placeOf(top: string, path: string): Buffer {
+  return path === '' ? Buffer.from(top) : Buffer.concat([Buffer.from(`${top}/`), Buffer.from(path, 'latin1')]);
+}
+
+/** A path in the tree, as a string where that is the same, which is quicker. */
+export function pathOf(top: string, path: string): string | Buffer {
+  return NOT_ASCII.test(path) ? placeOf(top, path) : `${top}/${path}`;
+}
+
+// oxlint-disable-next-line no-control-regex
+const NOT_ASCII = /[^\u0000-\u007f]/;

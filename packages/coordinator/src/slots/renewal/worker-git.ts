@@ -1,0 +1,102 @@
+// The git folder a worker sees in its workspace: a small repository of its own, on a branch of its own.
+//
+// It borrows the objects of the user's repository and of the store. It has no remote. Whatever a worker does to it ends
+// there: drover never runs git with it.
+//
+// For every task it is as if made afresh. Where a worker left nothing in it but the files that drover puts there, each
+// of these is brought to its content; where anything else is found, a hook or an object or a lock, the whole folder
+// goes. Making folders is what would cost most here.
+//
+// Written without waiting in between: on a busy machine a dozen waits for small files cost more than the files.
+
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { DroverError } from '@drover/core/errors';
+import { quotedPath } from '../../git/git.ts';
+import type { Repository } from '../../git/repository.ts';
+import { fileMode, writeOwn } from './own-file.ts';
+import { configText } from '../../store/store.ts';
+
+const PERMISSIONS = 0o7777;
+
+export const WORKER_GIT = '.git';
+
+// No more folders than git needs to take it for a repository.
+const FOLDERS = ['', 'refs', 'info', 'objects', 'objects/info'];
+const FILES = ['HEAD', 'packed-refs', 'config', 'objects/info/alternates', 'info/exclude', 'shallow', 'index'];
+
+export type WorkerGit = {
+  readonly tree: string;
+  readonly index: string; // drover's own, which is copied
+  readonly storeGit: string;
+  readonly repository: Repository;
+  readonly branch: string;
+  readonly base: string;
+  readonly exclude: string; // what is ignored besides what the repository says
+  readonly mode: number; // what folders that drover makes look like
+};
+
+/** Whether a git folder has drover's folders and files in it, and no others. What is in the files doesn't matter. */
+export function isWorkerGit(folder: string, mode: number): boolean {
+  return FOLDERS.every((path) => {
+    const place = join(folder, path);
+    const found = lstatSync(place, { throwIfNoEntry: false });
+    if (found?.isDirectory() !== true || (found.mode & PERMISSIONS) !== mode) return false;
+    return readdirSync(place, { withFileTypes: true }).every((entry) =>
+      (entry.isDirectory() ? FOLDERS : FILES).includes(path === '' ? entry.name : `${path}/${entry.name}`),
+    );
+  });
+}
+
+/** Where there is one already, it is one that `isWorkerGit`. */
+export function writeWorkerGit(given: WorkerGit): void {
+  const { tree, index, storeGit, repository, branch, base, exclude, mode } = given;
+  const folder = join(tree, WORKER_GIT);
+  const { objectFormat, identity } = repository;
+  const shallow = join(storeGit, 'shallow');
+  const head = `ref: refs/heads/${checkedBranch(branch)}\n`;
+  if (!existsSync(folder)) for (const path of FOLDERS) mkdirSync(join(folder, path));
+  const write = (path: string, content: string | Buffer) => writeOwn(join(folder, path), content, fileMode(mode));
+  write('HEAD', head);
+  write('packed-refs', `# pack-refs with: peeled fully-peeled sorted \n${base} refs/heads/${branch}\n`);
+  write('config', configText({ objectFormat, isBare: false, identity }));
+  // The store borrows all that the user's repository has, and git follows that.
+  write(join('objects', 'info', 'alternates'), `${quotedPath(join(storeGit, 'objects'))}\n`);
+  write(join('info', 'exclude'), exclude);
+  if (existsSync(shallow)) write('shallow', readFileSync(shallow));
+  else rmSync(join(folder, 'shallow'), { force: true });
+  write('index', readFileSync(index));
+  beAsOld(index, join(folder, 'index'));
+}
+
+export function copyIndex(from: string, to: string): void {
+  copyFileSync(from, to);
+  beAsOld(from, to);
+}
+
+/**
+ * A file written in the same second as the index may have been changed since without looking so; git
+ * therefore reads such files, and knows them by the index's own time. So a copy must not look younger.
+ */
+function beAsOld(index: string, copy: string): void {
+  const second = Math.floor(statSync(index).mtimeMs / 1_000);
+  utimesSync(copy, second, second);
+}
+
+// It becomes a path here, before git could refuse it.
+function checkedBranch(branch: string): string {
+  const isGood = branch.split('/').every((part) => /^\w[\w.-]*$/.test(part) && !/\.\.|\.lock$|\.$/.test(part));
+  if (isGood) return branch;
+  const message = `${JSON.stringify(branch)} can't be the name of a branch`;
+  throw new DroverError({ kind: 'workspace.failed', message });
+}

@@ -1,0 +1,360 @@
+// A slot: a checkout that outlives its tasks. Going from one to the next costs what has changed, not what
+// there is.
+//
+//   <slots>/<n>.lock        held by the process that uses it, and gone with that process
+//   <slots>/<n>/tree/       what a worker sees; its `.git` is the worker's own
+//               git/        drover's index of the tree, which commit it is of, and the list of what is ignored besides
+//               owner.json  whose attempt it holds; while it is there, nobody else takes the slot
+//               box/        HOME and /tmp of the commands that run in it
+//               trash/      set aside, to be removed when there is time
+//               .git        a dead end, so that git in a workspace without `.git` finds no repository further up
+//
+// WHAT HOLDS
+//   The index has times only of files that drover itself has written, so a file whose times, inode and size are
+//   the index's is the one drover wrote. A commit is made with a copy of it. What a worker left in the tree
+//   is taken away by sweep.ts; what is missing then is written by restore.ts, and by git where the next base is another
+//   one. A tree for which that fails is thrown away and made anew.
+//
+// WHAT A CRASH CAN DO
+//   Stop anywhere. The owner is written last and removed first, so where there is one, the tree is whole
+//   and that attempt's. Where there is none, the tree may be anything, and is brought to its next base
+//   by what the index says of it.
+
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { readdir, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DroverError } from '@drover/core/errors';
+import { isTaken, Lock } from '@drover/core/journal/lock';
+import * as z from 'zod/mini';
+import { gitAt, type Git, type GitAnswer } from '../git/git.ts';
+import type { ObjectFormat } from '../git/repository.ts';
+import type { Blobs } from '../store/blobs.ts';
+import { type Change, changesBetween, touchedBetween } from '../git/index-changes.ts';
+import { EMPTY_INDEX, type IndexEntry, type IndexFile, readIndex } from '../git/index-file.ts';
+import { isCode, removeAll, setAside } from '../git/removal.ts';
+import { fileMode } from './renewal/own-file.ts';
+import { restore } from './renewal/restore.ts';
+import { forgetYoung, type KnownFolders, learnFolders, type Sight, sweep, type SweepOrder } from './renewal/sweep.ts';
+import { type KeptIndex, SlotIndex } from './renewal/slot-index.ts';
+
+const PERMISSIONS = 0o7777;
+// That what a commit saw is believed. By then the next task is there, or nobody minds that all is looked at again.
+const SIGHT_MS_MAX = 1_000;
+
+const OWNER = z.object({
+  run: z.string(),
+  task: z.string(),
+  attempt: z.number(),
+  worker: z.number(),
+  base: z.string(),
+  /** Brought along, and not to be committed. */
+  included: z.readonly(z.array(z.string())),
+});
+
+export type Owner = Readonly<z.infer<typeof OWNER>>;
+
+export type Differences = {
+  readonly changes: readonly Change[];
+  /** Paths of drover's own index that look different to git, whatever is in them; undefined where nobody knows. */
+  readonly touched: ReadonlySet<string> | undefined;
+};
+
+export type SlotOptions = {
+  readonly slotsFolder: string;
+  readonly storeGit: string;
+  readonly objectFormat: ObjectFormat;
+  readonly blobs: Blobs; // of the store
+  readonly env: Readonly<Record<string, string>>;
+};
+
+export class Slot {
+  readonly number: number;
+  readonly folder: string;
+  readonly tree: string;
+  readonly index: string;
+  readonly exclude: string;
+  /** What folders look like that drover makes here, whatever the user's umask. */
+  readonly folderMode: number;
+  readonly #options: SlotOptions;
+  readonly #lock: Lock;
+  // The commit the tree is at, while nobody but drover has touched it since it was brought there.
+  #at: string | undefined;
+  readonly #index: SlotIndex;
+  readonly #folders: KnownFolders = new Map();
+  #aloneUntilMs: number | undefined; // see Sight
+  #sight: (Sight & { readonly sinceMs: number }) | undefined;
+
+  private constructor(options: SlotOptions, number: number, lock: Lock) {
+    this.number = number;
+    this.folder = slotFolder(options.slotsFolder, number);
+    this.tree = join(this.folder, 'tree');
+    const own = join(this.folder, 'git');
+    this.folderMode = lstatSync(own).mode & PERMISSIONS;
+    this.#index = new SlotIndex(own, options.objectFormat, fileMode(this.folderMode));
+    this.index = this.#index.path;
+    this.exclude = join(own, 'exclude');
+    this.#options = options;
+    this.#lock = lock;
+  }
+
+  /** The slot, or undefined where another process has it or its owner is not one that may be followed. */
+  static claim(
+    options: SlotOptions,
+    number: number,
+    mayFollow: (owner: Owner | undefined) => boolean,
+  ): Slot | undefined {
+    const folder = slotFolder(options.slotsFolder, number);
+    const lockPath = slotLock(options.slotsFolder, number);
+    if (isTaken(lockPath) || !mayFollow(ownerIn(folder))) return undefined;
+    const lock = Lock.take(lockPath);
+    if (lock === undefined) return undefined;
+    // Somebody may have had it in between.
+    if (!mayFollow(ownerIn(folder))) {
+      lock.release();
+      return undefined;
+    }
+    mkdirSync(join(folder, 'git'), { recursive: true });
+    writeFileSync(join(folder, '.git'), 'gitdir: nowhere\n');
+    return new Slot(options, number, lock);
+  }
+
+  get owner(): Owner | undefined {
+    return ownerIn(this.folder);
+  }
+
+  isAt(base: string): boolean {
+    return this.#at === base;
+  }
+
+  /** Brings the tree to a commit, with nothing else in it. */
+  async goTo(base: string, signal: AbortSignal): Promise<void> {
+    if (this.isAt(base)) return;
+    this.disown();
+    const problem = await this.#move(base, signal);
+    if (problem !== undefined) await this.#makeAnew(base, signal);
+    this.#at = base;
+  }
+
+  /** Looks at the tree while nobody waits for it, so that there is less to look at when somebody does. */
+  async getToKnow(): Promise<void> {
+    const kept = this.#at === undefined ? undefined : this.#index.read();
+    if (kept !== undefined) await learnFolders(this.#sweepOrder(kept));
+  }
+
+  /** From here on it is this attempt's, and stays so over a crash. */
+  handOver(owner: Owner): void {
+    this.#at = undefined;
+    const draft = `${this.#ownerPath}.new`;
+    writeFileSync(draft, `${JSON.stringify(owner)}\n`);
+    renameSync(draft, this.#ownerPath);
+  }
+
+  /** Nobody's any more; what is in it is of no more interest. */
+  disown(): void {
+    this.#at = undefined;
+    rmSync(this.#ownerPath, { force: true });
+  }
+
+  /** The last moment in which drover alone has had the tree; see SlotIndex. */
+  settleTimes(): void {
+    if (this.#at === undefined) return;
+    this.#aloneUntilMs = Date.now();
+    this.#index.settleTimes();
+    forgetYoung(this.#folders);
+  }
+
+  /** True where the tree is a real folder, in its place. A worker could have put a link there. */
+  hasTree(): boolean {
+    const found = lstatSync(this.tree, { throwIfNoEntry: false });
+    return found?.isDirectory() === true && realpathSync.native(this.tree) === this.tree;
+  }
+
+  git(index: string): Git {
+    const { storeGit, env } = this.#options;
+    const settings = { 'core.excludesFile': this.exclude };
+    return gitAt({ gitDir: storeGit, workTree: this.tree, indexFile: index, settings, env });
+  }
+
+  /** Drover's own index is as drover left it, and one of this commit. */
+  hasIndexOf(base: string): boolean {
+    return this.#index.read()?.base === base;
+  }
+
+  /** What another index says that drover's own doesn't; undefined where drover's is not one of this commit. */
+  changesIn(index: string, base: string): Differences | undefined {
+    const { objectFormat: format } = this.#options;
+    const kept = this.#index.read();
+    const other = readIndex(readFileSync(index), format);
+    if (kept === undefined || kept.base !== base || other === undefined) return undefined;
+    return {
+      changes: changesBetween(kept.index, other, format),
+      touched: touchedBetween(kept.index, other, format),
+    };
+  }
+
+  /** Git has just looked at all files, and nobody works in the tree any more. */
+  see({ touched }: Pick<Differences, 'touched'>): void {
+    const aloneUntilMs = this.#aloneUntilMs;
+    const isKnown = touched !== undefined && aloneUntilMs !== undefined;
+    this.#sight = isKnown ? { touched, aloneUntilMs, sinceMs: performance.now() } : undefined;
+  }
+
+  /** Somebody has worked in the tree again. */
+  unsee(): void {
+    this.#sight = undefined;
+  }
+
+  /** Where the commands of an attempt keep private files. */
+  get box(): string {
+    return join(this.folder, 'box');
+  }
+
+  /** Sets aside the private files of the attempt before: the next one must not find them. */
+  clearBox(): void {
+    if (lstatSync(this.box, { throwIfNoEntry: false }) !== undefined) setAside(this.box, this.#trash());
+  }
+
+  /** Removes what was set aside. Leaves what can't be removed for another time. */
+  async emptyTrash(): Promise<void> {
+    const trash = this.#trash();
+    for (const name of await readdir(trash).catch(() => [])) {
+      await removeAll(join(trash, name)).catch(() => undefined);
+    }
+  }
+
+  unlock(): void {
+    this.#lock.release();
+  }
+
+  get #ownerPath(): string {
+    return join(this.folder, 'owner.json');
+  }
+
+  // A worker could have put a link there, and where that leads is not drover's to fill or to empty.
+  #trash(): string {
+    const path = join(this.folder, 'trash');
+    if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === false) rmSync(path, { force: true });
+    return path;
+  }
+
+  // What stands in the way of it being proven clean, if anything does.
+  async #move(base: string, signal: AbortSignal): Promise<DroverError | undefined> {
+    const unclean = (message: string) => new DroverError({ kind: 'workspace.failed', message });
+    if (!this.hasTree()) {
+      // A link, or a file; a folder that isn't the one it should be stays where it is.
+      await unlink(this.tree).catch(() => undefined);
+      this.#index.remove();
+      mkdirSync(this.tree, { recursive: true });
+      if (!this.hasTree()) return unclean(`${this.folder} is not where it should be`);
+    }
+    const kept = this.#index.read();
+    if (kept === undefined) return unclean('the index is damaged');
+    const missing = await this.#sweep(kept);
+    if (missing === undefined) return unclean('something in the workspace could not be removed');
+    try {
+      const isThere = kept.base === base;
+      const { complaint } = isThere
+        ? await this.#restore(kept.index, missing, signal)
+        : await this.#readTree(base, signal);
+      // Where a file can't be removed, git says so and goes on. Where there was none, it is about something else.
+      if (complaint !== '' && kept.index !== EMPTY_INDEX) return unclean(complaint);
+      if (!isThere || missing.length > 0) this.#index.note(base);
+      return undefined;
+    } catch (error) {
+      if (error instanceof DroverError && !signal.aborted) return error;
+      throw error;
+    }
+  }
+
+  #readTree(base: string, signal: AbortSignal): Promise<GitAnswer> {
+    this.#index.expectChange();
+    return this.git(this.index)(['read-tree', '--reset', '-u', base], { signal });
+  }
+
+  async #restore(
+    index: IndexFile,
+    missing: readonly IndexEntry[],
+    signal: AbortSignal,
+  ): Promise<{ readonly complaint: string }> {
+    const { objectFormat: format, blobs } = this.#options;
+    if (missing.length === 0) return { complaint: '' };
+    const restored = await restore({ top: this.tree, index, format, missing, blobs });
+    this.#index.expectChange();
+    if (restored !== undefined) {
+      this.#index.write(restored);
+      return { complaint: '' };
+    }
+    const input = Buffer.from(missing.map(({ path }) => `${path}\0`).join(''), 'latin1');
+    return this.git(this.index)(['checkout-index', '--force', '--index', '-z', '--stdin'], { input, signal });
+  }
+
+  // Once: whatever follows changes the tree, and then it is somebody else's.
+  #takeSight(): Sight | undefined {
+    const sight = this.#sight;
+    this.#sight = undefined;
+    return sight !== undefined && performance.now() - sight.sinceMs <= SIGHT_MS_MAX ? sight : undefined;
+  }
+
+  #sweepOrder({ index, writtenMs: indexMs }: KeptIndex): SweepOrder {
+    const { objectFormat: format } = this.#options;
+    const { tree: top, folderMode: mode } = this;
+    return { top, index, format, indexMs, folders: this.#folders, mode, trash: this.#trash() };
+  }
+
+  async #sweep(kept: KeptIndex): Promise<readonly IndexEntry[] | undefined> {
+    try {
+      const sight = this.#takeSight();
+      return await sweep({ ...this.#sweepOrder(kept), ...(sight !== undefined && { sight }) });
+    } catch (error) {
+      if (error instanceof Error && 'code' in error) return undefined;
+      throw error;
+    }
+  }
+
+  async #makeAnew(base: string, signal: AbortSignal): Promise<void> {
+    this.#index.remove();
+    if (this.hasTree() && !setAside(this.tree, this.#trash())) {
+      const message = `${this.tree} can't be removed: remove it by hand`;
+      throw new DroverError({ kind: 'workspace.failed', message });
+    }
+    const problem = await this.#move(base, signal);
+    if (problem !== undefined) throw problem;
+  }
+}
+
+/** Of the slots that there are. */
+export function slotNumbers(slotsFolder: string): readonly number[] {
+  return readdirSync(slotsFolder)
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
+}
+
+export function slotFolder(slotsFolder: string, number: number): string {
+  return join(slotsFolder, `${number}`);
+}
+
+export function slotLock(slotsFolder: string, number: number): string {
+  return join(slotsFolder, `${number}.lock`);
+}
+
+export function ownerIn(folder: string): Owner | undefined {
+  try {
+    return OWNER.parse(JSON.parse(readFileSync(join(folder, 'owner.json'), 'utf8')));
+  } catch (error) {
+    if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
+    if (error instanceof SyntaxError || error instanceof z.core.$ZodError) return UNKNOWN;
+    throw error;
+  }
+}
+
+// It is somebody's all the same.
+const UNKNOWN: Owner = { run: 'an unknown run', task: '?', attempt: 0, worker: 0, base: '', included: [] };

@@ -1,0 +1,308 @@
+// The workspaces of a run: slots, taken from those that earlier runs have left or made as needed, moved
+// from task to task, and kept for the next run.
+//
+// Two runs on one repository use different slots: the operating system holds a lock on each for as long as its process
+// lives. A slot that holds an attempt of a run that has not come to its end stays that run's, also
+// when the process is gone: `again` gives it back with its files as they were.
+
+import { DroverError } from '@drover/core/errors';
+import { failureOf } from '@drover/core/agent/limits';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { SandboxPolicy } from '@drover/sandbox/policy';
+import { objectFolders, type Repository } from '../git/repository.ts';
+import { Blobs } from '../store/blobs.ts';
+import type { Contain, Contained } from './containment.ts';
+import { type CommitOrder, type Committed, commitTree } from './commit.ts';
+import {
+  asIgnored,
+  findIncluded,
+  type IncludeLine,
+  type Inclusion,
+  place as placeIncluded,
+  readInclude,
+} from './include.ts';
+import { fileMode, writeOwn } from './renewal/own-file.ts';
+import { setUp } from './setup.ts';
+import { type Owner, Slot, slotNumbers, type SlotOptions } from './slot.ts';
+import { openStore, type Store, textOf } from '../store/store.ts';
+import { writeWorkerGit } from './renewal/worker-git.ts';
+
+const SLOTS_MAX = 256;
+const TRASH_MS_AFTER = 300; // that what is set aside stays there
+const TRASH_MS_MAX = 2_000; // that closing waits for what is being removed
+
+export type { CommitOrder, Committed } from './commit.ts';
+
+export type Workspace = {
+  readonly path: string;
+  readonly base: string;
+  /** Contains the commands that run in it. */
+  readonly sandbox: SandboxPolicy | undefined;
+  /** Undefined where nothing was changed. May be done again, and gives the same. */
+  readonly commit: (order: CommitOrder) => Promise<Committed | undefined>;
+  /** Returns the slot to the pool. Idempotent. With 'commit': the tree was not touched since its commit. */
+  readonly release: (since?: 'commit') => Promise<void>;
+};
+
+export type SlotsOptions = {
+  readonly home: string;
+  readonly repository: Repository;
+  readonly run: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Commands that prepare a workspace, and where what they print is kept. */
+  readonly setup?: { readonly commands: readonly string[]; readonly outputFolder: string };
+  readonly contain?: Contain;
+};
+
+export type Wish = {
+  readonly worker: number;
+  readonly task: string;
+  readonly attempt: number;
+  readonly base: string;
+  readonly signal: AbortSignal;
+};
+
+export class Slots {
+  readonly store: Store;
+  readonly #options: SlotsOptions;
+  readonly #slotOptions: SlotOptions;
+  readonly #blobs: Blobs;
+  readonly #lines: readonly IncludeLine[];
+  readonly #held = new Map<number, Slot>();
+  readonly #closing = new AbortController();
+  readonly #removing = new Set<Promise<void>>();
+  readonly #withTrash = new Set<Slot>();
+  readonly #contained = new Set<Contained>();
+  #emptying: NodeJS.Timeout | undefined;
+  #idle: Slot[] = [];
+  #coming: Promise<Slot>[] = [];
+  #inclusion: Promise<Inclusion> | undefined;
+  #objects: Promise<readonly string[]> | undefined;
+  #userExcludes: Promise<string> | undefined;
+
+  private constructor(options: SlotsOptions, store: Store, lines: readonly IncludeLine[]) {
+    this.#options = options;
+    this.store = store;
+    this.#lines = lines;
+    const { repository, env } = options;
+    const { objectFormat } = repository;
+    this.#blobs = new Blobs({ gitDir: store.gitDir, env });
+    const { slotsFolder, gitDir: storeGit } = store;
+    this.#slotOptions = { slotsFolder, storeGit, objectFormat, blobs: this.#blobs, env };
+  }
+
+  /** Throws UsageError where home or `.drover/include` can't be worked with. */
+  static async open(options: SlotsOptions): Promise<Slots> {
+    const store = await openStore(options);
+    return new Slots(options, store, await readInclude(options.repository.top));
+  }
+
+  /** Begins to bring that many slots to the repository's HEAD, in the background. */
+  prepare(count: number): void {
+    const missing = count - this.#idle.length - this.#coming.length;
+    const slots = Array.from({ length: Math.max(0, missing) }, () => this.#claim());
+    const ready: Promise<Slot>[] = [];
+    // As many at once as there are processors: each waits for the one so many before it.
+    for (const slot of slots) ready.push(this.#bring(slot, ready[ready.length - availableParallelism()]));
+    this.#coming.push(...ready);
+    this.inclusion().catch(() => undefined);
+  }
+
+  /** A clean workspace on that commit. */
+  async take(wish: Wish): Promise<Workspace> {
+    const { base, signal } = wish;
+    const slot = await this.#find(wish);
+    try {
+      if (signal.aborted) throw new DroverError(failureOf(signal));
+      await slot.goTo(base, signal);
+      slot.settleTimes();
+      return await this.#furnish(slot, wish);
+    } catch (error) {
+      slot.disown();
+      this.#idle.push(slot);
+      throw error;
+    } finally {
+      this.#emptyTrashLater(slot);
+    }
+  }
+
+  /** The workspace of an attempt that a process which is gone has begun, as it was left; undefined where there is none. */
+  async again({ task, attempt }: Pick<Wish, 'task' | 'attempt'>): Promise<Workspace | undefined> {
+    const isIt = (owner: Owner | undefined): boolean =>
+      owner?.run === this.#options.run && owner.task === task && owner.attempt === attempt;
+    for (const number of slotNumbers(this.store.slotsFolder)) {
+      if (this.#held.has(number)) continue;
+      const slot = Slot.claim(this.#slotOptions, number, isIt);
+      if (slot === undefined) continue;
+      this.#held.set(number, slot);
+      const { owner } = slot;
+      if (owner !== undefined && slot.hasTree() && (await this.#hasCommit(owner.base))) {
+        return this.#workspace(slot, owner, await this.#contain(slot, owner));
+      }
+      slot.disown();
+      this.#idle.push(slot);
+    }
+    return undefined;
+  }
+
+  /** Takes back what a process of this run which is gone has held for attempts whose work is kept elsewhere. */
+  reclaim(isKept: (attempt: Pick<Wish, 'task' | 'attempt'>) => boolean): void {
+    const isLeft = (owner: Owner | undefined): boolean => owner?.run === this.#options.run && isKept(owner);
+    for (const number of slotNumbers(this.store.slotsFolder)) {
+      const slot = this.#held.has(number) ? undefined : Slot.claim(this.#slotOptions, number, isLeft);
+      if (slot === undefined) continue;
+      slot.disown();
+      this.#held.set(number, slot);
+      this.#idle.push(slot);
+    }
+  }
+
+  /** What `.drover/include` brings along, and what it names in vain. */
+  inclusion(): Promise<Inclusion> {
+    const { repository, env } = this.#options;
+    this.#inclusion ??= findIncluded(this.#lines, { repository, env });
+    return this.#inclusion;
+  }
+
+  /** Lets go of all slots. Those that were not released stay this run's. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all(this.#coming);
+    await this.#blobs.close();
+    await Promise.all([...this.#contained].map((each) => this.#uncontain(each)));
+    this.#emptyTrash();
+    await Promise.race([Promise.all(this.#removing), delay(TRASH_MS_MAX, undefined, { ref: false })]);
+    for (const slot of this.#held.values()) slot.unlock();
+    this.#held.clear();
+    this.#idle = [];
+    this.#coming = [];
+  }
+
+  async #bring(slot: Slot, before: Promise<Slot> | undefined): Promise<Slot> {
+    await before;
+    // What fails is done again, and told, when somebody wants the slot.
+    await slot
+      .goTo(this.#options.repository.head, this.#closing.signal)
+      .then(() => slot.getToKnow())
+      .catch(() => undefined);
+    return slot;
+  }
+
+  async #find(wish: Wish): Promise<Slot> {
+    const at = this.#idle.findIndex((slot) => slot.isAt(wish.base));
+    const [idle] = this.#idle.splice(Math.max(0, at), 1);
+    return idle ?? (await this.#coming.shift()) ?? this.#claim(wish);
+  }
+
+  // One that nobody has, or that an earlier attempt at the same task has left.
+  #claim(wish?: Wish): Slot {
+    const { run } = this.#options;
+    const mayFollow = (owner: Owner | undefined): boolean =>
+      owner === undefined || (owner.run === run && owner.task === wish?.task && owner.attempt <= wish.attempt);
+    for (let number = 1; number <= SLOTS_MAX; number++) {
+      if (this.#held.has(number)) continue;
+      const slot = Slot.claim(this.#slotOptions, number, mayFollow);
+      if (slot === undefined) continue;
+      this.#held.set(number, slot);
+      return slot;
+    }
+    const message = `all ${SLOTS_MAX} workspaces of this repository are in use: see drover gc`;
+    throw new DroverError({ kind: 'workspace.failed', message });
+  }
+
+  async #furnish(slot: Slot, wish: Wish): Promise<Workspace> {
+    const { worker, task, attempt, base, signal } = wish;
+    const { repository, run, env, setup } = this.#options;
+    const { included } = await this.inclusion();
+    this.#userExcludes ??= this.#readUserExcludes();
+    const exclude = `${asIgnored(included)}${await this.#userExcludes}`;
+    const { tree, index, folderMode: mode } = slot;
+    writeOwn(slot.exclude, exclude, fileMode(mode));
+    await placeIncluded(included, repository.top, slot.tree);
+    const branch = `drover/${run}/${task}`;
+    writeWorkerGit({ tree, index, storeGit: this.store.gitDir, repository, base, branch, exclude, mode });
+    slot.clearBox();
+    const contained = await this.#contain(slot, wish);
+    try {
+      const sandbox = contained?.policy;
+      const place = { cwd: tree, env, outputFolder: setup?.outputFolder ?? '', git: slot.git(index), sandbox };
+      const made = await setUp(setup?.commands ?? [], place, signal);
+      const owner = { run, task, attempt, worker, base, included: [...included.map(({ path }) => path), ...made] };
+      slot.handOver(owner);
+      return this.#workspace(slot, owner, contained);
+    } catch (error) {
+      await this.#uncontain(contained);
+      throw error;
+    }
+  }
+
+  async #contain(
+    slot: Slot,
+    { worker, task, attempt }: Pick<Owner, 'worker' | 'task' | 'attempt'>,
+  ): Promise<Contained | undefined> {
+    const { contain, repository } = this.#options;
+    if (contain === undefined) return undefined;
+    this.#objects ??= objectFolders(join(this.store.gitDir, 'objects'));
+    const { included } = await this.inclusion();
+    const linked = included.filter(({ how }) => how === 'link').map(({ path }) => join(repository.top, path));
+    const readable = [...(await this.#objects), ...linked];
+    const contained = await contain({ root: slot.tree, folder: slot.box, readable, worker, task, attempt });
+    this.#contained.add(contained);
+    return contained;
+  }
+
+  async #uncontain(contained: Contained | undefined): Promise<void> {
+    if (contained === undefined || !this.#contained.delete(contained)) return;
+    await contained.close();
+  }
+
+  // What the user never commits, the worker shouldn't either.
+  async #readUserExcludes(): Promise<string> {
+    const { commonDir, excludesFile } = this.#options.repository;
+    const own = [join(commonDir, 'info', 'exclude'), ...(excludesFile === undefined ? [] : [excludesFile])];
+    return (await Promise.all(own.map(async (path) => (await textOf(path)) ?? ''))).join('\n');
+  }
+
+  #workspace(slot: Slot, { base, included }: Owner, contained: Contained | undefined): Workspace {
+    const { identity } = this.#options.repository;
+    let isReleased = false;
+    return {
+      path: slot.tree,
+      base,
+      sandbox: contained?.policy,
+      commit: (order) => commitTree({ ...order, slot, base, identity, keepOut: included, store: this.store }),
+      release: async (since) => {
+        if (isReleased) return;
+        isReleased = true;
+        await this.#uncontain(contained);
+        slot.clearBox();
+        this.#emptyTrashLater(slot);
+        if (since === undefined) slot.unsee();
+        slot.disown();
+        if (this.#held.has(slot.number)) this.#idle.push(slot);
+      },
+    };
+  }
+
+  async #hasCommit(commit: string): Promise<boolean> {
+    return (await this.store.git(['cat-file', '-e', `${commit}^{commit}`], { accept: [1, 128] })).code === 0;
+  }
+
+  // Not now: somebody is waiting for a workspace.
+  #emptyTrashLater(slot: Slot): void {
+    this.#withTrash.add(slot);
+    this.#emptying ??= setTimeout(() => this.#emptyTrash(), TRASH_MS_AFTER).unref();
+  }
+
+  #emptyTrash(): void {
+    clearTimeout(this.#emptying);
+    this.#emptying = undefined;
+    for (const slot of this.#withTrash) {
+      const removing = slot.emptyTrash().finally(() => this.#removing.delete(removing));
+      this.#removing.add(removing);
+    }
+    this.#withTrash.clear();
+  }
+}

@@ -1,0 +1,148 @@
+// The store: drover's own bare repository for one of the user's, with all objects and branches its runs make.
+//
+//   <home>/workspaces/<key>/repository.json   whose it is
+//                           store.git/        borrows the user's objects; where it needs one again, git renews that one's time
+//                           slots/            see slot.ts
+//
+// It is made by writing files, each of which may be written again, so it doesn't matter where a crash
+// stops that, nor whether somebody has removed it between two runs: what a run needs of it is made anew.
+
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative } from 'node:path';
+import { UsageError } from '@drover/core/errors';
+import { gitAt, quotedPath, type Git } from '../git/git.ts';
+import { objectFolders, type Identity, type ObjectFormat, type Repository } from '../git/repository.ts';
+import { isCode } from '../git/removal.ts';
+import { type NewCommit, writeBranch, writeCommit } from './store-writing.ts';
+
+const NAME_CHARS_MAX = 40;
+const DIGEST_CHARS = 12;
+
+export type Store = {
+  readonly folder: string; // with everything drover keeps for this repository
+  readonly gitDir: string;
+  readonly slotsFolder: string;
+  readonly git: Git;
+  readonly commit: (commit: NewCommit) => Promise<string>;
+  readonly branch: (branch: string, commit: string) => Promise<void>;
+};
+
+export type StoreOptions = {
+  readonly home: string;
+  readonly repository: Repository;
+  readonly env: Readonly<Record<string, string>>;
+};
+
+export const REPOSITORY_FILE = 'repository.json';
+export const STORE_FOLDER = 'store.git';
+export const SLOTS_FOLDER = 'slots';
+
+export function workspacesFolder(home: string): string {
+  return join(home, 'workspaces');
+}
+
+/** Throws UsageError where drover's home is inside the repository. */
+export async function openStore({ home, repository, env }: StoreOptions): Promise<Store> {
+  await mkdir(workspacesFolder(home), { recursive: true });
+  const root = await realpath(workspacesFolder(home));
+  if (isInside(root, repository.top) || isInside(root, repository.commonDir)) {
+    throw new UsageError(
+      `drover's home ${home} is inside the repository it would work on: set DROVER_HOME to a folder outside of ${repository.top}`,
+    );
+  }
+  const folder = join(root, await keyOf(repository));
+  const gitDir = join(folder, STORE_FOLDER);
+  const slotsFolder = join(folder, SLOTS_FOLDER);
+  await mkdir(slotsFolder, { recursive: true });
+  await writeStore(gitDir, repository);
+  const { top, commonDir } = repository;
+  await writeWhole(join(folder, REPOSITORY_FILE), `${JSON.stringify({ top, commonDir })}\n`);
+  const place = { gitDir, objectFormat: repository.objectFormat };
+  return {
+    folder,
+    gitDir,
+    slotsFolder,
+    git: gitAt({ gitDir, env }),
+    commit: (commit) => writeCommit(place, commit),
+    branch: (branch, commit) => writeBranch(place, branch, commit),
+  };
+}
+
+export function isInside(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way === '' || (way !== '..' && !way.startsWith('../'));
+}
+
+// All checkouts of one repository share a store. The name is for people.
+async function keyOf({ commonDir }: Repository): Promise<string> {
+  const real = await realpath(commonDir);
+  const name = basename(real) === '.git' ? basename(dirname(real)) : basename(real);
+  const digest = createHash('sha256').update(real).digest('hex').slice(0, DIGEST_CHARS);
+  return `${name.replaceAll(/[^\w.-]+/g, '-').slice(0, NAME_CHARS_MAX)}-${digest}`;
+}
+
+async function writeStore(gitDir: string, repository: Repository): Promise<void> {
+  const { objectFormat, commonDir, objects } = repository;
+  await Promise.all(
+    [join('objects', 'info'), join('refs', 'heads')].map((path) => mkdir(join(gitDir, path), { recursive: true })),
+  );
+  const borrowed = await objectFolders(objects);
+  await Promise.all([
+    writeWhole(join(gitDir, 'HEAD'), 'ref: refs/heads/none\n'),
+    writeWhole(join(gitDir, 'config'), configText({ objectFormat, isBare: true })),
+    writeWhole(join(gitDir, 'objects', 'info', 'alternates'), borrowed.map((path) => `${quotedPath(path)}\n`).join('')),
+    copyShallow(commonDir, gitDir),
+  ]);
+}
+
+// A repository without its whole history says so in a file; who borrows its objects has to know as well.
+async function copyShallow(from: string, to: string): Promise<void> {
+  const text = await textOf(join(from, 'shallow'));
+  if (text === undefined) await rm(join(to, 'shallow'), { force: true });
+  else await writeWhole(join(to, 'shallow'), text);
+}
+
+export function configText(given: {
+  readonly objectFormat: ObjectFormat;
+  readonly isBare: boolean;
+  readonly identity?: Identity;
+}): string {
+  const { objectFormat, isBare, identity } = given;
+  const isMac = process.platform === 'darwin';
+  return [
+    '[core]',
+    `\trepositoryformatversion = ${objectFormat === 'sha1' ? 0 : 1}`,
+    '\tfilemode = true',
+    `\tbare = ${isBare}`,
+    `\tlogallrefupdates = ${!isBare}`,
+    ...(isMac ? ['\tignorecase = true', '\tprecomposeunicode = true'] : []),
+    ...(objectFormat === 'sha1' ? [] : ['[extensions]', `\tobjectformat = ${objectFormat}`]),
+    '[gc]',
+    '\tauto = 0',
+    ...(isBare ? ['[uploadpack]', '\tallowAnySHA1InWant = true'] : []),
+    ...(identity === undefined
+      ? []
+      : ['[user]', `\tname = ${quotedValue(identity.name)}`, `\temail = ${quotedValue(identity.email)}`]),
+    '',
+  ].join('\n');
+}
+
+function quotedValue(value: string): string {
+  return `"${value.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`;
+}
+
+// So that it is there whole or as it was; nothing is done where it says that already.
+async function writeWhole(path: string, text: string): Promise<void> {
+  if ((await textOf(path)) === text) return;
+  const draft = `${path}.${randomUUID()}`;
+  await writeFile(draft, text);
+  await rename(draft, path);
+}
+
+export async function textOf(path: string): Promise<string | undefined> {
+  return readFile(path, 'utf8').catch((error: unknown) => {
+    if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
+    throw error;
+  });
+}

@@ -1,0 +1,139 @@
+// What a run has spent by its journal: requests that ended, and requests that were under way when it was killed.
+//
+// The provider never tells what became of those. A cap that must hold counts their worst case as spent, as it does for
+// a worker that is lost. Without a cap no request is written down before it is sent, and none is counted.
+// Dollars are those of the records: each request at the price of the model that it was sent to.
+
+import type { Recorded } from '@drover/protocol/events';
+import { Dollars, type Told } from '@drover/core/journal/dollars';
+import type { Usage } from '@drover/protocol/messages';
+import { NO_SPENDING, spentIn, sumSpent, type Spent } from '@drover/core/model/spent';
+import { tokensOf } from '@drover/core/model/usage';
+import type { Spending } from '../admission/purse.ts';
+
+type Request = { readonly task: string | undefined; readonly most: Usage; readonly mostCost?: number };
+
+export class SpendingFold {
+  readonly #tasks = new Map<string, Spent>();
+  readonly #underWay = new Map<string, Request>(); // by who asks; each asks for one thing at a time
+  readonly #agents = new Map<string, Dollars>(); // of each attempt, and of the coordinator
+  readonly #dollars = new Dollars(); // of the totals
+  #model = '';
+  #total = NO_SPENDING;
+  #isTold = false; // as a total: else it is the sum of what each answer came to
+
+  /** Everything that has ended, and lost requests once the run was resumed; undefined where no total was told. */
+  get told(): Spent | undefined {
+    return this.#isTold ? this.#total : undefined;
+  }
+
+  take(record: Recorded): void {
+    switch (record.type) {
+      case 'run_start':
+        // The resumed run counts what was lost, and counts it once.
+        this.#lose();
+        this.#model = record.model;
+        this.#dollars.use(record.model);
+        return;
+      case 'budget':
+        return this.#takeTotal(record);
+      case 'usage': {
+        const cost = this.#agent(record).take(record);
+        const request = spentIn({ usage: record.usage, cost });
+        if (!this.#isTold) this.#total = sumSpent(this.#total, request);
+        if (record.task !== undefined) this.#add(record.task, request);
+        return;
+      }
+      default:
+        return;
+    }
+  }
+
+  /** Of all that was taken, which ends here. */
+  end(): Spending & { readonly lostRequests: number } {
+    const lostRequests = this.#underWay.size;
+    this.#lose();
+    return { total: this.#total, tasks: this.#tasks, lostRequests };
+  }
+
+  #takeTotal(record: Extract<Recorded, { readonly type: 'budget' }>): void {
+    const { usage, most, mostCost, task } = record;
+    const key = keyOf(record);
+    this.#isTold = true;
+    this.#dollars.take({ ...record, total: usage });
+    this.#total = spentIn({ usage, cost: this.#dollars.cost });
+    if (most === undefined) this.#underWay.delete(key);
+    else this.#underWay.set(key, { task, most, ...(mostCost !== undefined && { mostCost }) });
+  }
+
+  #agent(record: Recorded): Dollars {
+    const known = this.#agents.get(keyOf(record)) ?? new Dollars();
+    known.use(this.#model);
+    this.#agents.set(keyOf(record), known);
+    return known;
+  }
+
+  #lose(): void {
+    for (const { task, most, mostCost } of this.#underWay.values()) {
+      const cost = this.#dollars.add(most, mostCost);
+      const lost = spentIn({ usage: most, cost });
+      this.#total = sumSpent(this.#total, lost);
+      if (task !== undefined) this.#add(task, lost);
+    }
+    this.#underWay.clear();
+  }
+
+  #add(task: string, request: Spent): void {
+    this.#tasks.set(task, sumSpent(this.#tasks.get(task) ?? NO_SPENDING, request));
+  }
+}
+
+/** What one agent has spent, in all of its conversations. */
+export class AgentSpending {
+  #spent = NO_SPENDING;
+  #before = NO_SPENDING; // in earlier conversations
+  #dollars = new Dollars(); // of this one
+  #toldTokens = 0; // likewise
+  #model = '';
+
+  get usage(): Usage {
+    return this.#spent.usage;
+  }
+
+  get cost(): number | undefined {
+    return this.#spent.cost;
+  }
+
+  /** A conversation begins; what was spent before stays spent. */
+  begin(): void {
+    this.#before = this.#spent;
+    this.#dollars = new Dollars();
+    this.#toldTokens = 0;
+  }
+
+  /** The requests that follow are sent to this model. */
+  use(model: string): void {
+    this.#model = model;
+  }
+
+  take(told: Told): void {
+    // Totals only grow, unless the attempt had to begin from nothing after a crash.
+    if (tokensOf(told.total) < this.#toldTokens) this.begin();
+    this.#toldTokens = tokensOf(told.total);
+    this.#dollars.use(this.#model);
+    this.#dollars.take(told);
+    const { cost } = this.#dollars;
+    this.atLeast({ total: told.total, ...(cost !== undefined && { cost }) });
+  }
+
+  /** The conversation has spent this, or more. Dollars of a total that is known already stay as they are. */
+  atLeast({ total, cost }: Told): void {
+    const spent = sumSpent(this.#before, spentIn({ usage: total, cost }));
+    const more = tokensOf(spent.usage) - tokensOf(this.#spent.usage);
+    if (more > 0 || (more === 0 && this.#spent.cost === undefined)) this.#spent = spent;
+  }
+}
+
+function keyOf({ task, attempt }: Recorded): string {
+  return `${task ?? ''} ${attempt ?? 0}`;
+}
