@@ -96,6 +96,13 @@ test('a task says what it is about, and how it is tested', () => {
   ]);
 });
 
+test('a spec reports at most twenty missing variables', () => {
+  const names = Array.from({ length: 21 }, (_, at) => `{{ vars.v${at} }}`);
+  const spec = { ...SPEC, task: { ...SPEC.task, prompt: names.join(' ') } };
+  const { tasks: made, problems } = tasksOf(spec, groupsOf(items(['src/b.ts']), spec.group, { tree, owners: [] }), 'p');
+  expect([made, problems.length]).toEqual([[], 20]);
+});
+
 test('ids are made of the path alone, never the same for two, and always usable as the name of a branch', () => {
   const ids = (...paths: readonly string[]) => tasks(paths).map(({ id }) => id);
   expect(ids('src/a-b.ts')).toEqual(['src-a-b.ts']);

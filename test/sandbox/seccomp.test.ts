@@ -34,6 +34,25 @@ const AF_UNIX = 1;
 const AF_INET = 2;
 const AF_VSOCK = 40;
 
+test('the program for arm64 makes its call and exits with the error', () => {
+  const code = callingProgram('arm64', 172, 0x1234_5678).subarray(120);
+  const words = Array.from({ length: code.length / 4 }, (_, at) => code.readUInt32LE(at * 4).toString(16));
+  expect(words).toEqual([
+    'd28acf00', // movz x0, 0x5678
+    'f2a24680', // movk x0, 0x1234, lsl 16
+    'd2800001', // movz x1, 0
+    'd2800002', // movz x2, 0
+    'd2800003', // movz x3, 0
+    'd2801588', // movz x8, 172
+    'd4000001', // svc 0
+    'cb0003e0', // neg x0, x0
+    'f100001f', // cmp x0, 0
+    '9a9fc000', // csel x0, x0, xzr, gt
+    'd2800ba8', // movz x8, 93
+    'd4000001', // svc 0
+  ]);
+});
+
 describe.each(['x64', 'arm64'] as const)('the filter for %s', (architecture) => {
   const program = filterProgram(architecture);
   const arch = ARCH[architecture];
