@@ -1,6 +1,6 @@
 // Boxes that wait for their command: used once, only while they are what a new one would be, and never left behind.
 
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { keepBoxes } from '@drover/core/tools/process/boxes';
@@ -85,6 +85,45 @@ inSandbox('a box that waits', (system) => {
     await waiting(here);
     writeFileSync(secret, 'a secret');
     expect((await runInside(here, 'cat secret')).output).not.toContain('a secret');
+  });
+
+  test('a folder that was replaced by a link since is a failure, and shows nothing', async () => {
+    const here = keptBox();
+    const outside = join(here.around, 'outside');
+    mkdirSync(outside);
+    writeFileSync(join(outside, 'secret'), 'a secret');
+    await runInside(here, 'true');
+    await waiting(here);
+    renameSync(here.root, `${here.root}-moved`);
+    symlinkSync(outside, here.root);
+    await expect(runInside(here, 'cat secret; touch made')).rejects.toThrow('was replaced by a symbolic link');
+    expect(readdirSync(outside)).toEqual(['secret']);
+  });
+
+  test('a policy that hides or seals more since holds', async () => {
+    const here = keptBox();
+    const [secret, sealed] = [join(here.root, 'secret'), join(here.root, '.envrc')];
+    writeFileSync(secret, 'a secret');
+    await runInside(here, 'true');
+    await waiting(here);
+    const policy = { ...here.policy, hidden: [secret], sealed: [sealed] };
+    const { output } = await runInside(
+      { ...here, policy },
+      'cat secret; echo bad > .envrc/run; rmdir .envrc; ls .envrc',
+    );
+    expect(output).not.toContain('a secret');
+    expect(readdirSync(sealed)).toEqual([]);
+  });
+
+  test('a placeholder that another drover removed since is sealed again', async () => {
+    const root = join(box(system).around, 'root');
+    const sealed = join(root, '.envrc');
+    const here = keptBox({ root, sealed: [sealed] });
+    await runInside(here, 'true');
+    await waiting(here);
+    rmSync(sealed, { recursive: true });
+    await runInside(here, 'rmdir .envrc; mkdir -p .envrc; echo bad > .envrc/run');
+    expect(readdirSync(sealed)).toEqual([]);
   });
 
   test('a command has its own environment', async () => {

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { setImmediate as afterEvents } from 'node:timers/promises';
 import type { Provider } from '@drover/core/model/provider';
 import { builtinTools } from '@drover/core/tools/builtin';
-import { runShell } from '@drover/core/tools/process/run-shell';
+import { keepBoxes } from '@drover/core/tools/process/boxes';
+import { prepareShell, runShell } from '@drover/core/tools/process/run-shell';
 import { remoteTool } from '@drover/core/tools/remote';
 import type { Script } from '@drover/rehearsal/script';
 import { expect, test } from 'vitest';
@@ -46,16 +47,20 @@ async function sessionIn(
   return agentOn(script, { provider: { ...provider, stream }, context, ...settings });
 }
 
-/** Whether a box was started by what happened so far. */
-async function hasBox({ policy }: Box): Promise<boolean> {
-  for (let turn = 0; turn < 3; turn++) await afterEvents();
-  return processesWith(policy.folder).length > 0;
-}
-
 const outputsOf = ({ events }: Awaited<ReturnType<Rehearsed['run']>>) =>
   events.flatMap((event) => (event.type === 'tool_execution_end' ? [event.output.trim()] : []));
 
 inSandbox('the boxes of a turn', (system) => {
+  /** Whether a box was started before another one, which is started now. */
+  async function hasBox({ policy }: Box): Promise<boolean> {
+    await afterEvents();
+    const other = box(system);
+    using _boxes = keepBoxes(other.policy);
+    prepareShell({ cwd: other.root, env: {}, sandbox: other.policy }, 'certain');
+    await waiting(other);
+    return processesWith(policy.folder).length > 0;
+  }
+
   test('the first command runs in the box that was started while the model was asked', async () => {
     const here = box(system);
     const shells: string[] = [];

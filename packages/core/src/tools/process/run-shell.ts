@@ -6,7 +6,7 @@
 //   2. stdout and stderr come as one stream, in the order they were written.
 //   3. A command that would fill the disk is ended while there is still room for drover's own files.
 
-import { statfsSync } from 'node:fs';
+import { lstatSync, statfsSync } from 'node:fs';
 import { hasStarted } from '@drover/sandbox/sandbox';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
 import { sealPaths, hasUnsealed } from '@drover/sandbox/seal';
@@ -36,6 +36,7 @@ export type ShellEnd = ChildEnd & { readonly isDiskFull: boolean };
 export async function runShell(spec: ShellSpec, signal: AbortSignal): Promise<ShellEnd> {
   const { sandbox } = spec;
   if (sandbox === undefined) return { ...(await runOutside(spec, signal)), isDiskFull: false };
+  checkFolders(sandbox);
   using _links = sealPaths(sandbox.folder, sandbox.sealed);
   using disk = watchDisk(sandbox);
   if (signal.aborted) throw new ToolError(INTERRUPTED);
@@ -90,6 +91,13 @@ function runOutside(
   // One pipe for both, since between two the order of lines is lost.
   const args = ['-c', `exec 2>&1; ${script}`];
   return runChild({ file, args, env, cwd, callId, timeoutMs, onStdout: onOutput }, signal);
+}
+
+/** A session in a folder above can put a link in the place of a folder, and a mount would follow it. */
+function checkFolders({ root, writable }: SandboxPolicy): void {
+  for (const path of [root, ...writable])
+    if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true)
+      throw new DroverError({ kind: 'sandbox.failed', message: `${path} was replaced by a symbolic link` });
 }
 
 /** Aborts when the disk is nearly full and this command may be why: it was not so when it began. */
