@@ -19,6 +19,7 @@ import type { Failure } from '@drover/protocol/failures';
 import type { Event } from '@drover/protocol/events';
 import type { AssistantPart, CallPart } from '@drover/protocol/messages';
 import { failedTurn, type TurnOutcome } from '@drover/protocol/outcomes';
+import { keepBoxes } from '../tools/process/boxes.ts';
 import { takeAnswer } from './answer.ts';
 import { openCalls, resultOf, settleCalls, toolNamed, type OpenCalls } from './calls.ts';
 import { failureOf } from './limits.ts';
@@ -28,6 +29,7 @@ import { addMessage, emit, type Agent, type Turn } from './turn.ts';
 const UNKNOWN_IN_A_ROW_MAX = 3;
 
 export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Promise<TurnOutcome> {
+  using _boxes = keepBoxes(agent.bench.context.sandbox);
   let safe: Promise<void> | undefined;
   try {
     while (true) {

@@ -14,7 +14,6 @@ import { checkSampling } from '../model/sampling.ts';
 import { NO_SPENDING, priced, spentIn, sumSpent, type Spent } from '../model/spent.ts';
 import { tokensOf } from '../model/usage.ts';
 import { failedTurn, type TurnOutcome } from '@drover/protocol/outcomes';
-import { keepBoxes } from '../tools/process/boxes.ts';
 import { makeAgent } from './agent.ts';
 import { abandonedCalls, endOf, labelIn } from './calls.ts';
 import { compactOnWish } from './compact.ts';
@@ -186,7 +185,6 @@ export class Session {
 
   async #run(input: Input, signal: AbortSignal): Promise<ExecutionResult> {
     this.#spent = NO_SPENDING;
-    using _boxes = keepBoxes(this.#options.context.sandbox);
     const watching = watch(this.#options.limits, signal);
     this.#progress = watching.progress;
     try {
