@@ -9,7 +9,7 @@ import type { Command, Option, Typed, Word } from './command.ts';
 import { exitCode, exitCodeWords } from './exit-code.ts';
 import { type Io, print } from './io.ts';
 import { wordsMax } from './plain-words.ts';
-import { suggestion } from './suggestion.ts';
+import { suggestion } from '@drover/documents/suggestion';
 
 const COLUMNS_MAX = 110;
 const COLUMNS_DEFAULT = 80;

@@ -6,7 +6,7 @@
 
 import { UsageError } from '@drover/core/errors';
 import type { Io } from './io.ts';
-import { suggestion } from './suggestion.ts';
+import { suggestion } from '@drover/documents/suggestion';
 
 export type Option<Value> = {
   readonly about: string;

@@ -14,7 +14,7 @@ import type { Redactor } from '@drover/core/redaction/redactor';
 import type { Scope } from '@drover/core/redaction/suspects';
 import type { Io } from './io.ts';
 import { codeOf, loadSettings, type Settings, stateFolder, textOf } from './settings.ts';
-import { suggestion } from './suggestion.ts';
+import { suggestion } from '@drover/documents/suggestion';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
 

@@ -1,4 +1,4 @@
-// Durations, ages, budgets and counts as people type them: 30m, 30d, 5usd, 200ktok, 12.
+// Durations, ages, budgets, counts and addresses as people type them: 30m, 30d, 5usd, 200ktok, 12, https://….
 
 import { UsageError } from '@drover/core/errors';
 
@@ -57,4 +57,9 @@ export function parseCount(text: string, min: number, max: number): number {
     throw new UsageError(`'${text}' is not a whole number from ${min} to ${max}`);
   }
   return count;
+}
+
+export function isAddress(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && (url.protocol === 'http:' || url.protocol === 'https:') && url.hostname !== '';
 }

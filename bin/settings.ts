@@ -19,9 +19,10 @@ import { knownProviders, type Price } from '@drover/core/model/catalog';
 import type { Rule } from '@drover/core/permission/rules';
 import type { SandboxMode } from '@drover/protocol/run';
 import { type Approval, approvalOf, type ProjectConfig, whyNotApproved } from './approved-configs.ts';
-import { type Config, isAddress, parseConfig, type ProviderConfig, type Timeouts } from './config-file.ts';
+import type { Config, ProviderConfig, Timeouts } from './files/config-file.ts';
 import type { Io } from './io.ts';
 import { foreignRules } from './permission/rule-names.ts';
+import { isAddress } from './quantities.ts';
 import type { HostName } from './sandbox/hosts-and-modes.ts';
 
 export type Settings = {
@@ -247,7 +248,9 @@ export async function readConfigFile(path: string, within?: string): Promise<Con
   const text = decoded(bytes);
   if (text === undefined) throw new UsageError(`${path} is not UTF-8 text; save it as UTF-8`);
   const sha256 = createHash('sha256').update(bytes).digest('hex');
-  return { path, text, config: await parseConfig(text, path), sha256 };
+  // Most starts find no config, and zod takes time to load.
+  const { parseConfig } = await import('./files/config-file.ts');
+  return { path, text, config: parseConfig(text, path), sha256 };
 }
 
 // ── the environment ───────────────────────────────────────────────────────────────────────────

@@ -16,7 +16,7 @@ import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Io } from '../io.ts';
 import { watchForStop } from '../stop.ts';
-import { refuse, type SpecFile } from './spec-file.ts';
+import { refuse, type SpecFile } from '../files/batch-spec.ts';
 
 const TASKS_MAX = 10_000;
 // A list of 10,000 files with variables is larger than 1 MB.

@@ -26,9 +26,9 @@ import { joinRepositories, weightiest } from './join.ts';
 import type { Within } from './kept-batch.ts';
 import { appendReport, FILES, openOut } from './outputs.ts';
 import { prepare } from './prepare.ts';
-import type { RepositoryEntry } from './repositories-file.ts';
+import type { RepositoryEntry } from '../files/repositories-file.ts';
 import { openShared, Turns } from './shared.ts';
-import { refuse, type SpecFile } from './spec-file.ts';
+import { refuse, type SpecFile } from '../files/batch-spec.ts';
 import { type Batch, batchSettings, startBatch } from './start-batch.ts';
 
 const CLONE_MS_MAX = 30 * 60_000;

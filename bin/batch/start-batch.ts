@@ -18,7 +18,7 @@ import type { BatchArgs } from './batch-options.ts';
 import { keepBatch, type Within } from './kept-batch.ts';
 import { openOut } from './outputs.ts';
 import type { Prepared } from './prepare.ts';
-import type { SpecFile } from './spec-file.ts';
+import type { SpecFile } from '../files/batch-spec.ts';
 
 export type Batch = {
   readonly specFile: SpecFile;

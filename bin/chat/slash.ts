@@ -4,7 +4,7 @@ import { UsageError } from '@drover/core/errors';
 import { knownProviders } from '@drover/core/model/catalog';
 import { chooseModel } from '../execution/model-choice.ts';
 import type { Settings } from '../settings.ts';
-import { suggestion } from '../suggestion.ts';
+import { suggestion } from '@drover/documents/suggestion';
 import { count, dollars, tokenFigures, tokens } from '../views/figures.ts';
 import { wrapped } from '../views/word-wrap.ts';
 import type { Talk } from './talk.ts';

@@ -4,8 +4,8 @@ import { basename } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { type BatchArgs, batchOptions } from '../batch/batch-options.ts';
 import { prepare } from '../batch/prepare.ts';
-import { readRepositories } from '../batch/repositories-file.ts';
-import { readSpec, type SpecFile } from '../batch/spec-file.ts';
+import { readRepositories } from '../files/repositories-file.ts';
+import { readSpec, type SpecFile } from '../files/batch-spec.ts';
 import type { Batch } from '../batch/start-batch.ts';
 import { command } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
@@ -26,8 +26,8 @@ export const batch = command({
   ],
   async run(args, io) {
     if (args.schema) {
-      const { batchSchema } = await import('../batch/schema.ts');
-      await print(io.stdout, `${JSON.stringify(batchSchema, undefined, 2)}\n`);
+      const { jsonSchemas } = await import('../files/json-schemas.ts');
+      await print(io.stdout, `${JSON.stringify(jsonSchemas['batch-spec'](), undefined, 2)}\n`);
       return exitCode.done;
     }
     if (args.word === undefined) throw new UsageError('name a batch spec: drover batch refactor.yaml');

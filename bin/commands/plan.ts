@@ -7,7 +7,7 @@ import { redactorFor } from '../diagnostics.ts';
 import { exitCode } from '../exit-code.ts';
 import { print } from '../io.ts';
 import { goalOf } from '../run/goal.ts';
-import { planText, writePlan } from '../run/plan-file.ts';
+import { planText, writePlan } from '../files/plan-text.ts';
 import { runOptions, untyped } from '../run/run-options.ts';
 import { newSettings, surroundingsOf } from '../run/start-run.ts';
 import { clean, forLog } from '../views/terminal-text.ts';

@@ -4,9 +4,9 @@ import { newId } from '@drover/core/ids';
 import { command, nonEmpty, value } from '../command.ts';
 import { priceOf } from '../execution/price.ts';
 import { nameModel } from '../execution/model-choice.ts';
+import type { PlanFile, PlanPlace } from '../files/plan-file.ts';
 import { dryRun } from '../run/dry-run.ts';
 import { goalOf } from '../run/goal.ts';
-import { readPlan } from '../run/plan-file.ts';
 import { runOptions, TASKS_DEFAULT } from '../run/run-options.ts';
 import { newSettings, startRun, surroundingsOf } from '../run/start-run.ts';
 
@@ -24,7 +24,7 @@ export const run = command({
   async run(args, io) {
     const around = await surroundingsOf(args.cwd, io);
     const tasksMax = args.tasks ?? TASKS_DEFAULT;
-    const file = args.plan === undefined ? undefined : await readPlan({ path: args.plan, cwd: io.cwd, tasksMax });
+    const file = args.plan === undefined ? undefined : await planIn({ path: args.plan, cwd: io.cwd, tasksMax });
     const goal = await goalOf({ command: 'run', word: args.word, file: args['goal-file'], planned: file?.goal }, io);
     const wish = { goal, tasks: file?.tasks };
     const settings = await newSettings(args, wish, around, io);
@@ -35,3 +35,8 @@ export const run = command({
     return startRun(args, { ...around, id: newId('run'), run: settings, tasks: wish.tasks }, io);
   },
 });
+
+/** Loads zod, so only for a run that has a plan file. */
+async function planIn(place: PlanPlace): Promise<PlanFile> {
+  return (await import('../files/plan-file.ts')).readPlan(place);
+}

@@ -4,9 +4,9 @@ import { relative, resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { type Api, knownProviders, parseModel } from '@drover/core/model/catalog';
 import type { Script } from '@drover/rehearsal/script';
-import type { ProviderConfig } from '../config-file.ts';
+import type { ProviderConfig } from '../files/config-file.ts';
 import { type Settings, textOf } from '../settings.ts';
-import { suggestion } from '../suggestion.ts';
+import { suggestion } from '@drover/documents/suggestion';
 
 export type ServedModel = {
   readonly kind: 'served';

@@ -10,7 +10,7 @@ import { UsageError } from '@drover/core/errors';
 import { keptIds as keptIn } from '@drover/core/journal/listing';
 import type { Io } from '../io.ts';
 import { stateFolder } from '../settings.ts';
-import { nearest } from '../suggestion.ts';
+import { nearest } from '@drover/documents/suggestion';
 import { oneLine } from '../views/terminal-text.ts';
 
 const MADE = /^(?:run|ses)_[0-9a-f]{32}$/;

@@ -5,7 +5,7 @@ import { type RunPast, runPastOf } from '@drover/coordinator/run/history';
 import { runJournalPath } from '@drover/coordinator/run/journal';
 import type { RunState, TaskProgress } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
-import { nearest } from '../suggestion.ts';
+import { nearest } from '@drover/documents/suggestion';
 import { clean } from '../views/terminal-text.ts';
 import { type KeptJournal, readKept } from './kept-journal.ts';
 

@@ -6,7 +6,7 @@
 import { UsageError } from '@drover/core/errors';
 import { type Effect, parseRule, type Rule } from '@drover/core/permission/rules';
 import { TOOL_NAMES, usualName } from '@drover/core/permission/tool-names';
-import { nearest } from '../suggestion.ts';
+import { nearest } from '@drover/documents/suggestion';
 
 /** Throws UsageError if the text is no rule, or names no tool of drover's. */
 export function readRule(text: string, effect: Effect): Rule {

@@ -9,9 +9,9 @@ import { join } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import type { PlannedTask } from '@drover/protocol/plan';
 import type { Person } from '../execution/person.ts';
+import { planText } from '../files/plan-text.ts';
 import { complain, type Io, print } from '../io.ts';
 import { columnsOf, oneLine } from '../views/terminal-text.ts';
-import { planText, readPlan } from './plan-file.ts';
 
 export type Approve = (
   tasks: readonly PlannedTask[],
@@ -36,7 +36,7 @@ export function approval({ yes, tasksMax }: Wishes, { person, io }: Before): App
       const answer = await person.choose('  Carry out this plan? [y]es [n]o [e]dit: ', ANSWERS, signal);
       if (answer === 'yes') return tasks;
       if (answer !== 'edit') return undefined;
-      const edit = await edited(draft ?? (await planText({ goal: undefined, tasks })), tasksMax, io);
+      const edit = await edited(draft ?? (await planText({ tasks })), tasksMax, io);
       if (edit.problem !== undefined) await complain(io, edit.problem);
       tasks = edit.tasks ?? tasks;
       draft = edit.draft;
@@ -69,6 +69,7 @@ async function edited(text: string, tasksMax: number, io: Io): Promise<Edit> {
   try {
     await writeFile(path, text);
     await runEditor(path, io);
+    const { readPlan } = await import('../files/plan-file.ts');
     return { tasks: (await readPlan({ path, cwd: folder, tasksMax })).tasks };
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;

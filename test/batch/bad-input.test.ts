@@ -49,17 +49,13 @@ test.each<[string, string, readonly string[]]>([
   [
     'a list where a text belongs',
     SPEC.replace('name: no-console', 'name: [a]'),
-    ['../spec.yaml:3:7: this must be text, not a list'],
+    ['../spec.yaml:3:7: name must be text (got a list)'],
   ],
-  ['a number where a list belongs', `${SPEC}gates: 5\n`, ["../spec.yaml:10:8: this must be a list, not '5'"]],
-  [
-    'another version',
-    SPEC.replace('version: 1', 'version: 2'),
-    ['../spec.yaml:2:10: this must be a whole number from 1 to 1'],
-  ],
-  ['no version', SPEC.replace('version: 1\n', ''), ['../spec.yaml:2:1: a batch spec needs version: 1']],
-  ['no task', SPEC.replace(/task:[^]*/, ''), ['../spec.yaml:2:1: a batch spec needs task']],
-  ['no prompt', SPEC.replace(PROMPT, ''), ['../spec.yaml:8:3: a task needs a prompt']],
+  ['a number where a list belongs', `${SPEC}gates: 5\n`, ['../spec.yaml:10:8: gates must be a list (got 5)']],
+  ['another version', SPEC.replace('version: 1', 'version: 2'), ['../spec.yaml:2:10: version must be 1 (got 2)']],
+  ['no version', SPEC.replace('version: 1\n', ''), ['../spec.yaml:2:1: version is missing; it must be 1']],
+  ['no task', SPEC.replace(/task:[^]*/, ''), ['../spec.yaml:2:1: task is missing; it must be a map of keys']],
+  ['no prompt', SPEC.replace(PROMPT, ''), ['../spec.yaml:8:3: task.prompt is missing; it must be text']],
   [
     'nothing selected',
     SPEC.replace('  files: ["src/**/*.ts"]\n', ''),
@@ -68,9 +64,15 @@ test.each<[string, string, readonly string[]]>([
   [
     'a grouping there is not',
     `${SPEC}group: { by: directry }\n`,
-    ["../spec.yaml:10:14: 'directry' is none of file, directory, codeowners, package; did you mean directory?"],
+    [
+      "../spec.yaml:10:14: group.by must be one of file, directory, codeowners, package (got 'directry'); did you mean directory?",
+    ],
   ],
-  ['a budget that is none', `${SPEC}limits: { budget: 5 }\n`, ["../spec.yaml:10:19: this must be text, not '5'"]],
+  [
+    'a budget that is none',
+    `${SPEC}limits: { budget: 5 }\n`,
+    ['../spec.yaml:10:19: limits.budget must be text like 5usd or 200ktok (got 5)'],
+  ],
   [
     'a share that is none',
     `${SPEC}limits: { stopWhenFailed: 300% }\n`,

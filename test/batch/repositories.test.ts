@@ -78,13 +78,13 @@ test('one budget holds for all of them', async () => {
 test.each([
   [
     'repositories:\n  - { path: project }\n',
-    'repos.yaml:2:5: a repository needs a revision: a commit, a tag or a branch',
+    'repos.yaml:2:5: repositories[0].revision is missing; it must be a commit, a tag or a branch',
   ],
   ['repositories:\n  - { path: project, revision: v9 }\n', "repos.yaml:2:5: project has no revision 'v9'"],
   ['repositories:\n  - { path: nowhere, revision: v1 }\n', 'repos.yaml:2:5: there is no folder'],
   ['repositories:\n  - { path: a, url: b, revision: v1 }\n', 'repos.yaml:2:5: a repository needs either path or url'],
   ['repositories:\n  - { paht: a, revision: v1 }\n', "repos.yaml:2:7: unknown key 'paht'; did you mean path?"],
-  ['repositories: []\n', 'repos.yaml:1:1: there is no repository in it'],
+  ['repositories: []\n', 'repos.yaml:1:15: repositories must name at least one repository'],
 ])('%j is refused with its place', async (list, expected) => {
   const { batch } = await desk(list);
   const { code, stderr } = await batch.drover([]);

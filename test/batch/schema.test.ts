@@ -8,8 +8,8 @@ import { stringify } from 'yaml';
 import * as z from 'zod';
 import { UsageError } from '@drover/core/errors';
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
-import { batchSchema } from '../../bin/batch/schema.ts';
-import { readSpec } from '../../bin/batch/spec-file.ts';
+import { readSpec } from '../../bin/files/batch-spec.ts';
+import { jsonSchemas } from '../../bin/files/json-schemas.ts';
 import { drover } from '../cli/fake-io.ts';
 
 const WHOLE: JsonObject = {
@@ -48,6 +48,7 @@ let folder: string;
 beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'drover-schema-'))));
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
+const batchSchema = jsonSchemas['batch-spec']();
 const byEditor = z.fromJSONSchema(batchSchema as Parameters<typeof z.fromJSONSchema>[0]);
 
 async function verdicts(spec: JsonObject): Promise<readonly [editor: boolean, reader: boolean]> {

@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { parseConfig } from '../../bin/config-file.ts';
+import { parseConfig } from '../../bin/files/config-file.ts';
 import { drover, FakeIo, type Given, type Ran, temporaryFolder } from './fake-io.ts';
 import { loadSettings } from '../../bin/settings.ts';
 
@@ -110,8 +110,8 @@ test('the config of a project sets nothing, describes all that a project may set
   const { init, cwd, given, text } = await project({});
   await init();
   const written = await text('project/.drover/config.yaml');
-  expect(await parseConfig(written, 'config.yaml')).toEqual({});
-  expect(Object.keys(await parseConfig(uncommented(written), 'config.yaml'))).toEqual([
+  expect(parseConfig(written, 'config.yaml')).toEqual({});
+  expect(Object.keys(parseConfig(uncommented(written), 'config.yaml'))).toEqual([
     'workers',
     'turns',
     'gates',
@@ -131,8 +131,8 @@ test('the config of a user describes every key there is, and sets none', async (
   const { init, text } = await project({});
   const { code, stdout } = await init('--user');
   const written = await text('.config/drover/config.yaml');
-  expect([code, await parseConfig(written, 'config.yaml')]).toEqual([0, {}]);
-  expect(Object.keys(await parseConfig(uncommented(written), 'config.yaml'))).toEqual(ALL_KEYS);
+  expect([code, parseConfig(written, 'config.yaml')]).toEqual([0, {}]);
+  expect(Object.keys(parseConfig(uncommented(written), 'config.yaml'))).toEqual(ALL_KEYS);
   expect(stdout).toContain('.config/drover/config.yaml');
 });
 

@@ -161,7 +161,7 @@ test("a project's config may ask for less and wish for more; the rest is named a
     rules: [ASK, DENY],
     sandbox: 'required',
     warnings: [
-      '.drover/config.yaml may not set model, providers, prices, charsPerToken, contextTokens, textCallRetries, setup, allow, timeouts, net, writable, so it is ignored; if you want it, move it to <root>/.config/drover/config.yaml, or approve the file as it is: drover trust',
+      '.drover/config.yaml may not set model, providers, prices, contextTokens, charsPerToken, textCallRetries, setup, net, writable, allow, timeouts, so it is ignored; if you want it, move it to <root>/.config/drover/config.yaml, or approve the file as it is: drover trust',
       ".drover/config.yaml names a gate, which is not run unless you ask for it: --gate 'pnpm test'",
     ],
   });
@@ -237,34 +237,34 @@ test.each<[string, string, string]>([
   [
     'an unknown key far from any',
     'turns: 3\ncolour: red',
-    "2:1: unknown key 'colour'; known are model, providers, prices, charsPerToken, contextTokens, turns, textCallRetries, workers, gates, setup, ignore, allow, ask, deny, sandbox, net, writable, timeouts",
+    "2:1: unknown key 'colour'; known are model, providers, prices, contextTokens, charsPerToken, workers, turns, textCallRetries, gates, setup, ignore, sandbox, net, writable, allow, ask, deny, timeouts",
   ],
   [
     'an unknown key inside',
     'providers:\n  x:\n    api: openai\n    baseUrl: http://x\n    keyenv: K',
     "5:5: unknown key 'keyenv'; did you mean keyEnv?",
   ],
-  ['a wrong type', 'turns: many', '1:8: this must be a whole number from 1 to 10000'],
-  ['a number out of bounds', 'charsPerToken: 33', '1:16: this must be a number from 1 to 32'],
-  ['a list that is none', 'gates: pnpm test', "1:8: this must be a list, not 'pnpm test'"],
-  ['text that is none', 'gates: [3]', "1:9: this must be text, not '3'"],
-  ['a key without a value', 'model:', "1:1: 'model' has no value; give it one or remove it"],
+  ['a wrong type', 'turns: many', "1:8: turns must be a whole number from 1 to 10000 (got 'many')"],
+  ['a number out of bounds', 'charsPerToken: 33', '1:16: charsPerToken must be a number from 1 to 32 (got 33)'],
+  ['a list that is none', 'gates: pnpm test', "1:8: gates must be a list (got 'pnpm test')"],
+  ['text that is none', 'gates: [3]', '1:9: gates[0] must be text (got 3)'],
+  ['a key without a value', 'model:', '1:1: model has no value; give it one or remove it'],
   ['a key given twice', 'turns: 3\nturns: 4', '2:1: Map keys must be unique'],
-  ['a config that is a list', '- a', '1:1: the config must be a map of keys, not a list'],
+  ['a config that is a list', '- a', '1:1: the config must be a map of keys (got a list)'],
   [
     'an api there is not',
     'providers: {x: {api: opnai, baseUrl: "http://x"}}',
-    "1:22: 'opnai' is none of anthropic, openai, openai-chat; did you mean openai?\n<root>/.config/drover/config.yaml:1:16: a provider needs api (anthropic, openai, openai-chat) and baseUrl",
+    "1:22: providers.x.api must be one of anthropic, openai, openai-chat (got 'opnai'); did you mean openai?",
   ],
   [
     'an address that is none',
     'providers: {x: {api: openai, baseUrl: "ftp://x"}}',
-    "1:39: 'ftp://x' is not an http or https address\n<root>/.config/drover/config.yaml:1:16: a provider needs api (anthropic, openai, openai-chat) and baseUrl",
+    "1:39: 'ftp://x' is not an http or https address",
   ],
   [
     'half a price',
     'prices: {a/b: {input: 1}}',
-    '1:15: a price needs input and output, in US dollars per million tokens',
+    '1:15: prices.a/b.output is missing; it must be US dollars per million tokens from 0 to 1000000',
   ],
   [
     'a duration that is none',
@@ -282,7 +282,7 @@ test.each<[string, string, string]>([
     "1:10: '!dist' begins with !; a pattern here only says what to leave out",
   ],
   ['a pattern that is none', 'ignore: ["a[b"]', "1:10: 'a[b' has an [ without its ]"],
-  ['an alias', 'gates: &a [x]\nignore: *a', '2:9: this must be a list, not an alias'],
+  ['an alias', 'gates: &a [x]\nignore: *a', '2:9: the alias *a is not read; write the value itself'],
   ['broken YAML', 'model: "a', '1:10: Missing closing "quote'],
 ])('%s is told with file, line and column', async (_, user, sentence) => {
   expect(await complaint({ user })).toBe(`drover: <root>/.config/drover/config.yaml:${sentence}\n`);
@@ -291,7 +291,7 @@ test.each<[string, string, string]>([
 test('all mistakes of a file are told at once', async () => {
   expect(await complaint({ project: 'modle: x\nturns: 0\n' })).toBe(
     "drover: <root>/repository/.drover/config.yaml:1:1: unknown key 'modle'; did you mean model?\n" +
-      '<root>/repository/.drover/config.yaml:2:8: this must be a whole number from 1 to 10000\n',
+      '<root>/repository/.drover/config.yaml:2:8: turns must be a whole number from 1 to 10000 (got 0)\n',
   );
 });
 

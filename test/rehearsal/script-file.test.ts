@@ -5,9 +5,9 @@ import { globSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { stringify } from 'yaml';
 import { FAULTS } from '@drover/rehearsal/faults/fault';
 import { loadScript, parseScript } from '@drover/rehearsal/load';
-import { FAULT_NAMES } from '@drover/rehearsal/schema';
 import { ScriptError } from '@drover/rehearsal/script';
 import { at, post, requestFor, send, stage } from './clients.ts';
 
@@ -45,44 +45,65 @@ test('a script in YAML', async () => {
 test('a bare list is the answers', async () => {
   expect(await parseScript('- text: a\n- text: b\n', 'x.yaml')).toEqual({ answers: [{ text: 'a' }, { text: 'b' }] });
   await expect(parseScript('- text: a\n- txt: b\n', 'x.yaml')).rejects.toThrow(
-    new ScriptError('x.yaml:2:3: unknown field `txt` in `1`; did you mean text?'),
+    new ScriptError("x.yaml:2:3: unknown key 'txt'; did you mean text?"),
   );
 });
 
 test.each([
-  ['answers:\n  - txt: hi\n', '2:5: unknown field `txt` in `answers.0`; did you mean text?'],
-  ['answers:\n  - text: 5\n', '2:11: `answers.0.text` is 5; write a text'],
-  ['answers: 5', '1:10: `answers` is 5; write a list'],
-  ['answers:\n - calls:\n    - nam: x\n', '3:7: `answers.0.calls.0.name` is missing; give it as a text'],
+  ['answers:\n  - txt: hi\n', "2:5: unknown key 'txt'; did you mean text?"],
+  ['answers:\n  - text: 5\n', '2:11: answers[0].text must be text or a map of keys (got 5)'],
+  ['answers: 5', '1:10: answers must be a list (got 5)'],
+  ['answers:\n - calls:\n    - nam: x\n', "3:7: unknown key 'nam'; did you mean name?"],
+  ['answers:\n - when: {text: "("}\n', '2:17: Invalid regular expression: /(/: Unterminated group'],
   [
-    'answers:\n - when: {text: "("}\n',
-    '2:17: `answers.0.when.text`: Invalid regular expression: /(/: Unterminated group; correct the expression',
+    'answers:\n - {text: x, stop: edn}\n',
+    "2:20: answers[0].stop must be one of end, calls, length, refusal, filter, pause, context, failed (got 'edn'); did you mean end?",
   ],
+  ['answers:\n - when: {text: "/+/i"}\n', '2:17: Invalid regular expression: /+/: Nothing to repeat'],
   [
-    'answers:\n - when: {text: "/+/i"}\n',
-    '2:17: `answers.0.when.text`: Invalid regular expression: /+/: Nothing to repeat; correct the expression',
+    'answers:\n - fault: [cut, ct]\n',
+    "2:17: answers[0].fault[1] must be one of ok-error, no-headers, no-first-byte, drop, whole-json, error-event, failed, cut, reset, silence, pings-only, comments-only and 62 others (got 'ct'); did you mean cut?",
   ],
-  ['answers:\n - {text: x, stop: edn}\n', '2:20: `answers.0.stop` is "edn"; did you mean end?'],
-  ['answers:\n - fault: [cut, ct]\n', '2:17: `answers.0.fault.1` is "ct"; did you mean cut?'],
+  ['answers:\n - fault: {fault: cut, afer: 3}\n', "2:24: unknown key 'afer'; did you mean after?"],
+  ['faults:\n  - {at: 1, fault: status}\nanswers: []\n', '2:5: faults[0].status is missing; it must be a number'],
   [
-    'answers:\n - fault: {fault: cut, afer: 3}\n',
-    '2:24: unknown field `afer` in `answers.0.fault`; did you mean after?',
+    'faults:\n  - {at: 1, fault: sttus}\nanswers: []\n',
+    "2:20: faults[0].fault must be one of status, redirect, error-event, failed, cut, reset, silence, pings-only, comments-only, not-json, huge-event, endless-line and 64 others (got 'sttus'); did you mean status?",
   ],
-  ['faults:\n  - {at: 1, fault: status}\nanswers: []\n', '2:5: `faults.0.status` is missing; give it as a number'],
-  ['faults:\n  - {at: 1, fault: sttus}\nanswers: []\n', '2:20: `faults.0.fault` is "sttus"; did you mean status?'],
-  ['agents:\n  a: {markr: x, answers: []}\n', '2:7: unknown field `markr` in `agents.a`; did you mean marker?'],
-  ['limits: {request: 5}\nanswers: []', '1:10: unknown field `request` in `limits`; did you mean requests?'],
-  [
-    'answers: [\n',
-    '2:1: flow sequence in block collection must be sufficiently indented and end with a ]; correct the YAML',
-  ],
+  ['agents:\n  a: {markr: x, answers: []}\n', "2:7: unknown key 'markr'; did you mean marker?"],
+  ['limits: {request: 5}\nanswers: []', "1:10: unknown key 'request'; did you mean requests?"],
+  ['answers: [\n', '2:1: Flow sequence in block collection must be sufficiently indented and end with a ]'],
   ['', '1:1: the script has no answers; give `answers` or `agents`'],
 ])('what is wrong with %j', async (text, message) => {
   await expect(parseScript(text, 'x.yaml')).rejects.toThrow(new ScriptError(`x.yaml:${message}`));
 });
 
-test('every fault can be named in a file', () => {
-  expect(FAULT_NAMES).toEqual(Object.keys(FAULTS));
+test('every fault can be named in a file', async () => {
+  const SETTINGS: Readonly<Record<string, object>> = {
+    status: { status: 500 },
+    redirect: { location: 'http://127.0.0.1/' },
+  };
+  const faults = Object.keys(FAULTS).map((fault) => ({ fault, ...SETTINGS[fault] }));
+  expect(await parseScript(stringify({ answers: [{ fault: faults }] }), 'x.yaml')).toEqual({
+    answers: [{ fault: faults }],
+  });
+});
+
+test('a script may repeat values by aliases, but no bomb of them', async () => {
+  expect(await parseScript('answers: [&a { text: hi }, *a]', 'x.yaml')).toEqual({
+    answers: [{ text: 'hi' }, { text: 'hi' }],
+  });
+  const level = (at: number) =>
+    `  - &l${at} [${Array(10)
+      .fill(`*l${at - 1}`)
+      .join(', ')}]\n`;
+  const bomb = `keys:\n  - &l0 [${Array(10).fill('x').join(', ')}]\n${[1, 2, 3, 4, 5, 6, 7, 8].map(level).join('')}`;
+  await expect(parseScript(bomb, 'x.yaml')).rejects.toThrow(
+    /^x\.yaml:\d+:\d+: the aliases make more than 100000 values; use fewer/,
+  );
+  await expect(parseScript('answers: &a [*a]', 'x.yaml')).rejects.toThrow(
+    new ScriptError('x.yaml:1:14: the alias *a stands inside its own anchor'),
+  );
 });
 
 test('a script that is not there, and one that exports nothing', async () => {

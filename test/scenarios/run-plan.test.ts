@@ -130,7 +130,7 @@ test.each([
     'plan.yaml:2:5: these tasks wait for each other: a → b → a',
   ],
   ['tasks:\n  - {id: a, promt: x}', "plan.yaml:2:13: unknown key 'promt'; did you mean prompt?"],
-  ['', 'plan.yaml:1:1: the plan is empty; give it tasks'],
+  ['', 'plan.yaml:1:1: the plan is empty; it needs tasks'],
   ['tasks: [', 'plan.yaml:1:9: '],
 ])('a plan file that can’t be carried out is refused with its line: %j', async (text, expected) => {
   const desk = await RunDesk.with({ answers: [] });

@@ -1,4 +1,7 @@
-// The form of a script in a file. Imported only when there is a file to check: zod takes time to start.
+// The schema of a script in a file; its reader and its reference page follow from it. The type Script is wider: a
+// script in TypeScript may hold functions and regular expressions.
+//
+// Imported only when there is a file to check: zod takes time to load.
 
 import { z } from 'zod';
 import { FAULTS, type FaultName, type FaultSpec, type PlainFaultName, type StreamFaultName } from './faults/fault.ts';
@@ -6,7 +9,7 @@ import type { Json, JsonObject } from './json.ts';
 import type { Script } from './script.ts';
 import { OVERFLOW_DIALECTS } from './strict/overflow.ts';
 
-const json: z.ZodType<Json> = z.json();
+const json: z.ZodType<Json> = z.json().meta({ id: 'Json', description: 'Any JSON value.' });
 const count = z.int().positive();
 const amount = z.int().nonnegative();
 const expression = z.string().check((context) => {
@@ -18,6 +21,10 @@ const expression = z.string().check((context) => {
   }
 });
 const headers = z.record(z.string(), z.string());
+
+function optional<Schema extends z.ZodType>(schema: Schema, about: string) {
+  return schema.exactOptional().describe(about);
+}
 
 // ── faults ────────────────────────────────────────────────────────────────────────────────────
 
@@ -39,34 +46,37 @@ const isPlain = (name: FaultName): name is PlainFaultName =>
   name !== 'status' && name !== 'redirect' && !STREAM_FAULTS.some((other) => other === name);
 
 const statusFault = z.strictObject({
-  fault: z.literal('status'),
-  status: z.int().min(200).max(599),
-  headers: headers.exactOptional(),
-  body: z.enum(['json', 'html', 'plain', 'empty']).exactOptional(),
-  type: z.string().exactOptional(),
-  message: z.string().exactOptional(),
-  code: z.string().exactOptional(),
+  fault: z.literal('status').describe('The response is an error.'),
+  status: z.int().min(200).max(599).describe('Its HTTP status.'),
+  headers: optional(headers, 'Headers to add, such as retry-after.'),
+  body: optional(z.enum(['json', 'html', 'plain', 'empty']), 'The form of its body. Default: json.'),
+  type: optional(z.string(), 'The type of the error, in the words of the API.'),
+  message: optional(z.string(), 'The message of the error.'),
+  code: optional(z.string(), 'The code of the error.'),
 });
 const redirectFault = z.strictObject({
-  fault: z.literal('redirect'),
-  location: z.url(),
-  status: z.int().min(300).max(399).exactOptional(),
+  fault: z.literal('redirect').describe('The response is a redirect.'),
+  location: z.url().describe('Where it leads.'),
+  status: optional(z.int().min(300).max(399), 'Its HTTP status.'),
 });
 const streamFault = z.strictObject({
-  fault: z.enum(STREAM_FAULTS),
-  after: z.union([amount, z.literal('nothing')]).exactOptional(),
-  type: z.string().exactOptional(),
-  message: z.string().exactOptional(),
-  bytes: count.exactOptional(),
-  everyMs: count.exactOptional(),
+  fault: z.enum(STREAM_FAULTS).describe('What happens in the middle of the stream.'),
+  after: optional(
+    z.union([amount, z.literal('nothing')]),
+    'Number of pieces of content to send first; nothing: not even the start event.',
+  ),
+  type: optional(z.string(), 'The type of the error, for error-event and failed.'),
+  message: optional(z.string(), 'The message of the error, for error-event and failed.'),
+  bytes: optional(count, 'Size of the event or line, for huge-event and endless-line.'),
+  everyMs: optional(count, 'Milliseconds between two pings or comments.'),
 });
-const plainFault = z.strictObject({ fault: z.enum(NAMES.filter(isPlain)) });
+const plainFault = z.strictObject({ fault: z.enum(NAMES.filter(isPlain)).describe('A fault without settings.') });
 
 const rule = {
-  at: z.union([count, z.array(count)]).exactOptional(),
-  every: count.exactOptional(),
-  rate: z.number().min(0).max(1).exactOptional(),
-  agent: z.string().exactOptional(),
+  at: optional(z.union([count, z.array(count)]), 'The requests that it happens to, counted from 1.'),
+  every: optional(count, 'Happen to every nth request.'),
+  rate: optional(z.number().min(0).max(1), 'Happen by chance, from 0 to 1. The seed makes it repeatable.'),
+  agent: optional(z.string(), 'Count only the requests of this agent.'),
 };
 const fault = z.discriminatedUnion('fault', [statusFault, redirectFault, streamFault, plainFault]);
 const faultRule = z.discriminatedUnion('fault', [
@@ -81,110 +91,117 @@ const faultSpec: z.ZodType<FaultSpec> = z.union([bareName, fault]);
 // ── answers ───────────────────────────────────────────────────────────────────────────────────
 
 const args: z.ZodType<JsonObject> = z.record(z.string(), json);
-const text = z.union([z.string(), z.strictObject({ repeat: z.string(), times: count })]);
-const call = z.strictObject({ name: z.string(), args: args.exactOptional(), id: z.string().exactOptional() });
+const text = z.union([
+  z.string(),
+  z.strictObject({ repeat: z.string().describe('The text to repeat.'), times: count.describe('How often.') }),
+]);
+const call = z.strictObject({
+  name: z.string().describe('The tool.'),
+  args: optional(args, 'Its arguments. Default: none.'),
+  id: optional(z.string(), 'The id of the call. Default: one that looks like those of the API.'),
+});
 const when = z.strictObject({
-  text: expression.exactOptional(),
-  system: expression.exactOptional(),
-  model: expression.exactOptional(),
-  tool: z.string().exactOptional(),
-  api: z.enum(['anthropic', 'openai', 'openai-chat']).exactOptional(),
-  step: count.exactOptional(),
-  turn: count.exactOptional(),
+  text: optional(expression, 'A regular expression for the results or the user text since the last answer.'),
+  system: optional(expression, 'A regular expression for the system prompt.'),
+  model: optional(expression, 'A regular expression for the name of the model.'),
+  tool: optional(z.string(), 'A tool whose result is among the latest.'),
+  api: optional(z.enum(['anthropic', 'openai', 'openai-chat']), 'The API of the request.'),
+  step: optional(count, '1 for the first request after a user text, 2 for the one with its results, and so on.'),
+  turn: optional(count, 'Number of user texts so far.'),
 });
 const answerPart = z.union([
-  z.strictObject({ text }),
-  z.strictObject({ thinking: z.string() }),
-  z.strictObject({ redactedThinking: z.string() }),
-  z.strictObject({ call }),
+  z.strictObject({ text: text.describe('A piece of text.') }),
+  z.strictObject({ thinking: z.string().describe('A piece of thinking.') }),
+  z.strictObject({ redactedThinking: z.string().describe('Thinking that the provider keeps to itself.') }),
+  z.strictObject({ call: call.describe('A call of a tool.') }),
 ]);
 const usage = z.strictObject({
-  input: amount.exactOptional(),
-  output: amount.exactOptional(),
-  cacheRead: amount.exactOptional(),
-  cacheWrite: amount.exactOptional(),
-  reasoning: amount.exactOptional(),
+  input: optional(amount, 'Input tokens.'),
+  output: optional(amount, 'Output tokens.'),
+  cacheRead: optional(amount, 'Tokens read from the cache.'),
+  cacheWrite: optional(amount, 'Tokens written to the cache.'),
+  reasoning: optional(amount, 'Tokens of reasoning.'),
 });
 const raw = z.strictObject({
-  body: z.string(),
-  contentType: z.string().exactOptional(),
-  status: z.int().min(200).max(599).exactOptional(),
-  headers: headers.exactOptional(),
+  body: z.string().describe('The body as it is sent.'),
+  contentType: optional(z.string(), 'Its content type.'),
+  status: optional(z.int().min(200).max(599), 'The HTTP status. Default: 200.'),
+  headers: optional(headers, 'Headers to add.'),
 });
-const answer = z.strictObject({
-  thinking: z.string().exactOptional(),
-  redactedThinking: z.string().exactOptional(),
-  text: text.exactOptional(),
-  calls: z.array(call).exactOptional(),
-  parts: z.array(answerPart).exactOptional(),
-  stop: z.enum(['end', 'calls', 'length', 'refusal', 'filter', 'pause', 'context', 'failed']).exactOptional(),
-  when: when.exactOptional(),
-  times: count.exactOptional(),
-  delayMs: amount.exactOptional(),
-  tokensPerSecond: z.number().positive().exactOptional(),
-  usage: usage.exactOptional(),
-  fault: z.union([faultSpec, z.array(faultSpec)]).exactOptional(),
-  raw: raw.exactOptional(),
-});
+const answer = z
+  .strictObject({
+    thinking: optional(z.string(), 'Text of the thinking before the answer.'),
+    redactedThinking: optional(z.string(), 'Thinking that the provider keeps to itself.'),
+    text: optional(text, 'The text of the answer; { repeat, times } makes a long one.'),
+    calls: optional(z.array(call), 'The tools that the model calls.'),
+    parts: optional(z.array(answerPart), 'Parts in any order, instead of the keys above.'),
+    stop: optional(
+      z.enum(['end', 'calls', 'length', 'refusal', 'filter', 'pause', 'context', 'failed']),
+      'Why the answer ends. Default: calls if there are any, otherwise end.',
+    ),
+    when: optional(when, 'Conditions. The answer is given whenever all of them hold.'),
+    times: optional(count, 'How often an answer with conditions is given. Default: always.'),
+    delayMs: optional(amount, 'Milliseconds before the response begins.'),
+    tokensPerSecond: optional(z.number().positive(), 'Speed of the stream. Default: at once.'),
+    usage: optional(usage, 'The token counts to report. Default: counted from the text.'),
+    fault: optional(z.union([faultSpec, z.array(faultSpec)]), 'Faults of this answer, by name or with settings.'),
+    raw: optional(raw, 'A response served as it stands, in place of everything else.'),
+  })
+  .meta({ id: 'Answer', description: 'One answer of the model.' });
 
 // ── the script ────────────────────────────────────────────────────────────────────────────────
 
 const part = {
-  loop: z.boolean().exactOptional(),
-  otherwise: answer.exactOptional(),
-  order: z.enum(['requests', 'conversation']).exactOptional(),
+  loop: optional(z.boolean(), 'Begin again when the ordered answers have run out.'),
+  otherwise: optional(answer, 'Given when no other answer fits.'),
+  order: optional(
+    z.enum(['requests', 'conversation']),
+    'requests: the nth request gets the nth answer. conversation: the number of assistant messages in the request decides. Default: requests.',
+  ),
 };
 const agent = z.strictObject({
   ...part,
-  marker: expression.exactOptional(),
-  assigned: expression.exactOptional(),
-  answers: z.array(answer),
+  marker: optional(
+    expression,
+    'A regular expression for the system prompt and the first user text. Default: the name of the agent as a word.',
+  ),
+  assigned: optional(
+    expression,
+    'Instead of a marker: a regular expression for any user text, from which on the conversation is this agent’s.',
+  ),
+  answers: z.array(answer).describe('The answers of the agent.'),
 });
 const cache = z.strictObject({
-  enabled: z.boolean().exactOptional(),
-  tokensMin: amount.exactOptional(),
-  lookbackBlocks: count.exactOptional(),
+  enabled: optional(z.boolean(), 'Default: true.'),
+  tokensMin: optional(amount, 'Shortest prefix that is cached.'),
+  lookbackBlocks: optional(count, 'Number of blocks before a breakpoint that are compared.'),
 });
 const limits = z.strictObject({
-  requests: count.exactOptional(),
-  inputTokens: count.exactOptional(),
-  outputTokens: count.exactOptional(),
-  concurrency: count.exactOptional(),
-  windowMs: count.exactOptional(),
+  requests: optional(count, 'Requests in a window.'),
+  inputTokens: optional(count, 'Input tokens in a window.'),
+  outputTokens: optional(count, 'Output tokens in a window.'),
+  concurrency: optional(count, 'Requests at the same time.'),
+  windowMs: optional(count, 'Length of a window. Default: a minute.'),
 });
 const script = z.strictObject({
+  answers: optional(z.array(answer), 'For every request that belongs to no named agent.'),
+  agents: optional(z.record(z.string(), z.union([z.array(answer), agent])), 'Answers by agent.'),
   ...part,
-  answers: z.array(answer).exactOptional(),
-  agents: z.record(z.string(), z.union([z.array(answer), agent])).exactOptional(),
-  faults: z.array(faultRule).exactOptional(),
-  seed: z.int().exactOptional(),
-  strict: z.boolean().exactOptional(),
-  keys: z.array(z.string()).exactOptional(),
-  contextTokens: z.union([count, z.record(z.string(), count)]).exactOptional(),
-  overflowDialect: z.enum(OVERFLOW_DIALECTS).exactOptional(),
-  bodyBytesMax: count.exactOptional(),
-  tooLargeAs: z.enum(['json', 'html']).exactOptional(),
-  cache: cache.exactOptional(),
-  limits: limits.exactOptional(),
-  chunkChars: count.exactOptional(),
+  faults: optional(z.array(faultRule), 'Faults of the server, and the requests that they happen to.'),
+  seed: optional(z.int(), 'Makes faults with a rate the same in every run.'),
+  strict: optional(z.boolean(), 'false accepts requests that the real APIs refuse. Default: true.'),
+  keys: optional(z.array(z.string()), 'The keys that are accepted. Default: every key, and none is needed.'),
+  contextTokens: optional(
+    z.union([count, z.record(z.string(), count)]),
+    'The longest prompt, for all models or by model. Default: no limit.',
+  ),
+  overflowDialect: optional(z.enum(OVERFLOW_DIALECTS), 'How the refusal of a prompt that is too long is worded.'),
+  bodyBytesMax: optional(count, 'The largest request body.'),
+  tooLargeAs: optional(z.enum(['json', 'html']), 'The form of the refusal of a body that is too large.'),
+  cache: optional(cache, 'The prompt cache.'),
+  limits: optional(limits, 'Rate limits, each per window.'),
+  chunkChars: optional(count, 'Number of characters in a streamed piece of text.'),
 });
 
-export const scriptSchema: z.ZodType<Script> = script;
-
-/** Every field there is, to guess which one was meant. */
-export const FIELD_NAMES: readonly string[] = [
-  script,
-  agent,
-  answer,
-  when,
-  call,
-  usage,
-  raw,
-  cache,
-  limits,
-  statusFault.extend(rule),
-  redirectFault,
-  streamFault,
-].flatMap(({ shape }) => Object.keys(shape));
-
-export const FAULT_NAMES: readonly string[] = NAMES;
+/** A bare list is the answers of a script that has nothing else. */
+export const scriptSchema = z.union([script, z.array(answer).transform((answers): Script => ({ answers }))]);

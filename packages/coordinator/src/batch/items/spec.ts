@@ -1,6 +1,6 @@
 // A batch spec as data: which files, in which groups, what shall be done with each, within which limits.
 //
-// It is read from a file that a person wrote (bin/batch/spec-file.ts). Mistakes that only show when it is
+// It is read from a file that a person wrote (bin/files/batch-spec.ts). Mistakes that only show when it is
 // looked at next to a repository are told as Problems: with the key they belong to, so that whoever has
 // read the file can say where that stands.
 

@@ -1,0 +1,80 @@
+// The plan file that `drover run --plan` carries out: its schema and its reader. plan-text.ts writes one.
+
+import { relative, resolve } from 'node:path';
+import { z } from 'zod';
+import { problems } from '@drover/coordinator/plan/graph';
+import { MB, requireOwnFile } from '@drover/core/files/own-file';
+import type { PlannedTask } from '@drover/protocol/plan';
+import { requireDocument } from './document.ts';
+import { text, texts } from './values.ts';
+
+// A plan of 1,000 tasks with long prompts is larger than 1 MB.
+const PLAN_BYTES_MAX = 16 * MB;
+
+const task = z
+  .strictObject({
+    id: text.describe('Letters, digits, - and _, at most 64. Other tasks name it in dependsOn.'),
+    title: text
+      .exactOptional()
+      .describe('One line; it becomes the subject of the commit. Default: the first line of the prompt.'),
+    prompt: text.describe('All that the worker has to know.'),
+    dependsOn: texts.exactOptional().describe('Ids of the tasks that must be done before this one. Default: none.'),
+    files: texts
+      .exactOptional()
+      .describe(
+        'Files that the task means to change. Tasks that share a file do not run at the same time. Default: none.',
+      ),
+    mode: z
+      .enum(['write', 'read'])
+      .exactOptional()
+      .describe('read: the task changes nothing, and only its report counts. Default: write.'),
+    gates: texts.exactOptional().describe('Commands that must pass in the workspace of the task. Default: none.'),
+  })
+  .transform(
+    ({
+      id,
+      prompt,
+      title = prompt.split('\n', 1)[0] ?? '',
+      dependsOn = [],
+      files = [],
+      mode = 'write',
+      gates,
+    }): PlannedTask => ({
+      id,
+      title,
+      prompt,
+      dependsOn,
+      files,
+      mode,
+      ...(gates !== undefined && { gates }),
+    }),
+  );
+
+export const planSchema = z.strictObject({
+  goal: text.exactOptional().describe('What the plan is for. Default: the goal on the command line.'),
+  tasks: z.array(task).describe('The tasks, in the order in which their work lands.'),
+});
+
+type Plan = z.output<typeof planSchema>;
+
+export type PlanFile = { readonly [Key in keyof Plan]: Readonly<Plan[Key]> };
+
+export type PlanPlace = { readonly path: string; readonly cwd: string; readonly tasksMax: number };
+
+/** Throws UsageError for a file that cannot be read or is not a plan that can be carried out. */
+export async function readPlan({ path, cwd, tasksMax }: PlanPlace): Promise<PlanFile> {
+  const file = relative(cwd, resolve(cwd, path)) || path;
+  const bytes = await requireOwnFile(
+    { path: resolve(cwd, path), bytesMax: PLAN_BYTES_MAX },
+    ({ problem, fix }) => `--plan: ${file} ${problem}; ${fix}`,
+  );
+  return parsePlan(bytes.toString('utf8'), file, tasksMax);
+}
+
+export function parsePlan(written: string, file: string, tasksMax: number): PlanFile {
+  const schema = planSchema.superRefine(({ tasks }, context) => {
+    for (const { at, message } of problems(tasks, { tasksMax, done: new Set() }))
+      context.addIssue({ code: 'custom', path: ['tasks', at], message });
+  });
+  return requireDocument(written, file, { what: 'the plan', schema }).value;
+}

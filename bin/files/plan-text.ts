@@ -1,0 +1,27 @@
+// Writes a plan as the YAML that plan-file.ts reads.
+
+import { writeFile } from 'node:fs/promises';
+import { UsageError } from '@drover/core/errors';
+import { codeOf } from '../settings.ts';
+import type { PlanFile } from './plan-file.ts';
+
+export async function writePlan(path: string, text: string): Promise<void> {
+  await writeFile(path, text).catch((error: unknown) => {
+    throw new UsageError(`--out: ${path} cannot be written (${codeOf(error)})`, { cause: error });
+  });
+}
+
+/** The plan as `readPlan` reads it. */
+export async function planText({ goal, tasks }: PlanFile): Promise<string> {
+  const { stringify } = await import('yaml');
+  const plain = tasks.map(({ id, title, prompt, dependsOn, files, mode, gates = [] }) => ({
+    id,
+    title,
+    prompt,
+    ...(dependsOn.length > 0 && { dependsOn }),
+    ...(files.length > 0 && { files }),
+    ...(mode === 'read' && { mode }),
+    ...(gates.length > 0 && { gates }),
+  }));
+  return stringify({ ...(goal !== undefined && { goal }), tasks: plain }, { lineWidth: 100 });
+}
