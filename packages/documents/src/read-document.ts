@@ -44,7 +44,7 @@ export function readDocument<Value>(
   if (source.mistakes.length > 0) return refused(source.mistakes);
 
   const wording = new Wording();
-  const checked = schema.safeParse(source.value ?? {}, { error: wording.errorMap });
+  const checked = schema.safeParse(source.value ?? {}, { error: wording.errorMap, jitless: true });
   if (checked.success) {
     const { data } = checked;
     return { value: data, place: (path) => place(source.offset(path)), written: (path) => source.written(path) };
