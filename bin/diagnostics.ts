@@ -22,24 +22,32 @@ export type Diagnostics = {
   readonly diagnose: Diagnose;
   /** Lines of the level debug are printed, so they are worth making. */
   readonly isDetailed: boolean;
+  /** The same log, whose lines all name this run or session. */
+  readonly about: (named: { readonly run: string } | { readonly session: string }) => Diagnostics;
   readonly close: () => Promise<void>;
 };
 
-const OFF: Diagnostics = { diagnose: () => undefined, isDetailed: false, close: async () => undefined };
+const OFF: Diagnostics = {
+  diagnose: () => undefined,
+  isDetailed: false,
+  about: () => OFF,
+  close: async () => undefined,
+};
 
 export async function openDiagnostics(io: Io, file: string | undefined): Promise<Diagnostics> {
   const level = levelIn(io.env) ?? (file === undefined ? undefined : 'debug');
   if (level === undefined) return OFF;
   const [{ pino }, redactor] = await Promise.all([import('pino'), redactorFor(io)]);
-  const diagnoseWith =
-    (logger: Logger): Diagnose =>
-    (message, fields, told = 'debug') =>
-      logger[told](redactor.value(fields as Readonly<Record<string, Json>>), redactor.text(message));
-  const isDetailed = level === 'debug' || level === 'trace';
+  // Merged here and not by a child of the logger: pino would print a name twice that a line gives itself.
+  const withLogger = (logger: Logger, close: () => Promise<void>, named: object = {}): Diagnostics => ({
+    diagnose: (message, fields, told = 'debug') =>
+      logger[told](redactor.value({ ...named, ...fields } as Readonly<Record<string, Json>>), redactor.text(message)),
+    isDetailed: level === 'debug' || level === 'trace',
+    about: (more) => withLogger(logger, close, { ...named, ...more }),
+    close,
+  });
   const options = { level, base: {}, timestamp: pino.stdTimeFunctions.isoTime };
-  if (file === undefined) {
-    return { diagnose: diagnoseWith(pino(options, io.stderr)), isDetailed, close: async () => undefined };
-  }
+  if (file === undefined) return withLogger(pino(options, io.stderr), async () => undefined);
   const path = resolve(io.cwd, file);
   const stream = createWriteStream(path, { flags: 'a' });
   try {
@@ -49,14 +57,10 @@ export async function openDiagnostics(io: Io, file: string | undefined): Promise
   }
   // A disk that fills up later costs the diagnostics, not the run.
   stream.on('error', () => undefined);
-  return {
-    diagnose: diagnoseWith(pino(options, stream)),
-    isDetailed,
-    close: async () => {
-      stream.end();
-      await finished(stream).catch(() => undefined);
-    },
-  };
+  return withLogger(pino(options, stream), async () => {
+    stream.end();
+    await finished(stream).catch(() => undefined);
+  });
 }
 
 /** Imported when needed: most commands show nothing that could hold a secret. */

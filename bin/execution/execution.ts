@@ -29,9 +29,10 @@ export type Surroundings = { readonly settings: Settings; readonly diagnostics: 
 export type Executed = { readonly code: number; readonly status: TurnOutcome['status'] };
 
 export async function execute(work: Work, surroundings: Surroundings): Promise<Executed> {
-  const { settings, diagnostics, io } = surroundings;
+  const { settings, io } = surroundings;
   const price = priceOf(work.model, work.budget, settings);
   const { session: id, model, cwd, view } = work;
+  const diagnostics = surroundings.diagnostics.about({ session: id });
 
   await using opened = new AsyncDisposableStack();
   const stop = opened.adopt(
@@ -40,7 +41,7 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
   );
   const person = opened.adopt(Person.at(io), (someone) => someone?.close());
   const { provider } = opened.adopt(await openProvider(model, settings, diagnostics), ({ close }) => close());
-  const journal = await openJournal({ home: settings.home, session: id }, surroundings);
+  const journal = await openJournal({ home: settings.home, session: id }, { diagnostics, io });
   const { store, past } = opened.adopt(journal, ({ close }) => close());
 
   const box = opened.adopt(await containSession(work, settings.home), (each) => each.close());
@@ -59,7 +60,7 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
   });
   box.tellTo(session);
   diagnoseSandbox(work.containment, diagnostics);
-  diagnostics.diagnose('session opened', { session: id, model: model.label }, 'info');
+  diagnostics.diagnose('session opened', { model: model.label }, 'info');
   const execution = session.execute(work.input, stop.signal);
   if (past !== undefined) {
     const short = shortIdIn(settings.home, id);
@@ -67,7 +68,7 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
   }
   const [result] = await Promise.all([execution.result(), showAll(execution, { view, person, io })]);
   const { status } = result.outcome;
-  diagnostics.diagnose('turn ended', { session: id, status }, 'info');
+  diagnostics.diagnose('turn ended', { status }, 'info');
 
   const code = codeOfEnding({ outcome: result.outcome, refused: result.refused.length > 0, stop: stop.cause() });
   if (code !== exitCode.done || (await gatesPass({ ...work, sandbox: contained?.policy }, io, stop.signal)))

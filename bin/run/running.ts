@@ -96,9 +96,10 @@ export type LeftBehind = {
 };
 
 export async function carryRun(work: RunWork, surroundings: Surroundings): Promise<RunEnd> {
-  const { settings: config, diagnostics, io } = surroundings;
+  const { settings: config, io } = surroundings;
   const { id, model, repository, view, containment } = work;
   const settings = { ...work.settings, sandbox: containment.use };
+  const diagnostics = surroundings.diagnostics.about({ run: id });
   const { pot, team } = work.shared ?? {};
 
   await using opened = new AsyncDisposableStack();
@@ -115,12 +116,12 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   );
   // First, since its threads can start while the rest is opened; and closed before what its tasks use.
   const workers = opened.adopt(
-    team?.workers ?? (await openWorkers(settings.workers, { diagnostics, launcher })),
+    team?.workers ?? (await openWorkers(settings.workers, { ...surroundings, launcher })),
     (each) => each.close(),
   );
   const person = opened.adopt(Person.at(io), (someone) => someone?.close());
   const provider = opened.adopt(await openProvider(model, config, diagnostics), ({ close }) => close());
-  const { store, past } = opened.adopt(await openRun({ home: config.home, run: id }, surroundings), (each) =>
+  const { store, past } = opened.adopt(await openRun({ home: config.home, run: id }, { diagnostics, io }), (each) =>
     each.close(),
   );
   const setup = { commands: settings.setup ?? [], outputFolder: join(runFolder(config.home, id), 'outputs', 'setup') };
@@ -140,7 +141,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const approve = approval({ yes: work.yes, tasksMax: settings.tasksMax }, { person, io });
   const spec = specOf(work, surroundings);
   diagnoseSandbox(containment, diagnostics);
-  diagnostics.diagnose('run opened', { run: id, model: model.label }, 'info');
+  diagnostics.diagnose('run opened', { model: model.label }, 'info');
 
   for (const record of past?.records ?? []) view.recall?.(record);
   const known = (await work.companion?.known(slots.store.git, stop.signal)) ?? new Map<string, Known>();
@@ -205,7 +206,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
     void workers.close();
   });
   const [end] = await Promise.all([ended, shown]);
-  diagnostics.diagnose('run ended', { run: id, outcome: end.outcome, exitCode: end.exitCode }, 'info');
+  diagnostics.diagnose('run ended', { outcome: end.outcome, exitCode: end.exitCode }, 'info');
   await work.companion?.ended(end, {
     git: slots.store.git,
     redactor,

@@ -11,14 +11,18 @@ import { desk } from './served.ts';
 const SCRIPT = 'answers:\n  - text: Done.\nloop: true\n';
 const ARGS = ['exec', 'go', '--session', 's', '--model', 'rehearsal/script.yaml', '--view', 'silent'];
 
-type Line = { readonly level: number; readonly msg: string };
+type Line = { readonly level: number; readonly msg: string; readonly session?: string };
 
 /** The folder of a desk is its home, where there is no sandbox. */
-async function diagnosed(desk: Desk, level: string): Promise<readonly string[]> {
+async function linesOf(desk: Desk, level: string): Promise<readonly Line[]> {
   const { code, stderr } = await desk.run(ARGS, { env: { DROVER_LOG: level } });
   expect(code).toBe(0);
   const lines = stderr.split('\n').filter((line) => line.startsWith('{'));
-  return lines.map((line) => JSON.parse(line) as Line).map(({ level: number, msg }) => `${number} ${msg}`);
+  return lines.map((line) => JSON.parse(line) as Line);
+}
+
+async function diagnosed(desk: Desk, level: string): Promise<readonly string[]> {
+  return (await linesOf(desk, level)).map(({ level: number, msg }) => `${number} ${msg}`);
 }
 
 const INFO = ['30 session opened', '30 turn ended'];
@@ -92,4 +96,12 @@ test('DROVER_LOG=debug tells tasks and merges of a run with their commits', asyn
       expect.objectContaining({ msg: 'merge ended', task: 'one', outcome: 'landed', commit }),
     ]),
   );
+});
+
+test('every line about a session names it', async () => {
+  const desk = await Desk.with(SCRIPT);
+  await desk.run(ARGS);
+  await appendFile(journalPath(desk.home, 's'), '{"torn');
+  const lines = await linesOf(desk, 'info');
+  expect(lines.map(({ session }) => session)).toEqual(['s', 's', 's', 's']);
 });

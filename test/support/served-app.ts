@@ -4,6 +4,7 @@ import { createApp, type Bounds } from '@drover/server/app';
 import { DroverClient } from '@drover/client/client';
 import { onTestFinished } from 'vitest';
 import { hostFor } from '../../bin/serve/host.ts';
+import type { Diagnostics } from '../../bin/diagnostics.ts';
 import type { ServeWishes } from '../../bin/serve/wishes.ts';
 import { openContainment } from '../../bin/sandbox/containment.ts';
 import { FakeIo, type Given } from '../cli/fake-io.ts';
@@ -23,7 +24,12 @@ export async function servedApp({ given, home, root, wishes, bounds = {} }: Serv
   const { io } = new FakeIo(given);
   const wish = { mode: 'off', net: [], writable: [] } as const;
   const containment = await openContainment(wish, { io, state: home, root, project: root });
-  const diagnostics = { diagnose: () => undefined, isDetailed: false, close: async () => undefined };
+  const diagnostics: Diagnostics = {
+    diagnose: () => undefined,
+    isDetailed: false,
+    about: () => diagnostics,
+    close: async () => undefined,
+  };
   const typed = { model: undefined, rules: [], yes: true, turns: undefined, budget: undefined };
   const host = hostFor({ ...typed, containment, diagnostics, io, ...wishes }, { root, version: '0.0.0-test' });
   const app = createApp(host, { token: TOKEN, hosts: () => [ADDRESS], bounds });

@@ -247,8 +247,8 @@ class Attempt {
   }
 
   #tell(why: string): void {
-    const { run, task, attempt } = this.#spec;
-    this.#surroundings.onDiagnostic('a worker was ended', { run, task, attempt, why }, 'warn');
+    const { run, task, attempt, worker } = this.#spec;
+    this.#surroundings.onDiagnostic('a worker was ended', { run, task, attempt, worker, why }, 'warn');
   }
 }
 
