@@ -45,6 +45,7 @@ test('a basket costs the sum of its items', () => {
 });
 `,
   'test/format.test.js': `import assert from 'node:assert/strict';
+import { test } from 'node:test';
 import { format } from '../src/format.js';
 
 test('money has two digits and a currency', () => {
