@@ -9,9 +9,9 @@
 import { mkdirSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Session } from '@drover/core/agent/session';
+import { Session } from '@drover/core/session/session';
 import type { Store } from '@drover/core/bus';
-import { Journal } from '@drover/core/journal/journal';
+import { Journal } from '@drover/core/journal/file/journal';
 import { openSessionJournal } from '@drover/core/journal/session-journal';
 import { wireApis } from '@drover/core/model/catalog';
 import type { Provider } from '@drover/core/model/provider';

@@ -11,9 +11,9 @@ import type { Diagnose } from '@drover/core/diagnosis';
 import { UsageError } from '@drover/core/errors';
 import type { Json } from '@drover/protocol/json';
 import type { Redactor } from '@drover/core/redaction/redactor';
-import type { Scope } from '@drover/core/redaction/suspects';
+import type { Scope } from '@drover/core/redaction/shapes/suspects';
 import type { Io } from './io.ts';
-import { codeOf, loadSettings, type Settings, stateFolder, textOf } from './settings.ts';
+import { codeOf, loadSettings, type Settings, stateFolder, textOf } from './start/settings.ts';
 import { suggestion } from '@drover/documents/suggestion';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;

@@ -7,10 +7,10 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { DroverError, UsageError } from '@drover/core/errors';
-import type { Listed } from './command-line.ts';
-import { codeOfFailure, codeOfStop, exitCode } from './exit-code.ts';
+import type { Listed } from './start/command-line.ts';
+import { codeOfFailure, codeOfStop, exitCode } from './start/exit-code.ts';
 import { complain, type Io, isGone, type Job, print, type StopCause, type StopListener, whenUnread } from './io.ts';
-import { plainlyTyped } from './plain-words.ts';
+import { plainlyTyped } from './start/plain-words.ts';
 
 const NODE_MIN = 24;
 // Whoever asked us to stop waits no longer than 3 s, whatever is still open; a stubborn child takes one.
@@ -135,7 +135,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
     const command = await commands.find(({ name }) => name === argv[0])?.load();
     const typed = command && plainlyTyped(command, argv.slice(1));
     if (command !== undefined && typed !== undefined) return await command.run(typed, io);
-    const { runCommandLine } = await import('./command-line.ts');
+    const { runCommandLine } = await import('./start/command-line.ts');
     return await runCommandLine(commands, argv, io);
   } catch (error) {
     return report(error, io);

@@ -5,7 +5,7 @@
 
 import type { Readable, Writable } from 'node:stream';
 import type { Json } from '@drover/protocol/json';
-import { clean, forLog } from './views/terminal-text.ts';
+import { clean, forLog } from './views/text/terminal-text.ts';
 
 export type Input = Readable & { readonly isTTY?: boolean; readonly setRawMode?: (isRaw: boolean) => unknown };
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };

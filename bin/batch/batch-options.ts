@@ -2,8 +2,8 @@
 
 import { UsageError } from '@drover/core/errors';
 import type { Shard } from '@drover/coordinator/batch/shard';
-import { flag, nonEmpty, value, type Values } from '../command.ts';
-import { parseBudget, parseCount } from '../quantities.ts';
+import { flag, nonEmpty, value, type Values } from '../start/command.ts';
+import { parseBudget, parseCount } from '../start/quantities.ts';
 import { runOptions } from '../run/run-options.ts';
 
 const SHARDS_MAX = 10_000;

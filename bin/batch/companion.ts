@@ -13,12 +13,12 @@ import { DroverError } from '@drover/core/errors';
 import type { RunSettings } from '@drover/protocol/run';
 import { type Io, print } from '../io.ts';
 import type { Companion } from '../run/running.ts';
-import { annotationsOf } from '../views/annotations.ts';
-import { clean, forLog } from '../views/terminal-text.ts';
-import type { KeptBatch } from './kept-batch.ts';
-import { joinRepositories } from './join.ts';
-import { FILES, writeOutputs, writePatches } from './outputs.ts';
-import type { BatchSummary } from './summary.ts';
+import { annotationsOf } from '../views/ci/annotations.ts';
+import { clean, forLog } from '../views/text/terminal-text.ts';
+import type { KeptBatch } from './history.ts';
+import { joinRepositories } from './results/join.ts';
+import { FILES, writeOutputs, writePatches } from './results/outputs.ts';
+import type { BatchSummary } from './results/summary.ts';
 
 export type Of = {
   readonly batch: KeptBatch;

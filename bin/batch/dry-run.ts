@@ -5,12 +5,12 @@ import { waits } from '@drover/coordinator/plan/graph';
 import { costOf, factsOf, type Price } from '@drover/core/model/catalog';
 import type { Cap } from '@drover/protocol/limits';
 import type { RunSettings } from '@drover/protocol/run';
-import { nameModel } from '../execution/model-choice.ts';
-import { mostDollars, priceOf } from '../execution/price.ts';
-import { exitCode } from '../exit-code.ts';
+import { nameModel } from '../model/model-choice.ts';
+import { mostDollars, priceOf } from '../model/price.ts';
+import { exitCode } from '../start/exit-code.ts';
 import { type Io, tell } from '../io.ts';
-import { count, dollars, duration, shortCount } from '../views/figures.ts';
-import { clean, columnsOf, oneLine } from '../views/terminal-text.ts';
+import { count, dollars, duration, shortCount } from '../views/text/figures.ts';
+import { clean, columnsOf, oneLine } from '../views/text/terminal-text.ts';
 import type { BatchArgs } from './batch-options.ts';
 import { type Batch, batchSettings } from './start-batch.ts';
 

@@ -1,10 +1,10 @@
 // drover batch --list: the tasks, one a line, and nothing done.
 
 import { redactorFor } from '../diagnostics.ts';
-import { exitCode } from '../exit-code.ts';
+import { exitCode } from '../start/exit-code.ts';
 import { type Io, print } from '../io.ts';
 import { jsonText } from '../views/json.ts';
-import { columnsOf, forLog, oneLine } from '../views/terminal-text.ts';
+import { columnsOf, forLog, oneLine } from '../views/text/terminal-text.ts';
 import type { Batch } from './start-batch.ts';
 
 export async function listTasks(batches: readonly Batch[], isJson: boolean, io: Io): Promise<number> {

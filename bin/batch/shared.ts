@@ -14,19 +14,19 @@ import type { OpenLane } from '@drover/coordinator/admission/throttle';
 import { Limiter } from '@drover/coordinator/run/dispatch';
 import { runFolder, runJournalPath } from '@drover/coordinator/run/journal';
 import { UsageError } from '@drover/core/errors';
-import { Lock, ownerOf } from '@drover/core/journal/lock';
-import { Budget, Pot } from '@drover/core/model/budget';
+import { Lock, ownerOf } from '@drover/core/journal/file/lock';
+import { Budget, Pot } from '@drover/core/model/spending/budget';
 import type { Cap } from '@drover/protocol/limits';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { openDiagnostics } from '../diagnostics.ts';
 import { type Io, type Output, print, type StopCause, type StopListener } from '../io.ts';
-import { checkUsable } from '../kept/kept-journal.ts';
-import { readRun } from '../kept/kept-run.ts';
+import { checkUsable } from '../history/journal.ts';
+import { readRun } from '../history/run.ts';
 import { openLauncher } from '../run/open-launcher.ts';
-import { laneName, openLane } from '../run/provider-lane.ts';
+import { laneName, openLane } from '../model/provider-lane.ts';
 import { openWorkers, type Shared, type Team } from '../run/running.ts';
-import { stateFolder } from '../settings.ts';
-import { keptBatch, type Within } from './kept-batch.ts';
+import { stateFolder } from '../start/settings.ts';
+import { keptBatch, type Within } from './history.ts';
 
 const LOCK = 'budget.lock';
 

@@ -1,7 +1,7 @@
 // How a chat shows a turn: as lines, and below them, while nothing is said, one that says that it is at work.
 
 import type { Shown } from '@drover/core/bus';
-import { shortDuration } from '../views/figures.ts';
+import { shortDuration } from '../views/text/figures.ts';
 import type { View } from '../views/view.ts';
 
 const TICK_MS = 1_000;

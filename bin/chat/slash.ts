@@ -2,11 +2,11 @@
 
 import { UsageError } from '@drover/core/errors';
 import { knownProviders } from '@drover/core/model/catalog';
-import { chooseModel } from '../execution/model-choice.ts';
-import type { Settings } from '../settings.ts';
+import { chooseModel } from '../model/model-choice.ts';
+import type { Settings } from '../start/settings.ts';
 import { suggestion } from '@drover/documents/suggestion';
-import { count, dollars, tokenFigures, tokens } from '../views/figures.ts';
-import { wrapped } from '../views/word-wrap.ts';
+import { count, dollars, tokenFigures, tokens } from '../views/text/figures.ts';
+import { wrapped } from '../views/text/word-wrap.ts';
 import type { Talk } from './talk.ts';
 
 export type Chat = {

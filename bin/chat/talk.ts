@@ -2,8 +2,8 @@
 // opened when the first thing is said, so that a chat in which nothing is said leaves nothing behind.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { Session } from '@drover/core/agent/session';
-import type { Execution } from '@drover/core/agent/execution';
+import { Session } from '@drover/core/session/session';
+import type { Execution } from '@drover/core/session/execution';
 import type { Showing } from '@drover/core/agent/showing';
 import type { Shown } from '@drover/core/bus';
 import { isSummary } from '@drover/core/conversation/compaction';
@@ -11,18 +11,18 @@ import type { TokenFigures } from '@drover/core/conversation/conversation';
 import { newId } from '@drover/core/ids';
 import { keptIds } from '@drover/core/journal/listing';
 import type { Usage } from '@drover/protocol/messages';
-import { NO_SPENDING, spentIn, sumSpent } from '@drover/core/model/spent';
+import { NO_SPENDING, spentIn, sumSpent } from '@drover/core/model/spending/spent';
 import { factsOf } from '@drover/core/model/catalog';
-import { NO_USAGE } from '@drover/core/model/usage';
+import { NO_USAGE } from '@drover/core/model/spending/usage';
 import { sessionTools } from '@drover/core/tools/builtin';
-import type { Surroundings } from '../execution/execution.ts';
-import type { ModelChoice } from '../execution/model-choice.ts';
-import { openJournal } from '../execution/open-journal.ts';
-import { openProvider, type OpenedProvider } from '../execution/open-provider.ts';
-import { containSession, openSession, type SessionWork } from '../execution/open-session.ts';
-import type { Asked } from '../execution/permission.ts';
-import { priceOf } from '../execution/price.ts';
-import { tokensOf } from '../views/figures.ts';
+import type { Surroundings } from '../session/execution.ts';
+import type { ModelChoice } from '../model/model-choice.ts';
+import { openJournal } from '../session/open-journal.ts';
+import { openProvider, type OpenedProvider } from '../model/open-provider.ts';
+import { containSession, openSession, type SessionWork } from '../session/open-session.ts';
+import type { Asked } from '../terminal/permission.ts';
+import { priceOf } from '../model/price.ts';
+import { tokensOf } from '../views/text/figures.ts';
 import { diagnoseSandbox } from '../sandbox/containment.ts';
 
 // Nothing is at work any more when a session is left, unless somebody insisted on leaving.

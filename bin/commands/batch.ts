@@ -7,8 +7,8 @@ import { prepare } from '../batch/prepare.ts';
 import { readRepositories } from '../files/repositories-file.ts';
 import { readSpec, type SpecFile } from '../files/batch-spec.ts';
 import type { Batch } from '../batch/start-batch.ts';
-import { command } from '../command.ts';
-import { exitCode } from '../exit-code.ts';
+import { command } from '../start/command.ts';
+import { exitCode } from '../start/exit-code.ts';
 import { type Io, print } from '../io.ts';
 import { surroundingsOf } from '../run/start-run.ts';
 

@@ -1,12 +1,12 @@
 // drover chat: one agent, and somebody who talks with it.
 
 import { UsageError } from '@drover/core/errors';
-import { command, value } from '../command.ts';
+import { command, value } from '../start/command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
-import { agentOptions, sessionWork } from '../execution/agent-options.ts';
-import { sessionFor } from '../execution/begun.ts';
+import { agentOptions, sessionWork } from '../session/agent-options.ts';
+import { sessionFor } from '../session/begun.ts';
 import type { Io } from '../io.ts';
-import { parseSessionName } from '../kept/kept-id.ts';
+import { parseSessionName } from '../history/id.ts';
 
 const { model, cwd, log, allow, ask, deny, yes, sandbox, net, writable, turns, timeout, budget } = agentOptions;
 

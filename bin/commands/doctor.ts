@@ -2,7 +2,7 @@
 //
 // It is run when something is broken, so nothing it looks at may end it: a mistake in a config is a finding.
 
-import { command, flag, nonEmpty, value } from '../command.ts';
+import { command, flag, nonEmpty, value } from '../start/command.ts';
 import { redactorFor } from '../diagnostics.ts';
 import { codeOf, type Finding, shown } from '../doctor/finding.ts';
 import { machineFindings } from '../doctor/machine.ts';
@@ -10,7 +10,7 @@ import { lookAtPlace } from '../doctor/place.ts';
 import { sandboxFindings } from '../doctor/sandbox.ts';
 import { answerFindings, providerFindings } from '../doctor/providers.ts';
 import { tell, tellJson } from '../io.ts';
-import { workFolder } from '../settings.ts';
+import { workFolder } from '../start/settings.ts';
 
 export const doctor = command({
   options: {

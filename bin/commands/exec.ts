@@ -1,10 +1,10 @@
 // drover exec <prompt>: one agent, headless, no coordinator.
 
-import { command, nonEmpty, value } from '../command.ts';
-import { agentOptions, runAgent } from '../execution/agent-options.ts';
-import { sessionFor } from '../execution/begun.ts';
-import { readPrompt } from '../execution/prompt.ts';
-import { parseSessionName } from '../kept/kept-id.ts';
+import { command, nonEmpty, value } from '../start/command.ts';
+import { agentOptions, runAgent } from '../session/agent-options.ts';
+import { sessionFor } from '../session/begun.ts';
+import { readPrompt } from '../session/prompt.ts';
+import { parseSessionName } from '../history/id.ts';
 
 const { model, ...others } = agentOptions;
 

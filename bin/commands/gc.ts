@@ -6,12 +6,12 @@
 import { type Garbage, findGarbage, type GarbageOptions, removeGarbage } from '@drover/coordinator/gc/garbage';
 import { keptIds } from '@drover/core/journal/listing';
 import { childEnvironment } from '@drover/core/tools/process/environment';
-import { command, flag, value } from '../command.ts';
-import { Person } from '../execution/person.ts';
-import { codeOfStop, exitCode } from '../exit-code.ts';
+import { command, flag, value } from '../start/command.ts';
+import { Person } from '../terminal/person.ts';
+import { codeOfStop, exitCode } from '../start/exit-code.ts';
 import { type Io, tell, tellJson } from '../io.ts';
-import type { Paper } from '../kept/facts.ts';
-import { adviceLine } from '../kept/state.ts';
+import type { Paper } from '../history/facts.ts';
+import { adviceLine } from '../history/state.ts';
 import {
   findOld,
   landedOf,
@@ -20,14 +20,14 @@ import {
   removeOld,
   type Staying,
   unfinishedRuns,
-} from '../garbage/old-journals.ts';
-import { findOldResults, type OldResults, removeOldResults } from '../garbage/old-results.ts';
-import { type Listed, removalLines, things } from '../garbage/removal-list.ts';
-import { parseAge } from '../quantities.ts';
-import { stateFolder } from '../settings.ts';
+} from '../gc/old-journals.ts';
+import { findOldResults, type OldResults, removeOldResults } from '../gc/old-results.ts';
+import { type Listed, removalLines, things } from '../gc/removal-list.ts';
+import { parseAge } from '../start/quantities.ts';
+import { stateFolder } from '../start/settings.ts';
 import { type Stop, watchForStop } from '../stop.ts';
-import { styleFor } from '../views/style.ts';
-import { columnsOf } from '../views/terminal-text.ts';
+import { styleFor } from '../views/text/style.ts';
+import { columnsOf } from '../views/text/terminal-text.ts';
 
 export const gc = command({
   options: {

@@ -3,17 +3,17 @@
 import { stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { UsageError } from '@drover/core/errors';
-import { command, flag, nonEmpty, value } from '../command.ts';
-import { exitCode } from '../exit-code.ts';
+import { command, flag, nonEmpty, value } from '../start/command.ts';
+import { exitCode } from '../start/exit-code.ts';
 import { exampleBatch } from '../init/batch-text.ts';
 import { projectConfig, userConfig } from '../init/config-text.ts';
 import { lookAtProject } from '../init/project.ts';
 import { type Draft, writeAll, type Written } from '../init/write-files.ts';
 import { type Io, print } from '../io.ts';
-import { configPaths, projectFolders, stateFolder, workFolder } from '../settings.ts';
-import { styleFor } from '../views/style.ts';
-import { clean, columnsOf } from '../views/terminal-text.ts';
-import { wrapped } from '../views/word-wrap.ts';
+import { configPaths, projectFolders, stateFolder, workFolder } from '../start/settings.ts';
+import { styleFor } from '../views/text/style.ts';
+import { clean, columnsOf } from '../views/text/terminal-text.ts';
+import { wrapped } from '../views/text/word-wrap.ts';
 
 export const init = command({
   options: {

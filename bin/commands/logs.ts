@@ -2,23 +2,23 @@
 // were or as they come.
 
 import { UsageError } from '@drover/core/errors';
-import { journalTail } from '@drover/core/journal/tail';
+import { journalTail } from '@drover/core/journal/file/tail';
 import type { JsonObject } from '@drover/protocol/json';
-import { command, flag } from '../command.ts';
+import { command, flag } from '../start/command.ts';
 import { redactorFor } from '../diagnostics.ts';
-import { codeOfFailure, codeOfStop, exitCode } from '../exit-code.ts';
+import { codeOfFailure, codeOfStop, exitCode } from '../start/exit-code.ts';
 import { complain, type Io, print } from '../io.ts';
-import { findKept, offeredIds } from '../kept/kept-id.ts';
-import type { KeptJournal } from '../kept/kept-journal.ts';
-import { readRun } from '../kept/kept-run.ts';
-import { readSession } from '../kept/kept-session.ts';
-import { recordLine } from '../kept/record-line.ts';
-import { nameColumns, offeredTasks, type Selection, selectionOf } from '../kept/run-records.ts';
-import { stateFolder } from '../settings.ts';
+import { findKept, offeredIds } from '../history/id.ts';
+import type { KeptJournal } from '../history/journal.ts';
+import { readRun } from '../history/run.ts';
+import { readSession } from '../history/session.ts';
+import { recordLine } from '../history/summary/record-line.ts';
+import { nameColumns, offeredTasks, type Selection, selectionOf } from '../history/run-records.ts';
+import { stateFolder } from '../start/settings.ts';
 import { watchForStop } from '../stop.ts';
 import { jsonText } from '../views/json.ts';
-import { styleFor } from '../views/style.ts';
-import { columnsOf, forLog } from '../views/terminal-text.ts';
+import { styleFor } from '../views/text/style.ts';
+import { columnsOf, forLog } from '../views/text/terminal-text.ts';
 
 export const logs = command({
   word: {

@@ -2,15 +2,15 @@
 
 import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
-import { command, nonEmpty, value } from '../command.ts';
+import { command, nonEmpty, value } from '../start/command.ts';
 import { redactorFor } from '../diagnostics.ts';
-import { exitCode } from '../exit-code.ts';
+import { exitCode } from '../start/exit-code.ts';
 import { print } from '../io.ts';
-import { goalOf } from '../run/goal.ts';
+import { goalOf } from '../run/plan/goal.ts';
 import { planText, writePlan } from '../files/plan-text.ts';
 import { runOptions, untyped } from '../run/run-options.ts';
 import { newSettings, surroundingsOf } from '../run/start-run.ts';
-import { clean, forLog } from '../views/terminal-text.ts';
+import { clean, forLog } from '../views/text/terminal-text.ts';
 
 const { model, tasks, timeout, budget, turns, cwd, log } = runOptions;
 
@@ -35,7 +35,7 @@ export const plan = command({
     const around = await surroundingsOf(args.cwd, io);
     const goal = await goalOf({ command: 'plan', word: args.word, file: args['goal-file'], planned: undefined }, io);
     const settings = await newSettings({ ...untyped(), ...args }, { goal, tasks: undefined }, around, io);
-    const { makePlan } = await import('../run/planning.ts');
+    const { makePlan } = await import('../run/plan/planning.ts');
     const made = await makePlan(args, { ...around, run: settings }, io);
     if (made === undefined) throw new UsageError('the model answered without a plan: there is nothing to split');
     const redactor = await redactorFor(io);

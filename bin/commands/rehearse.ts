@@ -2,11 +2,11 @@
 
 import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
-import { command, value } from '../command.ts';
-import { codeOfStop } from '../exit-code.ts';
+import { command, value } from '../start/command.ts';
+import { codeOfStop } from '../start/exit-code.ts';
 import { print } from '../io.ts';
-import { parseCount } from '../quantities.ts';
-import { openRehearsal } from '../execution/rehearsal.ts';
+import { parseCount } from '../start/quantities.ts';
+import { openRehearsal } from '../model/rehearsal.ts';
 import { watchForStop } from '../stop.ts';
 
 export const rehearse = command({

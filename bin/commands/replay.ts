@@ -5,17 +5,17 @@
 // events, in the time they took or quicker.
 
 import { UsageError } from '@drover/core/errors';
-import { command, value } from '../command.ts';
-import { codeOfStop, exitCode } from '../exit-code.ts';
+import { command, value } from '../start/command.ts';
+import { codeOfStop, exitCode } from '../start/exit-code.ts';
 import { complain, type Io } from '../io.ts';
-import { findKept, offeredIds } from '../kept/kept-id.ts';
-import { checkUsable, eventsIn } from '../kept/kept-journal.ts';
-import { type KeptRun, readRun } from '../kept/kept-run.ts';
-import { type KeptSession, readSession } from '../kept/kept-session.ts';
+import { findKept, offeredIds } from '../history/id.ts';
+import { checkUsable, eventsIn } from '../history/journal.ts';
+import { type KeptRun, readRun } from '../history/run.ts';
+import { type KeptSession, readSession } from '../history/session.ts';
 import { recordingOf } from '../replay/recording.ts';
-import { stateFolder } from '../settings.ts';
+import { stateFolder } from '../start/settings.ts';
 import { type Stop, watchForStop } from '../stop.ts';
-import { count } from '../views/figures.ts';
+import { count } from '../views/text/figures.ts';
 import { isPainted, openRunView, openView, runViewOptions } from '../views/view-choice.ts';
 import type { View } from '../views/view.ts';
 

@@ -1,16 +1,16 @@
 // drover resume [id]: go on with a run or a session that was interrupted, where it was.
 
 import { UsageError } from '@drover/core/errors';
-import { command, type Values } from '../command.ts';
-import { agentOptions, runAgent } from '../execution/agent-options.ts';
+import { command, type Values } from '../start/command.ts';
+import { agentOptions, runAgent } from '../session/agent-options.ts';
 import type { Io } from '../io.ts';
-import { findKept, HOW_TO_BEGIN, type Kept, offeredIds, shortIdIn } from '../kept/kept-id.ts';
-import { checkUsable } from '../kept/kept-journal.ts';
-import { type KeptSession, readSession } from '../kept/kept-session.ts';
-import { nextForRun, nextStep } from '../kept/state.ts';
+import { findKept, HOW_TO_BEGIN, type Kept, offeredIds, shortIdIn } from '../history/id.ts';
+import { checkUsable } from '../history/journal.ts';
+import { type KeptSession, readSession } from '../history/session.ts';
+import { nextForRun, nextStep } from '../history/state.ts';
 import { runOptions, untyped } from '../run/run-options.ts';
-import { stateFolder } from '../settings.ts';
-import { oneLine } from '../views/terminal-text.ts';
+import { stateFolder } from '../start/settings.ts';
+import { oneLine } from '../views/text/terminal-text.ts';
 
 const TITLE_COLUMNS = 40;
 
@@ -77,7 +77,7 @@ async function resumeSession(args: Values<typeof resumeOptions>, kept: KeptSessi
 }
 
 async function newestOpen(home: string): Promise<Kept> {
-  const { isAtWork, listKept, wasInterrupted } = await import('../kept/kept-rows.ts');
+  const { isAtWork, listKept, wasInterrupted } = await import('../history/rows.ts');
   const rows = listKept(home);
   const [newest] = rows;
   if (newest === undefined) throw new UsageError(`there are no runs or sessions yet; ${HOW_TO_BEGIN}`);

@@ -1,12 +1,12 @@
 // drover run <goal>: plan it, have the tasks done side by side, merge what they did, hand it over.
 
 import { newId } from '@drover/core/ids';
-import { command, nonEmpty, value } from '../command.ts';
-import { priceOf } from '../execution/price.ts';
-import { nameModel } from '../execution/model-choice.ts';
+import { command, nonEmpty, value } from '../start/command.ts';
+import { priceOf } from '../model/price.ts';
+import { nameModel } from '../model/model-choice.ts';
 import type { PlanFile, PlanPlace } from '../files/plan-file.ts';
-import { dryRun } from '../run/dry-run.ts';
-import { goalOf } from '../run/goal.ts';
+import { dryRun } from '../run/plan/dry-run.ts';
+import { goalOf } from '../run/plan/goal.ts';
 import { runOptions, TASKS_DEFAULT } from '../run/run-options.ts';
 import { newSettings, startRun, surroundingsOf } from '../run/start-run.ts';
 

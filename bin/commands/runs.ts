@@ -1,18 +1,18 @@
 // drover runs: the runs and sessions there are, the newest first.
 
-import { command, flag } from '../command.ts';
+import { command, flag } from '../start/command.ts';
 import { redactorFor } from '../diagnostics.ts';
-import { exitCode } from '../exit-code.ts';
+import { exitCode } from '../start/exit-code.ts';
 import { type Io, print } from '../io.ts';
-import { keptIds, shortId } from '../kept/kept-id.ts';
-import { isAtWork, listKept } from '../kept/kept-rows.ts';
-import { tableOf } from '../kept/kept-table.ts';
-import { stateFolder } from '../settings.ts';
-import { count } from '../views/figures.ts';
+import { keptIds, shortId } from '../history/id.ts';
+import { isAtWork, listKept } from '../history/rows.ts';
+import { tableOf } from '../history/table.ts';
+import { stateFolder } from '../start/settings.ts';
+import { count } from '../views/text/figures.ts';
 import { jsonText } from '../views/json.ts';
-import { styleFor } from '../views/style.ts';
-import { columnsOf, cut, forLog } from '../views/terminal-text.ts';
-import { wrapped } from '../views/word-wrap.ts';
+import { styleFor } from '../views/text/style.ts';
+import { columnsOf, cut, forLog } from '../views/text/terminal-text.ts';
+import { wrapped } from '../views/text/word-wrap.ts';
 
 const NEWEST = 20;
 

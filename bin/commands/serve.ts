@@ -1,11 +1,11 @@
 // drover serve: sessions and runs over HTTP, and a page that shows them.
 
 import { UsageError } from '@drover/core/errors';
-import { command, flag, list, nonEmpty, value } from '../command.ts';
+import { command, flag, list, nonEmpty, value } from '../start/command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
-import { agentOptions } from '../execution/agent-options.ts';
+import { agentOptions } from '../session/agent-options.ts';
 import { servedRuleOptions } from '../permission/rule-options.ts';
-import { parseCount } from '../quantities.ts';
+import { parseCount } from '../start/quantities.ts';
 
 const PORT_DEFAULT = 7117;
 const PORT_MAX = 65_535;

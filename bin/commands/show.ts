@@ -4,25 +4,25 @@ import { join, resolve } from 'node:path';
 import { rowsOf } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
 import type { TaskRow } from '@drover/protocol/run';
-import { command, flag, list, nonEmpty, value } from '../command.ts';
+import { command, flag, list, nonEmpty, value } from '../start/command.ts';
 import { redactorFor } from '../diagnostics.ts';
-import { codeOfFailure, exitCode } from '../exit-code.ts';
+import { codeOfFailure, exitCode } from '../start/exit-code.ts';
 import { complain, type Io, print, tell, tellJson } from '../io.ts';
-import type { Paper } from '../kept/facts.ts';
-import { findKept, offeredIds, shortIdIn } from '../kept/kept-id.ts';
-import { eventsIn, type KeptJournal } from '../kept/kept-journal.ts';
-import { findTask, type KeptRun, readRun } from '../kept/kept-run.ts';
-import { type KeptSession, readSession } from '../kept/kept-session.ts';
-import { offeredTasks } from '../kept/run-records.ts';
-import { runSummaryOf, type RunSummary, standingOf } from '../kept/run-summary.ts';
-import { headOf, summaryOf, type SessionSummary } from '../kept/session-summary.ts';
-import { adviceLine, nextForRun, nextStep } from '../kept/state.ts';
-import { taskLines, taskSummaryOf } from '../kept/task-summary.ts';
-import { stateFolder } from '../settings.ts';
+import type { Paper } from '../history/facts.ts';
+import { findKept, offeredIds, shortIdIn } from '../history/id.ts';
+import { eventsIn, type KeptJournal } from '../history/journal.ts';
+import { findTask, type KeptRun, readRun } from '../history/run.ts';
+import { type KeptSession, readSession } from '../history/session.ts';
+import { offeredTasks } from '../history/run-records.ts';
+import { runSummaryOf, type RunSummary, standingOf } from '../history/summary/run-summary.ts';
+import { headOf, summaryOf, type SessionSummary } from '../history/summary/session-summary.ts';
+import { adviceLine, nextForRun, nextStep } from '../history/state.ts';
+import { taskLines, taskSummaryOf } from '../history/summary/task-summary.ts';
+import { stateFolder } from '../start/settings.ts';
 import { linesView } from '../views/lines.ts';
 import { reportOf } from '../views/report.ts';
-import { styleFor } from '../views/style.ts';
-import { clean, columnsOf, forLog } from '../views/terminal-text.ts';
+import { styleFor } from '../views/text/style.ts';
+import { clean, columnsOf, forLog } from '../views/text/terminal-text.ts';
 
 export const show = command({
   word: {
@@ -68,7 +68,7 @@ type Joining = {
 
 /** Exits as the batch would have, had it been one. */
 async function showJoined({ merge, out: wanted, junit, json }: Joining, io: Io): Promise<number> {
-  const { joinBatches, joinedLine } = await import('../batch/join.ts');
+  const { joinBatches, joinedLine } = await import('../batch/results/join.ts');
   const out = resolve(io.cwd, wanted ?? join('.drover', 'out'));
   const step = io.env['GITHUB_STEP_SUMMARY'] ?? '';
   const joined = await joinBatches({

@@ -5,16 +5,23 @@
 // secrets could be made to hide lines from the user.
 
 import { UsageError } from '@drover/core/errors';
-import { approvalOf, approve, type ProjectConfig, revoke, whyNotApproved } from '../approved-configs.ts';
-import { command, flag, nonEmpty, value } from '../command.ts';
-import { Person } from '../execution/person.ts';
+import { approvalOf, approve, type ProjectConfig, revoke, whyNotApproved } from '../start/approved-configs.ts';
+import { command, flag, nonEmpty, value } from '../start/command.ts';
+import { Person } from '../terminal/person.ts';
 import { redactorFor } from '../diagnostics.ts';
-import { codeOfStop, exitCode } from '../exit-code.ts';
+import { codeOfStop, exitCode } from '../start/exit-code.ts';
 import { type Io, print } from '../io.ts';
-import { type ConfigFile, configPaths, projectOf, readProjectConfig, stateFolder, workFolder } from '../settings.ts';
+import {
+  type ConfigFile,
+  configPaths,
+  projectOf,
+  readProjectConfig,
+  stateFolder,
+  workFolder,
+} from '../start/settings.ts';
 import { watchForStop } from '../stop.ts';
-import { styleFor } from '../views/style.ts';
-import { clean, forLog } from '../views/terminal-text.ts';
+import { styleFor } from '../views/text/style.ts';
+import { clean, forLog } from '../views/text/terminal-text.ts';
 
 export const trust = command({
   options: {

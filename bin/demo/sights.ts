@@ -2,8 +2,8 @@
 
 import type { Shown } from '@drover/core/bus';
 import type { RunView } from '../views/view.ts';
-import type { Style } from '../views/style.ts';
-import { wrapped } from '../views/word-wrap.ts';
+import type { Style } from '../views/text/style.ts';
+import { wrapped } from '../views/text/word-wrap.ts';
 
 type Page = { readonly columns: number; readonly style: Style };
 

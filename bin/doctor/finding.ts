@@ -1,10 +1,10 @@
 // What drover doctor finds out: one finding for each thing it looks at, and how findings are shown.
 
-import { exitCode } from '../exit-code.ts';
+import { exitCode } from '../start/exit-code.ts';
 import type { Io } from '../io.ts';
-import { isAscii, type Style, styleFor } from '../views/style.ts';
-import { clean, columnsOf } from '../views/terminal-text.ts';
-import { wrapped } from '../views/word-wrap.ts';
+import { isAscii, type Style, styleFor } from '../views/text/style.ts';
+import { clean, columnsOf } from '../views/text/terminal-text.ts';
+import { wrapped } from '../views/text/word-wrap.ts';
 
 /** `bad`: drover can't work before it is mended. `note`: it can, and something is worth knowing. */
 export type State = 'good' | 'note' | 'bad';

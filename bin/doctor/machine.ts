@@ -6,9 +6,9 @@ import { ToolError, UsageError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
 import { runChild } from '@drover/core/tools/process/child';
 import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
-import { ripgrepFile } from '@drover/core/tools/process/ripgrep';
+import { ripgrepFile } from '@drover/core/tools/files/ripgrep';
 import type { Io } from '../io.ts';
-import { codeOf } from '../settings.ts';
+import { codeOf } from '../start/settings.ts';
 import type { Finding } from './finding.ts';
 
 const PROGRAM_MS_MAX = 10_000;

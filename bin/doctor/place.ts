@@ -16,8 +16,8 @@ import {
   type Settings,
   settingsFrom,
   stateFolder,
-} from '../settings.ts';
-import { isAscii } from '../views/style.ts';
+} from '../start/settings.ts';
+import { isAscii } from '../views/text/style.ts';
 import type { Finding } from './finding.ts';
 
 const GIB = 1024 ** 3;

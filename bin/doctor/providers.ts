@@ -8,10 +8,10 @@ import { DroverError, UsageError } from '@drover/core/errors';
 import { knownProviders } from '@drover/core/model/catalog';
 import type { Provider } from '@drover/core/model/provider';
 import { buildRequest } from '@drover/core/model/request';
-import { chooseModel, keyIn, type ModelChoice } from '../execution/model-choice.ts';
-import { openProvider } from '../execution/open-provider.ts';
-import { type Settings, textOf } from '../settings.ts';
-import { duration } from '../views/figures.ts';
+import { chooseModel, keyIn, type ModelChoice } from '../model/model-choice.ts';
+import { openProvider } from '../model/open-provider.ts';
+import { type Settings, textOf } from '../start/settings.ts';
+import { duration } from '../views/text/figures.ts';
 import type { Finding } from './finding.ts';
 
 const ASK_MS_MAX = 30_000;

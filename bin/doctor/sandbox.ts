@@ -3,12 +3,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openControlGroup } from '@drover/sandbox/limits';
+import { openControlGroup } from '@drover/sandbox/linux/limits';
 import type { FoundSandbox } from '@drover/sandbox/open';
 import type { SandboxSystem } from '@drover/sandbox/policy';
 import type { Io } from '../io.ts';
 import { findSandbox } from '../sandbox/containment.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../start/settings.ts';
 import { isContinuousIntegration } from '../views/view-choice.ts';
 import type { Finding } from './finding.ts';
 

@@ -7,7 +7,7 @@ import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent
 import { CHARS_PER_TOKEN_DEFAULT } from '@drover/core/conversation/conversation';
 import { UsageError } from '@drover/core/errors';
 import type { Effect } from '@drover/core/permission/rules';
-import { isAddress } from '../quantities.ts';
+import { isAddress } from '../start/quantities.ts';
 import { readServedRule } from '../permission/rule-names.ts';
 import { parseHost, SANDBOX_MODES } from '../sandbox/hosts-and-modes.ts';
 import { requireDocument } from './document.ts';

@@ -2,7 +2,7 @@
 
 import { writeFile } from 'node:fs/promises';
 import { UsageError } from '@drover/core/errors';
-import { codeOf } from '../settings.ts';
+import { codeOf } from '../start/settings.ts';
 import type { PlanFile } from './plan-file.ts';
 
 export async function writePlan(path: string, text: string): Promise<void> {

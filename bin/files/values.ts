@@ -4,7 +4,7 @@
 
 import { z } from 'zod';
 import { UsageError } from '@drover/core/errors';
-import { parseBudget, parseDuration } from '../quantities.ts';
+import { parseBudget, parseDuration } from '../start/quantities.ts';
 
 export const text = z.string().regex(/\S/);
 

@@ -4,8 +4,8 @@
 import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
 import { CHARS_PER_TOKEN_DEFAULT } from '@drover/core/conversation/conversation';
 import { type Config, configSchema } from '../files/config-file.ts';
-import { projectKeys } from '../settings.ts';
-import { wrapped } from '../views/word-wrap.ts';
+import { projectKeys } from '../start/settings.ts';
+import { wrapped } from '../views/text/word-wrap.ts';
 
 const COMMENT_COLUMNS = 98;
 

@@ -3,7 +3,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { UsageError } from '@drover/core/errors';
-import { codeOf } from '../settings.ts';
+import { codeOf } from '../start/settings.ts';
 
 export type Draft = { readonly path: string; readonly text: string; readonly about: string };
 export type Written = Draft & { readonly isNew: boolean };

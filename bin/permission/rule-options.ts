@@ -1,7 +1,7 @@
 // The flags --allow, --ask and --deny.
 
 import type { Effect, Rule } from '@drover/core/permission/rules';
-import { list } from '../command.ts';
+import { list } from '../start/command.ts';
 import { readRule, readServedRule } from './rule-names.ts';
 
 type ReadRule = (text: string, effect: Effect) => Rule;

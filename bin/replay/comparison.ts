@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AssistantPart, Message } from '@drover/protocol/messages';
 import { boundedText } from '@drover/core/tools/output/capture';
-import { oneLine } from '../views/terminal-text.ts';
+import { oneLine } from '../views/text/terminal-text.ts';
 import { NO_FILE, type Performed } from './performance.ts';
 import type { Recording } from './recording.ts';
 

@@ -2,7 +2,7 @@
 // do nothing. Nothing is kept, and no key and no network is needed.
 
 import { dirname } from 'node:path';
-import { Session } from '@drover/core/agent/session';
+import { Session } from '@drover/core/session/session';
 import { DroverError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
 import { newId } from '@drover/core/ids';

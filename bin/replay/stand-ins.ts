@@ -3,7 +3,7 @@
 // A stand-in takes whatever arguments there are, and is found for every name that was called, because
 // what was wrong with a call is in its recorded result already.
 
-import { toolNamed } from '@drover/core/agent/calls';
+import { toolNamed } from '@drover/core/agent/calls/calls';
 import type { Event } from '@drover/protocol/events';
 import { sessionTools } from '@drover/core/tools/builtin';
 import type { Tool, ToolOutput } from '@drover/core/tools/tool';

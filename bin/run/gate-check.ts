@@ -3,7 +3,7 @@
 // Only certain cases count: a gate that bash can't parse, and a first command that is a plain name which bash doesn't find.
 // A command with a path may exist once a task has made it.
 
-import { literalText, loadParser } from '@drover/core/permission/shell-parser';
+import { literalText, loadParser } from '@drover/core/permission/shell/shell-parser';
 import { UsageError } from '@drover/core/errors';
 import { execFile } from 'node:child_process';
 

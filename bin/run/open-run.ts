@@ -1,7 +1,7 @@
 // Opens the journal of a run under drover's own folder.
 
 import { openRunJournal, type RunJournal } from '@drover/coordinator/run/journal';
-import { keptIn, type Listeners } from '../execution/open-journal.ts';
+import { keptIn, type Listeners } from '../session/open-journal.ts';
 
 export type RunPlace = { readonly home: string; readonly run: string };
 

@@ -6,9 +6,9 @@ import { type Result, resultOf } from '@drover/coordinator/batch/results';
 import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
 import type { Known } from '@drover/coordinator/run/execute';
 import type { RunSettings } from '@drover/protocol/run';
-import { reportOf } from '../batch/report.ts';
-import { junitOf } from '../views/junit.ts';
-import { oneLine } from '../views/terminal-text.ts';
+import { reportOf } from '../batch/results/report.ts';
+import { junitOf } from '../views/ci/junit.ts';
+import { oneLine } from '../views/text/terminal-text.ts';
 import type { Companion } from './running.ts';
 
 const NAME_COLUMNS = 80;

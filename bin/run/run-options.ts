@@ -5,10 +5,10 @@ import { UsageError } from '@drover/core/errors';
 import type { Delivery, RunSettings } from '@drover/protocol/run';
 import type { Seeding } from '@drover/protocol/plan';
 import type { Repository } from '@drover/coordinator/git/repository';
-import { choice, flag, list, nonEmpty, value, type Values } from '../command.ts';
-import { agentOptions } from '../execution/agent-options.ts';
-import { parseCount, parseDuration } from '../quantities.ts';
-import type { Settings } from '../settings.ts';
+import { choice, flag, list, nonEmpty, value, type Values } from '../start/command.ts';
+import { agentOptions } from '../session/agent-options.ts';
+import { parseCount, parseDuration } from '../start/quantities.ts';
+import type { Settings } from '../start/settings.ts';
 import { isContinuousIntegration, runViewOptions } from '../views/view-choice.ts';
 
 const WORKERS_MAX = 64;

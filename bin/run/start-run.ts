@@ -11,12 +11,12 @@ import type { PlannedTask } from '@drover/protocol/plan';
 import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
 import type { Of as CompanionOf } from '../batch/companion.ts';
 import { openDiagnostics } from '../diagnostics.ts';
-import { chooseModel, inFolder, nameModel } from '../execution/model-choice.ts';
-import { priceOf } from '../execution/price.ts';
+import { chooseModel, inFolder, nameModel } from '../model/model-choice.ts';
+import { priceOf } from '../model/price.ts';
 import { complain, type Io } from '../io.ts';
 import { openContainment } from '../sandbox/containment.ts';
 import { sandboxWish } from '../sandbox/sandbox-options.ts';
-import { codeOf, loadSettings, type Settings, workFolder } from '../settings.ts';
+import { codeOf, loadSettings, type Settings, workFolder } from '../start/settings.ts';
 import { openRunView } from '../views/view-choice.ts';
 import { type RunArgs, settingsOf } from './run-options.ts';
 import type { Companion, Shared } from './running.ts';
@@ -136,7 +136,7 @@ async function companionFor(
     ...(junit !== undefined && { junit: resolve(io.cwd, junit) }),
     ...(summary !== undefined && { summary: resolve(io.cwd, summary) }),
   };
-  const { keptBatch } = await import('../batch/kept-batch.ts');
+  const { keptBatch } = await import('../batch/history.ts');
   const batch = await keptBatch(of.home, of.run);
   if (batch !== undefined) {
     const { companionOf } = await import('../batch/companion.ts');

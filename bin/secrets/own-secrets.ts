@@ -7,10 +7,10 @@
 import { readFileSync } from 'node:fs';
 import { knownProviders } from '@drover/core/model/catalog';
 import { Redactor } from '@drover/core/redaction/redactor';
-import type { Scope } from '@drover/core/redaction/suspects';
+import type { Scope } from '@drover/core/redaction/shapes/suspects';
 import { secretValues } from '@drover/core/redaction/secret-values';
 import { tokenPath } from '../serve/token-file.ts';
-import { codeOf, type Settings, textOf } from '../settings.ts';
+import { codeOf, type Settings, textOf } from '../start/settings.ts';
 
 export type SecretSource = Pick<Settings, 'home' | 'env' | 'providers'>;
 

@@ -8,7 +8,7 @@ import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/env
 import type { Host, LandedCommit } from '@drover/server/host';
 import { redactorFor } from '../diagnostics.ts';
 import type { Io } from '../io.ts';
-import { stateFolder } from '../settings.ts';
+import { stateFolder } from '../start/settings.ts';
 import { hostRun } from './run-host.ts';
 import { hostSession } from './session-host.ts';
 import type { ServeWishes } from './wishes.ts';

@@ -1,17 +1,17 @@
 // A session of the server, opened at its journal: drover's own tools, and those that its client runs.
 
 import { UsageError } from '@drover/core/errors';
-import { spentIn } from '@drover/core/model/spent';
+import { spentIn } from '@drover/core/model/spending/spent';
 import { Questions } from '@drover/core/permission/questions';
 import { sessionTools } from '@drover/core/tools/builtin';
 import { remoteTool } from '@drover/core/tools/remote';
 import type { HostedSession, SessionWanted } from '@drover/server/host';
-import { chooseModel, inFolder } from '../execution/model-choice.ts';
-import { openJournal } from '../execution/open-journal.ts';
-import { openProvider } from '../execution/open-provider.ts';
-import { containSession, openSession } from '../execution/open-session.ts';
-import { priceOf } from '../execution/price.ts';
-import { loadSettings, stateFolder } from '../settings.ts';
+import { chooseModel, inFolder } from '../model/model-choice.ts';
+import { openJournal } from '../session/open-journal.ts';
+import { openProvider } from '../model/open-provider.ts';
+import { containSession, openSession } from '../session/open-session.ts';
+import { priceOf } from '../model/price.ts';
+import { loadSettings, stateFolder } from '../start/settings.ts';
 import type { ServeWishes } from './wishes.ts';
 
 export async function hostSession(

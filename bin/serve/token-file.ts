@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { chmod, link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UsageError } from '@drover/core/errors';
-import { codeOf } from '../settings.ts';
+import { codeOf } from '../start/settings.ts';
 
 const TOKEN_BYTES = 32;
 const TOKEN = /^[\w-]{32,}$/;

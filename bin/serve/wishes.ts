@@ -3,7 +3,7 @@
 import type { Rule } from '@drover/core/permission/rules';
 import type { Diagnostics } from '../diagnostics.ts';
 import type { Io } from '../io.ts';
-import type { Budget } from '../quantities.ts';
+import type { Budget } from '../start/quantities.ts';
 import type { Containment } from '../sandbox/containment.ts';
 import type { SandboxArgs } from '../sandbox/sandbox-options.ts';
 

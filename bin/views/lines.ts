@@ -10,12 +10,12 @@ import { describe, type Failure } from '@drover/protocol/failures';
 import { isCutOff } from '@drover/core/model/partial-answer';
 import type { UserMessage } from '@drover/protocol/messages';
 import { type Io, type Output, print } from '../io.ts';
-import { count, dollars, duration, tokens } from './figures.ts';
-import { diffLines, resultLine } from './call-result.ts';
-import { type Style, styleFor } from './style.ts';
-import { clean, Cleaner, columnsOf, cut, LogLines, oneLine } from './terminal-text.ts';
+import { count, dollars, duration, tokens } from './text/figures.ts';
+import { diffLines, resultLine } from './text/call-result.ts';
+import { type Style, styleFor } from './text/style.ts';
+import { clean, Cleaner, columnsOf, cut, LogLines, oneLine } from './text/terminal-text.ts';
 import type { View } from './view.ts';
-import { WordWrap, wrapped } from './word-wrap.ts';
+import { WordWrap, wrapped } from './text/word-wrap.ts';
 
 const ASKED_LINES_MAX = 20;
 const CUT_OFF = 'the answer above was cut off; it is kept as far as it came';

@@ -6,11 +6,11 @@ import { canGoOn } from '@drover/coordinator/run/runs';
 import { isUnchanged, type RunState, type TaskProgress } from '@drover/coordinator/view/state';
 import type { TaskRow } from '@drover/protocol/run';
 import type { Usage } from '@drover/protocol/messages';
-import { deniedLines } from './call-result.ts';
-import { dollars, duration, shortCount } from './figures.ts';
-import { looksOf, type Style } from './style.ts';
-import { cell, clean, cut, widthOfText } from './terminal-text.ts';
-import { wrapped } from './word-wrap.ts';
+import { deniedLines } from './text/call-result.ts';
+import { dollars, duration, shortCount } from './text/figures.ts';
+import { looksOf, type Style } from './text/style.ts';
+import { cell, clean, cut, widthOfText } from './text/terminal-text.ts';
+import { wrapped } from './text/word-wrap.ts';
 
 const LISTED_MAX = 20;
 const PATCHES_SHOWN_MAX = 5;

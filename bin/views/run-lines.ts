@@ -13,10 +13,10 @@ import { RunState, type TaskProgress, type TaskState } from '@drover/coordinator
 import { type DeniedCall, DeniedCalls } from '@drover/core/permission/denied-calls';
 import type { Shown } from '@drover/core/bus';
 import { type Io, type Output, print } from '../io.ts';
-import { clock, dollars, duration, shortCount, tokensOf } from './figures.ts';
+import { clock, dollars, duration, shortCount, tokensOf } from './text/figures.ts';
 import { reportOf } from './report.ts';
-import { looksOf, looksOfTask, type Style, styleFor } from './style.ts';
-import { clean, columnsOf, forLog, inert, oneLine, widthOfText } from './terminal-text.ts';
+import { looksOf, looksOfTask, type Style, styleFor } from './text/style.ts';
+import { clean, columnsOf, forLog, inert, oneLine, widthOfText } from './text/terminal-text.ts';
 import type { RunView } from './view.ts';
 
 const NAME_COLUMNS_MAX = 24;

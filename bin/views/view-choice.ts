@@ -1,7 +1,7 @@
 // Which view shows what happens: --view, or --json for short.
 
 import { UsageError } from '@drover/core/errors';
-import { choice, flag, type Values } from '../command.ts';
+import { choice, flag, type Values } from '../start/command.ts';
 import { type Io, print } from '../io.ts';
 import type { RunView, View } from './view.ts';
 

@@ -4,9 +4,9 @@
 //
 // The first execution ends when the model has called what runs elsewhere; the second begins with the results.
 
-import type { RemoteResult } from '@drover/core/agent/remote-calls';
+import type { RemoteResult } from '@drover/core/agent/calls/remote-calls';
 import type { PendingCall } from '@drover/protocol/events';
-import { createSession, execute } from '@drover/core/in-process';
+import { createSession, execute } from '@drover/core/session/in-process';
 import { remoteTool } from '@drover/core/tools/remote';
 import { createSimpleTool } from '@drover/core/tools/tool';
 import { z } from 'zod';

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { drover } from '../cli/fake-io.ts';
-import { SPEC } from '../support/batch-desk.ts';
-import { runSync } from '../support/run-sync.ts';
+import { SPEC } from '../support/run/batch-desk.ts';
+import { runSync } from '../support/process/run-sync.ts';
 
 // Nothing of this gets as far as a model, so there is none.
 let folder: string;

@@ -1,7 +1,7 @@
 // drover batch, end to end: a task a file, results, patches, reports.
 
 import { expect, test } from 'vitest';
-import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/batch-desk.ts';
+import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/run/batch-desk.ts';
 
 test('the spec says how many work at a time and how it is delivered; what is typed wins', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(1), `${SPEC}workers: 0\ndeliver: patch\n`);

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import type { Answer } from '@drover/rehearsal/script';
-import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/batch-desk.ts';
+import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/run/batch-desk.ts';
 
 const states = async (batch: BatchDesk) =>
   (await batch.results()).map(({ task, status, cached }) => `${task} ${status}${cached ? ' cached' : ''}`);

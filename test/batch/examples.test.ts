@@ -6,8 +6,8 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { drover } from '../cli/fake-io.ts';
 import { EXAMPLES, MODEL, resultsIn, sample } from '../support/example-sample.ts';
-import { readJunit } from '../support/junit-schema.ts';
-import { runSync } from '../support/run-sync.ts';
+import { readJunit } from '../support/data/junit-schema.ts';
+import { runSync } from '../support/process/run-sync.ts';
 
 test('examples/no-console.yaml with its scripted model, on its sample', async () => {
   const { folder, shop } = await sample(3);

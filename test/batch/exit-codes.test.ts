@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Answer } from '@drover/rehearsal/script';
-import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/batch-desk.ts';
-import { calls, type RanRun } from '../support/run-desk.ts';
+import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/run/batch-desk.ts';
+import { calls, type RanRun } from '../support/run/run-desk.ts';
 
 /** What every ending has to show: the same code in the event, the process and the files, and a row a task. */
 async function expectTold(batch: BatchDesk, { code, end }: RanRun, expected: number): Promise<void> {

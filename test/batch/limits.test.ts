@@ -2,10 +2,10 @@
 
 import { expect, test } from 'vitest';
 import { canaryFirst, canaryVerdict } from '@drover/coordinator/batch/canary';
-import { NO_USAGE } from '@drover/core/model/usage';
+import { NO_USAGE } from '@drover/core/model/spending/usage';
 import type { Answer } from '@drover/rehearsal/script';
-import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/batch-desk.ts';
-import { calls } from '../support/run-desk.ts';
+import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/run/batch-desk.ts';
+import { calls } from '../support/run/run-desk.ts';
 
 const REFUSES: Answer = { stop: 'refusal', text: 'I will not.' };
 const warnings = (events: readonly { readonly type: string }[]) =>

@@ -8,11 +8,11 @@ import { expect, test } from 'vitest';
 import type { Result } from '@drover/coordinator/batch/results';
 import type { Failure } from '@drover/protocol/failures';
 import type { Answer } from '@drover/rehearsal/script';
-import { annotationsOf, placesIn } from '../../bin/views/annotations.ts';
-import { junitOf } from '../../bin/views/junit.ts';
-import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/batch-desk.ts';
-import { type Element, readJunit } from '../support/junit-schema.ts';
-import { calls, submits } from '../support/run-desk.ts';
+import { annotationsOf, placesIn } from '../../bin/views/ci/annotations.ts';
+import { junitOf } from '../../bin/views/ci/junit.ts';
+import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/run/batch-desk.ts';
+import { type Element, readJunit } from '../support/data/junit-schema.ts';
+import { calls, submits } from '../support/run/run-desk.ts';
 
 const NASTY =
   '::set-output name=x::y\n::add-mask::a\n ::stop-commands::t\r::error::b\n##[add-mask]c\n]]> <failure/> &bogus; \u0000\u0007\u001b[31mred\u001b]0;title\u0007 \ud800 \u202e';

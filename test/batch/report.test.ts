@@ -2,8 +2,8 @@
 
 import type { Result } from '@drover/coordinator/batch/results';
 import { expect, test } from 'vitest';
-import { reportOf } from '../../bin/batch/report.ts';
-import type { BatchSummary } from '../../bin/batch/summary.ts';
+import { reportOf } from '../../bin/batch/results/report.ts';
+import type { BatchSummary } from '../../bin/batch/results/summary.ts';
 
 const SUMMARY: BatchSummary = {
   v: 1,

@@ -4,10 +4,10 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Answer } from '@drover/rehearsal/script';
-import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/batch-desk.ts';
-import { readJunit } from '../support/junit-schema.ts';
-import { calls } from '../support/run-desk.ts';
-import { runSync } from '../support/run-sync.ts';
+import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/run/batch-desk.ts';
+import { readJunit } from '../support/data/junit-schema.ts';
+import { calls } from '../support/run/run-desk.ts';
+import { runSync } from '../support/process/run-sync.ts';
 
 const REPOS_SPEC = SPEC.replace('select:', 'select:\n  repos: repos.yaml');
 

@@ -5,10 +5,10 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Answer } from '@drover/rehearsal/script';
-import { weightiest } from '../../bin/batch/join.ts';
-import { BatchDesk, noisyFiles, tidying } from '../support/batch-desk.ts';
-import { readJunit } from '../support/junit-schema.ts';
-import { calls } from '../support/run-desk.ts';
+import { weightiest } from '../../bin/batch/results/join.ts';
+import { BatchDesk, noisyFiles, tidying } from '../support/run/batch-desk.ts';
+import { readJunit } from '../support/data/junit-schema.ts';
+import { calls } from '../support/run/run-desk.ts';
 
 async function sharded(count: number, instead?: (path: string) => Answer | undefined): Promise<BatchDesk> {
   const batch = await BatchDesk.with(tidying(instead), noisyFiles(3));

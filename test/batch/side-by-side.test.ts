@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { runFolder } from '@drover/coordinator/run/journal';
 import type { Shown } from '@drover/core/bus';
-import { Lock } from '@drover/core/journal/lock';
+import { Lock } from '@drover/core/journal/file/lock';
 import type { Answer } from '@drover/rehearsal/script';
-import { BatchDesk, type Files, SPEC, tidying } from '../support/batch-desk.ts';
-import { calls, submits } from '../support/run-desk.ts';
-import { drover } from '../support/run-crash.ts';
-import { runSync } from '../support/run-sync.ts';
+import { BatchDesk, type Files, SPEC, tidying } from '../support/run/batch-desk.ts';
+import { calls, submits } from '../support/run/run-desk.ts';
+import { drover } from '../support/run/run-crash.ts';
+import { runSync } from '../support/process/run-sync.ts';
 
 const REPOS_SPEC = SPEC.replace('select:', 'select:\n  repos: repos.yaml');
 // Each test starts threads for three repositories.

@@ -3,8 +3,8 @@
 
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { headOf, readContents, seal } from '@drover/core/journal/format';
-import { Journal } from '@drover/core/journal/journal';
+import { headOf, readContents, seal } from '@drover/core/journal/file/format';
+import { Journal } from '@drover/core/journal/file/journal';
 import { journalPath } from '@drover/core/journal/session-journal';
 import type { JsonObject } from '@drover/protocol/json';
 import { onTestFinished } from 'vitest';

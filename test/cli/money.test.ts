@@ -1,8 +1,8 @@
 // Dollars as a user sees them when the model changes on the way: what was paid stays paid, and the budget holds.
 
 import { expect, test } from 'vitest';
-import { calls, planned, RunDesk, submits, writes } from '../support/run-desk.ts';
-import { ChatDesk, KEYS } from './chat-desk.ts';
+import { calls, planned, RunDesk, submits, writes } from '../support/run/run-desk.ts';
+import { ChatDesk, KEYS } from './chat/chat-desk.ts';
 import { drover, type Ran } from './fake-io.ts';
 
 const DEAR = 'anthropic/claude-opus-4-1'; // $75 per million tokens of output

@@ -4,7 +4,7 @@ import { type Attempt, attemptTask, type Bench } from '@drover/coordinator/run/a
 import { seedOf } from '@drover/coordinator/plan/seed';
 import type { Event } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';
-import { NO_USAGE } from '@drover/core/model/usage';
+import { NO_USAGE } from '@drover/core/model/spending/usage';
 import type { RunTask } from '@drover/core/task/task';
 import { expect, test } from 'vitest';
 

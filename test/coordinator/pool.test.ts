@@ -16,7 +16,7 @@ import { story } from '../support/story.ts';
 import { comparable, listener, poolOf, taskOn } from '../support/task.ts';
 import { proves } from '../support/proves.ts';
 
-const faulty = fileURLToPath(new URL('../support/faulty-worker.ts', import.meta.url));
+const faulty = fileURLToPath(new URL('../support/run/faulty-worker.ts', import.meta.url));
 const DEFAULTS = { entry: faulty, onDiagnostic: () => undefined };
 
 // Starting a thread is what costs most here, so most tests share these.

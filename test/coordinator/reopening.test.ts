@@ -7,10 +7,10 @@ import type { Event, Place } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';
 import type { JsonObject } from '@drover/protocol/json';
 import type { Message } from '@drover/protocol/messages';
-import { NO_USAGE } from '@drover/core/model/usage';
+import { NO_USAGE } from '@drover/core/model/spending/usage';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { expect, test } from 'vitest';
-import { label, sampleSettings, Teller } from '../support/sample-run.ts';
+import { label, sampleSettings, Teller } from '../support/run/sample-run.ts';
 
 const LOST: Failure = { kind: 'worker.lost', message: 'gone' };
 const REFUSED: Failure = { kind: 'answer.refused', message: 'no' };

@@ -3,9 +3,9 @@
 import { expect, test } from 'vitest';
 import { rowsOf, RunState, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
 import type { Event, Place, Recorded } from '@drover/protocol/events';
-import { NO_USAGE } from '@drover/core/model/usage';
+import { NO_USAGE } from '@drover/core/model/spending/usage';
 import type { PlannedTask } from '@drover/protocol/plan';
-import { label, sampleRun, sampleSettings, Teller } from '../support/sample-run.ts';
+import { label, sampleRun, sampleSettings, Teller } from '../support/run/sample-run.ts';
 
 const SEED = { seeding: 'none', messages: 0, tokens: 0, digest: '' } as const;
 const START: Event = { type: 'run_start', resumed: false, ...sampleSettings };

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { openRepository, type Repository } from '@drover/coordinator/git/repository';
 import { Slots, type Wish, type Workspace } from '@drover/coordinator/slots/slots';
 import { onTestFinished } from 'vitest';
-import { runSync } from '../support/run-sync.ts';
+import { runSync } from '../support/process/run-sync.ts';
 import { never, temporaryFolder } from '../support/workspace.ts';
 
 export type UserRepository = {

@@ -11,7 +11,7 @@ import {
   type AgentOptions,
   type ExecuteInput,
   type ExecuteResult,
-} from '@drover/core/in-process';
+} from '@drover/core/session/in-process';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { shell } from '@drover/core/tools/shell';
 import { createSimpleTool } from '@drover/core/tools/tool';
@@ -20,7 +20,7 @@ import type { Rehearsal } from '@drover/rehearsal/server';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { rehearsal, temporaryFolder } from '../support/agent.ts';
-import { calls, local, remote } from '../support/remote-session.ts';
+import { calls, local, remote } from '../support/serve/remote-session.ts';
 import { story } from '../support/story.ts';
 
 type Desk = {

@@ -4,7 +4,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { agentOn, type Executed } from '../support/agent.ts';
-import { HANG_MS, LARGE_FILE, LINK_OUT, ODD_FILES } from '../support/odd-files.ts';
+import { HANG_MS, LARGE_FILE, LINK_OUT, ODD_FILES } from '../support/data/odd-files.ts';
 
 const ALL_ODD = [...ODD_FILES, LARGE_FILE, LINK_OUT];
 

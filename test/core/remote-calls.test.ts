@@ -9,7 +9,7 @@ import { defineTool } from '@drover/core/tools/tool';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { agentOn, never, temporaryFolder, type Executed } from '../support/agent.ts';
-import { calls, keptSession, local, remote } from '../support/remote-session.ts';
+import { calls, keptSession, local, remote } from '../support/serve/remote-session.ts';
 import { story } from '../support/story.ts';
 
 const outputs = ({ result }: Executed) =>

@@ -1,11 +1,11 @@
 // What a session is not ready for, or was never asked for: it is refused with its reason, and nothing changes.
 
-import { REMOTE_RESULT_BYTES_MAX, RemoteCallProblem } from '@drover/core/agent/remote-calls';
+import { REMOTE_RESULT_BYTES_MAX, RemoteCallProblem } from '@drover/core/agent/calls/remote-calls';
 import type { Shown } from '@drover/core/bus';
 import { UsageError } from '@drover/core/errors';
 import { expect, test } from 'vitest';
 import { never, temporaryFolder } from '../support/agent.ts';
-import { calls, keptSession, type Kept } from '../support/remote-session.ts';
+import { calls, keptSession, type Kept } from '../support/serve/remote-session.ts';
 
 const SCRIPT = { answers: [calls('remote', 'local', 'remote', 'remote'), { text: 'ok' }] };
 

@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { describe, onTestFinished } from 'vitest';
 import { withoutNotice } from '../cli/fake-io.ts';
-import { findProgram } from '../support/programs.ts';
+import { findProgram } from '../support/process/programs.ts';
 import { temporaryFolder } from '../support/workspace.ts';
 import { type Cookbook, mask, type PageStep, type Recipe, type Step } from './cookbook.ts';
 

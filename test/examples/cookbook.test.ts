@@ -2,7 +2,7 @@
 // it prints is compared with what the document shows.
 
 import { expect, test } from 'vitest';
-import { inBrowser, type Opening } from '../support/chromium.ts';
+import { inBrowser, type Opening } from '../support/serve/chromium.ts';
 import { type Browse, cook, inTerminal } from './cook.ts';
 import { parseCookbook, readCookbook } from './cookbook.ts';
 

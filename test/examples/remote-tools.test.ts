@@ -6,8 +6,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { desk, servedHere } from '../cli/served.ts';
-import { inBrowser } from '../support/chromium.ts';
+import { desk, servedHere } from '../cli/serve/served.ts';
+import { inBrowser } from '../support/serve/chromium.ts';
 
 /** The example's output. The server's token is in DROVER_HOME, and there is none in the home folder. */
 async function ran(home: string, ...args: string[]): Promise<{ readonly stdout: string; readonly stderr: string }> {

@@ -11,7 +11,7 @@ import { parseConfig } from '../../bin/files/config-file.ts';
 import { jsonSchemas } from '../../bin/files/json-schemas.ts';
 import { parsePlan } from '../../bin/files/plan-file.ts';
 import { parseRepositories } from '../../bin/files/repositories-file.ts';
-import { projectKeys } from '../../bin/settings.ts';
+import { projectKeys } from '../../bin/start/settings.ts';
 import { pages, referenceFiles } from '../../scripts/reference-files.ts';
 
 const readers: Readonly<Record<keyof typeof pages, (text: string) => unknown>> = {

@@ -1,11 +1,18 @@
 // Whatever a model, a tool or a file says is text on the page: nothing of it is run, loaded or hidden.
 
 import { expect, test } from 'vitest';
-import { inBrowser } from '../support/chromium.ts';
-import { pageDesk } from '../support/page-desk.ts';
-import { chooseTab, chooseTask, conversationSight, diffSight, runSight, untilState } from '../support/page-sight.ts';
+import { inBrowser } from '../support/serve/chromium.ts';
+import { pageDesk } from '../support/serve/page-desk.ts';
+import {
+  chooseTab,
+  chooseTask,
+  conversationSight,
+  diffSight,
+  runSight,
+  untilState,
+} from '../support/serve/page-sight.ts';
 import { proves } from '../support/proves.ts';
-import { calls, planned, says, submits } from '../support/run-desk.ts';
+import { calls, planned, says, submits } from '../support/run/run-desk.ts';
 
 const MARKUP = `<script>hit = 1</script><img src=x onerror="hit = 2"><a href="javascript:hit = 3">go</a>`;
 const BACKWARDS = '\u202Etxt.exe';

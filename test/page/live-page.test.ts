@@ -2,10 +2,10 @@
 // that goes away and comes back is waited for.
 
 import { expect, test } from 'vitest';
-import { inBrowser } from '../support/chromium.ts';
-import { pageDesk } from '../support/page-desk.ts';
-import { animationsOf, conversationSight, focusOf, runSight, untilState } from '../support/page-sight.ts';
-import { calls, planned, says, submits } from '../support/run-desk.ts';
+import { inBrowser } from '../support/serve/chromium.ts';
+import { pageDesk } from '../support/serve/page-desk.ts';
+import { animationsOf, conversationSight, focusOf, runSight, untilState } from '../support/serve/page-sight.ts';
+import { calls, planned, says, submits } from '../support/run/run-desk.ts';
 
 const LONG_MS = 600_000; // longer than any test
 

@@ -3,8 +3,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { inBrowser } from '../support/chromium.ts';
-import { PageDesk } from '../support/page-desk.ts';
+import { inBrowser } from '../support/serve/chromium.ts';
+import { PageDesk } from '../support/serve/page-desk.ts';
 import {
   chooseTab,
   chooseTask,
@@ -15,8 +15,8 @@ import {
   runSight,
   untilState,
   widthOf,
-} from '../support/page-sight.ts';
-import { calls, planned, type RanRun, submits, writes } from '../support/run-desk.ts';
+} from '../support/serve/page-sight.ts';
+import { calls, planned, type RanRun, submits, writes } from '../support/run/run-desk.ts';
 
 const SCRIPT = planned({
   alpha: {

@@ -1,14 +1,14 @@
 // Who may see the page, and how it comes to its token.
 
 import { createApp } from '@drover/server/app';
-import { hostsAt } from '@drover/server/guard';
-import { listen } from '@drover/server/listen';
+import { hostsAt } from '@drover/server/http/guard';
+import { listen } from '@drover/server/http/listen';
 import { pageAsset } from '@drover/server/page/assets';
-import { Tickets } from '@drover/server/ticket';
+import { Tickets } from '@drover/server/http/ticket';
 import { expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../support/agent.ts';
-import { inBrowser } from '../support/chromium.ts';
-import { hostOf, TOKEN } from '../support/serve-host.ts';
+import { inBrowser } from '../support/serve/chromium.ts';
+import { hostOf, TOKEN } from '../support/serve/serve-host.ts';
 
 /** A server with a page and nothing to show. */
 async function empty(): Promise<{ readonly url: string; readonly ticket: string }> {

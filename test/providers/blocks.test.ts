@@ -6,7 +6,7 @@ import { DroverError } from '@drover/core/errors';
 import type { ModelEvent } from '@drover/protocol/model';
 import { expect, test } from 'vitest';
 import { memoryGrowthDuring } from '../support/workspace.ts';
-import { never, loopback, providerAt, REQUEST } from './loopback.ts';
+import { never, loopback, providerAt, REQUEST } from './http/loopback.ts';
 import { type Api, finished } from './recordings.ts';
 
 const MANY = 100_000;

@@ -1,7 +1,7 @@
 // Whatever a conversation went through, what is sent is what providers accept. The slow lane sends fifty thousand.
 
 import { expect } from 'vitest';
-import { refusedHistories } from '../support/histories.ts';
+import { refusedHistories } from '../support/data/histories.ts';
 import { proves } from '../support/proves.ts';
 
 proves(

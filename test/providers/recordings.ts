@@ -2,13 +2,13 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { anthropic, read as readAnthropic } from '@drover/core/model/anthropic';
-import { openaiChat, read as readChat } from '@drover/core/model/openai-chat';
-import { openaiResponses, read as readResponses } from '@drover/core/model/openai-responses';
+import { anthropic, read as readAnthropic } from '@drover/core/model/providers/anthropic';
+import { openaiChat, read as readChat } from '@drover/core/model/providers/openai-chat';
+import { openaiResponses, read as readResponses } from '@drover/core/model/providers/openai-responses';
 import type { ModelEvent } from '@drover/protocol/model';
 import type { Provider, ProviderOptions } from '@drover/core/model/provider';
 import type { Source } from '@drover/core/model/wire/assembly';
-import { SseDecoder, type Frames, type SseFrame } from '@drover/core/model/wire/sse';
+import { SseDecoder, type Frames, type SseFrame } from '@drover/core/model/wire/http/sse';
 
 export type Api = 'anthropic' | 'openai-responses' | 'openai-chat';
 

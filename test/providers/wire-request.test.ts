@@ -1,8 +1,8 @@
 // What each format makes of a request.
 
-import { toWire as toAnthropic } from '@drover/core/model/anthropic';
-import { toWire as toChat } from '@drover/core/model/openai-chat';
-import { toWire as toResponses } from '@drover/core/model/openai-responses';
+import { toWire as toAnthropic } from '@drover/core/model/providers/anthropic';
+import { toWire as toChat } from '@drover/core/model/providers/openai-chat';
+import { toWire as toResponses } from '@drover/core/model/providers/openai-responses';
 import type { ModelRequest } from '@drover/protocol/model';
 import { expect, test } from 'vitest';
 import { REQUEST } from './requests.ts';

@@ -1,8 +1,8 @@
 // What of an answer goes back to the provider that gave it, and what is left out because nobody would take it.
 
-import { toWire as toAnthropic } from '@drover/core/model/anthropic';
-import { toWire as toChat } from '@drover/core/model/openai-chat';
-import { toWire as toResponses } from '@drover/core/model/openai-responses';
+import { toWire as toAnthropic } from '@drover/core/model/providers/anthropic';
+import { toWire as toChat } from '@drover/core/model/providers/openai-chat';
+import { toWire as toResponses } from '@drover/core/model/providers/openai-responses';
 import type { Message } from '@drover/protocol/messages';
 import type { ModelRequest, RequestMessage } from '@drover/protocol/model';
 import type { WireLimits } from '@drover/core/model/provider';

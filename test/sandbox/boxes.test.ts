@@ -8,7 +8,7 @@ import { childEnvironment } from '@drover/core/tools/process/environment';
 import { expect, onTestFinished, test } from 'vitest';
 import { openLauncher } from '../../bin/run/open-launcher.ts';
 import { processesWith } from '../cli/program.ts';
-import { listening } from '../support/listening.ts';
+import { listening } from '../support/serve/listening.ts';
 import { box, type Box, type BoxOptions, inSandbox, runInside } from '../support/sandbox/box.ts';
 import { allGone, waiting } from '../support/sandbox/waiting.ts';
 

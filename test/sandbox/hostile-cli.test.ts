@@ -8,7 +8,7 @@ import { type Rehearsal, startRehearsal } from '@drover/rehearsal/server';
 import { expect, onTestFinished, test } from 'vitest';
 import { drover, type Ran } from '../cli/fake-io.ts';
 import { processesWith } from '../cli/program.ts';
-import { calls, planned, RunDesk, submits, statuses } from '../support/run-desk.ts';
+import { calls, planned, RunDesk, submits, statuses } from '../support/run/run-desk.ts';
 import { inSandbox } from '../support/sandbox/box.ts';
 import { ATTACKS } from '../support/sandbox/hostile/all.ts';
 import { HostileWorld, MARK } from '../support/sandbox/hostile/world.ts';

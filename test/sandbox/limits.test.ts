@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openControlGroup } from '@drover/sandbox/limits';
+import { openControlGroup } from '@drover/sandbox/linux/limits';
 import type { Limits } from '@drover/sandbox/policy';
 import { expect, onTestFinished, test } from 'vitest';
 import { processesWith } from '../cli/program.ts';

@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { bubblewrapArguments, mounts } from '@drover/sandbox/bubblewrap';
+import { bubblewrapArguments, mounts } from '@drover/sandbox/linux/bubblewrap';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
 import { unsealPaths } from '@drover/sandbox/seal';
 import { expect, test } from 'vitest';

@@ -12,9 +12,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { etcFolder } from '@drover/sandbox/etc';
+import { etcFolder } from '@drover/sandbox/linux/etc';
 import { hintsFor } from '@drover/sandbox/hints';
-import { prelude } from '@drover/sandbox/limits';
+import { prelude } from '@drover/sandbox/linux/limits';
 import { sealPaths, unsealPaths } from '@drover/sandbox/seal';
 import { confine } from '@drover/sandbox/sandbox';
 import { findToolchains } from '@drover/sandbox/toolchains';

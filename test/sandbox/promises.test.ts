@@ -13,7 +13,7 @@ import { openSandbox } from '@drover/sandbox/open';
 import { describe, expect, onTestFinished } from 'vitest';
 import { drover, type Ran } from '../cli/fake-io.ts';
 import { proves } from '../support/proves.ts';
-import { runSync } from '../support/run-sync.ts';
+import { runSync } from '../support/process/run-sync.ts';
 import { temporaryFolder } from '../support/workspace.ts';
 
 const CANARY = 'canary-6f1d';

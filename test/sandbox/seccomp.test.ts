@@ -3,9 +3,9 @@
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { callingProgram } from '@drover/sandbox/elf';
-import { filterProgram } from '@drover/sandbox/seccomp';
-import { type Architecture, CLONE, CLONE3, REFUSED, SOCKET } from '@drover/sandbox/syscalls';
+import { callingProgram } from '@drover/sandbox/linux/elf';
+import { filterProgram } from '@drover/sandbox/linux/seccomp';
+import { type Architecture, CLONE, CLONE3, REFUSED, SOCKET } from '@drover/sandbox/linux/syscalls';
 import { describe, expect, test } from 'vitest';
 import { verdictOn } from '../support/sandbox/bpf.ts';
 import { box, inSandbox, runInside } from '../support/sandbox/box.ts';

@@ -1,7 +1,7 @@
 // The plug is pulled at every named point, also while recovering from the time before.
 
 import { expect, test } from 'vitest';
-import { liveThroughCrashes, POINTS } from '../support/crash.ts';
+import { liveThroughCrashes, POINTS } from '../support/run/crash.ts';
 import { proves } from '../support/proves.ts';
 
 const UNHARMED = { lost: [], doubled: [], missing: [], rejections: 0, odd: [] };

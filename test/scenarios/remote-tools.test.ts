@@ -5,13 +5,13 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { PendingCall, Recorded } from '@drover/protocol/events';
-import { readJournal } from '@drover/core/journal/journal';
+import { readJournal } from '@drover/core/journal/file/journal';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { defineTool } from '@drover/core/tools/tool';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { rehearsal, temporaryFolder } from '../support/agent.ts';
-import { calls, keptSession, remote, type Kept } from '../support/remote-session.ts';
+import { calls, keptSession, remote, type Kept } from '../support/serve/remote-session.ts';
 import { story } from '../support/story.ts';
 
 type Said = {
@@ -22,7 +22,7 @@ type Said = {
 
 /** Starts a process, hears what it says until it has said what came of it, and kills it. */
 async function untilKilled(args: readonly string[]): Promise<Said> {
-  const child = spawn(process.execPath, ['test/support/remote-child.ts', ...args], {
+  const child = spawn(process.execPath, ['test/support/serve/remote-child.ts', ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const over = new Promise<void>((resolve) => child.once('exit', () => resolve()));

@@ -8,7 +8,7 @@ import { EventRedaction } from '@drover/core/redaction/event-redaction';
 import { Redactor } from '@drover/core/redaction/redactor';
 import { expect } from 'vitest';
 import { agentOn, temporaryFolder } from '../support/agent.ts';
-import { PLANTED } from '../support/planted-secrets.ts';
+import { PLANTED } from '../support/data/planted-secrets.ts';
 import { proves } from '../support/proves.ts';
 
 const HOOKS = { onTrouble: () => undefined, onRecovery: () => undefined, diagnose: () => undefined };

@@ -8,7 +8,7 @@ import { journalPath } from '@drover/core/journal/session-journal';
 import { defineTool } from '@drover/core/tools/tool';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { eventsOf, eventsUntil, isKept, made, said, serveDesk, type ServeDesk } from '../support/serve-desk.ts';
+import { eventsOf, eventsUntil, isKept, made, said, serveDesk, type ServeDesk } from '../support/serve/serve-desk.ts';
 
 const FAR = { name: 'far', description: 'Runs at the client.', schema: { type: 'object', properties: {} } };
 

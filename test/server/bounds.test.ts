@@ -11,9 +11,9 @@ import { createSimpleTool } from '@drover/core/tools/tool';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { proves } from '../support/proves.ts';
-import { allOf, raw, request, socketTo } from '../support/raw-http.ts';
-import { eventsUntil, isKept, made, said, serveDesk, type ServeDesk } from '../support/serve-desk.ts';
-import { TOKEN } from '../support/serve-host.ts';
+import { allOf, raw, request, socketTo } from '../support/serve/raw-http.ts';
+import { eventsUntil, isKept, made, said, serveDesk, type ServeDesk } from '../support/serve/serve-desk.ts';
+import { TOKEN } from '../support/serve/serve-host.ts';
 
 const BEARER = `authorization: Bearer ${TOKEN}`;
 const MEGABYTE = 1024 * 1024;

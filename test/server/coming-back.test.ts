@@ -3,15 +3,15 @@
 
 import { DroverClient } from '@drover/client/client';
 import type { Recorded } from '@drover/protocol/events';
-import { readJournal } from '@drover/core/journal/journal';
+import { readJournal } from '@drover/core/journal/file/journal';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { createSimpleTool } from '@drover/core/tools/tool';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { comingAndGoing } from '../support/coming-and-going.ts';
+import { comingAndGoing } from '../support/serve/coming-and-going.ts';
 import { proves } from '../support/proves.ts';
-import { eventsOf, isKept, made, said, serveDesk, type Told } from '../support/serve-desk.ts';
-import { TOKEN } from '../support/serve-host.ts';
+import { eventsOf, isKept, made, said, serveDesk, type Told } from '../support/serve/serve-desk.ts';
+import { TOKEN } from '../support/serve/serve-host.ts';
 
 proves('server.every-event-once', 'coming back every 50 ms while events come, nothing is lost or doubled', async () => {
   const { heard, kept, connections } = await comingAndGoing(2_000);

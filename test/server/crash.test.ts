@@ -3,7 +3,7 @@
 import type { Recorded } from '@drover/protocol/events';
 import { expect } from 'vitest';
 import { proves } from '../support/proves.ts';
-import { serveProcess } from '../support/serve-process.ts';
+import { serveProcess } from '../support/serve/serve-process.ts';
 
 const NO_ARGUMENTS = { type: 'object', properties: {} };
 

@@ -5,7 +5,7 @@ import { mkdir } from 'node:fs/promises';
 import { Desk } from '@drover/server/sessions/desk';
 import { expect, onTestFinished, test } from 'vitest';
 import { rehearsal, temporaryFolder } from '../support/agent.ts';
-import { hostOf } from '../support/serve-host.ts';
+import { hostOf } from '../support/serve/serve-host.ts';
 
 test('a session with one user is in use until that user is done', async () => {
   const home = await temporaryFolder();

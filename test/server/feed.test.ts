@@ -8,7 +8,7 @@ import { EVENTS, type Recorded } from '@drover/protocol/events';
 import { Feed } from '@drover/server/streams/feed';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../support/agent.ts';
-import { eventsOf } from '../support/serve-desk.ts';
+import { eventsOf } from '../support/serve/serve-desk.ts';
 
 const lineOf = (record: object): string => `${JSON.stringify(record)}\n`;
 

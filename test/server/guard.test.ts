@@ -2,13 +2,13 @@
 
 import { readFile, readdir } from 'node:fs/promises';
 import { journalPath } from '@drover/core/journal/session-journal';
-import { hostsAt, isSame } from '@drover/server/guard';
-import { Tickets } from '@drover/server/ticket';
+import { hostsAt, isSame } from '@drover/server/http/guard';
+import { Tickets } from '@drover/server/http/ticket';
 import { expect, test } from 'vitest';
-import { raw, type RawAnswer, request } from '../support/raw-http.ts';
-import { made, said, serveDesk, type ServeDesk } from '../support/serve-desk.ts';
+import { raw, type RawAnswer, request } from '../support/serve/raw-http.ts';
+import { made, said, serveDesk, type ServeDesk } from '../support/serve/serve-desk.ts';
 import { proves } from '../support/proves.ts';
-import { TOKEN } from '../support/serve-host.ts';
+import { TOKEN } from '../support/serve/serve-host.ts';
 
 const BEARER = `authorization: Bearer ${TOKEN}`;
 const JSON_BODY = '{"content":"Hello"}';

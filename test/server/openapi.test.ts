@@ -2,8 +2,8 @@
 
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { desk, servedHere } from '../cli/served.ts';
-import { serveDesk } from '../support/serve-desk.ts';
+import { desk, servedHere } from '../cli/serve/served.ts';
+import { serveDesk } from '../support/serve/serve-desk.ts';
 
 type Content = Readonly<Record<string, { readonly schema: object }>>;
 type Operation = {

@@ -6,8 +6,8 @@ import type { SessionSnapshot } from '@drover/client/wire';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { expect, test } from 'vitest';
 import { proves } from '../support/proves.ts';
-import { eventsUntil, made, said, type ServeDesk, serveDesk } from '../support/serve-desk.ts';
-import { TOKEN } from '../support/serve-host.ts';
+import { eventsUntil, made, said, type ServeDesk, serveDesk } from '../support/serve/serve-desk.ts';
+import { TOKEN } from '../support/serve/serve-host.ts';
 
 const TOOL = { name: 'elsewhere', description: 'Runs at the client.', schema: { type: 'object', properties: {} } };
 const TWO_CALLS = { answers: [{ calls: [{ name: 'elsewhere' }, { name: 'elsewhere' }] }, { text: 'Both are done.' }] };

@@ -1,4 +1,4 @@
-// Runs over HTTP, at the moments that a whole run passes too quickly to be caught at: see test/cli/serve.test.ts for
+// Runs over HTTP, at the moments that a whole run passes too quickly to be caught at: see test/cli/serve/serve.test.ts for
 // those.
 
 import { openRunJournal } from '@drover/coordinator/run/journal';
@@ -8,7 +8,7 @@ import { newId } from '@drover/core/ids';
 import type { HostedRun } from '@drover/server/host';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../support/agent.ts';
-import { eventsOf, eventsUntil, serveDesk } from '../support/serve-desk.ts';
+import { eventsOf, eventsUntil, serveDesk } from '../support/serve/serve-desk.ts';
 
 const HOOKS = { onTrouble: () => undefined, onRecovery: () => undefined, diagnose: () => undefined };
 const warning = (message: string): Event => ({ type: 'warning', message });

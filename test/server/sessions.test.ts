@@ -1,10 +1,10 @@
 // Sessions over HTTP, through the app alone: begun, spoken to, listened to, and removed.
 
 import { existsSync } from 'node:fs';
-import { readJournal } from '@drover/core/journal/journal';
+import { readJournal } from '@drover/core/journal/file/journal';
 import { journalPath, sessionFolder } from '@drover/core/journal/session-journal';
 import { expect, test } from 'vitest';
-import { eventsUntil, isKept, made, said, serveDesk } from '../support/serve-desk.ts';
+import { eventsUntil, isKept, made, said, serveDesk } from '../support/serve/serve-desk.ts';
 
 test('a session is begun, spoken to, and answers with the events of its turn', async () => {
   const desk = await serveDesk({ answers: [{ text: 'Hello to you.' }] });

@@ -4,7 +4,7 @@ import { open, stat } from 'node:fs/promises';
 import type { SessionSnapshot } from '@drover/client/wire';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { expect, test } from 'vitest';
-import { made, said, serveDesk, type ServeDesk } from '../support/serve-desk.ts';
+import { made, said, serveDesk, type ServeDesk } from '../support/serve/serve-desk.ts';
 
 async function snapshot(desk: ServeDesk, path: string): Promise<SessionSnapshot> {
   return (await (await desk.ask('GET', `/v1/sessions/${path}`)).json()) as SessionSnapshot;

@@ -1,7 +1,7 @@
 // A reader that joins, leaves and comes back in the middle of answers hears every one of them whole.
 
 import { expect, test } from 'vitest';
-import { reconnecting } from '../support/reconnects.ts';
+import { reconnecting } from '../support/serve/reconnects.ts';
 
 test.each([
   { workers: 1, seed: 1 },

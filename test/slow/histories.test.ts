@@ -2,7 +2,7 @@
 
 import { expect } from 'vitest';
 import { proves } from '../support/proves.ts';
-import { refusedHistories } from '../support/histories.ts';
+import { refusedHistories } from '../support/data/histories.ts';
 
 proves('request.always-valid', 'of 50,000 random histories none is refused', async () => {
   expect(await refusedHistories(50_000)).toEqual([]);

@@ -1,7 +1,7 @@
 // More text that is not secret, and more of what asks the most of who searches it, than the fast lane takes.
 
 import { expect, test } from 'vitest';
-import { CORPORA, redactor, streamInSmallPieces, tooSlow, touched } from '../support/ordinary-text.ts';
+import { CORPORA, redactor, streamInSmallPieces, tooSlow, touched } from '../support/data/ordinary-text.ts';
 
 const LINES = 100_000; // of each kind
 

@@ -1,7 +1,7 @@
 // Workspaces, killed before and after every git that drover starts for them.
 
 import { expect, test } from 'vitest';
-import { cut } from '../coordinator/workspace-cut.ts';
+import { cut } from '../coordinator/slots/workspace-cut.ts';
 
 const CALLS_MAX = 40;
 

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Result } from '@drover/coordinator/batch/results';
-import { runSync } from './run-sync.ts';
+import { runSync } from './process/run-sync.ts';
 import { temporaryFolder } from './workspace.ts';
 
 export const EXAMPLES = resolve('examples');

@@ -4,7 +4,7 @@
 
 import { launchWith } from '@drover/core/tools/process/start';
 import { openLauncher, type RunLauncher } from '../../bin/run/open-launcher.ts';
-import { shell } from './run-sync.ts';
+import { shell } from './process/run-sync.ts';
 
 const SHARED = Symbol.for('drover.test.launcher');
 const shared = globalThis as { [SHARED]?: RunLauncher };

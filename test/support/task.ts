@@ -3,10 +3,10 @@
 import { fileURLToPath } from 'node:url';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Question } from '@drover/core/agent/calls';
+import type { Question } from '@drover/core/agent/calls/calls';
 import type { Decision, Event, Place } from '@drover/protocol/events';
-import type { Admission, Seen, Wanted } from '@drover/core/model/admission';
-import { anthropic } from '@drover/core/model/anthropic';
+import type { Admission, Seen, Wanted } from '@drover/core/model/spending/admission';
+import { anthropic } from '@drover/core/model/providers/anthropic';
 import type { Provider } from '@drover/core/model/provider';
 import type { Usage } from '@drover/protocol/messages';
 import type { TaskLink } from '@drover/core/task/link';

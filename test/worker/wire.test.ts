@@ -1,11 +1,11 @@
 // The wire between a task and its run, both ends of it, over a real port.
 
 import { MessageChannel } from 'node:worker_threads';
-import type { Question } from '@drover/core/agent/calls';
+import type { Question } from '@drover/core/agent/calls/calls';
 import type { Decision, Event } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
-import type { Admitted, Wanted } from '@drover/core/model/admission';
+import type { Admitted, Wanted } from '@drover/core/model/spending/admission';
 import type { TaskLink } from '@drover/core/task/link';
 import { linkOver, type Line, type Served, serveTask } from '@drover/core/task/wire';
 import { expect, onTestFinished, test } from 'vitest';

@@ -12,9 +12,9 @@
 // Rows keep the order of the plan. Where there are more tasks than rows, those that are under way are
 // shown first, then what wants attention, then what comes next. Columns that don't fit are left out.
 
-import { dollars, shortCount, shortDuration, tokensOf } from '../figures.ts';
-import { inAscii, type Looks, looksOf, looksOfTask, type Style } from '../style.ts';
-import { cell, cut, oneLine, widthOfText } from '../terminal-text.ts';
+import { dollars, shortCount, shortDuration, tokensOf } from '../text/figures.ts';
+import { inAscii, type Looks, looksOf, looksOfTask, type Style } from '../text/style.ts';
+import { cell, cut, oneLine, widthOfText } from '../text/terminal-text.ts';
 import { isUnchanged, type RunState, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
 
 const TASKS_MAX = 16;

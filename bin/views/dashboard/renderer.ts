@@ -8,8 +8,8 @@
 import type { RunState } from '@drover/coordinator/view/state';
 import { type Listr, ListrEventType, type ListrRenderer } from 'listr2';
 import type { Output } from '../../io.ts';
-import type { Style } from '../style.ts';
-import { columnsOf } from '../terminal-text.ts';
+import type { Style } from '../text/style.ts';
+import { columnsOf } from '../text/terminal-text.ts';
 import { frameOf } from './frame.ts';
 import type { Keys } from './keys.ts';
 import type { Screen } from './screen.ts';

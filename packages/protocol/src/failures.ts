@@ -3,7 +3,7 @@
 // A failure crosses threads, is written to the journal and is shown by several views. So it is JSON and not a class:
 // a thrown subclass loses its name and its fields on its way out of a thread. `errors.ts` of core throws them.
 
-import type { ExitName } from './exit-codes.ts';
+import type { ExitName } from './outcomes.ts';
 
 export type StreamTimer = 'headers' | 'first-byte' | 'silence' | 'progress';
 export type LimitName = 'steps' | 'output-tokens' | 'budget' | 'time' | 'idle' | 'failures';

@@ -1,4 +1,4 @@
-// Outcomes: how a turn and a task ended. Exactly one each.
+// Outcomes: how a turn and a task end, exactly one each; and the exit codes of commands.
 //
 //   what happened                                   work was done in this turn    ending
 //   no more calls                                   –                             done
@@ -33,3 +33,21 @@ export function failedTurn(failure: Failure, workDone: boolean): TurnOutcome {
   if (failure.kind === 'aborted' && !workDone) return { status: 'cancelled' };
   return { status: workDone ? 'incomplete' : 'error', failure };
 }
+
+/** `run_end` carries one of them, too. */
+export const EXIT_CODES = {
+  done: 0,
+  internal: 1,
+  usage: 2,
+  incomplete: 3,
+  gate: 4,
+  conflict: 5,
+  budget: 6,
+  deadline: 7,
+  blocked: 8,
+  provider: 9,
+  interrupted: 130,
+  terminated: 143,
+} as const;
+
+export type ExitName = keyof typeof EXIT_CODES;

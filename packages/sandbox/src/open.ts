@@ -9,11 +9,11 @@ import { lstatSync, mkdirSync, readlinkSync, renameSync, statSync, writeFileSync
 import { release, userInfo } from 'node:os';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { promisify } from 'node:util';
-import { etcFolder } from './etc.ts';
-import { machineLimits } from './limits.ts';
+import { etcFolder } from './linux/etc.ts';
+import { machineLimits } from './linux/limits.ts';
 import type { SandboxSystem, SystemFolder } from './policy.ts';
 import { type Check, probe, readVerdict } from './probe.ts';
-import { filterProgram } from './seccomp.ts';
+import { filterProgram } from './linux/seccomp.ts';
 import { isIn, look, realOf } from './paths.ts';
 import { findToolchains } from './toolchains.ts';
 

@@ -10,10 +10,10 @@ import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, 
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { callingProgram } from './elf.ts';
+import { callingProgram } from './linux/elf.ts';
 import type { SandboxPolicy, SandboxSystem } from './policy.ts';
 import { confine, hasStarted } from './sandbox.ts';
-import { type Architecture, REFUSED } from './syscalls.ts';
+import { type Architecture, REFUSED } from './linux/syscalls.ts';
 
 const PROBE_MS_MAX = 20_000;
 const EPERM = 1;

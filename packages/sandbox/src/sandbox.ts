@@ -11,8 +11,8 @@
 //
 // Failure: the caller reports a sandbox that did not start as a failure of drover. It never starts the command outside.
 
-import { bubblewrapArguments, PROXY_SOCKET } from './bubblewrap.ts';
-import { prelude } from './limits.ts';
+import { bubblewrapArguments, PROXY_SOCKET } from './linux/bubblewrap.ts';
+import { prelude } from './linux/limits.ts';
 import { offlineEnvironment, proxyEnvironment, relayArguments } from './net/relay.ts';
 import type { ConfinedProcess, SandboxPolicy } from './policy.ts';
 import { seatbeltProfile } from './seatbelt.ts';

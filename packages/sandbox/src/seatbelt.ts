@@ -4,7 +4,7 @@
 // Rules further down win, so the order is: deny everything, allow what every program needs, then folders from the
 // outside in. There are no mounts: HOME and /tmp are private by their variables alone, and the real ones cannot be read.
 
-import { type Mount, mounts } from './bubblewrap.ts';
+import { type Mount, mounts } from './linux/bubblewrap.ts';
 import type { SandboxPolicy } from './policy.ts';
 
 const BASE = [

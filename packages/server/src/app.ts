@@ -2,17 +2,17 @@
 // a socket can bound.
 
 import { Hono } from 'hono';
-import { readBody } from './body.ts';
-import { refusedBecause } from './guard.ts';
+import { readBody } from './http/body.ts';
+import { refusedBecause } from './http/guard.ts';
 import type { Host } from './host.ts';
-import { openApiDocument } from './openapi.ts';
-import { bug, notFound, Refusal } from './problem.ts';
-import { type Asked, ownRoutes, type Reply, type Route, runRoutes, sessionRoutes } from './routes.ts';
+import { openApiDocument } from './api/openapi.ts';
+import { bug, notFound, Refusal } from './http/problem.ts';
+import { type Asked, ownRoutes, type Reply, type Route, runRoutes, sessionRoutes } from './api/routes.ts';
 import { Runs } from './runs/runs.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { EventStream } from './streams/event-stream.ts';
 import { Feeds } from './streams/feeds.ts';
-import type { Tickets } from './ticket.ts';
+import type { Tickets } from './http/ticket.ts';
 
 export type Bounds = {
   readonly bodyBytesMax: number;

@@ -3,7 +3,7 @@
 
 import type { Diagnose } from '@drover/core/diagnosis';
 import type { NewRun, NewSession, RemoteTool } from '@drover/client/wire';
-import type { Session } from '@drover/core/agent/session';
+import type { Session } from '@drover/core/session/session';
 import type { Bus } from '@drover/core/bus';
 import type { Message } from '@drover/protocol/messages';
 import type { Answer, Questions } from '@drover/core/permission/questions';

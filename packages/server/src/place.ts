@@ -2,7 +2,7 @@
 
 import { realpath, stat } from 'node:fs/promises';
 import { relative, resolve, sep } from 'node:path';
-import { type Refusal, unfit } from './problem.ts';
+import { type Refusal, unfit } from './http/problem.ts';
 
 /** The folder as it really is, or why it can't be worked in. */
 export async function folderInside(root: string, named: string | undefined): Promise<string | Refusal> {

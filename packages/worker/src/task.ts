@@ -5,16 +5,16 @@
 // tools as the coordinator, byte for byte, and is refused what is not its own: it makes no plans, and
 // where the task is to look, it writes nothing.
 
-import type { Verdict } from '@drover/core/agent/calls';
+import type { Verdict } from '@drover/core/agent/calls/calls';
 import { failureOf } from '@drover/core/agent/limits';
-import type { ExecutionResult } from '@drover/core/agent/execution';
-import { Session } from '@drover/core/agent/session';
+import type { ExecutionResult } from '@drover/core/session/execution';
+import { Session } from '@drover/core/session/session';
 import { DroverError, ToolError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
 import { newId } from '@drover/core/ids';
 import type { Json } from '@drover/protocol/json';
 import type { Message } from '@drover/protocol/messages';
-import { NO_SPENDING, spentIn, type Spent } from '@drover/core/model/spent';
+import { NO_SPENDING, spentIn, type Spent } from '@drover/core/model/spending/spent';
 import { deniedIn } from '@drover/core/permission/denied-paths';
 import { judge, type Policy } from '@drover/core/permission/policy';
 import type { TaskLink } from '@drover/core/task/link';

@@ -1,6 +1,6 @@
 // Lanes: which calls may run at the same time.
 
-import { Lanes, type Demand } from '@drover/core/agent/lanes';
+import { Lanes, type Demand } from '@drover/core/agent/calls/lanes';
 import { expect, test } from 'vitest';
 
 /** Starts all, finishes them in the order they started, and tells who ran beside whom. */

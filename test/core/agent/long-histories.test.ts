@@ -4,7 +4,7 @@ import { defineTool } from '@drover/core/tools/tool';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { agentOn, APIS, type Rehearsed } from '../../support/agent.ts';
-import { randomFrom, type Random } from '../../support/histories.ts';
+import { randomFrom, type Random } from '../../support/data/histories.ts';
 import { story } from '../../support/story.ts';
 
 const flood = defineTool({

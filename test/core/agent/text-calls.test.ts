@@ -1,7 +1,7 @@
 // Calls written as text: every dialect is found, and no ordinary answer is taken for one.
 
 import { readFileSync } from 'node:fs';
-import { textFormCall } from '@drover/core/agent/text-calls';
+import { textFormCall } from '@drover/core/agent/text-form/text-calls';
 import { sessionTools } from '@drover/core/tools/builtin';
 import { describe, expect, test } from 'vitest';
 import { agentOn } from '../../support/agent.ts';

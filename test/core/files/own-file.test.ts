@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { readOwnFile, requireOwnFile } from '@drover/core/files/own-file';
 import { expect, test } from 'vitest';
-import { HANG_MS, LARGE_FILE, LINK_OUT, ODD_FILES } from '../../support/odd-files.ts';
+import { HANG_MS, LARGE_FILE, LINK_OUT, ODD_FILES } from '../../support/data/odd-files.ts';
 import { temporaryFolder } from '../../support/workspace.ts';
 
 const refusal = (problem: string) => ({ kind: 'refused', problem, fix: expect.stringMatching(/^\w/) });

@@ -1,7 +1,7 @@
 // Journals that end in the middle of an answer: the next process that opens one retracts it.
 
 import type { JsonObject } from '@drover/protocol/json';
-import { Journal, readJournal } from '@drover/core/journal/journal';
+import { Journal, readJournal } from '@drover/core/journal/file/journal';
 import { retell } from '@drover/core/journal/retelling';
 import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';
 import { openRunJournal, runJournalPath } from '@drover/coordinator/run/journal';

@@ -4,7 +4,7 @@ import { mkdtemp, open, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Journal, readJournal, type JournalFile } from '@drover/core/journal/journal';
+import { Journal, readJournal, type JournalFile } from '@drover/core/journal/file/journal';
 import { Recorder } from '@drover/core/journal/recorder';
 import { expect, test } from 'vitest';
 import { agentOn } from '../../support/agent.ts';

@@ -4,7 +4,7 @@ import { appendFile, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Bus, type Shown } from '@drover/core/bus';
-import { Journal, readJournal, type JournalFile } from '@drover/core/journal/journal';
+import { Journal, readJournal, type JournalFile } from '@drover/core/journal/file/journal';
 import { Recorder } from '@drover/core/journal/recorder';
 import { defineTool } from '@drover/core/tools/tool';
 import type { Script } from '@drover/rehearsal/script';

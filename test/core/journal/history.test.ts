@@ -3,10 +3,10 @@
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SessionOptions } from '@drover/core/agent/session-options';
-import { readContents } from '@drover/core/journal/format';
+import type { SessionOptions } from '@drover/core/session/session-options';
+import { readContents } from '@drover/core/journal/file/format';
 import { pastOf } from '@drover/core/journal/history';
-import { Journal, type JournalFile } from '@drover/core/journal/journal';
+import { Journal, type JournalFile } from '@drover/core/journal/file/journal';
 import { Recorder } from '@drover/core/journal/recorder';
 import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';
 import type { JsonObject } from '@drover/protocol/json';

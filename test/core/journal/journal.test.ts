@@ -4,9 +4,9 @@ import { spawn } from 'node:child_process';
 import { open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JsonObject } from '@drover/protocol/json';
-import { readContents } from '@drover/core/journal/format';
-import { Journal, readJournal, type JournalFile, type JournalOptions } from '@drover/core/journal/journal';
-import { Lock } from '@drover/core/journal/lock';
+import { readContents } from '@drover/core/journal/file/format';
+import { Journal, readJournal, type JournalFile, type JournalOptions } from '@drover/core/journal/file/journal';
+import { Lock } from '@drover/core/journal/file/lock';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../support/agent.ts';
 
@@ -112,7 +112,7 @@ test.each([
 
 test('a journal of a newer version is not read, and says so', async () => {
   const options = await written([]);
-  const { seal } = await import('@drover/core/journal/format');
+  const { seal } = await import('@drover/core/journal/file/format');
   await writeFile(options.path, `${seal({ journal: 2, session: 's' }, '').text}\n`);
   await expect(readJournal(options.path)).rejects.toThrow('was written by a newer drover (format 2)');
 });
@@ -229,7 +229,7 @@ test('another error is no passing trouble: whoever appends hears of it', async (
 test('two writers never happen, and a dead owner’s lock is taken over', async () => {
   const options = await written(RECORDS);
   const script = `
-    import { Lock } from ${JSON.stringify(import.meta.resolve('@drover/core/journal/lock'))};
+    import { Lock } from ${JSON.stringify(import.meta.resolve('@drover/core/journal/file/lock'))};
     const lock = Lock.take(process.argv[1]);
     process.stdout.write(lock === undefined ? 'refused' : 'taken');
     if (lock !== undefined) setTimeout(() => undefined, 60_000);`;

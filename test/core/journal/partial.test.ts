@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Recorded } from '@drover/protocol/events';
-import { readContents } from '@drover/core/journal/format';
+import { readContents } from '@drover/core/journal/file/format';
 import { pastOf } from '@drover/core/journal/history';
 import { Recorder } from '@drover/core/journal/recorder';
 import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';

@@ -2,7 +2,7 @@
 
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Journal, readJournal } from '@drover/core/journal/journal';
+import { Journal, readJournal } from '@drover/core/journal/file/journal';
 import type { JsonObject } from '@drover/protocol/json';
 import { retell } from '@drover/core/journal/retelling';
 import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';

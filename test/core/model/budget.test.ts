@@ -1,6 +1,6 @@
 // The budget: reserved before, settled after, never passed.
 
-import { Budget } from '@drover/core/model/budget';
+import { Budget } from '@drover/core/model/spending/budget';
 import { expect, test } from 'vitest';
 
 const PRICE = { input: 1, output: 10, cacheRead: 0.1, cacheWrite: 1 };

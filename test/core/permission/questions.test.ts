@@ -1,6 +1,6 @@
 // Questions to the user: in order, one at a time, each answered once.
 
-import type { Question } from '@drover/core/agent/calls';
+import type { Question } from '@drover/core/agent/calls/calls';
 import { Questions } from '@drover/core/permission/questions';
 import { expect, test } from 'vitest';
 import { shell, toolNamed } from './tools.ts';

@@ -3,7 +3,7 @@
 import { type Policy, judge } from '@drover/core/permission/policy';
 import { type Effect, parseRule } from '@drover/core/permission/rules';
 import type { Access, Tool } from '@drover/core/tools/tool';
-import type { Verdict } from '@drover/core/agent/calls';
+import type { Verdict } from '@drover/core/agent/calls/calls';
 
 export function toolNamed(name: string, access: Access): Tool {
   return {

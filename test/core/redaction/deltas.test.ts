@@ -4,7 +4,7 @@ import { HELD_CHARS_MAX } from '@drover/core/redaction/delta-redaction';
 import { Redactor } from '@drover/core/redaction/redactor';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { PLANTED } from '../../support/planted-secrets.ts';
+import { PLANTED } from '../../support/data/planted-secrets.ts';
 
 const VALUE = 'correct-horse-battery-staple';
 const redactor = new Redactor([VALUE, 'efghijklmnop', 'p"ss\nwörd/+12']);

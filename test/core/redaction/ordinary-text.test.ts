@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { CORPORA, redactor, streamInSmallPieces, tooSlow, touched } from '../../support/ordinary-text.ts';
+import { CORPORA, redactor, streamInSmallPieces, tooSlow, touched } from '../../support/data/ordinary-text.ts';
 
 const LINES = 4_000; // of each kind
 

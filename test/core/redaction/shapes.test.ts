@@ -1,10 +1,10 @@
 // Every shape of secret, planted in the ways it turns up.
 
-import { CONTEXT_SHAPES } from '@drover/core/redaction/context-shapes';
+import { CONTEXT_SHAPES } from '@drover/core/redaction/shapes/context-shapes';
 import { Redactor } from '@drover/core/redaction/redactor';
-import { TOKEN_SHAPES } from '@drover/core/redaction/token-shapes';
+import { TOKEN_SHAPES } from '@drover/core/redaction/shapes/token-shapes';
 import { expect, test } from 'vitest';
-import { PLANTED } from '../../support/planted-secrets.ts';
+import { PLANTED } from '../../support/data/planted-secrets.ts';
 
 const redactor = new Redactor([]);
 const label = /\[redacted:[a-z0-9-]+\]/g;

@@ -2,7 +2,7 @@
 
 import { Redactor } from '@drover/core/redaction/redactor';
 import { expect, test } from 'vitest';
-import { PLANTED } from '../../support/planted-secrets.ts';
+import { PLANTED } from '../../support/data/planted-secrets.ts';
 
 const keys = PLANTED.filter(({ text }) => text.includes('PRIVATE KEY-----\n'));
 const wrapped = (text: string, columns: number): string =>

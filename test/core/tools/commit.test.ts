@@ -7,7 +7,7 @@ import { parseRule } from '@drover/core/permission/rules';
 import { commit } from '@drover/core/tools/commit';
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { runSync } from '../../support/run-sync.ts';
+import { runSync } from '../../support/process/run-sync.ts';
 import { workspace } from '../../support/workspace.ts';
 
 /** A repository with one commit, a hook that would leave a mark, and two changed files. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { git } from '@drover/core/tools/git';
 import { runTool } from '@drover/core/tools/tool';
 import { expect, test } from 'vitest';
-import { runSync } from '../../support/run-sync.ts';
+import { runSync } from '../../support/process/run-sync.ts';
 import { workspace } from '../../support/workspace.ts';
 
 async function repository() {

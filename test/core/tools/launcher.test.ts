@@ -17,12 +17,12 @@ import { runTool } from '@drover/core/tools/tool';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openLauncher, type RunLauncher } from '../../../bin/run/open-launcher.ts';
 import { LAUNCHER as DROVER, processesWith } from '../../cli/program.ts';
-import { listening } from '../../support/listening.ts';
-import { runSync } from '../../support/run-sync.ts';
+import { listening } from '../../support/serve/listening.ts';
+import { runSync } from '../../support/process/run-sync.ts';
 import { temporaryFolder, workspace } from '../../support/workspace.ts';
 
-const waiter = fileURLToPath(new URL('../../support/launcher-waiter.ts', import.meta.url));
-const owner = fileURLToPath(new URL('../../support/launcher-owner.ts', import.meta.url));
+const waiter = fileURLToPath(new URL('../../support/process/launcher-waiter.ts', import.meta.url));
+const owner = fileURLToPath(new URL('../../support/process/launcher-owner.ts', import.meta.url));
 const env = childEnvironment(process.env);
 
 const opened: RunLauncher[] = [];

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { list } from '@drover/core/tools/list';
 import { read } from '@drover/core/tools/read';
 import { expect, test } from 'vitest';
-import { runSync } from '../../support/run-sync.ts';
+import { runSync } from '../../support/process/run-sync.ts';
 import { callIn, memoryGrowthDuring, workspace } from '../../support/workspace.ts';
 
 const TEN = Array.from({ length: 10 }, (_, index) => `line ${index + 1}`).join('\n');

@@ -11,7 +11,7 @@ import { shell } from '@drover/core/tools/shell';
 import { runTool } from '@drover/core/tools/tool';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openLauncher, type RunLauncher } from '../../../bin/run/open-launcher.ts';
-import { listening } from '../../support/listening.ts';
+import { listening } from '../../support/serve/listening.ts';
 import { proves } from '../../support/proves.ts';
 import { memoryGrowthDuring, workspace } from '../../support/workspace.ts';
 

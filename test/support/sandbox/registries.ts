@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { runSync } from '../run-sync.ts';
+import { runSync } from '../process/run-sync.ts';
 import { temporary } from './box.ts';
 
 export type Registry = { readonly port: number; readonly asked: readonly string[] };

@@ -14,9 +14,9 @@
 import type { Event, Place } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
-import type { Admission, Admitted, Seen, Wanted } from '@drover/core/model/admission';
+import type { Admission, Admitted, Seen, Wanted } from '@drover/core/model/spending/admission';
 import type { Usage } from '@drover/protocol/messages';
-import { NO_USAGE } from '@drover/core/model/usage';
+import { NO_USAGE } from '@drover/core/model/spending/usage';
 import { Purse, type Balance, type Claim, type PurseOptions } from './purse.ts';
 import type { Lane, Ticket } from './throttle.ts';
 

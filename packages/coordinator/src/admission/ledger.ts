@@ -5,7 +5,7 @@
 // answer gets. So the latest answers are remembered, and the next one is expected to be like the largest
 // of them. Without headers there are no limits here, and everything goes.
 
-import type { Wanted } from '@drover/core/model/admission';
+import type { Wanted } from '@drover/core/model/spending/admission';
 import type { Usage } from '@drover/protocol/messages';
 import { Allowance } from './allowance.ts';
 import type { Rate, RateName } from './rate-headers.ts';

@@ -17,14 +17,14 @@
 //
 // Without a price a cap in dollars can't be held, so there is none without the other.
 
-import { overBudget, type Wanted } from '@drover/core/model/admission';
-import { Budget, worstCase, type Pot, type Reservation } from '@drover/core/model/budget';
+import { overBudget, type Wanted } from '@drover/core/model/spending/admission';
+import { Budget, worstCase, type Pot, type Reservation } from '@drover/core/model/spending/budget';
 import type { Cap } from '@drover/protocol/limits';
 import type { Price } from '@drover/core/model/catalog';
 import { DroverError, UsageError } from '@drover/core/errors';
 import type { Usage } from '@drover/protocol/messages';
-import { NO_SPENDING, priced, sumSpent, type Spent } from '@drover/core/model/spent';
-import { NO_USAGE } from '@drover/core/model/usage';
+import { NO_SPENDING, priced, sumSpent, type Spent } from '@drover/core/model/spending/spent';
+import { NO_USAGE } from '@drover/core/model/spending/usage';
 
 /** An answer that may be this long is rarely cut off; with less, others are waited for. */
 const OUTPUT_TOKENS_ENOUGH = 4_096;

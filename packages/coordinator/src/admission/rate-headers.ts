@@ -6,7 +6,7 @@
 // server's clock and ours differ, its own `date` is what its times are compared with. That header counts
 // whole seconds, so as long as the clocks agree ours is the better one.
 
-import { durationMs, retryAfterMs } from '@drover/core/model/wire/retry-after';
+import { durationMs, retryAfterMs } from '@drover/core/model/wire/http/retry-after';
 
 export type RateName = 'requests' | 'tokens' | 'input-tokens' | 'output-tokens';
 

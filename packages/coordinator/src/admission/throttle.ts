@@ -17,7 +17,7 @@ import { createHash } from 'node:crypto';
 import { failureOf } from '@drover/core/agent/limits';
 import { DroverError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
-import type { Seen, Wanted } from '@drover/core/model/admission';
+import type { Seen, Wanted } from '@drover/core/model/spending/admission';
 import type { Usage } from '@drover/protocol/messages';
 import { Ledger, type Flight } from './ledger.ts';
 import { isRefusal, Pace, type PaceOptions } from './pace.ts';

@@ -2,7 +2,7 @@
 
 import type { Failure } from '@drover/protocol/failures';
 import type { RunSettings, TaskRow } from '@drover/protocol/run';
-import { tokensOf } from '@drover/core/model/usage';
+import { tokensOf } from '@drover/core/model/spending/usage';
 
 export type Verdict = {
   readonly message: string;

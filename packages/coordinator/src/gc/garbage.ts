@@ -12,7 +12,7 @@ import { lstat, readdir, rename, rm } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/errors';
-import { isTaken, Lock } from '@drover/core/journal/lock';
+import { isTaken, Lock } from '@drover/core/journal/file/lock';
 import * as z from 'zod/mini';
 import { gitAt, type Git } from '../git/git.ts';
 import { isCode, removeAll } from '../git/removal.ts';

@@ -4,12 +4,12 @@
 // costs no tokens, and a further plan for what failed is just another call. A plan that makes no sense
 // goes back with what is wrong with it, twice at most; then the whole goal is one task.
 
-import type { Verdict } from '@drover/core/agent/calls';
+import type { Verdict } from '@drover/core/agent/calls/calls';
 import { failureOf } from '@drover/core/agent/limits';
 import type { Limits } from '@drover/protocol/limits';
-import { Session } from '@drover/core/agent/session';
-import type { ExecutionResult } from '@drover/core/agent/execution';
-import type { Outlet, SessionOptions } from '@drover/core/agent/session-options';
+import { Session } from '@drover/core/session/session';
+import type { ExecutionResult } from '@drover/core/session/execution';
+import type { Outlet, SessionOptions } from '@drover/core/session/session-options';
 import type { Snapshot } from '@drover/core/conversation/conversation';
 import { DroverError } from '@drover/core/errors';
 import type { Past } from '@drover/core/journal/history';

@@ -7,9 +7,9 @@
 import { failureOf } from '@drover/core/agent/limits';
 import type { CallLabel, Event } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
-import type { Admitted, Wanted } from '@drover/core/model/admission';
+import type { Admitted, Wanted } from '@drover/core/model/spending/admission';
 import { isCutOff } from '@drover/core/model/partial-answer';
-import { NO_SPENDING, priced, spentIn, sumSpent, type Spent } from '@drover/core/model/spent';
+import { NO_SPENDING, priced, spentIn, sumSpent, type Spent } from '@drover/core/model/spending/spent';
 import type { Message, Usage } from '@drover/protocol/messages';
 import { failedTurn, type TaskOutcome } from '@drover/protocol/outcomes';
 import type { TaskLink } from '@drover/core/task/link';

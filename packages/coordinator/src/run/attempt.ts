@@ -3,7 +3,7 @@
 // The worker's events come here unlabelled, and are told as this worker's: its number, its task, the
 // attempt, and `index` = worker*100 + callIndex. What comes after the end is nobody's, and is left out.
 
-import type { Question } from '@drover/core/agent/calls';
+import type { Question } from '@drover/core/agent/calls/calls';
 import { failureOf } from '@drover/core/agent/limits';
 import type { Decision, Event } from '@drover/protocol/events';
 import { describe, type Failure, FAILURES } from '@drover/protocol/failures';
@@ -14,7 +14,7 @@ import type { Provider } from '@drover/core/model/provider';
 import type { PlannedTask } from '@drover/protocol/plan';
 import type { RunTask, TaskSpec } from '@drover/core/task/task';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
-import { NO_USAGE } from '@drover/core/model/usage';
+import { NO_USAGE } from '@drover/core/model/spending/usage';
 import type { RunAdmission } from '../admission/admission.ts';
 import { assignment, beginningOf, firstDifference, type Seed } from '../plan/seed.ts';
 import { gateFailure, type TaskGates } from '../merge/task-gates.ts';

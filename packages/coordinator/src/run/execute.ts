@@ -1,7 +1,7 @@
 // Carries out one plan: every task is attempted, its work lands or doesn't, and what became of each is told.
 
 import { describe, type Failure } from '@drover/protocol/failures';
-import { NO_USAGE } from '@drover/core/model/usage';
+import { NO_USAGE } from '@drover/core/model/spending/usage';
 import type { TaskStatus } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { setTimeout as sleep } from 'node:timers/promises';

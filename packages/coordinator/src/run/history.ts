@@ -1,7 +1,7 @@
 // What the journal of a run says has happened, as what the run needs to go on after a crash or an
 // interruption. A fold: the same records always give the same past.
 
-import { notRun } from '@drover/core/agent/calls';
+import { notRun } from '@drover/core/agent/calls/calls';
 import type { Recorded } from '@drover/protocol/events';
 import { type Failure, FAILURES } from '@drover/protocol/failures';
 import { SEQ_JUMP } from '@drover/core/journal/cut-off';

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import type { Store } from '@drover/core/bus';
 import { discardsFor } from '@drover/core/journal/cut-off';
-import { Journal } from '@drover/core/journal/journal';
+import { Journal } from '@drover/core/journal/file/journal';
 import { Recorder } from '@drover/core/journal/recorder';
 import type { Hooks } from '@drover/core/journal/session-journal';
 import { runPastOf, type RunPast } from './history.ts';

@@ -5,7 +5,7 @@
 // even if other tasks failed, but not after an interruption, since the run can be resumed.
 
 import { join } from 'node:path';
-import type { Question } from '@drover/core/agent/calls';
+import type { Question } from '@drover/core/agent/calls/calls';
 import { failureOf, watch } from '@drover/core/agent/limits';
 import type { Bus } from '@drover/core/bus';
 import { Instructions } from '@drover/core/conversation/instructions';

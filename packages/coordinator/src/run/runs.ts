@@ -1,9 +1,9 @@
 // The runs there are, each as one row: the goal, and how far it has come.
 
 import type { Recorded } from '@drover/protocol/events';
-import { FORMAT_VERSION, type Contents } from '@drover/core/journal/format';
+import { FORMAT_VERSION, type Contents } from '@drover/core/journal/file/format';
 import { listKept } from '@drover/core/journal/listing';
-import { isTaken } from '@drover/core/journal/lock';
+import { isTaken } from '@drover/core/journal/file/lock';
 import { titleOf } from '@drover/core/journal/sessions';
 import type { JsonObject } from '@drover/protocol/json';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';

@@ -33,7 +33,7 @@ import {
 import { readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/errors';
-import { isTaken, Lock } from '@drover/core/journal/lock';
+import { isTaken, Lock } from '@drover/core/journal/file/lock';
 import * as z from 'zod/mini';
 import { gitAt, type Git, type GitAnswer } from '../git/git.ts';
 import type { ObjectFormat } from '../git/repository.ts';

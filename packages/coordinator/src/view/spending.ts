@@ -7,8 +7,8 @@
 import type { Recorded } from '@drover/protocol/events';
 import { Dollars, type Told } from '@drover/core/journal/dollars';
 import type { Usage } from '@drover/protocol/messages';
-import { NO_SPENDING, spentIn, sumSpent, type Spent } from '@drover/core/model/spent';
-import { tokensOf } from '@drover/core/model/usage';
+import { NO_SPENDING, spentIn, sumSpent, type Spent } from '@drover/core/model/spending/spent';
+import { tokensOf } from '@drover/core/model/spending/usage';
 import type { Spending } from '../admission/purse.ts';
 
 type Request = { readonly task: string | undefined; readonly most: Usage; readonly mostCost?: number };

@@ -11,7 +11,7 @@ import { type DeniedCall, DeniedCalls } from '@drover/core/permission/denied-cal
 import type { Recorded } from '@drover/protocol/events';
 import type { Cap } from '@drover/protocol/limits';
 import type { Usage } from '@drover/protocol/messages';
-import { sumUsage } from '@drover/core/model/usage';
+import { sumUsage } from '@drover/core/model/spending/usage';
 import type { RunSettings, TaskRow } from '@drover/protocol/run';
 import { SpendingFold } from './spending.ts';
 import { AgentProgress, isStatus, type Progress, Task, type TaskProgress } from './progress.ts';

@@ -4,13 +4,13 @@ import { EVENTS } from '@drover/protocol/events';
 import { codePoints, type Conversation } from '../conversation/conversation.ts';
 import type { Instructions } from '../conversation/instructions.ts';
 import { utf8Bytes } from '../conversation/prompt-bound.ts';
-import { type Admission, budgetOnly } from '../model/admission.ts';
-import { Budget } from '../model/budget.ts';
+import { type Admission, budgetOnly } from '../model/spending/admission.ts';
+import { Budget } from '../model/spending/budget.ts';
 import { definitionOf } from '../tools/tool.ts';
 import { unhurried } from './limits.ts';
-import { toolNamed } from './calls.ts';
-import { REMOTE_TIMEOUT_MS_DEFAULT } from './remote-calls.ts';
-import type { SessionOptions } from './session-options.ts';
+import { toolNamed } from './calls/calls.ts';
+import { REMOTE_TIMEOUT_MS_DEFAULT } from './calls/remote-calls.ts';
+import type { SessionOptions } from '../session/session-options.ts';
 import type { Agent } from './turn.ts';
 
 /** What an agent has of its session. */

@@ -9,7 +9,7 @@ import type { AssistantMessage, Message } from '@drover/protocol/messages';
 import { buildRequest, isBlank } from '../model/request.ts';
 import { ask, type Answer } from './ask.ts';
 import { answerTokensMax, compact, isOverflow, isTooLong } from './compact.ts';
-import { textFormCall } from './text-calls.ts';
+import { textFormCall } from './text-form/text-calls.ts';
 import { addAnswer, ATTEMPTS_MAX, emit, endOfAnswer, textOf, type Agent, type Turn } from './turn.ts';
 
 const PAUSES_MAX = 8;

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Event } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
 import { DroverError } from '../errors.ts';
-import type { Admission, Admitted, Seen } from '../model/admission.ts';
+import type { Admission, Admitted, Seen } from '../model/spending/admission.ts';
 import type { AnswerNotes, ModelEvent, ModelRequest } from '@drover/protocol/model';
 import type { AssistantMessage, Usage } from '@drover/protocol/messages';
 import type { Provider } from '../model/provider.ts';

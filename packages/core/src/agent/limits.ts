@@ -4,7 +4,7 @@
 import { DroverError } from '../errors.ts';
 import type { Failure } from '@drover/protocol/failures';
 import type { Limits } from '@drover/protocol/limits';
-import type { Admission } from '../model/admission.ts';
+import type { Admission } from '../model/spending/admission.ts';
 
 export const STEPS_MAX_DEFAULT = 200;
 export const TEXT_CALL_RETRIES_DEFAULT = 2;

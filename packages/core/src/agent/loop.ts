@@ -21,9 +21,9 @@ import type { AssistantPart, CallPart } from '@drover/protocol/messages';
 import { failedTurn, type TurnOutcome } from '@drover/protocol/outcomes';
 import { keepBoxes } from '../tools/process/boxes.ts';
 import { takeAnswer } from './answer.ts';
-import { openCalls, resultOf, settleCalls, toolNamed, type OpenCalls } from './calls.ts';
+import { openCalls, resultOf, settleCalls, toolNamed, type OpenCalls } from './calls/calls.ts';
 import { failureOf } from './limits.ts';
-import { refusedAfter } from './refused-calls.ts';
+import { refusedAfter } from './calls/refused-calls.ts';
 import { addMessage, emit, type Agent, type Turn } from './turn.ts';
 
 const UNKNOWN_IN_A_ROW_MAX = 3;

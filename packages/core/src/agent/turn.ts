@@ -1,10 +1,10 @@
 // An agent, and one of its turns as far as it has come.
 
-import type { Bench, Denial, OpenCalls } from './calls.ts';
+import type { Bench, Denial, OpenCalls } from './calls/calls.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Event, Place } from '@drover/protocol/events';
 import { describe } from '@drover/protocol/failures';
-import type { Admission } from '../model/admission.ts';
+import type { Admission } from '../model/spending/admission.ts';
 import type { AssistantMessage, Message, ToolDefinition, Usage } from '@drover/protocol/messages';
 import type { Provider } from '../model/provider.ts';
 import { isBlank } from '../model/request.ts';
@@ -13,7 +13,7 @@ import type { Sampling } from '@drover/protocol/model';
 import type { TurnOutcome } from '@drover/protocol/outcomes';
 import type { Answer } from './ask.ts';
 import type { Limits } from '@drover/protocol/limits';
-import type { RefusedCalls } from './refused-calls.ts';
+import type { RefusedCalls } from './calls/refused-calls.ts';
 
 export type Agent = {
   readonly conversation: Conversation;

@@ -7,7 +7,7 @@
 
 import { costOf, factsOf } from '../model/catalog.ts';
 import type { Usage } from '@drover/protocol/messages';
-import { NO_USAGE, sumUsage, tokensOf } from '../model/usage.ts';
+import { NO_USAGE, sumUsage, tokensOf } from '../model/spending/usage.ts';
 
 /** What a record says of one request and of everything so far. */
 export type Told = { readonly total: Usage; readonly cost?: number; readonly requestCost?: number };

@@ -4,8 +4,8 @@
 // Answers that were taken back, answers that a crash cut off, and notes on the way (`partial`) are in none of
 // it. An answer that was interrupted is in it, with a stop reason that says so.
 
-import { labelIn, openCalls, resultOf, type OpenCalls } from '../agent/calls.ts';
-import { refusedIn, type RefusedCalls } from '../agent/refused-calls.ts';
+import { labelIn, openCalls, resultOf, type OpenCalls } from '../agent/calls/calls.ts';
+import { refusedIn, type RefusedCalls } from '../agent/calls/refused-calls.ts';
 import { applyCut } from '../conversation/compaction.ts';
 import type { TokenFigures } from '../conversation/conversation.ts';
 import type { Recorded, RemoteTool } from '@drover/protocol/events';

@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { readContents, type Contents } from './format.ts';
+import { readContents, type Contents } from './file/format.ts';
 
 // Raised whenever rows are made in another way: what was remembered is forgotten then.
 const INDEX_VERSION = 4;

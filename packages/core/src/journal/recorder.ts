@@ -10,7 +10,7 @@ import type { Store } from '../bus.ts';
 import { EVENTS, type Recorded } from '@drover/protocol/events';
 import { GrowingText } from '../growing-text.ts';
 import type { JsonObject } from '@drover/protocol/json';
-import type { Journal } from './journal.ts';
+import type { Journal } from './file/journal.ts';
 
 const NOTE_MS = 1_000;
 

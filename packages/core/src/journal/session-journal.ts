@@ -5,7 +5,7 @@ import type { Store } from '../bus.ts';
 import type { Message } from '@drover/protocol/messages';
 import { discardsFor } from './cut-off.ts';
 import { pastOf, type Past } from './history.ts';
-import { Journal } from './journal.ts';
+import { Journal } from './file/journal.ts';
 import { Recorder } from './recorder.ts';
 
 export type SessionJournal = {

@@ -1,9 +1,9 @@
 // The sessions there are, each as one row: what was asked in it first, and how it stands.
 
-import { FORMAT_VERSION, type Contents } from './format.ts';
+import { FORMAT_VERSION, type Contents } from './file/format.ts';
 import { pastOf, type Past } from './history.ts';
 import { listKept } from './listing.ts';
-import { isTaken } from './lock.ts';
+import { isTaken } from './file/lock.ts';
 import { journalPath } from './session-journal.ts';
 
 const FOLDER = 'sessions';

@@ -25,9 +25,9 @@ export const knownProviders: readonly KnownProvider[] = [
 
 /** The wire formats. Each SDK is imported only when it is used: together they cost a third of a second. */
 export const wireApis: Readonly<Record<Api, (options: ProviderOptions) => Promise<Provider>>> = {
-  anthropic: async (options) => (await import('./anthropic.ts')).anthropic(options),
-  openai: async (options) => (await import('./openai-responses.ts')).openaiResponses(options),
-  'openai-chat': async (options) => (await import('./openai-chat.ts')).openaiChat(options),
+  anthropic: async (options) => (await import('./providers/anthropic.ts')).anthropic(options),
+  openai: async (options) => (await import('./providers/openai-responses.ts')).openaiResponses(options),
+  'openai-chat': async (options) => (await import('./providers/openai-chat.ts')).openaiChat(options),
 };
 
 // A model may think silently for many minutes while the server sends keep-alives, so `progress` is

@@ -3,7 +3,7 @@
 // A denied call has an end without a start. Equal calls of one task are counted, and at most DENIED_MAX are kept.
 
 import type { Event, Place } from '@drover/protocol/events';
-import { REFUSAL } from '../agent/refused-calls.ts';
+import { REFUSAL } from '../agent/calls/refused-calls.ts';
 
 const DENIED_MAX = 200;
 

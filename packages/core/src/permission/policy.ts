@@ -14,16 +14,16 @@
 //   5. A path that is denied to the file tools is denied to the words of a shell command, too.
 
 import { relative } from 'node:path';
-import type { Verdict } from '../agent/calls.ts';
+import type { Verdict } from '../agent/calls/calls.ts';
 import type { Json } from '@drover/protocol/json';
 import type { Tool } from '../tools/tool.ts';
-import { covers, holdsFor } from './command-pattern.ts';
+import { covers, holdsFor } from './shell/command-pattern.ts';
 import { isInside, realPath, realRoot } from './paths.ts';
-import { plainCommands } from './plain-commands.ts';
+import { plainCommands } from './shell/plain-commands.ts';
 import { isRunLater } from './run-later.ts';
 import { type Effect, matches, matchesPath, type Rule, SHELL } from './rules.ts';
-import { loadParser } from './shell-parser.ts';
-import { type Scan, scanCommand } from './shell-scan.ts';
+import { loadParser } from './shell/shell-parser.ts';
+import { type Scan, scanCommand } from './shell/shell-scan.ts';
 
 export type Policy = {
   readonly root: string; // the workspace: where commands start, and what paths are relative to

@@ -7,7 +7,7 @@
 //
 // A server that stops leaves its questions open (`leaveOpen`): they get no decision, and the next server asks them again.
 
-import type { Question } from '../agent/calls.ts';
+import type { Question } from '../agent/calls/calls.ts';
 import type { Decision } from '@drover/protocol/events';
 import { answerKey } from './policy.ts';
 import { remedyFor } from './rule-hint.ts';

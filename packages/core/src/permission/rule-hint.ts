@@ -4,11 +4,11 @@
 // A hint names no option that would not help: an ask rule wins over --allow, a deny rule over --yes, and drover's file
 // tools write neither outside the workspace nor in .git, whatever is allowed.
 
-import type { Obstacle } from '../agent/calls.ts';
-import { covers } from './command-pattern.ts';
-import { plainCommands } from './plain-commands.ts';
+import type { Obstacle } from '../agent/calls/calls.ts';
+import { covers } from './shell/command-pattern.ts';
+import { plainCommands } from './shell/plain-commands.ts';
 import { SHELL } from './rules.ts';
-import { loadParser } from './shell-parser.ts';
+import { loadParser } from './shell/shell-parser.ts';
 
 const SUBJECT_CHARS_MAX = 200;
 const RULES_MAX = 4;

@@ -11,9 +11,9 @@
 //   HELD_CHARS_MAX. Once a secret is certain its label is shown; the rest of it, however long, is
 //   dropped as it comes.
 
-import type { AnchorSearch } from './anchor-search.ts';
-import { type Tail, CONTEXT_CHARS, literalEnd, runEnd } from './pattern.ts';
-import type { Suspect } from './suspects.ts';
+import type { AnchorSearch } from './shapes/anchor-search.ts';
+import { type Tail, CONTEXT_CHARS, literalEnd, runEnd } from './shapes/pattern.ts';
+import type { Suspect } from './shapes/suspects.ts';
 
 /** A bound that follows from the longest shape; nothing enforces it but a test. */
 export const HELD_CHARS_MAX = 512;

@@ -5,9 +5,9 @@
 // drover's own values only (request-redaction.ts), since the model may have to edit tokens in a user's files.
 
 import { type Json, type JsonObject, isJsonObject } from '@drover/protocol/json';
-import { AnchorSearch } from './anchor-search.ts';
+import { AnchorSearch } from './shapes/anchor-search.ts';
 import { DeltaRedaction } from './delta-redaction.ts';
-import { type Scope, type Suspect, ANCHOR_CHARS, suspectsFor } from './suspects.ts';
+import { type Scope, type Suspect, ANCHOR_CHARS, suspectsFor } from './shapes/suspects.ts';
 
 const DEPTH_MAX = 1_000;
 

@@ -2,9 +2,9 @@
 // send a request, and a provider to send it to. In this thread it is the run itself; in another one it is a wire to
 // it (wire.ts).
 
-import type { Question } from '../agent/calls.ts';
+import type { Question } from '../agent/calls/calls.ts';
 import type { Decision, Event, Place } from '@drover/protocol/events';
-import type { Admission } from '../model/admission.ts';
+import type { Admission } from '../model/spending/admission.ts';
 import type { Provider } from '../model/provider.ts';
 
 export type TaskLink = {

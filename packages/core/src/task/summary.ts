@@ -1,6 +1,6 @@
 // What a worker says of its work: what it submitted, or else the last thing it said.
 
-import { toolNamed } from '../agent/calls.ts';
+import { toolNamed } from '../agent/calls/calls.ts';
 import { isSummary } from '../conversation/compaction.ts';
 import { isJsonObject } from '@drover/protocol/json';
 import { isCutOff } from '../model/partial-answer.ts';

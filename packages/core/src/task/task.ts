@@ -4,7 +4,7 @@
 import type { TaskMode } from '@drover/protocol/plan';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
-import type { Input } from '../agent/execution.ts';
+import type { Input } from '../session/execution.ts';
 import type { Limits } from '@drover/protocol/limits';
 import type { Past } from '../journal/history.ts';
 import type { Price } from '../model/catalog.ts';

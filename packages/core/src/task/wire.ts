@@ -17,12 +17,12 @@
 //   task's signal is aborted, and what still arrives is ignored.
 
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
-import type { Question } from '../agent/calls.ts';
+import type { Question } from '../agent/calls/calls.ts';
 import { failureOf } from '../agent/limits.ts';
 import type { Decision, Event, Place } from '@drover/protocol/events';
 import { DroverError } from '../errors.ts';
 import type { Failure } from '@drover/protocol/failures';
-import type { Admitted, Seen, Wanted } from '../model/admission.ts';
+import type { Admitted, Seen, Wanted } from '../model/spending/admission.ts';
 import type { ModelEvent, ModelRequest } from '@drover/protocol/model';
 import type { Provider } from '../model/provider.ts';
 import type { Usage } from '@drover/protocol/messages';

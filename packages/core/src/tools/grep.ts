@@ -3,7 +3,7 @@
 import { relative } from 'node:path';
 import * as z from 'zod/mini';
 import { readablePlace, tidyPath } from './files/paths.ts';
-import { askRipgrep, namePattern } from './process/ripgrep.ts';
+import { askRipgrep, namePattern } from './files/ripgrep.ts';
 import { defineTool } from './tool.ts';
 
 const LINES_MAX = 300;

@@ -6,7 +6,7 @@
 // the tool is declared, and not when the first call comes.
 
 import { fromJSONSchema, registry, type ZodType } from 'zod';
-import { checkTimeout } from '../agent/remote-calls.ts';
+import { checkTimeout } from '../agent/calls/remote-calls.ts';
 import type { RemoteTool } from '@drover/protocol/events';
 import { UsageError } from '../errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';

@@ -2,7 +2,7 @@
 
 import type { PendingCall, Recorded } from '@drover/protocol/events';
 import type { Usage } from '@drover/protocol/messages';
-import { NO_USAGE, sumUsage } from '@drover/core/model/usage';
+import { NO_USAGE, sumUsage } from '@drover/core/model/spending/usage';
 import type { OpenQuestion, SessionStatus } from '@drover/client/wire';
 import { Conversation } from './conversation.ts';
 

@@ -13,7 +13,7 @@ import { titleOf } from '@drover/core/journal/sessions';
 import type { JsonObject } from '@drover/protocol/json';
 import type { Host, HostedRun } from '../host.ts';
 import { folderInside } from '../place.ts';
-import { notFound, Refusal, unavailable, unusable } from '../problem.ts';
+import { notFound, Refusal, unavailable, unusable } from '../http/problem.ts';
 import { lastSeqIn, openQuestions, readKept, wasAsked } from '../sessions/snapshot.ts';
 import type { EventStream } from '../streams/event-stream.ts';
 import type { Feeds, Source } from '../streams/feeds.ts';

@@ -2,8 +2,8 @@
 // whether somebody does.
 
 import type { Diagnose } from '@drover/core/diagnosis';
-import type { Input } from '@drover/core/agent/execution';
-import type { Session } from '@drover/core/agent/session';
+import type { Input } from '@drover/core/session/execution';
+import type { Session } from '@drover/core/session/session';
 import { DroverError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
 import type { Answer } from '@drover/core/permission/questions';

@@ -6,12 +6,12 @@ import { realpath } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DroverError, UsageError } from '@drover/core/errors';
 import { pastOf } from '@drover/core/journal/history';
-import { readJournal } from '@drover/core/journal/journal';
+import { readJournal } from '@drover/core/journal/file/journal';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { UnfitOptions } from '@drover/core/model/sampling';
 import type { Host, SessionWanted } from '../host.ts';
 import { isInside } from '../place.ts';
-import { Refusal, unavailable, unfitOptions, unusable } from '../problem.ts';
+import { Refusal, unavailable, unfitOptions, unusable } from '../http/problem.ts';
 import type { Feeds } from '../streams/feeds.ts';
 import { Desk } from './desk.ts';
 

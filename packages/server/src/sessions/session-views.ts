@@ -2,8 +2,8 @@
 
 import { DroverError } from '@drover/core/errors';
 import type { Recorded } from '@drover/protocol/events';
-import { FORMAT_VERSION } from '@drover/core/journal/format';
-import { readOn, type ReadTo } from '@drover/core/journal/tail';
+import { FORMAT_VERSION } from '@drover/core/journal/file/format';
+import { readOn, type ReadTo } from '@drover/core/journal/file/tail';
 import type { JsonObject } from '@drover/protocol/json';
 import { SessionView } from './snapshot.ts';
 

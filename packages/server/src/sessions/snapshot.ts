@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import type { OpenQuestion, PartialBlock, SessionSnapshot } from '@drover/client/wire';
 import type { Recorded } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';
-import { FORMAT_VERSION, readContents } from '@drover/core/journal/format';
+import { FORMAT_VERSION, readContents } from '@drover/core/journal/file/format';
 import { PastFold, type Past } from '@drover/core/journal/history';
 import { titleOf } from '@drover/core/journal/sessions';
 import { isJsonObject, type JsonObject } from '@drover/protocol/json';

@@ -15,7 +15,7 @@ import type { Diagnose } from '@drover/core/diagnosis';
 import { statSync } from 'node:fs';
 import { ReaderLost, type Bus, type Reader } from '@drover/core/bus';
 import type { PartialBlock } from '@drover/client/wire';
-import { endOfLines, readPiece } from '@drover/core/journal/tail';
+import { endOfLines, readPiece } from '@drover/core/journal/file/tail';
 import { DeltaLog } from './delta-log.ts';
 import { EventStream, type StreamOptions } from './event-stream.ts';
 import { frameOf, frameOfRecord, type Frame } from './frame.ts';

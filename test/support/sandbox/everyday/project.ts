@@ -2,7 +2,7 @@
 
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { runSync } from '../../run-sync.ts';
+import { runSync } from '../../process/run-sync.ts';
 
 const FILES: Readonly<Record<string, string>> = {
   'README.md': '# Sample\n\nA project for every day.\n\n- one\n- two\n- three\n',

@@ -23,7 +23,7 @@ import { onTestFinished } from 'vitest';
 import { RUN_LATER } from '@drover/core/permission/run-later';
 import { projectView } from '../../../../bin/sandbox/project-view.ts';
 import { processesWith } from '../../../cli/program.ts';
-import { runSync } from '../../run-sync.ts';
+import { runSync } from '../../process/run-sync.ts';
 import { box } from '../box.ts';
 import type { Attack } from './attack.ts';
 

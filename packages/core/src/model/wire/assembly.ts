@@ -25,8 +25,8 @@ import type { AssistantPart, CallPart, NativeItem, Stop } from '@drover/protocol
 import type { ModelEvent } from '@drover/protocol/model';
 import { parseArguments } from './arguments.ts';
 import { parseObject } from './loose.ts';
-import type { Account } from './rejection.ts';
-import type { Frames } from './sse.ts';
+import type { Account } from './http/rejection.ts';
+import type { Frames } from './http/sse.ts';
 import { UsageCount } from './usage.ts';
 
 /** Whose answer is being read. */

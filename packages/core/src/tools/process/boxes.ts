@@ -9,7 +9,7 @@
 // Failure: a box that can't be started ahead is left out. The command starts its own, and reports what is wrong.
 
 import { confine } from '@drover/sandbox/sandbox';
-import { mountIdentity } from '@drover/sandbox/bubblewrap';
+import { mountIdentity } from '@drover/sandbox/linux/bubblewrap';
 import type { ConfinedProcess, SandboxPolicy } from '@drover/sandbox/policy';
 import { newId } from '../../ids.ts';
 import { killChild, type StartedChild, startChild } from './child.ts';

@@ -6,11 +6,11 @@ import type { Connection } from '@drover/client/stream';
 import { visible } from '../visible.ts';
 import { type App, type Screen, words } from './app.ts';
 import { button, h, mark, say, show, stateMark } from './dom.ts';
-import { newRunScreen, newSessionScreen } from './new-work.ts';
-import { runScreen } from './run-screen.ts';
-import { sessionScreen } from './session-screen.ts';
-import { type Kept, Sidebar } from './sidebar.ts';
-import { forgetToken, keptToken, signIn, takeTicket } from './sign-in.ts';
+import { newRunScreen, newSessionScreen } from './screens/new-work.ts';
+import { runScreen } from './screens/run-screen.ts';
+import { sessionScreen } from './screens/session-screen.ts';
+import { type Kept, Sidebar } from './screens/sidebar.ts';
+import { forgetToken, keptToken, signIn, takeTicket } from './screens/sign-in.ts';
 
 const LIST_MS = 4_000;
 

@@ -7,8 +7,8 @@ import type { RunFold } from '../../run-fold.ts';
 import { words } from '../app.ts';
 import { button, fill, h, mark, say } from '../dom.ts';
 import { ConversationList } from './conversation-list.ts';
-import { patchList } from './patch-list.ts';
-import { factsOf, taskFacts } from './task-facts.ts';
+import { patchList } from './run/patch-list.ts';
+import { factsOf, taskFacts } from './run/task-facts.ts';
 
 /** A worker is followed from task to task; a task stays. Worker 0 is the coordinator. */
 export type Choice = { readonly worker: number } | { readonly task: string };

@@ -1,0 +1,255 @@
+// Several shards of one batch become one: their results, patches and reports in one folder.
+//
+// Guarantees
+//   1. All parts are of the same batch: of one spec, on one commit, each shard once.
+//   2. A shard that is missing is work that is not done, so the batch is not done either.
+//   3. Nothing outside of the parts is read, and nothing outside of `out` is written, whatever a part names.
+//   4. Shards that change one file are named, because their patches may not apply one on top of the other.
+
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { dirname, isAbsolute, join, normalize } from 'node:path';
+import { countsOf, isGood, type Result } from '@drover/coordinator/batch/results';
+import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
+import { UsageError } from '@drover/core/errors';
+import { MB, requireOwnFile } from '@drover/core/files/own-file';
+import { sumUsage, NO_USAGE } from '@drover/core/model/spending/usage';
+import type { Redactor } from '@drover/core/redaction/redactor';
+import { exitCode } from '../../start/exit-code.ts';
+import type { Within } from '../history.ts';
+import { FILES, openOut, writeOutputs } from './outputs.ts';
+import type { BatchSummary } from './summary.ts';
+
+const FOLDERS_MAX = 10_000;
+// A shard's results and patches grow with its tasks.
+const OUTPUT_BYTES_MAX = 256 * MB;
+const OVERLAPS_NAMED_MAX = 10;
+
+export type Part = { readonly folder: string; readonly summary: BatchSummary; readonly results: readonly Result[] };
+
+export type Joined = { readonly summary: BatchSummary; readonly results: readonly Result[] };
+
+/** Each folder holds the outputs of a shard, or folders that do, as CI systems unpack them. */
+async function readParts(folders: readonly string[]): Promise<readonly Part[]> {
+  const found = (await Promise.all(folders.map(partFolders))).flat();
+  if (found.length === 0) throw new UsageError(`--merge: there is no ${FILES.results} in ${folders.join(', ')}`);
+  return Promise.all(found.map(readPart));
+}
+
+async function partFolders(folder: string): Promise<readonly string[]> {
+  if (existsSync(join(folder, FILES.results))) return [folder];
+  const names = await readdir(folder, { recursive: true }).catch((error: unknown) => {
+    throw new UsageError(`--merge: ${folder} cannot be read`, { cause: error });
+  });
+  return names
+    .filter((name) => name.split('/').at(-1) === FILES.results)
+    .map((name) => join(folder, dirname(name)))
+    .slice(0, FOLDERS_MAX)
+    .toSorted();
+}
+
+async function readPart(folder: string): Promise<Part> {
+  try {
+    const summary = JSON.parse((await readOutput(folder, FILES.summary)).toString('utf8')) as BatchSummary;
+    const rows = (await readOutput(folder, FILES.results)).toString('utf8').split('\n');
+    const results = rows.filter((row) => row !== '').map((row) => JSON.parse(row) as Result);
+    for (const { patch } of results) checkPatchPath(patch, folder);
+    return { folder, summary, results };
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`${folder} does not hold the outputs of a batch, or not all of them`, {
+      cause: error,
+    });
+  }
+}
+
+/** A part may come from another machine, so its paths are not trusted. */
+function checkPatchPath(patch: unknown, folder: string): void {
+  if (patch === undefined) return;
+  const isInside =
+    typeof patch === 'string' &&
+    patch.endsWith('.patch') &&
+    !isAbsolute(patch) &&
+    !normalize(patch).split('/').includes('..') &&
+    normalize(patch) !== FILES.combined;
+  if (isInside) return;
+  const path = join(folder, FILES.results);
+  throw new UsageError(`--merge: ${path} names the patch ${JSON.stringify(patch)}, which is no patch in that folder`);
+}
+
+async function readOutput(folder: string, name: string): Promise<Buffer> {
+  const path = join(folder, name);
+  return requireOwnFile({ path, bytesMax: OUTPUT_BYTES_MAX }, ({ kind, problem, fix }) =>
+    kind === 'missing'
+      ? `${folder} does not hold the outputs of a batch, or not all of them`
+      : `--merge: ${path} ${problem}; ${fix}`,
+  );
+}
+
+/** Throws UsageError where they are not parts of one batch. */
+export function joined(parts: readonly Part[]): Joined {
+  const [first] = parts;
+  if (first === undefined) throw new UsageError('--merge: there is nothing to join');
+  for (const { folder, summary } of parts) checkSame(first, { folder, summary });
+  const shards = Map.groupBy(parts, ({ summary: { shard } }) =>
+    shard === undefined ? '' : `${shard.index}/${shard.count}`,
+  );
+  for (const [shard, same] of shards)
+    if (same.length > 1)
+      throw new UsageError(`--merge: ${same.map(({ folder }) => folder).join(' and ')} hold the same shard ${shard}`);
+  const results = parts
+    .flatMap((part) => part.results)
+    .toSorted((a, b) => (a.task < b.task ? -1 : a.task > b.task ? 1 : 0));
+  const { base, total } = first.summary;
+  const summary = summed(
+    parts,
+    missingShards(parts).map((shard) => `shard ${shard} is missing`),
+  );
+  const reasons = [summary.reason ?? [], overlapWords(parts)].flat();
+  // As for a batch in one piece: what landed in any shard is green.
+  const isGreen = summary.exitCode === exitCode.gate && results.some(({ status }) => status === 'landed');
+  const more = {
+    ...(isGreen && { exitCode: exitCode.incomplete }),
+    ...(reasons.length > 0 && { reason: reasons.join('\n') }),
+  };
+  return { results, summary: { ...summary, base, total, ...more } };
+}
+
+/** Says which files several shards change; nothing where there are none. */
+function overlapWords(parts: readonly Part[]): readonly string[] {
+  const changed = parts.map(({ results }) => {
+    const landed = results.filter(({ status }) => status === 'landed');
+    return new Set(landed.flatMap(({ repository, changed: own }) => own.map((path) => `${repository}\0${path}`)));
+  });
+  const times = Map.groupBy(
+    changed.flatMap((paths) => [...paths]),
+    (path) => path,
+  );
+  const shared = [...times].flatMap(([path, { length }]) => (length > 1 ? [path.split('\0')[1] ?? ''] : []));
+  if (shared.length === 0) return [];
+  const more = shared.length > OVERLAPS_NAMED_MAX ? ` and ${shared.length - OVERLAPS_NAMED_MAX} more` : '';
+  const files = `${shared.slice(0, OVERLAPS_NAMED_MAX).join(', ')}${more}`;
+  return [
+    `several shards change ${files}, so ${FILES.combined} may not apply: apply their patches one by one with git apply --3way`,
+  ];
+}
+
+/** The sum of all, in which whatever is missing is not done. */
+function summed(parts: readonly Part[], missing: readonly string[]): BatchSummary {
+  const summaries = parts.map(({ summary }) => summary);
+  const codes = [...summaries.map((each) => each.exitCode), ...(missing.length > 0 ? [exitCode.incomplete] : [])];
+  const reasons = new Set([...missing, ...summaries.flatMap(({ reason }) => reason ?? [])]);
+  const costs = summaries.flatMap(({ cost }) => cost ?? []);
+  const isDone = missing.length === 0 && summaries.every(({ outcome }) => outcome === 'done');
+  const { batch = '', spec = '', model = '' } = summaries[0] ?? {};
+  return {
+    v: 1,
+    batch,
+    spec,
+    model,
+    base: summaries.map((each) => each.base).join(' '),
+    startedAt: summaries.map((each) => each.startedAt).toSorted()[0] ?? '',
+    total: summaries.reduce((sum, { total }) => sum + total, 0),
+    outcome: isDone ? 'done' : 'incomplete',
+    exitCode: weightiest(codes),
+    ...(reasons.size > 0 && { reason: [...reasons].join('\n') }),
+    usage: summaries.reduce((sum, { usage }) => sumUsage(sum, usage), NO_USAGE),
+    ...(costs.length > 0 && { cost: costs.reduce((sum, cost) => sum + cost) }),
+  };
+}
+
+export type Verdict = {
+  /** How it ended, where that is known: the codes of the parts say it otherwise. */
+  readonly code?: number;
+  readonly junit?: string | undefined;
+};
+
+/** What came of several repositories, from the outputs of each. */
+export async function joinRepositories({ out, names }: Within, { code, junit }: Verdict): Promise<Joined> {
+  // The summary is written after the results, so both are there.
+  const there = names.filter((name) => existsSync(join(out, name, FILES.summary)));
+  const parts = await Promise.all(there.map((name) => readPart(join(out, name))));
+  const missing = names.filter((name) => !there.includes(name)).map((name) => `${name} was not begun`);
+  const results = parts.flatMap(({ results: own }, at) =>
+    own.map((result) => (result.patch === undefined ? result : { ...result, patch: `${there[at]}/${result.patch}` })),
+  );
+  const summary = summed(parts, missing);
+  const whole = { results, summary: { ...summary, exitCode: weightiest([summary.exitCode, code ?? 0]) } };
+  await writeOutputs({ out, ...whole, junit, appendTo: [] });
+  return whole;
+}
+
+type Compared = Pick<Part, 'folder' | 'summary'>;
+
+function checkSame(first: Compared, other: Compared): void {
+  const keys = ['batch', 'spec', 'base'] as const;
+  const words = { batch: 'the batch', spec: 'the spec', base: 'the commit' };
+  const different = keys.find((key) => first.summary[key] !== other.summary[key]);
+  if (different !== undefined)
+    throw new UsageError(
+      `--merge: ${first.folder} and ${other.folder} differ in ${words[different]}; join parts of one batch`,
+    );
+}
+
+function missingShards(parts: readonly Part[]): readonly string[] {
+  const count = parts[0]?.summary.shard?.count ?? 1;
+  const there = new Set(parts.map(({ summary: { shard } }) => shard?.index ?? 1));
+  return Array.from({ length: count }, (_, at) => at + 1)
+    .filter((index) => !there.has(index))
+    .map((index) => `${index}/${count}`);
+}
+
+// What weighs most is said: who reads one code wants the worst of it.
+const BY_WEIGHT: readonly number[] = [
+  exitCode.internal,
+  exitCode.terminated,
+  exitCode.interrupted,
+  exitCode.provider,
+  exitCode.budget,
+  exitCode.deadline,
+  exitCode.blocked,
+  exitCode.gate,
+  exitCode.conflict,
+  exitCode.incomplete,
+];
+
+export function weightiest(codes: readonly number[]): number {
+  return BY_WEIGHT.find((code) => codes.includes(code)) ?? Math.max(0, ...codes);
+}
+
+export type JoinOrder = {
+  readonly folders: readonly string[];
+  readonly out: string;
+  readonly junit: string | undefined;
+  readonly appendTo: readonly string[];
+  /** Another machine made the parts, and knows none of the secrets of this one. */
+  readonly redactor: Redactor;
+};
+
+/** Writes what came of all of them; gives it. */
+export async function joinBatches({ folders, out, junit, appendTo, redactor }: JoinOrder): Promise<Joined> {
+  const parts = await readParts(folders);
+  const whole = redactor.value(joined(parts) as never) as Joined;
+  await openOut(out);
+  const patches: string[] = [];
+  for (const { folder, results } of parts) {
+    for (const { patch } of results) {
+      if (patch === undefined) continue;
+      await mkdir(dirname(join(out, patch)), { recursive: true });
+      if (join(folder, patch) !== join(out, patch)) await writeFile(join(out, patch), await readOutput(folder, patch));
+    }
+    patches.push((await readOutput(folder, FILES.combined)).toString('latin1'));
+  }
+  await writeFileWhole(join(out, FILES.combined), patches.join(''), 'latin1');
+  await writeOutputs({ out, ...whole, junit, appendTo });
+  return whole;
+}
+
+/** One line for a person. */
+export function joinedLine({ summary, results }: Joined, out: string): string {
+  const { landed, no_change: same, cached } = countsOf(results);
+  const good = results.filter(isGood).length;
+  const figures = [`${landed} landed`, `${same} had nothing to change`, `${cached} from the cache`].join(', ');
+  const reason = summary.reason === undefined ? '' : `\n${summary.reason}`;
+  return `${summary.batch}: ${good} of ${results.length} tasks are done (${figures}); the report is ${join(out, FILES.report)}${reason}\n`;
+}

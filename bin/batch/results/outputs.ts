@@ -1,0 +1,126 @@
+// What a batch leaves behind: results, patches and reports in one folder, for people and for the next program.
+//
+//   results.ndjson    a row a task               patches/<task>.patch          what each task changed
+//   summary.json      the batch in one object    patches/not-landed/…          work that did not make it
+//   report.md         for people                 combined.patch                everything that landed
+//   junit.xml         for CI systems
+//
+// They are written at every ending, whole or not at all each; what an earlier run left is replaced. All texts
+// are redacted, and in patches the values of secrets of this machine, in lines that would be added.
+
+import { appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { patchBetween, patchesOf } from '@drover/coordinator/batch/patches';
+import type { Result } from '@drover/coordinator/batch/results';
+import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
+import type { Git } from '@drover/coordinator/git/git';
+import { UsageError } from '@drover/core/errors';
+import { codeOf } from '../../start/settings.ts';
+import { jsonText } from '../../views/json.ts';
+import { junitOf } from '../../views/ci/junit.ts';
+import { reportOf } from './report.ts';
+import type { BatchSummary } from './summary.ts';
+
+const STEP_SUMMARY_BYTES_MAX = 1_000_000; // the runner takes a mebibyte, and drops all of a longer one
+const NOT_LANDED = 'not-landed';
+
+/** Redacted already. */
+export type Outputs = {
+  readonly out: string;
+  readonly summary: BatchSummary;
+  readonly results: readonly Result[];
+  /** Further files, where they are wanted. */
+  readonly junit: string | undefined;
+  readonly appendTo: readonly string[];
+};
+
+export const FILES = {
+  results: 'results.ndjson',
+  summary: 'summary.json',
+  report: 'report.md',
+  junit: 'junit.xml',
+  combined: 'combined.patch',
+  patches: 'patches',
+} as const;
+
+/** Makes the folder, before anything is spent; throws UsageError where it can't be. */
+export async function openOut(out: string): Promise<void> {
+  try {
+    await mkdir(join(out, FILES.patches), { recursive: true });
+    // So that nobody commits it by accident, and it isn't taken for a change of the checkout.
+    await writeFile(join(out, '.gitignore'), '*\n');
+  } catch (error) {
+    throw new UsageError(`--out: ${out} cannot be written (${codeOf(error)})`, { cause: error });
+  }
+}
+
+export async function writeOutputs({ out, summary, results, junit, appendTo }: Outputs): Promise<void> {
+  const rows = results.map((result) => `${jsonText(result)}\n`).join('');
+  const report = reportOf(summary, results);
+  const xml = junitOf(results, { name: summary.batch, at: summary.startedAt });
+  await mkdir(out, { recursive: true });
+  await writeFileWhole(join(out, FILES.results), rows);
+  await writeFileWhole(join(out, FILES.summary), `${jsonText(summary, 2)}\n`);
+  await writeFileWhole(join(out, FILES.report), report);
+  await writeFileWhole(join(out, FILES.junit), xml);
+  if (junit !== undefined) await writeFileWhole(junit, xml);
+  await appendReport(out, appendTo);
+}
+
+/** The report that is there, once more at the end of other files. */
+export async function appendReport(out: string, files: readonly string[]): Promise<void> {
+  if (files.length === 0) return;
+  const report = bounded(await readFile(join(out, FILES.report), 'utf8'));
+  for (const path of files) await appendFile(path, report);
+}
+
+export type Work = {
+  readonly git: Git; // of the store
+  readonly base: string;
+  readonly merged: string | undefined; // what has landed; undefined where nothing has
+  /** The commit that holds a task's work. */
+  readonly commits: ReadonlyMap<string, string>;
+  /** Takes secrets out of what would be added. */
+  readonly hide: (line: string) => string;
+};
+
+/** Writes the patches, and gives the results with their paths. */
+export async function writePatches(out: string, results: readonly Result[], work: Work): Promise<readonly Result[]> {
+  const { git, base, merged, commits, hide } = work;
+  const folder = join(out, FILES.patches);
+  await emptied(folder);
+  await mkdir(join(folder, NOT_LANDED), { recursive: true });
+  const withWork = results.filter(({ task }) => commits.has(task));
+  const byCommit = Map.groupBy(withWork, ({ task }) => commits.get(task) ?? '');
+  const paths = new Map<string, string>();
+  for await (const { commit, patch } of patchesOf(git, [...byCommit.keys()])) {
+    if (patch === '') continue;
+    for (const { task, status } of byCommit.get(commit) ?? []) {
+      const path = join(folder, ...(status === 'landed' ? [] : [NOT_LANDED]), `${task}.patch`);
+      await writeFileWhole(path, hidden(patch, hide), 'latin1');
+      paths.set(task, relative(out, path));
+    }
+  }
+  const combined = merged === undefined ? '' : await patchBetween(git, base, merged);
+  await writeFileWhole(join(out, FILES.combined), hidden(combined, hide), 'latin1');
+  return results.map((result) => {
+    const patch = paths.get(result.task);
+    return patch === undefined ? result : { ...result, patch };
+  });
+}
+
+function hidden(patch: string, hide: (line: string) => string): string {
+  return patch.replaceAll(/^\+(?!\+\+ ).*$/gm, (line) => `+${hide(line.slice(1))}`);
+}
+
+async function emptied(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const name of await readdir(folder))
+    if (name.endsWith('.patch') || name === NOT_LANDED) await rm(join(folder, name), { recursive: true, force: true });
+}
+
+function bounded(report: string): string {
+  if (Buffer.byteLength(report) <= STEP_SUMMARY_BYTES_MAX) return `${report}\n`;
+  const cut = Buffer.from(report).subarray(0, STEP_SUMMARY_BYTES_MAX).toString('utf8');
+  return `${cut.slice(0, cut.lastIndexOf('\n'))}\n\n… the rest is in report.md\n`;
+}

@@ -1,0 +1,137 @@
+// report.md: what became of a batch, for somebody who opens the CI job in the morning. A pure function.
+//
+// What models and tools said stands in fences that it can't end, or in cells where nothing in it is markup.
+
+import { countsOf, isGood, type Result, type ResultStatus } from '@drover/coordinator/batch/results';
+import { dollars, duration, shortCount, tokensOf } from '../../views/text/figures.ts';
+import { clean, inert, oneLine } from '../../views/text/terminal-text.ts';
+import type { BatchSummary } from './summary.ts';
+
+const LISTED_MAX = 200;
+const FAILURES_SHOWN_MAX = 50;
+const REASON_LINES_MAX = 40;
+const CELL_CHARS_MAX = 120;
+
+/** Of a batch, or of a run that leaves a report. */
+export type ReportHead = Pick<
+  BatchSummary,
+  'batch' | 'shard' | 'outcome' | 'exitCode' | 'reason' | 'usage' | 'cost' | 'model' | 'run' | 'combined'
+>;
+
+export function reportOf(summary: ReportHead, results: readonly Result[]): string {
+  const sections = [
+    headline(summary, results),
+    figures(summary, results),
+    failures(results),
+    landed(results),
+    next(summary, results),
+  ];
+  return inert(`${sections.filter((section) => section !== '').join('\n\n')}\n`);
+}
+
+function headline({ batch, outcome, exitCode, reason, shard }: ReportHead, results: readonly Result[]): string {
+  const good = results.filter(isGood).length;
+  const part = shard === undefined ? '' : ` (shard ${shard.index}/${shard.count})`;
+  const amount = results.length === 0 ? 'there was nothing to do' : `${good} of ${results.length} tasks are done`;
+  const why = reason === undefined ? '' : `\n\n${fenced(reason)}`;
+  const sign = outcome === 'done' ? '✅' : '❌';
+  return `## ${sign} ${inline(batch)}${part}: ${amount}\n\nIt ended as **${outcome}**, exit code ${exitCode}.${why}`;
+}
+
+const WORDS: readonly (readonly [ResultStatus, string])[] = [
+  ['landed', 'landed'],
+  ['no_change', 'nothing to change'],
+  ['failed', 'failed'],
+  ['gate_failed', 'stopped by a gate on the merged tree'],
+  ['conflict', 'in conflict'],
+  ['skipped', 'skipped'],
+  ['cancelled', 'cancelled'],
+];
+
+function figures({ usage, cost, model }: ReportHead, results: readonly Result[]): string {
+  const counts = countsOf(results);
+  const rows = [
+    ...WORDS.filter(([status]) => counts[status] > 0).map(([status, word]) => [word, String(counts[status])]),
+    ...(counts.cached > 0 ? [['of these from the cache', String(counts.cached)]] : []),
+    ['tokens', shortCount(tokensOf(usage))],
+    ...(cost === undefined ? [] : [['cost', dollars(cost)]]),
+    ['model', inline(model)],
+  ];
+  return ['| | |', '|---|---:|', ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n');
+}
+
+function failures(results: readonly Result[]): string {
+  const bad = results.filter((result) => !isGood(result));
+  if (bad.length === 0) return '';
+  // What stopped many of them is said once.
+  const groups = [...Map.groupBy(bad, ({ task, status, reason }) => `${status} ${reason ?? task}`).values()];
+  const shown = groups.slice(0, FAILURES_SHOWN_MAX).map(failedTogether);
+  const left = groups.slice(FAILURES_SHOWN_MAX).reduce((count, group) => count + group.length, 0);
+  return [`### Not done (${bad.length})`, ...shown, ...(left > 0 ? [`… and ${left} more`] : [])].join('\n\n');
+}
+
+/** Tasks that failed for the same reason, or one. */
+function failedTogether(group: readonly Result[]): string {
+  const [first] = group;
+  if (first === undefined) return '';
+  const word = WORDS.find(([status]) => status === first.status)?.[1] ?? first.status;
+  const who = group.length === 1 ? first.task : `${group.length} tasks`;
+  const reason = first.reason === undefined ? [] : [fenced(first.reason)];
+  const rows = group.slice(0, LISTED_MAX).map(({ task, title, files, patch }) => {
+    const what = `${inline(task)}: ${inline(title)} (${files.map(inline).slice(0, 5).join(', ')})`;
+    return `- ${what}${patch === undefined ? '' : `; its work is kept in ${inline(patch)}`}`;
+  });
+  const more = group.length > LISTED_MAX ? [`- … and ${group.length - LISTED_MAX} more`] : [];
+  const body = [...reason, [...rows, ...more].join('\n')].join('\n\n');
+  return `<details><summary>${html(who)}: ${html(word)}</summary>\n\n${body}\n\n</details>`;
+}
+
+function landed(results: readonly Result[]): string {
+  const good = results.filter(isGood);
+  if (good.length === 0) return '';
+  const rows = good.slice(0, LISTED_MAX).map(({ task, status, cached, changed, ms, cost }) => {
+    const how = [status === 'no_change' ? 'nothing to change' : `${changed.length} changed`, cached ? 'cached' : ''];
+    const cells = [
+      inline(task),
+      how.filter((word) => word !== '').join(', '),
+      cached ? '' : duration(ms),
+      cost === undefined ? '' : dollars(cost),
+    ];
+    return `| ${cells.join(' | ')} |`;
+  });
+  const more = good.length > LISTED_MAX ? [`\n… and ${good.length - LISTED_MAX} more`] : [];
+  const table = ['| task | files | time | cost |', '|---|---|---:|---:|', ...rows, ...more].join('\n');
+  return `### Done (${good.length})\n\n<details><summary>the list</summary>\n\n${table}\n\n</details>`;
+}
+
+function next({ outcome, run, combined }: ReportHead, results: readonly Result[]): string {
+  const commands = [
+    ...(combined !== undefined && results.some(({ status }) => status === 'landed') ? [`git apply ${combined}`] : []),
+    ...(outcome === 'done' || run === undefined ? [] : [`drover resume ${run}`]),
+  ];
+  return commands.length === 0 ? '' : `### Next\n\n${fenced(commands.join('\n'))}`;
+}
+
+/** As code, on one line, and with nothing that would end a cell. */
+function inline(text: string): string {
+  const plain = oneLine(text, CELL_CHARS_MAX).replaceAll('|', '¦');
+  const longest = Math.max(0, ...[...plain.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  return longest === 0 ? `${fence}${plain}${fence}` : `${fence} ${plain} ${fence}`;
+}
+
+function fenced(text: string): string {
+  const lines = clean(text).trimEnd().split('\n');
+  const kept =
+    lines.length <= REASON_LINES_MAX
+      ? lines
+      : [`[… ${lines.length - REASON_LINES_MAX} lines …]`, ...lines.slice(-REASON_LINES_MAX)];
+  const body = kept.join('\n');
+  const longest = Math.max(2, ...[...body.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence}text\n${body}\n${fence}`;
+}
+
+function html(text: string): string {
+  return oneLine(text, CELL_CHARS_MAX).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}

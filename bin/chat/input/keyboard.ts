@@ -1,0 +1,100 @@
+// The keyboard of a terminal: keys as they are pressed, and what is pasted as one piece.
+//
+// The terminal is in raw mode for as long as somebody listens, so Ctrl-C is a key here and no signal. Pasted
+// text is marked by the terminal itself (bracketed paste), so that a line break in it sends nothing.
+
+import { emitKeypressEvents, type Interface, type Key as Pressed } from 'node:readline';
+import type { Input, Output } from '../../io.ts';
+
+// A key that begins with Esc arrives in one piece; what comes later than this was Esc alone.
+const ESCAPE_MS = 60;
+const PASTE_CHARS_MAX = 1_000_000;
+const PASTE_ON = '\u001B[?2004h';
+const PASTE_OFF = '\u001B[?2004l';
+
+/** `text` is what it adds to a text: empty for keys that do something else. */
+export type Key = { readonly name: string; readonly ctrl: boolean; readonly meta: boolean; readonly text: string };
+
+export class Keyboard {
+  readonly #input: Input;
+  readonly #output: Output;
+  readonly #hear: (key: Key) => void;
+  readonly #gone: () => void;
+  #pasted: string | undefined; // while something is pasted
+  #isOpen = true;
+
+  /** `gone`: nobody will press a key any more. */
+  constructor(
+    terminal: { readonly stdin: Input; readonly stdout: Output },
+    hear: (key: Key) => void,
+    gone: () => void,
+  ) {
+    this.#input = terminal.stdin;
+    this.#output = terminal.stdout;
+    this.#hear = hear;
+    this.#gone = gone;
+    emitKeypressEvents(this.#input, { escapeCodeTimeout: ESCAPE_MS } as unknown as Interface);
+    this.#input.on('keypress', this.#press);
+    for (const name of ['end', 'close', 'error']) this.#input.on(name, this.#gone);
+    this.#input.resume();
+    this.#take();
+  }
+
+  /** While this is done, the terminal is as it was found. */
+  aside(work: () => void): void {
+    this.#giveBack();
+    work();
+    this.#take();
+  }
+
+  /** Leaves the terminal as it was found. May be called in the very last moment of a process. */
+  close(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#input.off('keypress', this.#press);
+    for (const name of ['end', 'close', 'error']) this.#input.off(name, this.#gone);
+    this.#giveBack();
+    this.#input.pause();
+  }
+
+  #take(): void {
+    this.#input.setRawMode?.(true);
+    this.#output.write(PASTE_ON);
+  }
+
+  #giveBack(): void {
+    this.#input.setRawMode?.(false);
+    this.#output.write(PASTE_OFF);
+  }
+
+  readonly #press = (typed: string | undefined, pressed: Pressed): void => {
+    const name = pressed.name ?? '';
+    if (name === 'paste-start') this.#pasted = '';
+    else if (name === 'paste-end') this.#endPaste();
+    else if (this.#pasted !== undefined) this.#paste(typed, name);
+    else {
+      const [ctrl, meta] = [pressed.ctrl === true, pressed.meta === true];
+      this.#hear({ name, ctrl, meta, text: ctrl || meta ? '' : printable(typed) });
+    }
+  };
+
+  #paste(typed: string | undefined, name: string): void {
+    const piece = name === 'return' || name === 'enter' || name === 'tab' ? typed : printable(typed);
+    if ((this.#pasted ?? '').length < PASTE_CHARS_MAX) this.#pasted = (this.#pasted ?? '') + (piece ?? '');
+  }
+
+  #endPaste(): void {
+    const text = (this.#pasted ?? '').replaceAll(/\r\n?/g, '\n');
+    this.#pasted = undefined;
+    this.#hear({ name: 'paste', ctrl: false, meta: false, text });
+  }
+}
+
+/** Ctrl-J, and Enter with Alt. */
+export function isNewline(key: Key): boolean {
+  return key.name === 'enter' || (key.name === 'return' && key.meta);
+}
+
+function printable(typed: string | undefined): string {
+  return typed !== undefined && !/\p{Cc}/u.test(typed) ? typed : '';
+}

@@ -1,0 +1,157 @@
+// Runs and sessions that are long over: which could go, and the removal of exactly those.
+//
+// Only what is done, and what nothing can be done about any more. Whatever can go on stays however old it
+// is, and so does a run of which some work may be nowhere else. Before one is removed its lock is taken, so
+// nobody begins to write it meanwhile; then it is set aside in one step, and is gone for everybody.
+
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readdir, rename, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { isRunLive } from '@drover/coordinator/run/runs';
+import { runJournalPath } from '@drover/coordinator/run/journal';
+import { bytesIn, type LandedWork } from '@drover/coordinator/gc/garbage';
+import { removeAll } from '@drover/coordinator/git/removal';
+import { Lock } from '@drover/core/journal/file/lock';
+import { journalPath } from '@drover/core/journal/session-journal';
+import { keptBatch } from '../batch/history.ts';
+import { isAtWork, type KeptRow, listKept } from '../history/rows.ts';
+import { readRun } from '../history/run.ts';
+
+const GONE = '.gone-';
+const HOUR_MS = 3_600_000;
+
+export type OldThing = {
+  readonly what: string;
+  readonly why: string;
+  readonly bytes: number;
+  readonly path: string; // its folder
+  /** What its journal was when it was looked at; undefined for what is left of one. */
+  readonly stamp: string | undefined;
+};
+export type Staying = { readonly what: string; readonly why: string };
+export type Old = { readonly garbage: readonly OldThing[]; readonly kept: readonly Staying[] };
+
+export type Search = {
+  readonly home: string;
+  readonly olderThanMs: number | undefined; // undefined: however old, all are kept
+  /** Why a run has to stay for the sake of its work. */
+  readonly needed: (run: string) => string | undefined;
+};
+
+/** Looks, and changes nothing. */
+export async function findOld({ home, olderThanMs, needed }: Search): Promise<Old> {
+  const garbage: OldThing[] = [...(await leftovers(home))];
+  const kept: Staying[] = [];
+  const now = Date.now();
+  for (const row of olderThanMs === undefined ? [] : listKept(home)) {
+    if (!(now - Date.parse(row.updatedAt) >= (olderThanMs ?? 0))) continue;
+    const what = row.id.startsWith('run_') || row.id.startsWith('ses_') ? row.id : `${row.kind} ${row.id}`;
+    const path = pathOf(home, row);
+    const obstacle = isAtWork(home, row)
+      ? 'somebody is at work on it'
+      : ((await unfinished(home, row)) ?? needed(row.id));
+    if (obstacle !== undefined) kept.push({ what, why: obstacle });
+    else {
+      const why = `over for at least ${spanOf(olderThanMs ?? 0)}`;
+      const bytes = await bytesIn(dirname(path));
+      garbage.push({ what, why, bytes, path: dirname(path), stamp: await stampOf(path) });
+    }
+  }
+  return { garbage, kept };
+}
+
+/** Runs that are at work or could go on: nothing of theirs is garbage. */
+export function unfinishedRuns(home: string): ReadonlySet<string> {
+  const open = listKept(home).filter(
+    (row) =>
+      row.kind === 'run' &&
+      (row.canGoOn || row.state === 'damaged' || row.state === 'newer' || isRunLive(home, row.id)),
+  );
+  return new Set(open.map(({ id }) => id));
+}
+
+/** Runs that share a budget with one that can go on: a resume counts what they have spent. */
+export async function payersInUse(home: string): Promise<ReadonlySet<string>> {
+  const batches = await Promise.all([...unfinishedRuns(home)].map((run) => keptBatch(home, run)));
+  return new Set(batches.flatMap((batch) => batch?.within?.payers ?? []));
+}
+
+/** What has landed of these runs. One that can't be read has nothing to say. */
+export async function landedOf(home: string, runs: Iterable<string>): Promise<ReadonlyMap<string, LandedWork>> {
+  const known = new Map<string, LandedWork>();
+  for (const run of runs) {
+    if (!existsSync(runJournalPath(home, run))) continue;
+    const { past, failure } = await readRun(home, run);
+    if (past !== undefined && failure === undefined)
+      known.set(run, { tasks: new Set(past.landed.keys()), head: past.head });
+  }
+  return known;
+}
+
+async function unfinished(home: string, row: KeptRow): Promise<string | undefined> {
+  if (row.state === 'damaged' || row.state === 'newer') return "drover can't tell what is in it";
+  if (row.kind === 'session') return row.state === 'done' || row.state === 'empty' ? undefined : 'it can go on';
+  if (row.canGoOn) return 'it can go on';
+  const { state } = await readRun(home, row.id);
+  const patches = state.end?.delivered?.patches ?? [];
+  return patches.length > 0 ? 'its patches may be the only copy of its work' : undefined;
+}
+
+async function leftovers(home: string): Promise<readonly OldThing[]> {
+  const names = await readdir(home).catch(() => []);
+  const left = names.filter((name) => name.startsWith(GONE));
+  return Promise.all(
+    left.map(async (name) => {
+      const path = join(home, name);
+      return {
+        what: path,
+        why: 'what is left of something removed',
+        bytes: await bytesIn(path),
+        path,
+        stamp: undefined,
+      };
+    }),
+  );
+}
+
+/** Removes what is as it was when it was looked at. Returns what stays, with the reason. */
+export async function removeOld(home: string, list: readonly OldThing[]): Promise<readonly Staying[]> {
+  const kept: Staying[] = [];
+  for (const { what, path, stamp } of list) {
+    const why = stamp === undefined ? undefined : await setAside(home, path, stamp);
+    if (why === undefined) continue;
+    kept.push({ what, why });
+  }
+  const left = (await readdir(home)).filter((name) => name.startsWith(GONE));
+  for (const name of left) await removeAll(join(home, name));
+  return kept;
+}
+
+async function setAside(home: string, folder: string, stamp: string): Promise<string | undefined> {
+  const journal = join(folder, 'journal.jsonl');
+  const lock = Lock.take(`${journal}.lock`);
+  if (lock === undefined) return 'somebody is at work on it';
+  try {
+    if ((await stampOf(journal)) !== stamp) return 'it has changed';
+    await rename(folder, join(home, `${GONE}${randomUUID()}`));
+    return undefined;
+  } finally {
+    lock.release();
+  }
+}
+
+/** In words. */
+export function spanOf(ms: number): string {
+  const hours = Math.round(ms / HOUR_MS);
+  return hours % 24 === 0 && hours > 0 ? `${hours / 24} days` : `${hours} hours`;
+}
+
+async function stampOf(journal: string): Promise<string> {
+  const { mtimeMs, size } = await stat(journal);
+  return `${mtimeMs} ${size}`;
+}
+
+function pathOf(home: string, { kind, id }: KeptRow): string {
+  return kind === 'run' ? runJournalPath(home, id) : journalPath(home, id);
+}

@@ -1,0 +1,63 @@
+// What could be removed, and what stays, for a person: grouped by the reason, each with its size.
+
+import { count } from '../views/text/figures.ts';
+import { cell, cut, widthOfText } from '../views/text/terminal-text.ts';
+import { wrapped } from '../views/text/word-wrap.ts';
+import type { Paper } from '../history/facts.ts';
+
+const LISTED_MAX = 8; // of a group
+
+export type Listed = { readonly what: string; readonly why: string; readonly bytes?: number };
+
+/** `home` is left out of paths below it. */
+export function removalLines(items: readonly Listed[], home: string, paper: Paper): string {
+  const groups = Map.groupBy(items, ({ why }) => why);
+  return [...groups].map(([why, group]) => groupLines(why, group, home, paper)).join('');
+}
+
+function groupLines(why: string, group: readonly Listed[], home: string, { columns, style }: Paper): string {
+  const bytes = bytesOf(group);
+  const figures = [count(group.length), ...(bytes === 0 ? [] : [inBytes(bytes)])].join(', ');
+  const head = wrapped(`${cell(inHome(why, home), Infinity)}: ${figures}`, columns - 2).replaceAll('\n', '\n  ');
+  const lines = group
+    .slice(0, LISTED_MAX)
+    .map(({ what }) => `    ${style('dim', shortened(inHome(what, home), columns - 4))}\n`);
+  const left = group.length - LISTED_MAX;
+  const more = left > 0 ? `    ${style('dim', cut(`… and ${count(left)} more`, columns - 4))}\n` : '';
+  return `  ${head}\n${lines.join('')}${more}`;
+}
+
+/** Ids are shown as they may be typed, and a branch of drover's store as a copy: the user's branch is another. */
+function inHome(text: string, home: string): string {
+  return text
+    .replaceAll(`${home}/`, '')
+    .replace(/^(.*) in workspaces\/[^/]+\/store\.git$/, "drover's copy of $1")
+    .replaceAll(/(run|ses)_([0-9a-f]{8})[0-9a-f]{24}/g, '$1_$2…');
+}
+
+/** Both ends of it: paths differ in the end. */
+function shortened(text: string, columns: number): string {
+  const line = cell(text, Number.POSITIVE_INFINITY);
+  if (widthOfText(line) <= columns) return line;
+  const half = Math.floor((columns - 1) / 2);
+  return `${cell(line, half).replace(/…$/, '')}…${line.slice(-half)}`;
+}
+
+export function bytesOf(items: readonly Listed[]): number {
+  return items.reduce((sum, { bytes = 0 }) => sum + bytes, 0);
+}
+
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'];
+
+/** 950 B, 12.4 kB, 1.2 GB. */
+export function inBytes(bytes: number): string {
+  const power = bytes < 1 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log10(bytes) / 3));
+  const amount = bytes / 1000 ** power;
+  return `${power === 0 ? amount : amount.toFixed(1)} ${UNITS[power]}`;
+}
+
+export function things(items: readonly Listed[]): string {
+  const bytes = bytesOf(items);
+  const size = bytes === 0 ? '' : `, ${inBytes(bytes)}`;
+  return `${count(items.length)} ${items.length === 1 ? 'thing' : 'things'}${size}`;
+}

@@ -1,0 +1,30 @@
+// Facts one below the other, for a person: a name each, and behind it what is known, broken between words.
+
+import type { Style } from '../views/text/style.ts';
+import { clean } from '../views/text/terminal-text.ts';
+import { wrapped } from '../views/text/word-wrap.ts';
+
+const NAME_COLUMNS = 8;
+
+/** A mark at the beginning of the text has a colour. */
+export type Mark = { readonly sign: string; readonly format: Parameters<Style>[0] };
+export type Fact = readonly [name: string, text: string, mark?: Mark];
+export type Paper = { readonly columns: number; readonly style: Style };
+
+/** What is empty is left out. */
+export function factLines(facts: readonly Fact[], { columns, style }: Paper): string {
+  const indent = ' '.repeat(2 + NAME_COLUMNS);
+  return facts
+    .filter(([, text]) => text !== '')
+    .map(([name, text, mark]) => {
+      const whole = `${mark === undefined ? '' : `${mark.sign} `}${clean(text).replaceAll('\n', ' ')}`;
+      const words = wrapped(whole, columns - indent.length).replaceAll('\n', `\n${indent}`);
+      const shown = mark === undefined ? words : words.replace(mark.sign, () => style(mark.format, mark.sign));
+      return `  ${style('dim', name.padEnd(NAME_COLUMNS))}${shown}\n`;
+    })
+    .join('');
+}
+
+export function heading(title: string, { columns, style }: Paper): string {
+  return title === '' ? '' : `${style('bold', wrapped(clean(title), columns))}\n`;
+}

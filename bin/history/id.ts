@@ -1,0 +1,121 @@
+// Which run or session is meant: by its whole id, or by as much of it as no other has.
+//
+// An id is a name somebody chose for a session (--session NAME), or one that drover made: `run_` or `ses_`
+// and 32 digits. Of the latter the digits alone will do, and so will the first of them.
+//
+// Every command that works in a session starts with this, so it knows only the names of folders; the rows
+// are read where somebody has to be told what there is.
+
+import { UsageError } from '@drover/core/errors';
+import { keptIds as keptIn } from '@drover/core/journal/listing';
+import type { Io } from '../io.ts';
+import { stateFolder } from '../start/settings.ts';
+import { nearest } from '@drover/documents/suggestion';
+import { oneLine } from '../views/text/terminal-text.ts';
+
+const MADE = /^(?:run|ses)_[0-9a-f]{32}$/;
+const SESSION_IN_PART = /^(ses_)?[0-9a-f]{6,32}$/;
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const NAME_RULE =
+  'a session is named with 1 to 64 letters, digits, "-", "_" or ".", of which the first is a letter or digit';
+const SHORT_CHARS = 8;
+const LISTED_MAX = 4;
+const TITLE_COLUMNS = 40;
+
+export type Kept = { readonly kind: 'run' | 'session'; readonly id: string };
+
+export const HOW_TO_BEGIN = 'begin one with: drover run "replace moment with date-fns"';
+
+/** The run or session whose id this is, or begins with this. */
+export async function findKept(home: string, typed: string): Promise<Kept> {
+  const runs = keptIn(home, 'runs');
+  const ids = [...runs, ...keptIn(home, 'sessions')];
+  const found = matching(ids, typed);
+  const [id] = found;
+  if (id !== undefined && found.length === 1) return { kind: runs.includes(id) ? 'run' : 'session', id };
+  if (ids.length === 0) throw new UsageError(`there is no run or session '${typed}', nor any other; ${HOW_TO_BEGIN}`);
+  if (found.length > 1) {
+    throw new UsageError(`'${typed}' may be any of ${await listed(home, ids, found)}; type more of it`);
+  }
+  // Of ids that drover made, as much is compared as was typed.
+  const parts = new Map(ids.map((each) => [each, MADE.test(each) ? bare(each).slice(0, bare(typed).length) : each]));
+  const near = nearest(bare(typed), [...parts.values()]);
+  const like = near === undefined ? [] : ids.filter((each) => parts.get(each) === near);
+  const those = `${like.length > 0 ? 'the nearest is' : 'there are'} ${await listed(home, ids, like.length > 0 ? like : ids)}`;
+  throw new UsageError(`there is no run or session '${typed}'; ${those}; drover runs lists them`);
+}
+
+/** What --session means: a session there is, or the name of one to begin. */
+export async function sessionNamed(
+  home: string,
+  name: string,
+): Promise<{ readonly id: string; readonly isNew: boolean }> {
+  const ids = keptIn(home, 'sessions');
+  if (ids.includes(name)) return { id: name, isNew: false };
+  if (name.startsWith('run_'))
+    throw new UsageError(`--session: '${name}' would be a run, and no more can be said in one; choose another name`);
+  // Names are typed whole: with "fix" nobody means "fix-tests". Ids that drover made are not.
+  const made = ids.filter((id) => MADE.test(id));
+  const isMade = SESSION_IN_PART.test(name) && matching(made, name).length > 0;
+  if (!isMade && !name.startsWith('ses_')) return { id: name, isNew: true };
+  const { kind, id } = await findKept(home, name);
+  if (kind === 'run') throw new UsageError(`'${name}' is a run, and no more can be said in one`);
+  return { id, isNew: false };
+}
+
+export function parseSessionName(text: string): string {
+  if (!NAME.test(text)) throw new UsageError(`'${text}' is no name; ${NAME_RULE}`);
+  return text;
+}
+
+/** As few characters of it as are needed, but enough to stay unique for a while. */
+export function shortId(id: string, ids: readonly string[]): string {
+  if (!MADE.test(id)) return id;
+  const digits = bare(id);
+  for (let chars = SHORT_CHARS; chars < digits.length; chars++) {
+    const short = digits.slice(0, chars);
+    if (!ids.includes(short) && matching(ids, short).length <= 1) return short;
+  }
+  return id;
+}
+
+/** The same, among all there are. */
+export function shortIdIn(home: string, id: string): string {
+  return shortId(id, keptIds(home));
+}
+
+/** Of runs and sessions. */
+export function keptIds(home: string): readonly string[] {
+  return [...keptIn(home, 'runs'), ...keptIn(home, 'sessions')];
+}
+
+/** For the shell to complete. */
+export function offeredIds(io: Io): readonly string[] {
+  const ids = keptIds(stateFolder(io));
+  return ids.map((id) => shortId(id, ids));
+}
+
+function matching(ids: readonly string[], typed: string): readonly string[] {
+  const exact = ids.filter((id) => id === typed);
+  if (exact.length > 0) return exact;
+  const whole = ids.filter((id) => id !== bare(id) && bare(id) === typed);
+  if (whole.length > 0) return whole;
+  return typed === '' ? [] : ids.filter((id) => id.startsWith(typed) || bare(id).startsWith(typed));
+}
+
+function bare(id: string): string {
+  return id.replace(/^(?:run|ses)_/, '');
+}
+
+/** Some of them, the newest first, each with what it was for. */
+async function listed(home: string, ids: readonly string[], some: readonly string[]): Promise<string> {
+  const { listKept } = await import('./rows.ts');
+  const rows = listKept(home).filter(({ id }) => some.includes(id));
+  const words = rows.slice(0, LISTED_MAX).map(({ id, title }) => `${shortId(id, ids)}${titled(title)}`);
+  return [...words, ...(rows.length > LISTED_MAX ? [`${rows.length - LISTED_MAX} more`] : [])].join(', ');
+}
+
+function titled(title: string): string {
+  const words = oneLine(title, TITLE_COLUMNS);
+  return words === '' ? '' : ` (${words})`;
+}

@@ -1,0 +1,59 @@
+// A journal as it stands, read and not written: what there is to show of it, also where it is damaged or of
+// a newer drover.
+
+import { readFile } from 'node:fs/promises';
+import { isEventType, type Recorded } from '@drover/protocol/events';
+import { describe, type Failure } from '@drover/protocol/failures';
+import { DroverError } from '@drover/core/errors';
+import { FORMAT_VERSION, readContents } from '@drover/core/journal/file/format';
+import { isTaken, ownerOf } from '@drover/core/journal/file/lock';
+import { retell } from '@drover/core/journal/retelling';
+import type { ReadTo } from '@drover/core/journal/file/tail';
+import type { JsonObject } from '@drover/protocol/json';
+
+export type KeptJournal = {
+  readonly path: string;
+  readonly records: readonly JsonObject[];
+  readonly readTo: ReadTo;
+  readonly live: boolean; // somebody is writing it
+  /** Why not all of it could be read. */
+  readonly failure: Extract<Failure, { readonly kind: 'journal.damaged' | 'journal.newer' }> | undefined;
+  /** That, as a sentence for a person. */
+  readonly problem: string | undefined;
+};
+
+export async function readKept(path: string): Promise<KeptJournal> {
+  const file = await readFile(path);
+  const { version, records, goodBytes: bytes, lastSum: sum, damage } = readContents(file);
+  // The first line is the head, unless it is yet to be written.
+  const readTo = { line: bytes === 0 ? 0 : records.length + 1, sum, bytes };
+  const kept = { path, records, readTo, live: isTaken(`${path}.lock`) };
+  if (version > FORMAT_VERSION) {
+    const failure = { kind: 'journal.newer' as const, path, version };
+    return { ...kept, failure, problem: describe(failure) };
+  }
+  if (damage === undefined) return { ...kept, failure: undefined, problem: undefined };
+  const failure = { kind: 'journal.damaged' as const, path, ...damage };
+  const behind = linesIn(file.subarray(bytes)) - 1;
+  const problem = `${describe(failure)}${behind > 0 ? `; the ${behind} lines behind it are not shown` : ''}`;
+  return { ...kept, failure, problem };
+}
+
+const LF = 0x0a;
+
+function linesIn(bytes: Uint8Array): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(LF); at >= 0; at = bytes.indexOf(LF, at + 1)) lines++;
+  return lines;
+}
+
+/** Its records told again as events; types that this drover doesn't know are left out. */
+export function eventsIn({ records, live }: Pick<KeptJournal, 'records' | 'live'>): readonly Recorded[] {
+  return retell(records, live).filter(({ type }) => isEventType(type));
+}
+
+/** Refuses one that another process writes, or that can't be read to its end. */
+export function checkUsable({ path, live, failure }: KeptJournal): void {
+  if (live) throw new DroverError({ kind: 'journal.busy', path, owner: ownerOf(`${path}.lock`) });
+  if (failure !== undefined) throw new DroverError(failure);
+}

@@ -1,0 +1,38 @@
+// A run as it stands in its journal.
+
+import { stateOf } from '@drover/coordinator/run/runs';
+import { type RunPast, runPastOf } from '@drover/coordinator/run/history';
+import { runJournalPath } from '@drover/coordinator/run/journal';
+import type { RunState, TaskProgress } from '@drover/coordinator/view/state';
+import { UsageError } from '@drover/core/errors';
+import { nearest } from '@drover/documents/suggestion';
+import { clean } from '../views/text/terminal-text.ts';
+import { type KeptJournal, readKept } from './journal.ts';
+
+const NAMED_MAX = 8;
+
+export type KeptRun = KeptJournal & {
+  readonly id: string;
+  readonly home: string;
+  readonly past: RunPast | undefined;
+  readonly state: RunState;
+};
+
+export async function readRun(home: string, id: string): Promise<KeptRun> {
+  const kept = await readKept(runJournalPath(home, id));
+  // What a newer one means by its records is not known here, so nothing is made of them.
+  const known = kept.failure?.kind === 'journal.newer' ? [] : kept.records;
+  return { ...kept, id, home, past: runPastOf(known), state: stateOf(known) };
+}
+
+/** The task of this id; there is no guessing, since ids of tasks are short. */
+export function findTask({ state }: KeptRun, typed: string): TaskProgress {
+  const task = state.tasks.get(typed);
+  if (task !== undefined) return task;
+  const ids = [...state.tasks.keys()];
+  if (ids.length === 0) throw new UsageError(`there is no task '${typed}': the run has no plan yet`);
+  const near = nearest(typed, ids);
+  const more = ids.length > NAMED_MAX ? ` and ${ids.length - NAMED_MAX} more` : '';
+  const those = near === undefined ? `there are ${ids.slice(0, NAMED_MAX).join(', ')}${more}` : `did you mean ${near}?`;
+  throw new UsageError(clean(`the run has no task '${typed}'; ${those}`));
+}

@@ -1,0 +1,18 @@
+// A session as it stands in its journal.
+
+import { type Past, pastOf } from '@drover/core/journal/history';
+import { journalPath } from '@drover/core/journal/session-journal';
+import { type KeptJournal, readKept } from './journal.ts';
+
+export type KeptSession = KeptJournal & {
+  readonly id: string;
+  readonly home: string;
+  readonly past: Past | undefined;
+};
+
+export async function readSession(home: string, id: string): Promise<KeptSession> {
+  const kept = await readKept(journalPath(home, id));
+  // What a newer one means by its records is not known here, so nothing is made of them.
+  const past = kept.failure?.kind === 'journal.newer' ? undefined : pastOf(kept.records);
+  return { ...kept, id, home, past };
+}

@@ -1,0 +1,60 @@
+// The state of a run or a session for a person: a mark, a word, and what can be done about it.
+
+import type { Style } from '../views/text/style.ts';
+import { wrapped } from '../views/text/word-wrap.ts';
+import type { KeptRow } from './rows.ts';
+
+export type State = KeptRow['state'] | 'live';
+
+type Looks = { readonly sign: string; readonly format: Parameters<Style>[0]; readonly word: string };
+
+export const looksOf: Readonly<Record<State, Looks>> = {
+  live: { sign: '●', format: 'cyan', word: 'live' },
+  done: { sign: '✓', format: 'green', word: 'done' },
+  open: { sign: '◐', format: 'yellow', word: 'interrupted' },
+  incomplete: { sign: '✗', format: 'red', word: 'incomplete' },
+  error: { sign: '✗', format: 'red', word: 'error' },
+  cancelled: { sign: '✗', format: 'yellow', word: 'cancelled' },
+  suspended: { sign: '?', format: 'yellow', word: 'suspended' },
+  empty: { sign: '·', format: 'dim', word: 'empty' },
+  damaged: { sign: '!', format: 'red', word: 'damaged' },
+  newer: { sign: '!', format: 'yellow', word: 'newer' },
+};
+
+/** Advice as it is printed: where it doesn't fit, the command stands whole in a line of its own. */
+export function adviceLine(advice: string, columns: number): string {
+  const command = advice.indexOf(': ');
+  if (advice.length <= columns || command < 0) return `${wrapped(advice, columns)}\n`;
+  return `${wrapped(advice.slice(0, command + 1), columns)}\n  ${advice.slice(command + 2)}\n`;
+}
+
+/** What a person can do next with a session, as a sentence without its full stop. `short` is the id to type. */
+export function nextStep(state: State, short: string): string {
+  switch (state) {
+    case 'live':
+      return `watch it with: drover logs ${short} --follow`;
+    case 'done':
+    case 'empty':
+      return `say more with: drover exec --session ${short} "…"`;
+    case 'open':
+    case 'incomplete':
+    case 'error':
+    case 'cancelled':
+      return `go on with: drover resume ${short}`;
+    case 'suspended':
+      return 'the program that began it has to send the results it waits for';
+    case 'damaged':
+      return 'nobody can go on with it; what is readable stays readable';
+    case 'newer':
+      return `its records can be read with: drover logs ${short} --json`;
+  }
+}
+
+export type RunStanding = { readonly state: State; readonly canGoOn: boolean };
+
+/** The same for a run. */
+export function nextForRun({ state, canGoOn }: RunStanding, short: string): string {
+  if (state === 'live' || state === 'damaged' || state === 'newer') return nextStep(state, short);
+  if (canGoOn) return nextStep('open', short);
+  return state === 'done' ? `look at it with: drover show ${short}` : `see why with: drover show ${short}`;
+}

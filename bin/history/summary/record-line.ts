@@ -1,0 +1,65 @@
+// A record of a journal in one line, for a person: when, whose, where in the work, what, and the gist of it.
+
+import type { Recorded } from '@drover/protocol/events';
+import type { Json, JsonObject } from '@drover/protocol/json';
+import type { Style } from '../../views/text/style.ts';
+import { clock } from '../../views/text/figures.ts';
+import { cell, cut, oneLine, widthOfText } from '../../views/text/terminal-text.ts';
+import { gistOf } from './record-gist.ts';
+
+const TYPE_COLUMNS = 'awaiting_tool_execution'.length;
+const PLACE_COLUMNS = 5;
+const TIME_CHARS = '00:00:00'.length;
+const WHO_COLUMNS_MAX = 20;
+const WHO_COLUMNS_NARROW = 10;
+// With less room than this, what can be done without is: milliseconds, steps, columns that are aligned.
+const COLUMNS_ENOUGH = 72;
+
+export type Line = {
+  readonly columns: number;
+  readonly style: Style;
+  /** How wide the names of a run's tasks are; undefined for a session, which has none. */
+  readonly names?: number;
+};
+
+/** `gists` are left out where a newer drover wrote the record: what it means by it is not known. */
+export function recordLine(record: JsonObject, gists: 'gists' | 'types only', line: Line): string {
+  const { columns, style, names } = line;
+  const head = names === undefined ? headInSession(record) : headInRun(record, names, columns);
+  const name = oneLine(plain(record['type']), TYPE_COLUMNS);
+  const gist = gists === 'gists' ? gistOf(record as unknown as Recorded) : '';
+  // Only the gist is cut: it is what grows.
+  const typeColumns = names !== undefined && columns < COLUMNS_ENOUGH ? name.length : TYPE_COLUMNS;
+  const room = Math.max(columns - widthOfText(head) - typeColumns - 2, 1);
+  const said = gist === '' ? name : `${name.padEnd(typeColumns)}  ${oneLine(gist, room)}`;
+  return `${style('dim', head)}${cut(said, Math.max(columns - widthOfText(head), 1))}\n`;
+}
+
+function headInSession(record: JsonObject): string {
+  return `${clock(plain(record['at']))}  ${placeOf(record).padEnd(PLACE_COLUMNS)} `;
+}
+
+function headInRun(record: JsonObject, names: number, columns: number): string {
+  const isNarrow = columns < COLUMNS_ENOUGH;
+  const time = clock(plain(record['at']));
+  const width = Math.min(names, isNarrow ? WHO_COLUMNS_NARROW : WHO_COLUMNS_MAX);
+  const who = cell(whoIn(record), width);
+  const padding = ' '.repeat(Math.max(0, width - widthOfText(who)));
+  if (isNarrow) return `${time.slice(0, TIME_CHARS)} ${who}${padding} `;
+  return `${time}  ${who}${padding}  ${placeOf(record).padEnd(PLACE_COLUMNS)} `;
+}
+
+/** Who it is about: a worker with its task, the coordinator, or the run itself. */
+export function whoIn({ worker, task, attempt }: JsonObject): string {
+  if (task === undefined) return worker === 0 ? 'coordinator' : 'run';
+  const tries = typeof attempt === 'number' && attempt > 1 ? `/${attempt}` : '';
+  return `${worker === undefined ? '' : `${plain(worker)} `}${plain(task)}${tries}`;
+}
+
+function placeOf({ turn, step }: JsonObject): string {
+  return turn === undefined ? '' : `${plain(turn)}.${step === undefined ? 0 : plain(step)}`;
+}
+
+function plain(value: Json | undefined): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}

@@ -1,0 +1,147 @@
+// What a run came to, or how it stands: all of `drover show --json`, and for a person what the report can't
+// say of a run that has not ended.
+
+import { awaitsApproval, canGoOn } from '@drover/coordinator/run/runs';
+import type { DeniedCall } from '@drover/core/permission/denied-calls';
+import { isUnchanged, rowsOf, type TaskProgress } from '@drover/coordinator/view/state';
+import type { Usage } from '@drover/protocol/messages';
+import type { Delivered, RunSettings, TaskRow } from '@drover/protocol/run';
+import { deniedLines } from '../../views/text/call-result.ts';
+import { ago, count, dollars, duration, moment, tokens } from '../../views/text/figures.ts';
+import { looksOfTask } from '../../views/text/style.ts';
+import { cell, widthOfText } from '../../views/text/terminal-text.ts';
+import { factLines, heading, type Paper } from '../facts.ts';
+import type { KeptRun } from '../run.ts';
+import { looksOf, type State } from '../state.ts';
+
+const AWAITS = 'the plan waits for your approval';
+const NAME_COLUMNS_MAX = 24;
+const TITLE_COLUMNS_MIN = 10;
+const TASKS_LISTED_MAX = 60;
+
+export type RunSummary = {
+  readonly kind: 'run';
+  readonly id: string;
+  readonly state: State;
+  readonly live: boolean;
+  readonly canGoOn: boolean;
+  readonly awaitsApproval: boolean; // a plan was submitted, and its question not answered
+  readonly reason?: string;
+  readonly startedAt: string;
+  readonly updatedAt: string;
+  readonly activeMs: number; // time in which it was at work
+  readonly settings?: RunSettings; // absent where it has not begun
+  /** As they stand: one that is under way is told as cancelled, with the reason. */
+  readonly tasks: readonly (TaskRow & { readonly doing?: string })[];
+  readonly denied: readonly DeniedCall[]; // calls that were not allowed
+  readonly usage: Usage;
+  readonly cost?: number; // US dollars; absent where the price is not known
+  readonly exitCode?: number; // absent where it has not ended
+  readonly delivered?: Delivered;
+  readonly answer?: string;
+};
+
+export function runSummaryOf({ id, past, state, live, failure, problem }: KeptRun): RunSummary {
+  const { end, cost } = state;
+  const reason = problem ?? end?.reason;
+  return {
+    kind: 'run',
+    id,
+    state: live ? 'live' : stateIn(failure?.kind, end?.outcome, past !== undefined),
+    live,
+    canGoOn: past !== undefined && failure === undefined && canGoOn(state),
+    awaitsApproval: !live && past !== undefined && awaitsApproval(past),
+    ...(reason !== undefined && { reason }),
+    startedAt: past?.startedAt ?? '',
+    updatedAt: past?.records.at(-1)?.at ?? '',
+    activeMs: past?.activeMs ?? 0,
+    ...(past !== undefined && { settings: past.settings }),
+    tasks: rowsOf(state).map((row) => ({ ...row, ...doingOf(state.tasks.get(row.task)) })),
+    denied: state.denied,
+    usage: state.usage,
+    ...(cost !== undefined && { cost }),
+    ...(end !== undefined && { exitCode: end.exitCode }),
+    ...(end?.delivered !== undefined && { delivered: end.delivered }),
+    ...(end?.answer !== undefined && { answer: end.answer }),
+  };
+}
+
+function stateIn(
+  problem: 'journal.damaged' | 'journal.newer' | undefined,
+  outcome: State | undefined,
+  hasBegun: boolean,
+): State {
+  if (problem !== undefined) return problem === 'journal.newer' ? 'newer' : 'damaged';
+  return hasBegun ? (outcome ?? 'open') : 'empty';
+}
+
+function doingOf(task: TaskProgress | undefined): { readonly doing?: string } {
+  return task === undefined || task.endedMs !== undefined ? {} : { doing: doing(task) };
+}
+
+function doing({ state, doing: what }: TaskProgress): string {
+  return what === '' ? state : `${state}: ${what}`;
+}
+
+/** How a run stands that has not ended: what is known of it, and its plan with what each task is at. */
+export function standingOf(summary: RunSummary, { state: run }: KeptRun, paper: Paper): string {
+  const { id, state, reason, startedAt, updatedAt, activeMs, settings, tasks, usage, cost } = summary;
+  const looks = looksOf[state];
+  const unchanged = run.tasks.values().filter(isUnchanged).toArray().length;
+  const landed = tasks.filter(({ status }) => status === 'landed' || status === 'done').length - unchanged;
+  const same = unchanged === 0 ? '' : `, ${count(unchanged)} had nothing to change`;
+  const begun = `${moment(startedAt)}, last heard of ${ago(updatedAt, Date.now())}`;
+  const lines = factLines(
+    [
+      ['run', id],
+      ['model', settings?.model ?? ''],
+      ['folder', settings?.repository ?? ''],
+      ['begun', startedAt === '' ? '' : `${begun}; at work for ${duration(activeMs)}`],
+      ['state', `${looks.word}${reason === undefined || isTold(state) ? '' : `: ${reason}`}`, looks],
+      [
+        'tasks',
+        tasks.length === 0
+          ? summary.awaitsApproval
+            ? AWAITS
+            : 'there is no plan yet'
+          : `${count(landed)} of ${count(tasks.length)} landed${same}`,
+      ],
+      ['denied', deniedLines(summary.denied).join('; ')],
+      ['used', tokens(usage).join(', ')],
+      ['cost', cost === undefined ? '' : dollars(cost)],
+    ],
+    paper,
+  );
+  const plan = planLines([...run.tasks.values()], paper, state === 'live');
+  return heading(settings?.goal ?? '', paper) + lines + (plan === '' ? '' : `\n${plan}`);
+}
+
+/** What is wrong with a journal is told last, where it can't be overlooked. */
+function isTold(state: State): boolean {
+  return state === 'damaged' || state === 'newer';
+}
+
+/** A line for each task: its mark, its name, what it is, what it is at. */
+function planLines(tasks: readonly TaskProgress[], { columns, style }: Paper, isLive: boolean): string {
+  const names = Math.max(0, ...tasks.map(({ id }) => widthOfText(cell(id, NAME_COLUMNS_MAX))));
+  const looks = tasks.map((task) => (isInterrupted(task, isLive) ? CUT_SHORT : looksOfTask(task)));
+  const words = Math.max(0, ...looks.map(({ word }) => word.length));
+  const room = columns - 4 - names - 2 - words - 2;
+  const isNarrow = room < TITLE_COLUMNS_MIN;
+  const lines = tasks.slice(0, TASKS_LISTED_MAX).map((task, at) => {
+    const { sign, format, word } = looks[at] ?? CUT_SHORT;
+    const name = cell(task.id, names);
+    const title = cell(task.plan.title, isNarrow ? columns - 6 - names : room);
+    const head = `  ${style(format, sign)} ${name}${' '.repeat(names - widthOfText(name))}  `;
+    return isNarrow ? `${head}${title}\n` : `${head}${style(format, word.padEnd(words))}  ${title}\n`;
+  });
+  const left = tasks.length - TASKS_LISTED_MAX;
+  return lines.join('') + (left > 0 ? `  … and ${count(left)} more\n` : '');
+}
+
+/** No process is at work on the attempt that has begun. */
+export function isInterrupted({ endedMs, isOpen }: TaskProgress, isLive: boolean): boolean {
+  return !isLive && endedMs === undefined && isOpen;
+}
+
+export const CUT_SHORT = { sign: '◐', format: 'yellow', word: 'interrupted' } as const;

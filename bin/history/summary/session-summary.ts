@@ -1,0 +1,103 @@
+// What a session came to, in one object: the head of `drover show`, and all of `drover show --json`.
+
+import { type DeniedCall, DeniedCalls } from '@drover/core/permission/denied-calls';
+import type { Recorded } from '@drover/protocol/events';
+import type { Past } from '@drover/core/journal/history';
+import { listSessions } from '@drover/core/journal/sessions';
+import type { Usage } from '@drover/protocol/messages';
+import { deniedLines } from '../../views/text/call-result.ts';
+import { ago, count, dollars, moment, tokenFigures, tokens } from '../../views/text/figures.ts';
+import { factLines, heading, type Paper } from '../facts.ts';
+import { eventsIn } from '../journal.ts';
+import type { KeptSession } from '../session.ts';
+import { looksOf, type State } from '../state.ts';
+
+export type SessionSummary = {
+  readonly kind: 'session';
+  readonly id: string;
+  readonly title: string;
+  readonly state: State;
+  /** Why it ended as it did, or what it waits for. */
+  readonly reason?: string;
+  readonly startedAt: string;
+  readonly updatedAt: string;
+  readonly model: string;
+  readonly cwd: string;
+  readonly turns: number;
+  readonly messages: number;
+  readonly calls: number;
+  readonly denied: readonly DeniedCall[]; // calls that were not allowed
+  readonly usage: Usage;
+  readonly cost?: number; // US dollars; absent where the price is not known
+  readonly tokens?: NonNullable<Past['tokens']>; // of the last prompt
+};
+
+const NOTHING: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+
+export function summaryOf({ id, home, records, past, live, problem }: KeptSession): SessionSummary | undefined {
+  const row = listSessions(home).find((each) => each.id === id);
+  if (row === undefined) return undefined;
+  const events = past === undefined ? [] : eventsIn({ records, live });
+  const reason = problem ?? reasonIn(events, past?.open?.pending ?? []);
+  const { title, startedAt, updatedAt, model, cwd, turns } = row;
+  return {
+    kind: 'session',
+    id,
+    title,
+    state: live ? 'live' : row.state,
+    ...(reason !== undefined && { reason }),
+    startedAt,
+    updatedAt,
+    model,
+    cwd,
+    turns,
+    messages: past?.messages.length ?? 0,
+    calls: events.filter(({ type }) => type === 'tool_execution_end').length,
+    denied: deniedIn(events),
+    usage: past?.usage ?? NOTHING,
+    ...(past?.cost !== undefined && { cost: past.cost }),
+    ...(past?.tokens !== undefined && { tokens: past.tokens }),
+  };
+}
+
+function deniedIn(events: readonly Recorded[]): readonly DeniedCall[] {
+  const denied = new DeniedCalls();
+  for (const event of events) denied.take(event);
+  return denied.list;
+}
+
+function reasonIn(events: readonly Recorded[], waiting: readonly { readonly summary: string }[]): string | undefined {
+  if (waiting.length > 0) return `it waits for ${waiting.map(({ summary }) => summary).join(', ')}`;
+  // A turn that has begun after an ending is not explained by it.
+  const ending = events.findLast(
+    ({ type }) => type === 'message_start' || type === 'incomplete' || type === 'error' || type === 'done',
+  );
+  return ending?.type === 'incomplete' || ending?.type === 'error' ? ending.reason : undefined;
+}
+
+/** What is wrong with a journal is told last, where it can't be overlooked. */
+function isTold(state: State): boolean {
+  return state === 'damaged' || state === 'newer';
+}
+
+/** For a person: the title, and below it what is known, a line each. */
+export function headOf(summary: SessionSummary, paper: Paper): string {
+  const { id, title, state, reason, startedAt, updatedAt, model, cwd, turns, denied, usage, cost } = summary;
+  const looks = looksOf[state];
+  const lines = factLines(
+    [
+      ['session', id],
+      ['model', model],
+      ['folder', cwd],
+      ['begun', startedAt === '' ? '' : `${moment(startedAt)}, last heard of ${ago(updatedAt, Date.now())}`],
+      ['state', `${looks.word}${reason === undefined || isTold(state) ? '' : `: ${reason}`}`, looks],
+      ['turns', count(turns)],
+      ['denied', deniedLines(denied).join('; ')],
+      ['used', tokens(usage).join(', ')],
+      ['cost', cost === undefined ? '' : dollars(cost)],
+      ['prompt', summary.tokens === undefined ? '' : tokenFigures(summary.tokens).join(', ')],
+    ],
+    paper,
+  );
+  return heading(title, paper) + lines;
+}

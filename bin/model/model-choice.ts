@@ -1,0 +1,108 @@
+// Which model is asked, where, and with which key: from --model or the config, and the environment.
+
+import { relative, resolve } from 'node:path';
+import { UsageError } from '@drover/core/errors';
+import { type Api, knownProviders, parseModel } from '@drover/core/model/catalog';
+import type { Script } from '@drover/rehearsal/script';
+import type { ProviderConfig } from '../files/config-file.ts';
+import { type Settings, textOf } from '../start/settings.ts';
+import { suggestion } from '@drover/documents/suggestion';
+
+export type ServedModel = {
+  readonly kind: 'served';
+  readonly label: string; // provider/name
+  readonly provider: string;
+  readonly api: Api;
+  readonly name: string;
+  readonly apiKey: string;
+  readonly baseUrl: string | undefined;
+};
+
+/** A scripted model that this process serves itself, in the wire format of `api`. */
+export type RehearsedModel = {
+  readonly kind: 'rehearsed';
+  readonly label: string;
+  readonly provider: string;
+  readonly api: Api;
+  readonly name: string;
+  readonly script: string | Script; // a path, or the script itself
+};
+
+export type ModelChoice = ServedModel | RehearsedModel;
+
+const rehearsals: ReadonlyMap<string, Api> = new Map([
+  ['rehearsal', 'anthropic'],
+  ['rehearsal-openai', 'openai'],
+  ['rehearsal-openai-chat', 'openai-chat'],
+]);
+
+/** What a model is known by. Whether it can be asked takes more. */
+export type ModelName = Pick<ModelChoice, 'label' | 'provider' | 'name'>;
+
+export function nameModel(wanted: string | undefined, settings: Settings): ModelName {
+  const label = wanted ?? settings.model;
+  if (label === undefined) throw new UsageError(noModel(settings));
+  const { provider, name } = parseModel(label);
+  const names = [...knownProviders.map(({ id }) => id), ...settings.providers.keys(), ...rehearsals.keys()];
+  if (names.includes(provider)) return { label, provider, name };
+  const near = suggestion(provider, names);
+  throw new UsageError(`there is no provider '${provider}'; known are ${names.join(', ')}${near}`);
+}
+
+export function chooseModel(wanted: string | undefined, settings: Settings, cwd: string): ModelChoice {
+  const { label, provider, name } = nameModel(wanted, settings);
+  const rehearsedApi = rehearsals.get(provider);
+  if (rehearsedApi !== undefined) {
+    return { kind: 'rehearsed', label, provider, api: rehearsedApi, name, script: resolve(cwd, name) };
+  }
+  const configured = settings.providers.get(provider);
+  if (configured !== undefined)
+    return { kind: 'served', label, provider, name, ...fromConfig(provider, configured, settings) };
+
+  const known = knownProviders.find(({ id }) => id === provider);
+  if (known === undefined) throw new Error(`nobody knows how to ask ${provider}`);
+  const apiKey = keyIn(settings, known.keyEnv);
+  if (apiKey === undefined) {
+    throw new UsageError(`${provider} needs a key: set ${known.keyEnv} (drover demo works without one)`);
+  }
+  const baseUrl = textOf(settings.env, known.baseUrlEnv);
+  return { kind: 'served', label, provider, name, api: known.api, apiKey, baseUrl };
+}
+
+/** The journal keeps the folder of the session and the name of the model: together they lead to the script. */
+export function inFolder(
+  model: ModelChoice,
+  { from, to }: { readonly from: string; readonly to: string },
+): ModelChoice {
+  if (model.kind !== 'rehearsed' || typeof model.script !== 'string' || from === to) return model;
+  const name = relative(to, model.script);
+  return { ...model, name, label: `${model.provider}/${name}` };
+}
+
+function fromConfig(
+  provider: string,
+  { api, baseUrl, keyEnv }: ProviderConfig,
+  settings: Settings,
+): Pick<ServedModel, 'api' | 'baseUrl' | 'apiKey'> {
+  if (keyEnv === undefined) return { api, baseUrl, apiKey: 'none' };
+  const apiKey = keyIn(settings, keyEnv);
+  if (apiKey === undefined)
+    throw new UsageError(`${provider} needs a key: set ${keyEnv}, which your config names for it`);
+  return { api, baseUrl, apiKey };
+}
+
+/** The key in this variable; throws UsageError where it can't be one. */
+export function keyIn({ env }: Settings, name: string): string | undefined {
+  const key = textOf(env, name)?.trim();
+  if (key === undefined || key === '') return undefined;
+  // Anything else cannot be sent in a header.
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError(`${name} holds characters no key has; set it again`);
+  return key;
+}
+
+function noModel({ env }: Settings): string {
+  const withKey = knownProviders.find(({ keyEnv }) => textOf(env, keyEnv) !== undefined);
+  const example = withKey?.id === 'openai' ? 'openai/gpt-5' : 'anthropic/claude-sonnet-4-5';
+  const key = withKey === undefined ? 'Set ANTHROPIC_API_KEY or OPENAI_API_KEY, and pass' : 'Pass';
+  return `no model is chosen. ${key} --model ${example}, or set "model" in your config. (drover doctor says what is missing; drover demo needs neither.)`;
+}

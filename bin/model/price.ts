@@ -1,0 +1,26 @@
+// What a model costs: by the config, else by the catalog; unknown is not free, so a budget in dollars needs it.
+
+import { UsageError } from '@drover/core/errors';
+import { factsOf, type Price } from '@drover/core/model/catalog';
+import type { Budget } from '../start/quantities.ts';
+import type { Settings } from '../start/settings.ts';
+import type { ModelName } from './model-choice.ts';
+
+export function priceOf(
+  { label, name }: ModelName,
+  budget: Budget | undefined,
+  { prices }: Settings,
+): Price | undefined {
+  const price = prices.get(label) ?? factsOf(name).price;
+  if (price === undefined && budget !== undefined && 'usd' in budget) {
+    throw new UsageError(
+      `--budget: the price of ${label} is not known; set "prices" in your config, or give the budget in tokens, such as 200ktok`,
+    );
+  }
+  return price;
+}
+
+/** The most that so many tokens can cost: all of them of the dearest kind. */
+export function mostDollars(tokens: number, { input, output, cacheRead, cacheWrite }: Price): number {
+  return (tokens * Math.max(input, output, cacheRead, cacheWrite)) / 1_000_000;
+}

@@ -1,0 +1,47 @@
+// What a run would do, without doing any of it: no request, no workspace, nothing written.
+
+import { inOrder } from '@drover/coordinator/plan/graph';
+import type { Price } from '@drover/core/model/catalog';
+import type { RunSettings } from '@drover/protocol/run';
+import type { PlannedTask } from '@drover/protocol/plan';
+import { mostDollars } from '../../model/price.ts';
+import { exitCode } from '../../start/exit-code.ts';
+import { type Io, tell } from '../../io.ts';
+import { dollars } from '../../views/text/figures.ts';
+import { clean, columnsOf } from '../../views/text/terminal-text.ts';
+import { planLines } from './approval.ts';
+
+export type Intended = {
+  readonly settings: RunSettings;
+  readonly price: Price | undefined;
+  readonly tasks: readonly PlannedTask[] | undefined;
+};
+
+export async function dryRun({ settings, price, tasks }: Intended, io: Io): Promise<number> {
+  const { goal, model, repository, base, branch, notIncluded, workers, gates, deliver, cap } = settings;
+  const costs =
+    price === undefined ? 'its price is not known' : `$${price.input} in, $${price.output} out per million tokens`;
+  const budget = cap === undefined ? 'none' : 'usd' in cap ? `$${cap.usd}` : tokenBudget(cap.tokens, price);
+  const facts: readonly (readonly [string, string])[] = [
+    ['goal', goal],
+    ['model', `${model} (${costs})`],
+    ['repository', `${repository} at ${base.slice(0, 12)}${branch === undefined ? '' : ` on ${branch}`}`],
+    ['left out', notIncluded.length === 0 ? 'nothing: all is committed' : notIncluded.join(', ')],
+    ['workers', workers === 0 ? 'one, in this thread' : String(workers)],
+    ['gates', gates.length === 0 ? 'none: what is merged is not tested' : gates.join('; ')],
+    ['budget', budget],
+    ['deliver', deliver],
+  ];
+  const width = Math.max(...facts.map(([name]) => name.length));
+  const lines = facts.map(([name, value]) => `  ${name.padEnd(width)}  ${clean(value)}\n`).join('');
+  const plan =
+    tasks === undefined
+      ? '\nThe plan would be made by the model; drover plan makes and shows it.\n'
+      : `\n${tasks.length} tasks, in the order in which they would land:\n${planLines(inOrder(tasks), columnsOf(io.stdout))}`;
+  await tell(io, `Nothing is done; this is what would be:\n${lines}${plan}`);
+  return exitCode.done;
+}
+
+function tokenBudget(tokens: number, price: Price | undefined): string {
+  return `${tokens} tokens${price === undefined ? '' : `, at most ${dollars(mostDollars(tokens, price))}`}`;
+}

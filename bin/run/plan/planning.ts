@@ -1,0 +1,85 @@
+// Has the coordinator make a plan, shows it at work on standard error, and carries nothing out.
+
+import { join } from 'node:path';
+import { planOnly } from '@drover/coordinator/plan/planning';
+import { watch } from '@drover/core/agent/limits';
+import { Bus } from '@drover/core/bus';
+import { newId } from '@drover/core/ids';
+import { factsOf } from '@drover/core/model/catalog';
+import { defaultRetry } from '@drover/core/model/retry';
+import { EventRedaction } from '@drover/core/redaction/event-redaction';
+import type { RunSettings } from '@drover/protocol/run';
+import type { PlannedTask } from '@drover/protocol/plan';
+import { endAllChildren } from '@drover/core/tools/process/child';
+import { childEnvironment } from '@drover/core/tools/process/environment';
+import { chooseModel } from '../../model/model-choice.ts';
+import { openProvider } from '../../model/open-provider.ts';
+import { priceOf } from '../../model/price.ts';
+import { showAll } from '../../terminal/screen.ts';
+import type { Io } from '../../io.ts';
+import { deniedIn } from '@drover/core/permission/denied-paths';
+import { redactorOf } from '../../secrets/own-secrets.ts';
+import { watchForStop } from '../../stop.ts';
+import { linesView } from '../../views/lines.ts';
+import { silentView } from '../../views/silent.ts';
+import type { Surrounded } from '../start-run.ts';
+
+export type Wanted = Surrounded & { readonly run: RunSettings };
+
+/** Undefined where the model answered without a plan. */
+export async function makePlan(
+  { model: wanted }: { readonly model: string | undefined },
+  { settings, repository, run }: Wanted,
+  io: Io,
+): Promise<readonly PlannedTask[] | undefined> {
+  const model = chooseModel(wanted, settings, io.cwd);
+  const price = priceOf(model, run.cap, settings);
+  const facts = factsOf(model.name);
+  await using opened = new AsyncDisposableStack();
+  const stop = opened.adopt(
+    watchForStop(io, () => endAllChildren('SIGKILL')),
+    ({ close }) => close(),
+  );
+  const { provider } = opened.adopt(await openProvider(model, settings), ({ close }) => close());
+  const limits = { ...run.taskLimits, ...(run.timeoutMs !== undefined && { timeoutMs: run.timeoutMs }) };
+  const deadline = opened.adopt(watch(limits, stop.signal), (each) => each.stop());
+
+  const id = newId('run');
+  const redaction = new EventRedaction(redactorOf(settings));
+  const bus = new Bus({ owner: { run: id }, lastSeq: 0, pass: (event, place) => redaction.pass(event, place) });
+  const view = io.stderr.isTTY === true ? linesView(io.stderr, io.env, 'asked known') : silentView;
+  const shown = showAll(bus.reader(), { view, person: undefined, io });
+  try {
+    return await planOnly(
+      {
+        settings: run,
+        limits,
+        policy: { root: repository.top, rules: settings.rules, yes: false, contained: false, workspace: false },
+        warn: (message) => bus.emit({ type: 'warning', message }, { worker: 0 }),
+        session: {
+          id,
+          worker: 0,
+          provider,
+          model: model.name,
+          retry: defaultRetry,
+          outlet: bus,
+          contextTokens: settings.contextTokens ?? facts.contextTokens,
+          outputTokensMax: facts.outputTokensMax,
+          ...(price !== undefined && { price }),
+          ...(run.cap !== undefined && { cap: run.cap }),
+          context: {
+            cwd: repository.top,
+            env: childEnvironment(io.env),
+            ignore: settings.ignore,
+            outputFolder: join(settings.home, 'outputs', id),
+            ...deniedIn(settings.rules, repository.top),
+          },
+        },
+      },
+      deadline.signal,
+    );
+  } finally {
+    bus.close();
+    await shown;
+  }
+}

@@ -1,0 +1,112 @@
+// The options of every command that sets an agent to work, and the work that they make.
+
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Input } from '@drover/core/session/execution';
+import { UsageError } from '@drover/core/errors';
+import { flag, list, nonEmpty, value, type Values } from '../start/command.ts';
+import { openDiagnostics } from '../diagnostics.ts';
+import { exitCode } from '../start/exit-code.ts';
+import { complain, type Io } from '../io.ts';
+import { ruleOptions } from '../permission/rule-options.ts';
+import { parseBudget, parseCount, parseDuration } from '../start/quantities.ts';
+import { shortIdIn } from '../history/id.ts';
+import { nextStep } from '../history/state.ts';
+import { openContainment } from '../sandbox/containment.ts';
+import { sandboxOptions, sandboxWish } from '../sandbox/sandbox-options.ts';
+import { loadSettings, type Settings } from '../start/settings.ts';
+import { openView, viewOptions } from '../views/view-choice.ts';
+import type { Begun } from './begun.ts';
+import type { Executed } from './execution.ts';
+import { chooseModel, inFolder, type ModelChoice } from '../model/model-choice.ts';
+import type { SessionWork } from './open-session.ts';
+
+const TURNS_MAX = 10_000;
+
+export const agentOptions = {
+  model: value('Model:', 'PROVIDER/NAME', 'The model to ask', nonEmpty),
+  cwd: value('Input:', 'DIR', 'The folder to work in', nonEmpty),
+  ...viewOptions,
+  log: value('Output:', 'FILE', 'Write diagnostics to a file (DROVER_LOG sets their level)', nonEmpty),
+  ...ruleOptions,
+  ...sandboxOptions,
+  yes: flag('Permission:', 'Answer every question with yes; what is denied stays denied'),
+  turns: value('Limits:', 'N', 'At most so many steps', (text) => parseCount(text, 1, TURNS_MAX)),
+  timeout: value('Limits:', 'TIME', 'Stop after so long: 90s, 30m, 1h30m', parseDuration),
+  budget: value('Limits:', 'AMOUNT', 'Spend no more than this: 5usd, 200ktok', parseBudget),
+  gate: list('Limits:', 'CMD', 'A command that must pass when the agent is done', nonEmpty),
+};
+
+export async function runAgent(
+  args: Values<typeof agentOptions>,
+  session: Begun,
+  input: Input,
+  io: Io,
+): Promise<number> {
+  const view = await openView(args, 'asked known', io);
+  const { settings, work: wanted } = await sessionWork(args, session, io);
+  const diagnostics = await openDiagnostics(io, args.log);
+  const work = { ...wanted, input, view };
+  const { execute } = await import('./execution.ts');
+  try {
+    const executed = await execute(work, { settings, diagnostics, io });
+    if (executed.code !== exitCode.done) await view.say(adviceAfter(executed, shortIdIn(settings.home, session.id)));
+    return executed.code;
+  } finally {
+    await diagnostics.close();
+  }
+}
+
+type SessionArgs = Omit<Values<typeof agentOptions>, 'view' | 'json' | 'log'>;
+
+/** What was typed and what is configured, as the work of one session. What the user should know is told. */
+export async function sessionWork(
+  args: SessionArgs,
+  session: Begun,
+  io: Io,
+): Promise<{ readonly settings: Settings; readonly work: SessionWork }> {
+  const cwd = await workFolder(args.cwd, session, io);
+  const settings = await loadSettings(io, cwd);
+  for (const warning of [...settings.warnings, ...elsewhere(session, cwd, args.cwd, io)]) await complain(io, warning);
+  const model = modelFor(args.model, session, settings, { io, cwd });
+  const { allow, ask, deny, yes, turns, timeout: timeoutMs, budget, gate } = args;
+  const rules = [...settings.rules, ...allow, ...ask, ...deny];
+  const gates = [...settings.gates, ...gate];
+  const wish = sandboxWish(args, { settings, cwd: io.cwd, root: cwd });
+  const containment = await openContainment(wish, { io, state: settings.home, root: cwd, project: cwd });
+  if (containment.notice !== undefined) await complain(io, containment.notice);
+  const work = { session: session.id, cwd, model, rules, yes, gates, turns, timeoutMs, budget, containment };
+  return { settings, work };
+}
+
+function adviceAfter({ code, status }: Executed, short: string): string {
+  // A turn may be done and a gate fail, or what was asked for not be allowed.
+  const next = nextStep(status === 'suspended' || status === 'done' ? status : 'incomplete', short);
+  return code === exitCode.blocked ? `its last calls were not allowed (exit code ${code}); ${next}` : next;
+}
+
+/** Where --cwd says; else where the session was begun; else here. */
+async function workFolder(wanted: string | undefined, { id, past }: Begun, io: Io): Promise<string> {
+  const path = wanted === undefined ? (past?.cwd ?? io.cwd) : resolve(io.cwd, wanted);
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory() === true) return path;
+  if (wanted !== undefined || past === undefined) throw new UsageError(`--cwd: there is no folder ${path}`);
+  throw new UsageError(`${path}, the folder of session ${id}, is gone; say where to work with --cwd DIR`);
+}
+
+/** Whoever is in another folder than the session may have meant another session. */
+function elsewhere({ id, past }: Begun, cwd: string, wanted: string | undefined, io: Io): readonly string[] {
+  if (past === undefined) return [];
+  if (cwd !== past.cwd) return [`session ${id} worked in ${past.cwd} before; now it works in ${cwd}`];
+  return wanted === undefined && io.cwd !== cwd
+    ? [`session ${id} works in ${cwd}, where it was begun; --cwd . has it work here`]
+    : [];
+}
+
+type Place = { readonly io: Io; readonly cwd: string };
+
+/** What --model says; else the session's own; else what the config says. */
+function modelFor(wanted: string | undefined, { past }: Begun, settings: Settings, { io, cwd }: Place): ModelChoice {
+  if (wanted === undefined && past !== undefined) return chooseModel(past.model, settings, past.cwd);
+  return inFolder(chooseModel(wanted, settings, io.cwd), { from: io.cwd, to: cwd });
+}

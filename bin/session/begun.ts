@@ -1,0 +1,28 @@
+// The session to work in: a new one, or one that was begun before, with what it has been through.
+
+import { newId } from '@drover/core/ids';
+import type { JsonObject } from '@drover/protocol/json';
+import type { Past } from '@drover/core/journal/history';
+import type { Io } from '../io.ts';
+import { sessionNamed } from '../history/id.ts';
+import { checkUsable } from '../history/journal.ts';
+import { readSession } from '../history/session.ts';
+import { stateFolder } from '../start/settings.ts';
+
+export type Begun = {
+  readonly id: string;
+  readonly past: Past | undefined;
+  /** What its journal holds, where it was begun before. */
+  readonly records?: readonly JsonObject[];
+};
+
+/** What --session names; without it, a new one. */
+export async function sessionFor(name: string | undefined, io: Io): Promise<Begun> {
+  if (name === undefined) return { id: newId('ses'), past: undefined };
+  const home = stateFolder(io);
+  const { id, isNew } = await sessionNamed(home, name);
+  if (isNew) return { id, past: undefined };
+  const kept = await readSession(home, id);
+  checkUsable(kept);
+  return kept;
+}

@@ -1,0 +1,77 @@
+// One agent at work: settings and a model become a session, its events a view, its ending an exit code.
+
+import type { Input } from '@drover/core/session/execution';
+import type { TurnOutcome } from '@drover/protocol/outcomes';
+import { sessionTools } from '@drover/core/tools/builtin';
+import { endAllChildren } from '@drover/core/tools/process/child';
+import type { Diagnostics } from '../diagnostics.ts';
+import { codeOfEnding, codeOfStop, exitCode } from '../start/exit-code.ts';
+import type { Io } from '../io.ts';
+import { shortIdIn } from '../history/id.ts';
+import { diagnoseSandbox } from '../sandbox/containment.ts';
+import type { Settings } from '../start/settings.ts';
+import { watchForStop } from '../stop.ts';
+import type { View } from '../views/view.ts';
+import { gatesPass } from './gate.ts';
+import { openJournal } from './open-journal.ts';
+import { openProvider } from '../model/open-provider.ts';
+import { containSession, openSession, type SessionWork } from './open-session.ts';
+import { questionsTo } from '../terminal/permission.ts';
+import { Person } from '../terminal/person.ts';
+import { priceOf } from '../model/price.ts';
+import { showAll } from '../terminal/screen.ts';
+
+export type Work = SessionWork & { readonly input: Input; readonly view: View };
+
+/** The world in which the work is done. */
+export type Surroundings = { readonly settings: Settings; readonly diagnostics: Diagnostics; readonly io: Io };
+
+export type Executed = { readonly code: number; readonly status: TurnOutcome['status'] };
+
+export async function execute(work: Work, surroundings: Surroundings): Promise<Executed> {
+  const { settings, io } = surroundings;
+  const price = priceOf(work.model, work.budget, settings);
+  const { session: id, model, cwd, view } = work;
+  const diagnostics = surroundings.diagnostics.about({ session: id });
+
+  await using opened = new AsyncDisposableStack();
+  const stop = opened.adopt(
+    watchForStop(io, () => endAllChildren('SIGKILL')),
+    ({ close }) => close(),
+  );
+  const person = opened.adopt(Person.at(io), (someone) => someone?.close());
+  const { provider } = opened.adopt(await openProvider(model, settings, diagnostics), ({ close }) => close());
+  const journal = await openJournal({ home: settings.home, session: id }, { diagnostics, io });
+  const { store, past } = opened.adopt(journal, ({ close }) => close());
+
+  const box = opened.adopt(await containSession(work, settings.home), (each) => each.close());
+  const { contained } = box;
+  const session = openSession(work, surroundings, {
+    provider,
+    contained,
+    price,
+    asked: questionsTo(person),
+    store,
+    past,
+    tools: sessionTools,
+    remoteTimeoutMs: undefined,
+    // Steps that were taken before are no reason to take none now.
+    stepsBefore: 'resume' in work.input ? (past?.steps ?? 0) : 0,
+  });
+  box.tellTo(session);
+  diagnoseSandbox(work.containment, diagnostics);
+  diagnostics.diagnose('session opened', { model: model.label }, 'info');
+  const execution = session.execute(work.input, stop.signal);
+  if (past !== undefined) {
+    const short = shortIdIn(settings.home, id);
+    await view.say(`going on with session ${short}: ${model.label} in ${cwd}`);
+  }
+  const [result] = await Promise.all([execution.result(), showAll(execution, { view, person, io })]);
+  const { status } = result.outcome;
+  diagnostics.diagnose('turn ended', { status }, 'info');
+
+  const code = codeOfEnding({ outcome: result.outcome, refused: result.refused.length > 0, stop: stop.cause() });
+  if (code !== exitCode.done || (await gatesPass({ ...work, sandbox: contained?.policy }, io, stop.signal)))
+    return { code, status };
+  return { code: stop.signal.aborted ? codeOfStop(stop.cause()) : exitCode.gate, status };
+}

@@ -1,0 +1,40 @@
+// Opens a journal under drover's own folder, and tells of trouble with the disk at once.
+
+import type { Store } from '@drover/core/bus';
+import { DroverError } from '@drover/core/errors';
+import { cannotKeep } from '../start/state-problem.ts';
+import { type Hooks, openSessionJournal, type SessionJournal } from '@drover/core/journal/session-journal';
+import type { Diagnostics } from '../diagnostics.ts';
+import { complain, type Io } from '../io.ts';
+import { codeOf } from '../start/settings.ts';
+import { diagnosedStore } from '../diagnosis/detailed-diagnostics.ts';
+
+export type JournalPlace = { readonly home: string; readonly session: string };
+
+export type Listeners = { readonly diagnostics: Diagnostics; readonly io: Io };
+
+export function openJournal({ home, session }: JournalPlace, listeners: Listeners): Promise<SessionJournal> {
+  return keptIn(home, listeners, (hooks) => openSessionJournal(home, session, hooks));
+}
+
+/** A journal of whatever kind. */
+export async function keptIn<Opened extends { readonly store: Store }>(
+  home: string,
+  { diagnostics, io }: Listeners,
+  open: (hooks: Hooks) => Promise<Opened>,
+): Promise<Opened> {
+  const tell = (message: string): void => void complain(io, message);
+  try {
+    const opened = await open({
+      onTrouble: tell,
+      onRecovery: () => tell('the disk can be written again; going on'),
+      diagnose: (message) => diagnostics.diagnose(message, { home }, 'warn'),
+    });
+    return diagnostics.isDetailed ? { ...opened, store: diagnosedStore(opened.store, diagnostics.diagnose) } : opened;
+  } catch (error) {
+    if (error instanceof DroverError || !(error instanceof Error && 'code' in error)) throw error;
+    // SQLite, which holds the lock, has one code for everything, and words besides.
+    const why = 'errstr' in error ? String(error.errstr) : codeOf(error);
+    throw cannotKeep(home, why, error);
+  }
+}

@@ -1,0 +1,131 @@
+// A session as it is opened here: by the settings and the model, at its journal, with somebody to ask.
+
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
+import { Session } from '@drover/core/session/session';
+import { type SessionJournal, sessionFolder } from '@drover/core/journal/session-journal';
+import { factsOf, type Price } from '@drover/core/model/catalog';
+import type { Message } from '@drover/protocol/messages';
+import type { Provider } from '@drover/core/model/provider';
+import type { Sampling } from '@drover/protocol/model';
+import { defaultRetry } from '@drover/core/model/retry';
+import type { Spent } from '@drover/core/model/spending/spent';
+import { deniedIn } from '@drover/core/permission/denied-paths';
+import type { Rule } from '@drover/core/permission/rules';
+import { EventRedaction } from '@drover/core/redaction/event-redaction';
+import { removeLeftovers } from '@drover/core/tools/files/leftovers';
+import { childEnvironment } from '@drover/core/tools/process/environment';
+import type { Tool } from '@drover/core/tools/tool';
+import type { Contained } from '@drover/coordinator/slots/containment';
+import type { NetworkEvent } from '@drover/protocol/events';
+import type { Io } from '../io.ts';
+import type { Budget } from '../start/quantities.ts';
+import type { Containment } from '../sandbox/containment.ts';
+import { redactorOf } from '../secrets/own-secrets.ts';
+import type { Settings } from '../start/settings.ts';
+import type { ModelChoice } from '../model/model-choice.ts';
+import { type SessionAsked, permissionFor } from '../terminal/permission.ts';
+
+export type SessionWork = {
+  readonly session: string; // its id; what it has been through is in its journal
+  readonly cwd: string;
+  readonly model: ModelChoice;
+  readonly rules: readonly Rule[];
+  readonly yes: boolean;
+  readonly gates: readonly string[];
+  readonly turns: number | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly budget: Budget | undefined;
+  readonly containment: Containment;
+};
+
+export type Opened = Pick<SessionJournal, 'store' | 'past'> & {
+  readonly provider: Provider;
+  readonly price: Price | undefined;
+  readonly asked: SessionAsked;
+  readonly tools: readonly Tool[];
+  readonly remoteTimeoutMs: number | undefined;
+  /** What a new session begins with. */
+  readonly opening?: readonly Message[];
+  readonly sampling?: Sampling;
+  /** Contains its commands; undefined where they run in the open. */
+  readonly contained: Contained | undefined;
+  /** Counts against the budget: what was spent before it was opened. */
+  readonly spentBefore?: Spent;
+  /** Steps of its turn that don't count any more. */
+  readonly stepsBefore: number;
+};
+
+/** The sandbox of a session. Connections that are made before the session is there are not told. */
+export async function containSession(
+  { containment, cwd, rules, session: id }: SessionWork,
+  home: string,
+): Promise<SessionBox> {
+  let tell: (event: NetworkEvent) => void = () => undefined;
+  const folder = join(sessionFolder(home, id), 'box');
+  const contained = await containment.folder?.({ root: cwd, folder, rules, onConnection: (event) => tell(event) });
+  const cleared = removeLeftovers(cwd); // beside the session's own work, which never meets them
+  return {
+    contained,
+    tellTo: (session) => (tell = (event) => session.bus.emit(event, {})),
+    async close() {
+      await cleared;
+      await contained?.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+type SessionBox = {
+  readonly contained: Contained | undefined;
+  readonly tellTo: (session: Session) => void;
+  readonly close: () => Promise<void>;
+};
+
+export function openSession(
+  work: SessionWork,
+  place: { readonly settings: Settings; readonly io: Io },
+  opened: Opened,
+) {
+  const { settings, io } = place;
+  const { provider, price, asked, store, past, tools, remoteTimeoutMs, spentBefore, stepsBefore, contained } = opened;
+  const { session: id } = work;
+  const facts = factsOf(work.model.name);
+  const redaction = new EventRedaction(redactorOf(settings));
+  return new Session({
+    id,
+    worker: 0,
+    provider,
+    model: work.model.name,
+    contextTokens: settings.contextTokens ?? facts.contextTokens,
+    outputTokensMax: facts.outputTokensMax,
+    ...(price !== undefined && { price }),
+    ...(work.budget !== undefined && { cap: work.budget }),
+    ...(spentBefore !== undefined && { spentBefore }),
+    ...(settings.charsPerToken !== undefined && { charsPerToken: settings.charsPerToken }),
+    tools,
+    ...(remoteTimeoutMs !== undefined && { remoteTimeoutMs }),
+    ...(opened.opening !== undefined && { opening: opened.opening }),
+    ...(opened.sampling !== undefined && { sampling: opened.sampling }),
+    context: {
+      cwd: work.cwd,
+      env: childEnvironment(io.env),
+      ignore: settings.ignore,
+      outputFolder: join(sessionFolder(settings.home, id), 'outputs'),
+      ...(contained !== undefined && { sandbox: contained.policy }),
+      ...deniedIn(work.rules, work.cwd),
+    },
+    sandbox: contained === undefined && work.containment.use.used !== 'off' ? 'none' : work.containment.use.used,
+    limits: {
+      stepsMax: stepsBefore + (work.turns ?? settings.turns ?? STEPS_MAX_DEFAULT),
+      textCallRetriesMax: settings.textCallRetries ?? TEXT_CALL_RETRIES_DEFAULT,
+      ...(work.timeoutMs !== undefined && { timeoutMs: work.timeoutMs }),
+    },
+    retry: defaultRetry,
+    ...permissionFor({ ...work, contained: contained !== undefined }, asked),
+    pass: (event, moment) => redaction.pass(event, moment),
+    store,
+    ...(past !== undefined && { past }),
+  });
+}

@@ -1,0 +1,59 @@
+// Where a prompt comes from: the command line, a file, or standard input. Always UTF-8, never empty.
+
+import { resolve } from 'node:path';
+import { UsageError } from '@drover/core/errors';
+import { MB, requireOwnFile } from '@drover/core/files/own-file';
+import type { Input } from '../io.ts';
+import { decoded } from '../start/settings.ts';
+
+const PROMPT_BYTES_MAX = 10 * MB;
+
+export type PromptSource = {
+  readonly word: string | undefined; // as typed; "-" stands for standard input
+  readonly file: string | undefined;
+  readonly cwd: string;
+  readonly stdin: Input;
+};
+
+export async function readPrompt({ word, file, cwd, stdin }: PromptSource): Promise<string> {
+  if (word !== undefined && file !== undefined) {
+    throw new UsageError('give the prompt on the command line or with --prompt-file, not both');
+  }
+  if (file === '-' || word === '-') return checked(await readAll(stdin), 'standard input');
+  if (file !== undefined) return checked(await readPromptFile(resolve(cwd, file)), file);
+  if (word === undefined) {
+    throw new UsageError(
+      'what shall the agent do? drover exec "fix the failing test", or - to read it from standard input',
+    );
+  }
+  if (word.trim() === '') throw new UsageError('the prompt is empty; say what the agent shall do');
+  return word;
+}
+
+async function readPromptFile(path: string): Promise<Uint8Array> {
+  return requireOwnFile(
+    { path, bytesMax: PROMPT_BYTES_MAX },
+    ({ problem, fix }) => `the prompt file ${path} ${problem}; ${fix}`,
+  );
+}
+
+async function readAll(stdin: Input): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of stdin as AsyncIterable<Uint8Array | string>) {
+    const piece = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+    chunks.push(piece);
+    bytes += piece.length;
+    if (bytes > PROMPT_BYTES_MAX) break;
+  }
+  return Buffer.concat(chunks);
+}
+
+function checked(bytes: Uint8Array, source: string): string {
+  if (bytes.length > PROMPT_BYTES_MAX)
+    throw new UsageError(`the prompt from ${source} is larger than 10 MB; shorten it`);
+  const text = decoded(bytes);
+  if (text === undefined) throw new UsageError(`the prompt from ${source} is not UTF-8 text; convert it to UTF-8`);
+  if (text.trim() === '') throw new UsageError(`the prompt from ${source} is empty; say what the agent shall do`);
+  return text;
+}

@@ -1,0 +1,217 @@
+// From what was typed to a command that runs: yargs, strict, in one place.
+//
+// yargs is slow to import and so is a command; the list holds only names, and a command is loaded when
+// its turn comes. Nothing is printed by yargs itself: help and completions come back as text.
+
+import yargs, { type Argv, type Options } from 'yargs';
+import { UsageError } from '@drover/core/errors';
+import type { Command, Option, Typed, Word } from './command.ts';
+import { exitCode, exitCodeWords } from './exit-code.ts';
+import { type Io, print } from '../io.ts';
+import { wordsMax } from './plain-words.ts';
+import { suggestion } from '@drover/documents/suggestion';
+
+const COLUMNS_MAX = 110;
+const COLUMNS_DEFAULT = 80;
+
+const COMPLETION = 'completion';
+const COMPLETIONS_FLAG = '--get-yargs-completions';
+const HELP_FLAGS = ['--help', '-h'];
+// yargs takes a lone "-" for a flag without a name. In its place stands a word that nobody types.
+const DASH = '\u{F002D}';
+
+export type Listed = {
+  readonly name: string;
+  readonly words: string;
+  readonly about: string;
+  readonly load: () => Promise<Command>;
+};
+
+type Loaded = { readonly name: string; readonly about: string; readonly command: Command };
+
+export async function runCommandLine(commands: readonly Listed[], argv: readonly string[], io: Io): Promise<number> {
+  const isCompleting = argv[0] === COMPLETIONS_FLAG;
+  if (!isCompleting) checkCommandWord(commands, argv);
+
+  const loaded = await loadNamed(commands, isCompleting ? argv.slice(2) : argv);
+  const offered =
+    isCompleting && loaded !== undefined ? await offeredFor(loaded.command, argv.slice(3), io) : undefined;
+  let typed: Typed | undefined;
+  let output = '';
+  const parser = parserOf(io);
+  for (const { name, words, about } of commands) {
+    const own = loaded?.name === name ? loaded : undefined;
+    const builder = (args: Argv): void => {
+      if (own !== undefined) declare(args, own, offered);
+    };
+    parser.command(`${name} ${words}`.trim(), about, builder, (args) => {
+      typed = own && typedIn(args, argv, own);
+    });
+  }
+  // yargs prints the script and then, where it is strict, complains that there is no such command.
+  parser.completion(COMPLETION, 'Print a completion script for bash or zsh').strict(argv[0] !== COMPLETION);
+
+  try {
+    const words = argv.map((word) => (word === '-' ? DASH : word));
+    await parser.parseAsync(words, {}, (_error, _args, text) => {
+      output += text;
+    });
+  } catch (error) {
+    // A mistake in what was typed comes with a message for `fail`, or as an error of yargs' own.
+    if (error instanceof Error && (error instanceof Complaint || error.name === 'YError')) {
+      throw explained(error.message, argv, loaded);
+    }
+    throw error;
+  }
+  if (loaded !== undefined && typed !== undefined) return loaded.command.run(typed, io);
+  await print(io.stdout, output === '' ? '' : `${untyped(output).trimEnd()}\n`);
+  return exitCode.done;
+}
+
+// yargs writes the type behind every option, often in a line of its own. What it takes says it better.
+function untyped(help: string): string {
+  return help
+    .replaceAll(/^ *\[(?:string|boolean)\]\n/gm, '')
+    .replaceAll(/ *\[(?:string|boolean)\](?: \[required\])?$/gm, '');
+}
+
+// Before yargs gets to it: a command that loads itself while yargs waits makes yargs lay out a help text
+// that nobody sees, which costs as much as the rest of its work.
+async function loadNamed(commands: readonly Listed[], argv: readonly string[]): Promise<Loaded | undefined> {
+  const listed = commands.find(({ name }) => argv.find((word) => !word.startsWith('-')) === name);
+  return listed && { ...listed, command: await listed.load() };
+}
+
+// Done by hand, because yargs takes the words behind an unknown command for unknown arguments, too.
+function checkCommandWord(commands: readonly Listed[], argv: readonly string[]): void {
+  const names = [...commands.map(({ name }) => name), COMPLETION];
+  const [word, next] = argv;
+  const hint = 'drover --help lists the commands';
+  if (word === undefined) throw new UsageError(`say what to do: ${names.join(', ')}; ${hint}`);
+  if (word.startsWith('-')) {
+    if (!HELP_FLAGS.includes(word)) throw new UsageError(`the command comes first, and then ${word}; ${hint}`);
+  } else if (!names.includes(word)) {
+    throw new UsageError(`there is no command '${word}'${suggestion(word, names) || `; ${hint}`}`);
+  } else if (word === COMPLETION && next !== undefined && !HELP_FLAGS.includes(next)) {
+    throw new UsageError(
+      `drover ${COMPLETION} takes nothing further; put what it prints into your shell's start-up file`,
+    );
+  }
+}
+
+function parserOf(io: Io): Argv {
+  return yargs()
+    .scriptName('drover')
+    .usage('$0 <command>\n\nOne goal, many agents, one tested result.')
+    .locale('en')
+    .exitProcess(false)
+    .help('help', 'Show help')
+    .alias('help', 'h')
+    .version(false)
+    .option('version', { type: 'boolean', describe: 'Show the version', global: false })
+    .wrap(Math.min(io.stdout.columns ?? COLUMNS_DEFAULT, COLUMNS_MAX))
+    .parserConfiguration({
+      'boolean-negation': false,
+      'camel-case-expansion': false,
+      'dot-notation': false,
+      'greedy-arrays': false,
+      'parse-numbers': false,
+      'parse-positional-numbers': false,
+      'populate--': true,
+    })
+    .example('$0 demo', 'Watch a whole run: no key, no network')
+    .example('$0 run "replace moment with date-fns" --gate "pnpm test"', 'Many agents, one tested branch')
+    .example('$0 exec "fix the failing test" --model anthropic/claude-sonnet-4-5', 'One agent in this folder')
+    .epilogue('drover <command> --help says more about a command.')
+    .fail((message, error) => {
+      throw message ? new Complaint(message) : error;
+    });
+}
+
+class Complaint extends Error {}
+
+/** What the shell may put in place of each word. */
+type Offered = ReadonlyMap<Word, readonly string[]>;
+
+async function offeredFor({ word, second }: Command, typed: readonly string[], io: Io): Promise<Offered> {
+  const first = typed.find((each) => !each.startsWith('-'));
+  const offered = [word, second].map(async (each) => each && ([each, await each.offered?.(io, first)] as const));
+  return new Map((await Promise.all(offered)).flatMap((each) => (each?.[1] === undefined ? [] : [[each[0], each[1]]])));
+}
+
+/** `offered` is there where the shell asks what could be typed next. */
+function declare(args: Argv, { name, about: sentence, command }: Loaded, offered: Offered | undefined): void {
+  const { word, second, options, examples } = command;
+  const words = [word, second].filter((each) => each !== undefined);
+  const shape = words.map((each) => (each.required ? ` <${each.name}>` : ` [${each.name}]`));
+  args.usage(`$0 ${name}${shape.join('')} [options]\n\n${sentence}.`);
+  for (const each of words) {
+    const choices = offered?.get(each);
+    args.positional(each.name, { type: 'string', describe: each.about, ...(choices && { choices }) });
+  }
+  for (const [key, option] of Object.entries(options)) args.option(key, yargsOption(option, offered !== undefined));
+  for (const [line, about] of examples) args.example(line, about);
+  args.epilogue(`Exit codes: ${exitCodeWords.map(([code, meaning]) => `${code} ${meaning}`).join(' · ')}`);
+}
+
+function yargsOption({ about, group, takes, choices }: Option<unknown>, isCompleting: boolean): Options {
+  if (takes === undefined) return { group, describe: about, type: 'boolean' };
+  // Otherwise the option checks its choices itself, in better words.
+  const offered = isCompleting && choices !== undefined ? { choices } : {};
+  return { group, describe: `${takes}: ${about}`, type: 'string', requiresArg: true, ...offered };
+}
+
+function typedIn(args: Readonly<Record<string, unknown>>, argv: readonly string[], { name, command }: Loaded): Typed {
+  const { word, second, options } = command;
+  const texts = new Map<string, readonly string[]>();
+  for (const [key, { takes }] of Object.entries(options)) {
+    const given = args[key];
+    if (takes !== undefined && given !== undefined) texts.set(key, [given].flat().map(String).map(undashed));
+    if (takes !== undefined || given === undefined) continue;
+    // yargs reads --yes=maybe as a no.
+    const valued = flagWords(argv).some((typed) => typed.startsWith(`--${key}=`));
+    if (valued) throw new UsageError(`--${key} takes no value; see drover ${name} --help`);
+    texts.set(key, ['']);
+  }
+  const rest = Array.isArray(args['--']) ? args['--'].map(String) : [];
+  const placed = [word, second].map((each) => (each === undefined ? undefined : args[each.name]));
+  const words = [...placed.filter((each) => typeof each === 'string'), ...rest].map(undashed);
+  if (words.length > wordsMax(command)) throw tooManyWords({ name, command });
+  return { word: words[0], second: words[1], texts };
+}
+
+function undashed(text: string): string {
+  return text === DASH ? '-' : text;
+}
+
+/** yargs says what is wrong; this says it in a sentence, with the fix. */
+function explained(message: string, argv: readonly string[], loaded: Loaded | undefined): UsageError {
+  if (loaded === undefined) return new UsageError(message);
+  const { name, command } = loaded;
+  const help = `see drover ${name} --help`;
+  const valueless = /^Not enough arguments following: (.+)$/.exec(message)?.[1];
+  if (valueless !== undefined) return new UsageError(`--${valueless} needs a value; ${help}`);
+  if (message.startsWith('Not enough non-option arguments')) {
+    return new UsageError(`drover ${name} needs <${command.word?.name ?? 'more'}>; ${help}`);
+  }
+  if (!message.startsWith('Unknown argument')) return new UsageError(message);
+
+  const known = Object.keys(command.options);
+  const bare = (flag: string): string => flag.replace(/^--?/, '');
+  const flags = flagWords(argv).map((word) => word.replace(/=.*$/s, ''));
+  const flag = flags.find((candidate) => !known.includes(bare(candidate)));
+  if (flag === undefined) return tooManyWords(loaded);
+  return new UsageError(`drover ${name} has no ${flag}${suggestion(bare(flag), known, '--') || `; ${help}`}`);
+}
+
+function flagWords(argv: readonly string[]): readonly string[] {
+  const end = argv.indexOf('--');
+  return (end < 0 ? argv : argv.slice(0, end)).filter((word) => /^-./.test(word));
+}
+
+function tooManyWords({ name, command: { word, second } }: Pick<Loaded, 'name' | 'command'>): UsageError {
+  if (word === undefined) return new UsageError(`drover ${name} takes no further words; see drover ${name} --help`);
+  if (second !== undefined)
+    return new UsageError(`drover ${name} takes one ${word.name} and one ${second.name}; see drover ${name} --help`);
+  return new UsageError(`drover ${name} takes one ${word.name}; if it has spaces, put it in quotes`);
+}

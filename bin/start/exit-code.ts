@@ -1,0 +1,93 @@
+// The exit codes, and which ending has which: the one table of them.
+
+import { EXIT_CODES } from '@drover/protocol/outcomes';
+import { type Failure, traitsOf } from '@drover/protocol/failures';
+import type { TurnOutcome } from '@drover/protocol/outcomes';
+import type { TaskRow } from '@drover/protocol/run';
+import type { StopCause } from '../io.ts';
+
+export const exitCode = EXIT_CODES;
+
+/** For people, in the help. */
+export const exitCodeWords: readonly (readonly [code: number, meaning: string])[] = [
+  [exitCode.done, 'done'],
+  [exitCode.internal, 'internal error'],
+  [exitCode.usage, 'usage or config invalid'],
+  [exitCode.incomplete, 'incomplete: of a run, some tasks failed or a gate left them out'],
+  [exitCode.gate, 'a gate fails: of a run, nothing landed'],
+  [exitCode.conflict, 'unresolved conflicts'],
+  [exitCode.budget, 'budget reached'],
+  [exitCode.deadline, 'deadline reached'],
+  [exitCode.blocked, 'blocked by permission'],
+  [exitCode.provider, 'provider unavailable or refuses'],
+  [exitCode.interrupted, 'SIGINT'],
+  [exitCode.terminated, 'SIGTERM, SIGHUP or closed output'],
+];
+
+export type Ending = {
+  readonly outcome: TurnOutcome;
+  /** The last calls of the turn were refused, so the agent stopped for want of permission. */
+  readonly refused: boolean;
+  readonly stop: StopCause | undefined;
+};
+
+export function codeOfEnding({ outcome, refused, stop }: Ending): number {
+  switch (outcome.status) {
+    case 'done':
+      return refused ? exitCode.blocked : exitCode.done;
+    case 'incomplete':
+    case 'error': {
+      const code = outcome.failure.kind === 'aborted' ? codeOfStop(stop) : codeOfFailure(outcome.failure);
+      // A budget, a deadline or a provider ends any turn; an agent that runs into its limits was blocked.
+      return refused && code === exitCode.incomplete ? exitCode.blocked : code;
+    }
+    case 'cancelled':
+      return codeOfStop(stop);
+    case 'suspended':
+      return exitCode.incomplete;
+  }
+}
+
+/** How a run as a whole ended. */
+export type RunEnding = {
+  readonly failure: Failure | undefined;
+  readonly rows: readonly TaskRow[];
+  readonly stop: StopCause | undefined;
+  readonly mayBePartial: boolean;
+};
+
+export function codeOfRun({ failure, rows, stop, mayBePartial }: RunEnding): number {
+  if (failure?.kind === 'aborted') return codeOfStop(stop);
+  if (failure?.kind === 'gate.failed') return exitCode.gate;
+  if (failure !== undefined) return codeOfFailure(failure);
+  const bad = rows.filter(({ status }) => status !== 'landed' && status !== 'done');
+  if (bad.length === 0) return exitCode.done;
+  // What landed passed every gate. A result with landed tasks is green, whatever the gates left out.
+  const isEmpty = !rows.some(({ status }) => status === 'landed');
+  if (isEmpty && bad.some(({ status }) => status === 'gate_failed')) return exitCode.gate;
+  if (bad.some(({ status }) => status === 'conflict')) return exitCode.conflict;
+  const told = bad.flatMap(({ failure: cause }) => (cause === undefined ? [] : [cause]));
+  // Those that were stopped because others failed have no cause of their own.
+  const causes = told.filter((cause) => !isOthers(cause));
+  const isProviders = causes.length === told.length || causes.every(({ kind }) => kind.startsWith('provider.'));
+  const codes = new Set(causes.map(codeOfFailure));
+  if (codes.has(exitCode.budget)) return exitCode.budget;
+  const [only] = codes;
+  // One cause for everything is the cause of the run: no provider, no permission, no time. Where not everything
+  // was tried, only the provider's is everything's.
+  if (only !== undefined && codes.size === 1 && bad.length === rows.length && isProviders) return only;
+  return mayBePartial ? exitCode.done : exitCode.incomplete;
+}
+
+function isOthers(failure: Failure): boolean {
+  return failure.kind === 'limit.reached' && failure.limit === 'failures';
+}
+
+export function codeOfStop(stop: StopCause | undefined): number {
+  return stop === undefined || stop === 'SIGINT' ? exitCode.interrupted : exitCode.terminated;
+}
+
+export function codeOfFailure(failure: Failure): number {
+  if (failure.kind === 'aborted') return failure.by === 'user' ? exitCode.interrupted : exitCode.terminated;
+  return exitCode[traitsOf(failure).exit];
+}

@@ -1,0 +1,301 @@
+// Settings: the environment and two config files, read once into one value.
+//
+// WHOSE WORD COUNTS
+//   A flag wins over the environment, that over the user's config, and that over the project's.
+//
+// THE PROJECT'S CONFIG IS A STRANGER'S
+//   A user who clones a repository has not agreed to its config. The config may make drover do less (fewer
+//   steps, more denials) or propose things (workers, gates, files to ignore). Where requests go, which keys
+//   are used, what is allowed and which commands run by themselves is for the user to say: drover names such
+//   keys to the user and ignores them, until the user approves exactly this file in exactly this repository
+//   (see approved-configs.ts).
+
+import { createHash } from 'node:crypto';
+import { lstat, realpath, stat } from 'node:fs/promises';
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { UsageError } from '@drover/core/errors';
+import { readOwnFile } from '@drover/core/files/own-file';
+import { knownProviders, type Price } from '@drover/core/model/catalog';
+import type { Rule } from '@drover/core/permission/rules';
+import type { SandboxMode } from '@drover/protocol/run';
+import { type Approval, approvalOf, type ProjectConfig, whyNotApproved } from './approved-configs.ts';
+import type { Config, ProviderConfig, Timeouts } from '../files/config-file.ts';
+import type { Io } from '../io.ts';
+import { foreignRules } from '../permission/rule-names.ts';
+import { isAddress } from './quantities.ts';
+import type { HostName } from '../sandbox/hosts-and-modes.ts';
+
+export type Settings = {
+  /** Where drover keeps its state. */
+  readonly home: string;
+  readonly env: Io['env'];
+  readonly model: string | undefined;
+  readonly providers: ReadonlyMap<string, ProviderConfig>;
+  readonly prices: ReadonlyMap<string, Price>;
+  readonly charsPerToken: number | undefined;
+  readonly textCallRetries: number | undefined;
+  readonly contextTokens: number | undefined;
+  readonly turns: number | undefined;
+  readonly workers: number | undefined;
+  readonly gates: readonly string[];
+  readonly setup: readonly string[];
+  readonly ignore: readonly string[];
+  readonly rules: readonly Rule[];
+  readonly timeouts: Timeouts;
+  /** Undefined where no config says it. */
+  readonly sandbox: SandboxMode | undefined;
+  readonly net: readonly HostName[];
+  readonly writable: readonly string[]; // absolute
+  /** For the user to read: what of the project's config was left out. */
+  readonly warnings: readonly string[];
+};
+
+export type ConfigFile = {
+  readonly path: string;
+  readonly text: string;
+  readonly config: Config;
+  readonly sha256: string;
+};
+
+export async function loadSettings(io: Io, cwd: string): Promise<Settings> {
+  const { env } = io;
+  checkAddresses(env);
+  const { user: userPath, project: projectPath } = await configPaths(io, cwd);
+  const user = await readConfigFile(userPath);
+  const project = projectPath === undefined ? undefined : await readProjectConfig(projectPath);
+  return settingsFrom({ userPath, user, project }, io, cwd);
+}
+
+/** The config files, as far as they are there. */
+export type ConfigFiles = {
+  readonly userPath: string;
+  readonly user: ConfigFile | undefined;
+  readonly project: ConfigFile | undefined;
+};
+
+export async function settingsFrom({ userPath, user, project }: ConfigFiles, io: Io, cwd: string): Promise<Settings> {
+  const { env } = io;
+  const home = stateFolder(io);
+  const approval = project === undefined ? 'none' : await approvalOf(home, await projectOf(project));
+  const approved = approval === 'approved';
+  const own = user?.config ?? {};
+  const theirs = project?.config ?? {};
+  const trusted = approved ? theirs : {};
+  return {
+    home,
+    env,
+    model: own.model ?? trusted.model,
+    providers: new Map([...(trusted.providers ?? []), ...(own.providers ?? [])]),
+    prices: new Map([...(trusted.prices ?? []), ...(own.prices ?? [])]),
+    charsPerToken: charsPerTokenIn(env) ?? own.charsPerToken ?? trusted.charsPerToken,
+    textCallRetries:
+      countIn(env, 'DROVER_TEXT_TOOL_CALL_RETRY_LIMIT', 0, 10) ?? own.textCallRetries ?? trusted.textCallRetries,
+    contextTokens: own.contextTokens ?? trusted.contextTokens,
+    turns: lower(own.turns, theirs.turns),
+    workers: own.workers ?? theirs.workers,
+    gates: [...(own.gates ?? []), ...(trusted.gates ?? [])],
+    setup: [...(own.setup ?? []), ...(trusted.setup ?? [])],
+    ignore: [...(own.ignore ?? []), ...(theirs.ignore ?? [])],
+    rules: [
+      ...(own.allow ?? []),
+      ...(trusted.allow ?? []),
+      ...(own.ask ?? []),
+      ...(theirs.ask ?? []),
+      ...(own.deny ?? []),
+      ...(theirs.deny ?? []),
+    ],
+    timeouts: { ...trusted.timeouts, ...own.timeouts },
+    // A project may insist on a sandbox, and never do away with it, approved or not.
+    sandbox: own.sandbox === 'off' || theirs.sandbox !== 'required' ? own.sandbox : 'required',
+    net: [...(own.net ?? []), ...(trusted.net ?? [])],
+    writable: [
+      ...absolutePaths(homeOf(env), own.writable),
+      ...(project === undefined ? [] : absolutePaths(dirname(dirname(project.path)), trusted.writable)),
+    ],
+    warnings: [
+      ...(project === undefined || approved ? [] : leftOut(project, approval, { cwd, userPath })),
+      ...(project === undefined ? [] : loosening(project, cwd)),
+      ...[user, project].flatMap((file) => (file === undefined ? [] : foreignRules(file))),
+    ],
+  };
+}
+
+/** A relative path begins in HOME in the user's config, and at the folder of the project in the project's. */
+function absolutePaths(folder: string, paths: readonly string[] = []): readonly string[] {
+  return paths.map((path) => resolve(folder, path));
+}
+
+const MAY_BE_SET_BY_A_PROJECT: readonly (keyof Config)[] = ['workers', 'ignore', 'turns', 'ask', 'deny'];
+
+/** What it makes sense to write into a project's config: what it may set, and the gates that it proposes. */
+export const projectKeys: readonly (keyof Config)[] = [...MAY_BE_SET_BY_A_PROJECT, 'gates', 'sandbox'];
+
+type Whereabouts = { readonly cwd: string; readonly userPath: string };
+
+function leftOut({ path, config }: ConfigFile, approval: Approval, { cwd, userPath }: Whereabouts): readonly string[] {
+  const file = relative(cwd, path) || path;
+  const gates = config.gates ?? [];
+  const keys = Object.keys(config) as (keyof Config)[];
+  const ignored = keys.filter((key) => key !== 'gates' && key !== 'sandbox' && !MAY_BE_SET_BY_A_PROJECT.includes(key));
+  const why = whyNotApproved(approval);
+  return [
+    ...(why === undefined || (ignored.length === 0 && gates.length === 0)
+      ? []
+      : [`${file} is not approved: ${why}; look at it again with: drover trust`]),
+    ...(ignored.length === 0
+      ? []
+      : [
+          `${file} may not set ${ignored.join(', ')}, so it is ignored; if you want it, move it to ${userPath}, or approve the file as it is: drover trust`,
+        ]),
+    ...gates.map((gate) => `${file} names a gate, which is not run unless you ask for it: --gate ${quoted(gate)}`),
+  ];
+}
+
+function loosening({ path, config }: ConfigFile, cwd: string): readonly string[] {
+  if (config.sandbox === undefined || config.sandbox === 'required') return [];
+  const file = relative(cwd, path) || path;
+  return [`${file} sets sandbox: ${config.sandbox}, which is ignored: a project may only require a sandbox`];
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+function lower(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+}
+
+/** A project's config as it is approved: in the repository that really holds it. */
+export async function projectOf({ path, sha256 }: ConfigFile): Promise<ProjectConfig> {
+  const folder = await realpath(dirname(dirname(path)));
+  const repository = (await projectFolders(folder)).at(-1) ?? folder;
+  return { repository, config: relative(repository, join(folder, '.drover', 'config.yaml')), sha256 };
+}
+
+// ── where things are ──────────────────────────────────────────────────────────────────────────
+
+/** Where drover keeps its state, whatever folder the work is in. */
+export function stateFolder({ env, cwd }: Pick<Io, 'env' | 'cwd'>): string {
+  return resolve(cwd, textOf(env, 'DROVER_HOME') ?? join(homeOf(env), '.drover'));
+}
+
+/** Where the user's config is, or would be; and the project's, where there is one. */
+export async function configPaths(
+  io: Pick<Io, 'env' | 'cwd'>,
+  cwd: string,
+): Promise<{ readonly user: string; readonly project: string | undefined }> {
+  return { user: userConfigPath(io.env), project: await projectConfigPath(cwd, stateFolder(io)) };
+}
+
+/** The folder that --cwd names, or the one drover was started in. */
+export async function workFolder(wanted: string | undefined, io: Pick<Io, 'cwd'>): Promise<string> {
+  const folder = resolve(io.cwd, wanted ?? '.');
+  const found = await stat(folder).catch(() => undefined);
+  if (found?.isDirectory() === true) return folder;
+  throw new UsageError(`--cwd: there is no folder ${folder}`);
+}
+
+function homeOf(env: Io['env']): string {
+  const home = textOf(env, 'HOME');
+  if (home === undefined) throw new UsageError('HOME is not set; set it, or set DROVER_HOME and XDG_CONFIG_HOME');
+  return home;
+}
+
+function userConfigPath(env: Io['env']): string {
+  const base = textOf(env, 'XDG_CONFIG_HOME');
+  // The base directory specification says that a relative one is to be ignored.
+  const folder = base !== undefined && isAbsolute(base) ? base : join(homeOf(env), '.config');
+  return join(folder, 'drover', 'config.yaml');
+}
+
+/** From here up to the top of the repository; where there is none, only here. */
+export async function projectFolders(cwd: string): Promise<readonly string[]> {
+  const folders: string[] = [];
+  for (let folder = cwd; ; folder = dirname(folder)) {
+    folders.push(folder);
+    if (await exists(join(folder, '.git'))) return folders;
+    if (dirname(folder) === folder) return folders.slice(0, 1);
+  }
+}
+
+/** The nearest one. */
+async function projectConfigPath(cwd: string, home: string): Promise<string | undefined> {
+  for (const folder of await projectFolders(cwd)) {
+    const path = join(folder, '.drover', 'config.yaml');
+    // In the user's home, .drover is drover's own folder and not a project's.
+    // A link that leads nowhere is found too: reading it says what is wrong with it.
+    if (dirname(path) !== home && (await lstat(path).catch(() => undefined)) !== undefined) return path;
+  }
+  return undefined;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined)) !== undefined;
+}
+
+/** A config that belongs to a repository, so its links may not lead out of it. */
+export async function readProjectConfig(path: string): Promise<ConfigFile | undefined> {
+  const folder = dirname(dirname(path));
+  return readConfigFile(path, (await projectFolders(folder)).at(-1));
+}
+
+/** Undefined for a missing file; throws UsageError for a file that cannot be read or holds mistakes. */
+export async function readConfigFile(path: string, within?: string): Promise<ConfigFile | undefined> {
+  const found = await readOwnFile({ path, within });
+  if (found.kind === 'missing') return undefined;
+  if (found.kind === 'refused') throw new UsageError(`${path} ${found.problem}; ${found.fix}`);
+  const { bytes } = found;
+  const text = decoded(bytes);
+  if (text === undefined) throw new UsageError(`${path} is not UTF-8 text; save it as UTF-8`);
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  // Most starts find no config, and zod takes time to load.
+  const { parseConfig } = await import('../files/config-file.ts');
+  return { path, text, config: parseConfig(text, path), sha256 };
+}
+
+// ── the environment ───────────────────────────────────────────────────────────────────────────
+
+/** A variable's value; an empty one counts as not set. */
+export function textOf(env: Io['env'], name: string): string | undefined {
+  const text = env[name];
+  return text === undefined || text === '' ? undefined : text;
+}
+
+export function checkAddresses(env: Io['env']): void {
+  for (const name of new Set(knownProviders.map(({ baseUrlEnv }) => baseUrlEnv))) {
+    const address = textOf(env, name);
+    if (address !== undefined && !isAddress(address)) {
+      throw new UsageError(`${name} is '${address}', which is not an http or https address; mend or unset it`);
+    }
+  }
+}
+
+function charsPerTokenIn(env: Io['env']): number | undefined {
+  const text = textOf(env, 'DROVER_CHARS_PER_TOKEN');
+  if (text === undefined) return undefined;
+  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= 1 && value <= 32) return value;
+  throw new UsageError(`DROVER_CHARS_PER_TOKEN is '${text}'; it must be a number from 1 to 32`);
+}
+
+function countIn(env: Io['env'], name: string, min: number, max: number): number | undefined {
+  const text = textOf(env, name);
+  if (text === undefined) return undefined;
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  throw new UsageError(`${name} is '${text}'; it must be a whole number from ${min} to ${max}`);
+}
+
+/** Bytes as text, or undefined where they are not UTF-8. */
+export function decoded(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+}

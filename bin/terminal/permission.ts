@@ -1,0 +1,61 @@
+// What the agent of this command may do, and who is asked about the rest.
+
+import type { Question } from '@drover/core/agent/calls/calls';
+import type { SessionOptions } from '@drover/core/session/session-options';
+import { judge, type Policy } from '@drover/core/permission/policy';
+import { Questions } from '@drover/core/permission/questions';
+import type { Rule } from '@drover/core/permission/rules';
+import type { Person } from './person.ts';
+
+type Wishes = {
+  readonly cwd: string;
+  readonly rules: readonly Rule[];
+  readonly yes: boolean;
+  readonly contained: boolean;
+};
+
+/** Somebody who answers, and whose answers for good are remembered. */
+export type Asked = Pick<Questions, 'ask' | 'remembered'>;
+
+/** The same for a session, which can leave a question open. */
+export type SessionAsked = Pick<Asked, 'remembered'> & { readonly ask: SessionOptions['question'] };
+
+export function permissionFor(wishes: Wishes, asked: SessionAsked): Pick<SessionOptions, 'judge' | 'question'> {
+  const { cwd: root, rules, yes, contained } = wishes;
+  // A user who starts an agent in a folder wants it to write there.
+  const policy: Policy = {
+    root,
+    rules,
+    yes,
+    contained,
+    workspace: true,
+    isOwnFolder: true,
+    remembered: asked.remembered,
+  };
+  return {
+    judge: (tool, input) => judge(policy, tool, input),
+    question: (question, signal) => asked.ask(question, signal),
+  };
+}
+
+/** The person at the terminal; without one, whatever has to be asked is refused. */
+export function questionsTo(person: Person | undefined): Asked {
+  const signals = new Map<string, AbortSignal>(); // requestId -> what withdraws the question
+  const put = async (question: Question, to: Person): Promise<void> => {
+    const signal = signals.get(question.requestId);
+    const answer = signal && (await to.ask(question, signal));
+    if (answer !== undefined) questions.answer(question.requestId, answer);
+  };
+  const questions = new Questions(person && ((question) => void put(question, person)));
+  return {
+    remembered: questions.remembered,
+    ask: async (question, signal) => {
+      signals.set(question.requestId, signal);
+      try {
+        return await questions.ask(question, signal);
+      } finally {
+        signals.delete(question.requestId);
+      }
+    },
+  };
+}

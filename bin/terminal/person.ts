@@ -1,0 +1,137 @@
+// The person at the terminal, who is asked whether a call may run.
+//
+// There is one where standard input and standard error are both a terminal, and in a chat. A question is
+// asked only once the view has shown what led to it. While it stands there, the view waits, so that nothing
+// is painted over it.
+
+import type { Question } from '@drover/core/agent/calls/calls';
+import type { Shown } from '@drover/core/bus';
+import type { Answer } from '@drover/core/permission/questions';
+import type { Io } from '../io.ts';
+import { writtenOut } from '../views/text/terminal-text.ts';
+import { type Lines, typedLines, untilAborted } from './typed-lines.ts';
+
+const CHOICES = '[y]es [n]o [a]lways: ';
+const COLUMNS_DEFAULT = 80;
+
+const YES: Answer = { allowed: true, always: false };
+const NO: Answer = { allowed: false, always: false };
+const ALWAYS: Answer = { allowed: true, always: true };
+const ANSWERS = new Map([
+  ['y', YES],
+  ['yes', YES],
+  ['n', NO],
+  ['no', NO],
+  ['a', ALWAYS],
+  ['always', ALWAYS],
+]);
+
+export class Person {
+  readonly #lines: Lines;
+  readonly #columns: () => number;
+  #isWatching = true;
+  readonly #requests = new Map<string, PromiseWithResolvers<void>>(); // settled once they are shown
+  readonly #asking = new Set<string>(); // requests that are, or are about to be, put to the person
+  #standing: PromiseWithResolvers<void> | undefined; // settled once the question is answered
+
+  constructor(lines: Lines, columns: () => number | undefined) {
+    this.#lines = lines;
+    this.#columns = () => columns() ?? COLUMNS_DEFAULT;
+  }
+
+  static at(io: Io): Person | undefined {
+    if (io.stdin.isTTY !== true || io.stderr.isTTY !== true) return undefined;
+    return new Person(typedLines(io), () => io.stderr.columns);
+  }
+
+  /** The view has come to this event. */
+  sees(event: Shown): void {
+    if (event.type !== 'permission_request') return;
+    if (this.#asking.has(event.requestId)) this.#standing ??= Promise.withResolvers();
+    this.#shown(event.requestId).resolve();
+  }
+
+  /** No question stands on the screen. */
+  async untilUnasked(): Promise<void> {
+    while (this.#standing !== undefined) await this.#standing.promise;
+  }
+
+  /** The view shows something again. */
+  seesMore(): void {
+    this.#isWatching = true;
+  }
+
+  /** The view shows nothing more, and is not to be waited for. */
+  seesNoMore(): void {
+    this.#isWatching = false;
+    for (const shown of this.#requests.values()) shown.resolve();
+  }
+
+  /** One question at a time. Undefined where it was withdrawn; somebody who has gone says no. */
+  async ask(question: Question, signal: AbortSignal): Promise<Answer | undefined> {
+    this.#asking.add(question.requestId);
+    try {
+      if (this.#isWatching) await untilAborted(this.#shown(question.requestId).promise, signal);
+      this.#standing ??= Promise.withResolvers();
+      return await this.#put(question, signal);
+    } finally {
+      this.#asking.delete(question.requestId);
+      this.#standing?.resolve();
+      this.#standing = undefined;
+    }
+  }
+
+  /** A question that no call has put. Undefined where nobody answers. */
+  async choose<Choice>(
+    words: string,
+    choices: ReadonlyMap<string, Choice>,
+    signal: AbortSignal,
+  ): Promise<Choice | undefined> {
+    await this.untilUnasked();
+    this.#standing = Promise.withResolvers();
+    try {
+      return await this.#answer(words, choices, signal);
+    } finally {
+      this.#standing?.resolve();
+      this.#standing = undefined;
+    }
+  }
+
+  close(): void {
+    this.#lines.close();
+  }
+
+  async #put(question: Question, signal: AbortSignal): Promise<Answer | undefined> {
+    const answer = await this.#answer(this.#worded(question), ANSWERS, signal);
+    return answer ?? (signal.aborted ? undefined : NO);
+  }
+
+  /** Asked until there is one; undefined where there will be none. */
+  async #answer<Choice>(
+    words: string,
+    choices: ReadonlyMap<string, Choice>,
+    signal: AbortSignal,
+  ): Promise<Choice | undefined> {
+    while (!this.#lines.isGone() && !signal.aborted) {
+      const line = await this.#lines.ask(words, signal);
+      const answer = choices.get((line ?? '').trim().toLowerCase());
+      if (answer !== undefined) return answer;
+    }
+    return undefined;
+  }
+
+  // All of it, however long: nobody shall agree to what they could not see.
+  #worded({ label: { name }, subject, task }: Question): string {
+    const whole = writtenOut(subject);
+    const what = task === undefined ? name : `${task} to use ${name}`;
+    const short = `  Allow ${what}: ${whole}? ${CHOICES}`;
+    if (!whole.includes('\n') && short.length <= this.#columns()) return short;
+    return `  Allow ${what}:\n${whole.replaceAll(/^/gm, '    ')}\n  ${CHOICES}`;
+  }
+
+  #shown(requestId: string): PromiseWithResolvers<void> {
+    const shown = this.#requests.get(requestId) ?? Promise.withResolvers<void>();
+    this.#requests.set(requestId, shown);
+    return shown;
+  }
+}

@@ -1,0 +1,81 @@
+// junit: what became of tasks, as the XML that CI systems read: a suite a repository, a case a task.
+//
+// Whatever a model or a tool said is text in it: escaped, never CDATA, and without the characters that XML
+// can't hold at all.
+
+import { isGood, type Result } from '@drover/coordinator/batch/results';
+import { clean, inert } from '../text/terminal-text.ts';
+
+const MESSAGE_CHARS_MAX = 300;
+const TEXT_CHARS_MAX = 20_000;
+
+export type JunitHead = { readonly name: string; readonly at: string }; // ISO: when it began
+
+export function junitOf(results: readonly Result[], { name, at }: JunitHead): string {
+  const suites = [...Map.groupBy(results, ({ repository }) => repository)];
+  const lines = suites.map(([repository, own]) => {
+    const cases = own.map((result) => caseOf(result, name)).join('');
+    return `  <testsuite name="${attribute(`${name} (${repository})`)}"${figures(own)} timestamp="${attribute(at.slice(0, 19))}">\n${cases}  </testsuite>\n`;
+  });
+  const head = `<testsuites name="${attribute(name)}"${figures(results)}>`;
+  return inert(`<?xml version="1.0" encoding="UTF-8"?>\n${head}\n${lines.join('')}</testsuites>\n`);
+}
+
+function figures(results: readonly Result[]): string {
+  const count = (kind: Kind) => results.filter((result) => kindOf(result) === kind).length;
+  const time = results.reduce((sum, { ms }) => sum + ms, 0);
+  return ` tests="${results.length}" failures="${count('failure')}" errors="${count('error')}" skipped="${count('skipped')}" time="${seconds(time)}"`;
+}
+
+type Kind = 'good' | 'failure' | 'error' | 'skipped';
+
+/** An error is not the task's fault: the provider or the machine failed. */
+function kindOf({ status, failure }: Result): Kind {
+  if (isGood({ status })) return 'good';
+  if (status === 'skipped' || status === 'cancelled') return 'skipped';
+  if (failure === undefined) return 'failure';
+  return /^(provider|git|workspace|store|sandbox|worker|internal|journal|aborted)\b/.test(failure.kind)
+    ? 'error'
+    : 'failure';
+}
+
+function caseOf(result: Result, batch: string): string {
+  const { task, title, ms, status, reason = '', summary = '', cached } = result;
+  const head = `    <testcase classname="${attribute(`${batch}.${task}`)}" name="${attribute(title)}" time="${seconds(ms)}">\n`;
+  const kind = kindOf(result);
+  const message = attribute(reason.split('\n', 1)[0]?.slice(0, MESSAGE_CHARS_MAX) ?? '');
+  const verdict = {
+    good: '',
+    failure: `      <failure message="${message}" type="${status}">${text(reason)}</failure>\n`,
+    error: `      <error message="${message}" type="${attribute(result.failure?.kind ?? status)}">${text(reason)}</error>\n`,
+    skipped: `      <skipped message="${message}"/>\n`,
+  }[kind];
+  const words = [cached ? 'from the cache' : '', status === 'no_change' ? 'nothing to change' : '', summary]
+    .filter((each) => each !== '')
+    .join('\n');
+  const out = words === '' ? '' : `      <system-out>${text(words)}</system-out>\n`;
+  return `${head}${verdict}${out}    </testcase>\n`;
+}
+
+function seconds(ms: number): string {
+  return (ms / 1_000).toFixed(3);
+}
+
+function text(words: string): string {
+  const tail = words.length <= TEXT_CHARS_MAX ? words : `[…] ${words.slice(-TEXT_CHARS_MAX)}`;
+  return escaped(clean(tail));
+}
+
+function attribute(words: string): string {
+  return escaped(clean(words).replaceAll(/\s+/g, ' ')).replaceAll('"', '&quot;');
+}
+
+/** `>` too, for the sake of `]]>`, which may not stand in text. */
+function escaped(words: string): string {
+  return words
+    .toWellFormed()
+    .replaceAll(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, '\uFFFD')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;');
+}

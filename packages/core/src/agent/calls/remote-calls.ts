@@ -1,0 +1,165 @@
+// Calls that are handed out, because somebody else runs their tools: which results may be taken, and what
+// becomes of a call that gets none.
+//
+// A refusal changes nothing: all results of a delivery are looked at before the first is taken, so one
+// that doesn't fit refuses them all.
+
+import type { Event, PendingCall, RemoteTool } from '@drover/protocol/events';
+import { UsageError } from '../../errors.ts';
+import type { Past } from '../../journal/history.ts';
+import { boundedText } from '../../tools/output/capture.ts';
+import { outputFile, type Tool, type ToolContext, type ToolOutput } from '../../tools/tool.ts';
+import { resultOf, type OpenCalls } from './calls.ts';
+import type { SessionOptions } from '../../session/session-options.ts';
+
+export const REMOTE_TIMEOUT_MS_DEFAULT = 600_000;
+/** Of one result. What the model sees of it is bounded further, as with every tool. */
+export const REMOTE_RESULT_BYTES_MAX = 1024 * 1024;
+const REMOTE_TIMEOUT_MS_MAX = 7 * 24 * 3_600_000;
+
+export type RemoteResult = { readonly callId: string; readonly output: string; readonly isError?: boolean };
+
+/** Why a result can't be taken. */
+export class RemoteCallProblem extends UsageError {
+  readonly kind: 'unknown' | 'answered' | 'too-large';
+  readonly callId: string;
+
+  constructor(kind: RemoteCallProblem['kind'], callId: string, message: string) {
+    super(message);
+    this.kind = kind;
+    this.callId = callId;
+  }
+}
+
+/** A call that was handed out, and what comes of it. */
+export type Answered = { readonly call: PendingCall; readonly output: ToolOutput };
+
+export type Handed = {
+  readonly session: string;
+  readonly pending: readonly PendingCall[];
+  /** The ids of all calls that were ever handed out. */
+  readonly known: ReadonlySet<string>;
+};
+
+/** Each result with its call; throws RemoteCallProblem where one can't be taken. */
+export function matched(results: readonly RemoteResult[], { session, pending, known }: Handed): readonly Answered[] {
+  const open = new Map(pending.map((call) => [call.callId, call]));
+  return results.map(({ callId, output, isError = false }) => {
+    const call = open.get(callId);
+    if (call === undefined) {
+      if (known.has(callId)) throw new RemoteCallProblem('answered', callId, `call ${callId} has its result already`);
+      throw new RemoteCallProblem('unknown', callId, `session ${session} waits for no call ${callId}`);
+    }
+    open.delete(callId);
+    const bytes = Buffer.byteLength(output);
+    if (bytes > REMOTE_RESULT_BYTES_MAX) {
+      const sizes = `${bytes} bytes, and at most ${REMOTE_RESULT_BYTES_MAX} are taken`;
+      throw new RemoteCallProblem('too-large', callId, `the result of call ${callId} has ${sizes}`);
+    }
+    return { call, output: { output, isError } };
+  });
+}
+
+/** As much of the outputs as a model is to see. */
+export function bounded(
+  answers: readonly Answered[],
+  context: Pick<ToolContext, 'outputFolder'>,
+): Promise<readonly Answered[]> {
+  return Promise.all(
+    answers.map(async ({ call, output }) => {
+      const text = await boundedText(output.output, outputFile({ ...context, callId: call.callId }));
+      return { call, output: { ...output, output: text } };
+    }),
+  );
+}
+
+/** The same calls, with fewer that are waited for. */
+export function answeredCalls(open: OpenCalls, answers: readonly Answered[]): OpenCalls {
+  const results = [...open.results];
+  for (const { call, output } of answers)
+    results[call.callIndex] = resultOf({ id: call.toolUseId, name: call.name }, output);
+  const pending = open.pending.filter(({ callIndex }) => results[callIndex] === undefined);
+  return { ...open, results, pending };
+}
+
+/** What is said for calls whose time is over. */
+export function overdue(pending: readonly PendingCall[], now: number): readonly Answered[] {
+  return pending
+    .filter(({ deadline }) => Date.parse(deadline) <= now)
+    .map((call) => {
+      const output = `No result: ${call.name} is run elsewhere, and nothing came back in time. It may have taken effect all the same.`;
+      return { call, output: { output, isError: true } };
+    });
+}
+
+/** What is said for calls that nobody waits for any more. */
+export function givenUp(pending: readonly PendingCall[]): readonly Answered[] {
+  return pending.map((call) => {
+    const output = `No result: ${call.name} is run elsewhere, and was no longer waited for. It may have taken effect all the same.`;
+    return { call, output: { output, isError: true } };
+  });
+}
+
+/** Throws where the tools can't be those of one session. */
+export function checkTools(tools: readonly Tool[]): void {
+  const names = new Set<string>();
+  for (const { name, execute, remote } of tools) {
+    if ((execute === undefined) !== (remote === true)) {
+      const problem = remote === true ? 'is remote, and has an execute' : 'has no execute, and is not declared remote';
+      throw new TypeError(`the tool ${name} ${problem}`);
+    }
+    // A model that writes a name in another case is understood, so that must not make it another tool.
+    const key = name.toLowerCase();
+    if (names.has(key)) throw new UsageError(`there are two tools with the name ${name}`);
+    names.add(key);
+  }
+}
+
+export function checkTimeout(timeoutMs: number | undefined): void {
+  if (timeoutMs === undefined || (Number.isInteger(timeoutMs) && timeoutMs > 0 && timeoutMs <= REMOTE_TIMEOUT_MS_MAX))
+    return;
+  const range = `a whole number of milliseconds from 1 to ${REMOTE_TIMEOUT_MS_MAX} (a week)`;
+  throw new UsageError(`how long a remote call may take is ${range}, not ${timeoutMs}`);
+}
+
+/** What a journal has to say of a session's remote tools, so that it is enough to go on from. */
+export type Declared = { readonly remoteTools?: readonly RemoteTool[]; readonly remoteTimeoutMs?: number };
+
+function declaredIn(tools: readonly Tool[], remoteTimeoutMs: number | undefined): Declared {
+  const remoteTools = tools
+    .filter(({ remote }) => remote === true)
+    .map(({ name, label, description, schema, timeoutMs }) => ({
+      name,
+      ...(label !== undefined && { label }),
+      description,
+      schema,
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    }));
+  if (remoteTools.length === 0) return {};
+  return { remoteTools, ...(remoteTimeoutMs !== undefined && { remoteTimeoutMs }) };
+}
+
+/** True where the journal says so already. */
+function isDeclared({ remoteTools, remoteTimeoutMs }: Declared, past: Past): boolean {
+  if (remoteTools === undefined) return true;
+  const now = [remoteTools, remoteTimeoutMs ?? past.remoteTimeoutMs];
+  return JSON.stringify(now) === JSON.stringify([past.remoteTools, past.remoteTimeoutMs]);
+}
+
+/**
+ * The event that a session begins with. Told again where another model goes on, or one with other tools, so that
+ * the journal says who did what; undefined where all is as it was.
+ */
+export function startOf(options: SessionOptions, model: string): Event | undefined {
+  const { context, past, tools, remoteTimeoutMs, sandbox, sampling } = options;
+  const declared = declaredIn(tools, remoteTimeoutMs);
+  if (past?.model === model && isDeclared(declared, past)) return undefined;
+  return {
+    type: 'session_start',
+    model,
+    cwd: context.cwd,
+    ...(sandbox !== undefined && { sandbox }),
+    ...declared,
+    ...(sampling !== undefined && { options: sampling }),
+  };
+}

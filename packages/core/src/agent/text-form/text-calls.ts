@@ -1,0 +1,60 @@
+// Finds calls that a model wrote as text instead of making them.
+//
+// Every model does it now and then, in the dialect it was trained on. Such an answer does nothing, and in
+// history it teaches the model to repeat it. So drover discards it and asks again; it never runs such a call.
+//
+// An answer counts as a call only if all of this holds:
+//   1. The markup stands at the beginning of a line, outside of code and quotations of any Markdown form.
+//   2. It names a tool that the model was given.
+//   3. The answer ends with it, or the stop reason says that calls follow.
+
+import type { Stop } from '@drover/protocol/messages';
+import { behind, type CutOff, type Dialect, dialects, FRAME, STARTS } from './dialects.ts';
+import { withoutCode } from './markdown-code.ts';
+
+const STARTS_MAX = 20; // the last ones of an answer: a call that ends it is among them
+
+export type TextFormCall = { readonly tool: string; readonly dialect: string };
+
+/** Returns the call that a text ends with, or undefined for an ordinary answer. */
+export function textFormCall(text: string, tools: readonly string[], stop: Stop): TextFormCall | undefined {
+  // Nearly every answer ends here.
+  if (!/[<[`]/.test(text)) return undefined;
+  for (const { index } of [...withoutCode(text).matchAll(STARTS)].slice(-STARTS_MAX)) {
+    for (const dialect of dialects) {
+      const tool = toolAt(text, index, dialect);
+      if (tool === undefined || !tools.includes(tool)) continue;
+      if (stop === 'tool_calls' || isLast(text, index, stop)) return { tool, dialect: dialect.name };
+    }
+  }
+  return undefined;
+}
+
+function toolAt(text: string, at: number, { opening }: Dialect): string | undefined {
+  opening.lastIndex = at;
+  const groups = opening.exec(text)?.groups;
+  return (groups?.['tool'] ?? groups?.['bare'])?.replace(/^functions\./, '');
+}
+
+/** True if nothing follows but calls, to the end of the text. */
+function isLast(text: string, start: number, stop: Stop): boolean {
+  const cutOff: CutOff = (from) =>
+    stop === 'length' || !/\n\s*\n\s*\S/.test(text.slice(from)) ? text.length : undefined;
+  for (
+    let at: number | undefined = start;
+    at !== undefined;
+    at = callEnd(text, at, cutOff) ?? behind(text, at, FRAME)
+  ) {
+    if (at === text.length) return true;
+  }
+  return false;
+}
+
+function callEnd(text: string, at: number, cutOff: CutOff): number | undefined {
+  for (const { opening, end } of dialects) {
+    const from = behind(text, at, opening);
+    const ended = from === undefined ? undefined : end(text, from, cutOff);
+    if (ended !== undefined) return ended;
+  }
+  return undefined;
+}

@@ -1,0 +1,194 @@
+// The journal of a session or a run: the one writer of its file.
+//
+// WHAT HOLDS
+//   `append` resolves when the records are in the file, and on the disk if one of them must be. Appends
+//   that come together share one sync. Records stand in the order of the calls.
+//
+// WHEN THE DISK IS FULL
+//   Nothing is half written: the file is cut back to its last whole record, and the same records are
+//   tried again until there is room or the caller gives up. `onTrouble` is told once, `onRecovery` when
+//   it is over.
+
+import { existsSync } from 'node:fs';
+import { mkdir, open, readFile, stat, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DroverError } from '../../errors.ts';
+import type { Owner } from '@drover/protocol/events';
+import type { JsonObject } from '@drover/protocol/json';
+import { FORMAT_VERSION, headOf, readContents, seal, type Contents } from './format.ts';
+import { Lock, ownerOf } from './lock.ts';
+
+const RETRY_MS = 250;
+const PASSING_TROUBLE = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO']);
+
+/** What a journal needs of a file; a test hands in one that fails. */
+export type JournalFile = Pick<FileHandle, 'write' | 'datasync' | 'truncate' | 'close'>;
+
+export type JournalOptions = Owner & {
+  readonly path: string;
+  readonly onTrouble: (message: string) => void;
+  readonly onRecovery: () => void;
+  /** Told if opening had to repair the file. */
+  readonly diagnose?: (message: string) => void;
+  readonly openFile?: (path: string) => Promise<JournalFile>;
+};
+
+type Pending = {
+  readonly records: readonly JsonObject[];
+  readonly durable: boolean;
+  readonly done: () => void;
+  readonly fail: (error: Error) => void;
+};
+
+export class Journal {
+  readonly #options: JournalOptions;
+  readonly #file: JournalFile;
+  readonly #lock: Lock;
+  #bytes: number;
+  #lastSum: string;
+  #pending: Pending[] = [];
+  #isWriting = false;
+  #closing = new AbortController();
+
+  private constructor(options: JournalOptions, file: JournalFile, lock: Lock, contents: Contents) {
+    this.#options = options;
+    this.#file = file;
+    this.#lock = lock;
+    this.#bytes = contents.goodBytes;
+    this.#lastSum = contents.lastSum;
+  }
+
+  /** Opens for writing, and gives what is already there. */
+  static async open(
+    options: JournalOptions,
+  ): Promise<{ readonly journal: Journal; readonly records: readonly JsonObject[] }> {
+    const { path } = options;
+    await makeFolder(dirname(path));
+    const lock = Lock.take(`${path}.lock`);
+    if (lock === undefined) throw new DroverError({ kind: 'journal.busy', path, owner: ownerOf(`${path}.lock`) });
+    try {
+      const contents = existsSync(path) ? await readJournal(path) : EMPTY;
+      const torn = contents === EMPTY ? 0 : (await stat(path)).size - contents.goodBytes;
+      const file = await (options.openFile ?? openForAppend)(path);
+      const journal = new Journal(options, file, lock, contents);
+      if (torn > 0) options.diagnose?.(`a journal was repaired: ${torn} bytes of an unfinished record were cut off`);
+      await file.truncate(contents.goodBytes);
+      if (contents.goodBytes === 0) await journal.append([headOf(ownerIn(options))], true);
+      return { journal, records: contents.records };
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  }
+
+  append(records: readonly JsonObject[], durable: boolean): Promise<void> {
+    return new Promise((done, fail) => {
+      this.#pending.push({ records, durable, done, fail });
+      if (!this.#isWriting) void this.#writeAll();
+    });
+  }
+
+  /** Waits for what is under way; what cannot be written then is given up. */
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    this.#closing.abort();
+    while (this.#isWriting) await sleep(1);
+    await this.#file.close();
+    this.#lock.release();
+  }
+
+  async #writeAll(): Promise<void> {
+    this.#isWriting = true;
+    while (this.#pending.length > 0) {
+      const batch = this.#pending.splice(0);
+      try {
+        await this.#writePersistently(
+          batch.flatMap(({ records }) => records),
+          batch.some(({ durable }) => durable),
+        );
+        for (const { done } of batch) done();
+      } catch (error) {
+        if (!(error instanceof Error)) throw error;
+        for (const { fail } of batch) fail(error);
+      }
+    }
+    this.#isWriting = false;
+  }
+
+  async #writePersistently(records: readonly JsonObject[], durable: boolean): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.#write(records, durable);
+        if (attempt > 1) this.#options.onRecovery();
+        return;
+      } catch (error) {
+        if (!(error instanceof Error && 'code' in error && PASSING_TROUBLE.has(String(error.code)))) throw error;
+        if (this.#closing.signal.aborted) throw error;
+        if (attempt === 1)
+          this.#options.onTrouble(
+            `${this.#options.path} cannot be written (${String(error.code)}): nothing new is started until it can`,
+          );
+        await sleep(RETRY_MS, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  async #write(records: readonly JsonObject[], durable: boolean): Promise<void> {
+    let sum = this.#lastSum;
+    let text = '';
+    for (const record of records) {
+      const line = seal(record, sum);
+      sum = line.sum;
+      text += `${line.text}\n`;
+    }
+    const bytes = Buffer.from(text);
+    try {
+      for (let at = 0; at < bytes.length;)
+        at += (await this.#file.write(bytes, at, bytes.length - at, this.#bytes + at)).bytesWritten;
+      if (durable) await this.#file.datasync();
+    } catch (error) {
+      // A full disk may have taken a part: it must not stand there as the beginning of the next record.
+      await this.#file.truncate(this.#bytes);
+      throw error;
+    }
+    this.#bytes += bytes.length;
+    this.#lastSum = sum;
+  }
+}
+
+function ownerIn({ run, session }: Owner): Owner {
+  return run === undefined ? { session } : { run };
+}
+
+const EMPTY: Contents = { version: FORMAT_VERSION, records: [], goodBytes: 0, lastSum: '' };
+
+/** All that is in a journal, or a failure that says where it is damaged. */
+export async function readJournal(path: string): Promise<Contents> {
+  const contents = readContents(await readFile(path));
+  if (contents.version > FORMAT_VERSION)
+    throw new DroverError({ kind: 'journal.newer', path, version: contents.version });
+  if (contents.damage !== undefined) throw new DroverError({ kind: 'journal.damaged', path, ...contents.damage });
+  return contents;
+}
+
+// By hand, because Node's own way never ends where the system says that a folder is missing which is
+// there, as it does below /proc.
+async function makeFolder(path: string): Promise<void> {
+  const attempt = (): Promise<NodeJS.ErrnoException | undefined> =>
+    mkdir(path).then(
+      () => undefined,
+      (error: NodeJS.ErrnoException) => (error.code === 'EEXIST' ? undefined : error),
+    );
+  const problem = await attempt();
+  if (problem === undefined) return;
+  if (problem.code !== 'ENOENT') throw problem;
+  await makeFolder(dirname(path));
+  const again = await attempt();
+  if (again !== undefined) throw again;
+}
+
+async function openForAppend(path: string): Promise<JournalFile> {
+  // Not in append mode: there a position is ignored, and cutting back would be of no use.
+  return open(path, existsSync(path) ? 'r+' : 'w+', 0o600);
+}

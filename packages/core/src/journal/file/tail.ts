@@ -1,0 +1,138 @@
+// A journal read as it grows: a piece at a time, from wherever somebody has read to.
+//
+// Whoever knows the seal of the last line that was read has the next ones checked by theirs, and hears of damage
+// as a failure. Without it, what is read is taken line by whole line as it stands, and a line that is no record
+// ends it: whoever opens the journal checks it.
+
+import { open, type FileHandle } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DroverError } from '../../errors.ts';
+import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
+import { check, type Damage } from './format.ts';
+import { isTaken } from './lock.ts';
+
+const LOOK_MS = 200;
+const PIECE_BYTES = 256 * 1024;
+const LINE_BYTES_MAX = 256 * 1024 * 1024;
+const LF = 0x0a;
+
+export type Tail = { readonly path: string; readonly from: number; readonly to?: number /* its end, unless told */ };
+
+/** The next whole records, and where they end; none where there are no more, and no end where one is damaged. */
+export type Piece = { readonly records: readonly JsonObject[]; readonly end: number | undefined };
+
+/** The last line that was read: its number, its seal, and where it ends. */
+export type ReadTo = { readonly line: number; readonly sum: string; readonly bytes: number };
+
+export type ReadOn = {
+  readonly records: readonly JsonObject[];
+  readonly readTo: ReadTo;
+  readonly version: number | undefined;
+  readonly damage?: Damage;
+};
+
+/** New records, looked for a few times a second, until nobody writes it or its run has ended. Throws at damage. */
+export async function* journalTail(path: string, last: ReadTo, signal: AbortSignal): AsyncGenerator<JsonObject> {
+  let readTo = last;
+  while (!signal.aborted) {
+    // Asked first: what was written before the writer left is read below.
+    const wasLive = isTaken(`${path}.lock`);
+    for (let lines = await linesAt({ path, from: readTo.bytes }); lines.length > 0;) {
+      const { records, damage, ...at } = checked(lines, readTo);
+      for (const record of records) {
+        yield record;
+        if (record['type'] === 'run_end') return;
+      }
+      if (damage !== undefined) throw new DroverError({ kind: 'journal.damaged', path, ...damage });
+      readTo = at;
+      lines = await linesAt({ path, from: readTo.bytes });
+    }
+    if (!wasLive) return;
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** The records behind `last`, each checked by its seal, and where they end. `version`: of the head, if it was read. */
+export async function readOn(path: string, last: ReadTo): Promise<ReadOn> {
+  const records: JsonObject[] = [];
+  let readTo = last;
+  let version: number | undefined;
+  while (true) {
+    const lines = await linesAt({ path, from: readTo.bytes });
+    if (lines.length === 0) return { records, readTo, version };
+    if (readTo.line === 0) version = Number(parsed(linesIn(lines)[0] ?? '')?.['journal']);
+    const { records: found, damage, ...at } = checked(lines, readTo);
+    records.push(...found);
+    if (damage !== undefined) return { records, readTo, version, damage };
+    readTo = at;
+  }
+}
+
+/** As many whole lines as fit in a piece, or one where it is longer. */
+export async function readPiece(tail: Tail): Promise<Piece> {
+  const bytes = await linesAt(tail);
+  const records: JsonObject[] = [];
+  for (const line of linesIn(bytes)) {
+    const record = parsed(line);
+    if (record === undefined) return { records, end: undefined };
+    records.push(record);
+  }
+  return { records, end: tail.from + bytes.length };
+}
+
+async function linesAt({ path, from, to = Number.POSITIVE_INFINITY }: Tail): Promise<Buffer> {
+  await using file = await open(path, 'r');
+  for (let size = PIECE_BYTES; size <= LINE_BYTES_MAX; size *= 4) {
+    const bytes = await bytesAt(file, from, Math.min(size, to - from));
+    const end = bytes.lastIndexOf(LF) + 1;
+    if (end > 0) return bytes.subarray(0, end);
+    if (bytes.length < size) break; // nothing more, or a line that is still being written
+  }
+  return Buffer.alloc(0);
+}
+
+/** Where the last whole line among its first so many bytes ends. */
+export async function endOfLines(path: string, size: number): Promise<number> {
+  await using file = await open(path, 'r');
+  for (let to = size; to > 0;) {
+    const from = Math.max(0, to - PIECE_BYTES);
+    const at = (await bytesAt(file, from, to - from)).lastIndexOf(LF);
+    if (at >= 0) return from + at + 1;
+    to = from;
+  }
+  return 0;
+}
+
+async function bytesAt(file: FileHandle, from: number, size: number): Promise<Buffer> {
+  const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(size), 0, size, from);
+  return buffer.subarray(0, bytesRead);
+}
+
+function checked(bytes: Buffer, last: ReadTo): ReadTo & { readonly records: JsonObject[]; readonly damage?: Damage } {
+  const records: JsonObject[] = [];
+  let { line, sum } = last;
+  for (const text of linesIn(bytes)) {
+    const found = check(text, sum);
+    if (typeof found === 'string') return { ...last, records, damage: { line: line + 1, what: found } };
+    if (line > 0) records.push(found.record); // the first is the head
+    ({ sum } = found);
+    line += 1;
+  }
+  return { records, line, sum, bytes: last.bytes + bytes.length };
+}
+
+function linesIn(bytes: Buffer): readonly string[] {
+  return bytes.toString('utf8').split('\n').slice(0, -1);
+}
+
+function parsed(line: string): JsonObject | undefined {
+  try {
+    const value: Json = JSON.parse(line);
+    if (!isJsonObject(value)) return undefined;
+    const { sum: _, ...record } = value;
+    return record;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,345 @@
+// Anthropic's Messages API.
+//
+// What goes back unchanged: the signature of thinking, thinking that came hidden, the blocks of tools
+// that ran on the server, citations. A block type that the API sends but does not take back is kept in
+// the conversation and left out of requests.
+
+import { BaseAnthropic } from '@anthropic-ai/sdk/client';
+import type {
+  Base64ImageSource,
+  ContentBlockParam,
+  ImageBlockParam,
+  MessageCreateParamsStreaming,
+  MessageParam,
+  TextBlockParam,
+  Tool,
+  ToolResultBlockParam,
+} from '@anthropic-ai/sdk/resources/messages';
+import { DroverError } from '../../errors.ts';
+import type { Json, JsonObject } from '@drover/protocol/json';
+import type { ImagePart, TextPart, ToolResult } from '@drover/protocol/messages';
+import type { ModelEvent, ModelRequest, RequestMessage, RequestPart } from '@drover/protocol/model';
+import type { Provider, ProviderOptions, WireLimits } from '../provider.ts';
+import { assemble, Assembly, type Dialect, type Ending, type Source } from '../wire/assembly.ts';
+import { parseArguments } from '../wire/arguments.ts';
+import { countOf, objectOf, objectsOf, textOf } from '../wire/loose.ts';
+import { accountOf, failureOfError } from '../wire/http/rejection.ts';
+import type { Frames, SseFrame } from '../wire/http/sse.ts';
+import { open, sdkOptions } from '../wire/http/transport.ts';
+import { estimatePromptTokens } from '../wire/usage.ts';
+
+const LIMITS: WireLimits = {
+  callIdPattern: /^[a-zA-Z0-9_-]+$/,
+  callIdCharsMax: 64,
+  cacheMarksMax: 4,
+  leadingTypes: ['redacted_thinking'],
+  bodyBytesMax: 32 * 1024 * 1024,
+  imageBytesMax: 5 * 1024 * 1024,
+};
+const USUAL = { keyEnv: 'ANTHROPIC_API_KEY', baseUrl: 'https://api.anthropic.com' };
+
+// ── request ───────────────────────────────────────────────────────────────────────────────────
+
+/** The blocks that stand by themselves and that the API takes back. */
+const RETURNABLE: ReadonlySet<string> = new Set<ContentBlockParam['type']>([
+  'thinking',
+  'redacted_thinking',
+  'server_tool_use',
+  'web_search_tool_result',
+  'web_fetch_tool_result',
+  'code_execution_tool_result',
+  'bash_code_execution_tool_result',
+  'text_editor_code_execution_tool_result',
+  'tool_search_tool_result',
+  'container_upload',
+]);
+
+const CACHED = { cache_control: { type: 'ephemeral' } } as const;
+
+export function toWire(request: ModelRequest): MessageCreateParamsStreaming {
+  const { model, system, tools, messages, outputTokensMax } = request;
+  return {
+    model,
+    max_tokens: outputTokensMax,
+    // Tools stand before the system prompt in what is cached, so one mark covers both.
+    ...(system.trim() !== '' && { system: [{ type: 'text', text: system, ...CACHED }] }),
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, schema }) => ({
+        name,
+        description,
+        input_schema: schema as Tool.InputSchema,
+      })),
+    }),
+    messages: messages.map(toMessage),
+    stream: true,
+  };
+}
+
+function toMessage(message: RequestMessage): MessageParam {
+  if (message.role === 'assistant') return { role: 'assistant', content: message.content.flatMap(toBlocks) };
+  const blocks: ContentBlockParam[] = [...message.results.map(toResult), ...message.content.map(toInput)];
+  const isMarked = (at: number) => (message.cacheMark && at === blocks.length - 1) || at + 1 === message.innerMark;
+  const content = blocks.map((block, at) => (isMarked(at) ? ({ ...block, ...CACHED } as ContentBlockParam) : block));
+  return { role: 'user', content };
+}
+
+function toResult({ id, output, isError, images = [] }: ToolResult): ToolResultBlockParam {
+  return {
+    type: 'tool_result',
+    tool_use_id: id,
+    content: images.length === 0 ? output : [{ type: 'text', text: output }, ...images.map(toInput)],
+    ...(isError && { is_error: true }),
+  };
+}
+
+function toInput(part: TextPart | ImagePart): TextBlockParam | ImageBlockParam {
+  if (part.type === 'text') return { type: 'text', text: part.text };
+  const media_type = part.mediaType as Base64ImageSource['media_type'];
+  return { type: 'image', source: { type: 'base64', media_type, data: part.data } };
+}
+
+function toBlocks(part: RequestPart): readonly ContentBlockParam[] {
+  const extra = objectOf(part.native) ?? {};
+  switch (part.type) {
+    case 'text':
+      return [{ ...extra, type: 'text', text: part.text }];
+    case 'thinking': {
+      // Unsigned thinking is refused, and it is unsigned when another provider made it.
+      const signature = textOf(extra['signature']);
+      return signature === '' ? [] : [{ type: 'thinking', thinking: part.text, signature }];
+    }
+    case 'tool_call':
+      return [{ ...extra, type: 'tool_use', id: part.id, name: part.name, input: part.args }];
+    case 'native':
+      return RETURNABLE.has(textOf(extra['type'])) ? [extra as unknown as ContentBlockParam] : [];
+  }
+}
+
+// ── response ──────────────────────────────────────────────────────────────────────────────────
+
+export function read(frames: Frames, source: Source): AsyncIterable<ModelEvent> {
+  const assembly = new Assembly(source);
+  return assemble(frames, assembly, new MessagesDialect(assembly, source));
+}
+
+/** What belongs to a block and is known only when it stops. */
+type Rest = { readonly block: JsonObject; json: string; signature: string; readonly citations: Json[] };
+
+class MessagesDialect implements Dialect {
+  readonly #assembly: Assembly;
+  readonly #source: Source;
+  readonly #rests = new Map<number, Rest>();
+  #phase: 'before' | 'message' | 'after' = 'before';
+  #stop = '';
+  #explanation = '';
+
+  constructor(assembly: Assembly, source: Source) {
+    this.#assembly = assembly;
+    this.#source = source;
+  }
+
+  take(event: JsonObject): void {
+    const type = textOf(event['type']);
+    if (type === 'ping') return;
+    if (this.#phase === 'after' && type !== 'message_start') return this.#assembly.ignore();
+    const index = countOf(event['index']) ?? 0;
+    switch (type) {
+      case 'message_start':
+        return this.#startMessage(objectOf(event['message']) ?? {});
+      case 'content_block_start':
+        return this.#startBlock(index, objectOf(event['content_block']) ?? {});
+      case 'content_block_delta':
+        return this.#takeDelta(index, objectOf(event['delta']) ?? {});
+      case 'content_block_stop':
+        return this.#stopBlock(index);
+      case 'message_delta':
+        this.#assembly.usage.takeShares(objectOf(event['usage']));
+        return this.#takeStop(objectOf(event['delta']) ?? {});
+      case 'message_stop':
+        this.#phase = 'after';
+        return;
+      case 'error':
+        throw new DroverError(failureOfError(objectOf(event['error']) ?? event, this.#source.account));
+      default:
+        this.#assembly.ignore();
+    }
+  }
+
+  takeDone(): void {} // Some compatible servers add OpenAI's last word; it says nothing new here.
+
+  ending(): Ending | undefined {
+    if (this.#stop === '') return undefined;
+    const announcesCalls = this.#stop === 'tool_use';
+    const explanation = this.#explanation !== '' && { explanation: this.#explanation };
+    return { stop: toStop(this.#stop), announcesCalls, ...explanation };
+  }
+
+  // A server that does not really stream may put everything into the first event. A second start is not
+  // a second answer: what follows it goes on with the first.
+  #startMessage(message: JsonObject): void {
+    const isFirst = this.#phase === 'before';
+    this.#phase = 'message';
+    if (!isFirst) return this.#assembly.ignore();
+    this.#assembly.usage.takeShares(objectOf(message['usage']));
+    this.#assembly.start();
+    objectsOf(message['content']).forEach((block, index) => {
+      this.#startBlock(index, block);
+      this.#stopBlock(index);
+    });
+    this.#takeStop(message);
+  }
+
+  #takeStop(delta: JsonObject): void {
+    this.#stop = textOf(delta['stop_reason']) || this.#stop;
+    const details = objectOf(delta['stop_details']);
+    this.#explanation = textOf(details?.['explanation']) || textOf(details?.['category']) || this.#explanation;
+    if (this.#stop === 'model_context_window_exceeded') {
+      throw new DroverError({ kind: 'context.overflow', message: 'the answer reached the end of the context window' });
+    }
+  }
+
+  #startBlock(index: number, block: JsonObject): void {
+    const assembly = this.#assembly;
+    assembly.start();
+    assembly.keep(block);
+    this.#rests.set(index, { block, json: '', signature: textOf(block['signature']), citations: [] });
+    switch (block['type']) {
+      case 'text':
+        assembly.open(index, 'text');
+        return assembly.write(index, textOf(block['text']));
+      case 'thinking':
+        assembly.open(index, 'thinking');
+        return assembly.write(index, textOf(block['thinking']));
+      case 'tool_use':
+        return assembly.openCall(index, textOf(block['id']), textOf(block['name']));
+      default:
+        return assembly.close(index);
+    }
+  }
+
+  #takeDelta(index: number, delta: JsonObject): void {
+    const assembly = this.#assembly;
+    const rest = this.#rests.get(index);
+    switch (delta['type']) {
+      case 'text_delta':
+        return this.#write(index, 'text', textOf(delta['text']));
+      case 'thinking_delta':
+        return this.#write(index, 'thinking', textOf(delta['thinking']));
+      case 'input_json_delta':
+        if (assembly.kindOf(index) === 'call') return assembly.write(index, textOf(delta['partial_json']));
+        if (rest === undefined) return assembly.ignore();
+        assembly.keep(delta);
+        rest.json += textOf(delta['partial_json']);
+        return;
+      case 'signature_delta':
+        if (rest === undefined) return assembly.ignore();
+        assembly.keep(delta);
+        rest.signature += textOf(delta['signature']);
+        return;
+      case 'citations_delta':
+        if (rest === undefined) return assembly.ignore();
+        assembly.keep(delta);
+        rest.citations.push(delta['citation'] ?? {});
+        return;
+      default:
+        assembly.ignore();
+    }
+  }
+
+  /** A delta whose block never started still says something. */
+  #write(index: number, kind: 'text' | 'thinking', text: string): void {
+    const found = this.#assembly.kindOf(index);
+    if (found === undefined && !this.#rests.has(index)) this.#startBlock(index, { type: kind });
+    else if (found !== kind) return this.#assembly.ignore();
+    this.#assembly.write(index, text);
+  }
+
+  #stopBlock(index: number): void {
+    const rest = this.#rests.get(index);
+    if (rest === undefined) return this.#assembly.ignore();
+    this.#rests.delete(index);
+    switch (rest.block['type']) {
+      case 'text':
+        if (rest.citations.length > 0) this.#assembly.attach(index, { citations: rest.citations });
+        break;
+      case 'thinking':
+        this.#sign(index, rest.signature);
+        break;
+      case 'tool_use':
+        this.#finishCall(index, rest.block);
+        break;
+      default:
+        this.#assembly.insert(rest.json === '' ? rest.block : { ...rest.block, input: parseArguments(rest.json).args });
+    }
+    this.#assembly.close(index);
+  }
+
+  #sign(index: number, signature: string): void {
+    if (signature === '') return;
+    if (this.#assembly.textOf(index) !== '') this.#assembly.attach(index, { signature });
+    else this.#assembly.insert({ type: 'thinking', thinking: '', signature });
+  }
+
+  #finishCall(index: number, block: JsonObject): void {
+    const { caller, input } = block;
+    const isDirect = (objectOf(caller)?.['type'] ?? 'direct') === 'direct';
+    if (!isDirect) {
+      // No tool of ours may be called by code that runs on the server, so this was not asked for by the model.
+      this.#assembly.spoil(index, 'the call was made by code on the server, which is not allowed here');
+    } else if (this.#assembly.textOf(index) === '' && Object.keys(objectOf(input) ?? {}).length > 0) {
+      this.#assembly.write(index, JSON.stringify(input));
+    }
+    if (caller !== undefined && !isDirect) this.#assembly.attach(index, { caller });
+  }
+}
+
+function toStop(reason: string): Ending['stop'] {
+  switch (reason) {
+    case 'max_tokens':
+      return 'length';
+    case 'refusal':
+      return 'refusal';
+    case 'pause_turn':
+      return 'pause';
+    default:
+      return 'stop';
+  }
+}
+
+// ── provider ──────────────────────────────────────────────────────────────────────────────────
+
+export function anthropic(options: ProviderOptions): Provider {
+  const { id, timeouts } = options;
+  const account = accountOf(options, USUAL);
+  return {
+    id,
+    limits: LIMITS,
+    stream(request, signal) {
+      const body = toWire(request);
+      const { headers, frames } = open(
+        {
+          account,
+          timeouts,
+          send: (fetch) =>
+            new BaseAnthropic({ ...sdkOptions(account, timeouts, fetch), openTelemetry: false })
+              .post('/v1/messages', { body, stream: true })
+              .asResponse(),
+          unfold,
+          isLast,
+        },
+        signal,
+      );
+      const estimatePrompt = () => estimatePromptTokens(request);
+      return read(frames, { provider: id, model: request.model, account, headers, estimatePrompt });
+    },
+  };
+}
+
+function unfold(whole: JsonObject): readonly SseFrame[] | undefined {
+  if (!Array.isArray(whole['content'])) return undefined;
+  return [{ event: 'message_start', data: JSON.stringify({ type: 'message_start', message: whole }) }];
+}
+
+function isLast({ event, data }: SseFrame): boolean {
+  return event === 'message_stop' || (data.length < 100 && /"type"\s*:\s*"message_stop"/.test(data));
+}

@@ -1,0 +1,361 @@
+// OpenAI's Responses API, with nothing stored at the server.
+//
+// What goes back unchanged: reasoning with its encrypted content, the ids and phases of messages and
+// calls. Items are taken from `output_item.done`, since the final `output` may be empty; it is looked at
+// only where a server sent no items at all.
+
+import { OpenAI } from 'openai/client';
+import type {
+  ResponseCreateParamsStreaming,
+  ResponseInputContent,
+  ResponseInputItem,
+} from 'openai/resources/responses/responses';
+import { DroverError } from '../../errors.ts';
+import type { JsonObject } from '@drover/protocol/json';
+import type { ImagePart, TextPart, ToolResult } from '@drover/protocol/messages';
+import type { ModelEvent, ModelRequest, RequestMessage, RequestPart } from '@drover/protocol/model';
+import type { Provider, ProviderOptions, WireLimits } from '../provider.ts';
+import { assemble, Assembly, type Dialect, type Ending, type Source } from '../wire/assembly.ts';
+import { countOf, objectOf, objectsOf, textOf } from '../wire/loose.ts';
+import { accountOf, failureOfError } from '../wire/http/rejection.ts';
+import type { Frames, SseFrame } from '../wire/http/sse.ts';
+import { open, sdkOptions } from '../wire/http/transport.ts';
+import { estimatePromptTokens } from '../wire/usage.ts';
+
+const LIMITS: WireLimits = {
+  callIdPattern: /^[a-zA-Z0-9_-]+$/,
+  callIdCharsMax: 64,
+  cacheMarksMax: 0,
+  leadingTypes: ['reasoning'],
+  bodyBytesMax: 32 * 1024 * 1024,
+  imageBytesMax: 5 * 1024 * 1024,
+};
+const USUAL = { keyEnv: 'OPENAI_API_KEY', baseUrl: 'https://api.openai.com/v1' };
+const CACHE_KEY_CHARS_MAX = 64;
+const OUTPUT_TOKENS_MIN = 16; // fewer are refused
+
+// ── request ───────────────────────────────────────────────────────────────────────────────────
+
+// These never reason, and asking them for their reasoning is an error.
+const PLAIN_MODELS = /^(ft:)?(gpt-3|gpt-4|chatgpt|gpt-5[\w.]*-chat)/;
+
+/** The items that stand by themselves and that the API takes back. */
+const RETURNABLE: ReadonlySet<string> = new Set<NonNullable<ResponseInputItem['type']>>([
+  'reasoning',
+  'compaction',
+  'web_search_call',
+  'file_search_call',
+  'code_interpreter_call',
+]);
+
+export function toWire(request: ModelRequest): ResponseCreateParamsStreaming {
+  const { model, system, tools, messages, outputTokensMax, cacheKey, sampling = {} } = request;
+  return {
+    model,
+    ...(system.trim() !== '' && { instructions: system }),
+    input: messages.flatMap(toItems),
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, schema }) => ({
+        type: 'function' as const,
+        name,
+        description,
+        parameters: schema as Record<string, unknown>,
+        strict: false,
+      })),
+      parallel_tool_calls: true,
+    }),
+    max_output_tokens: Math.max(OUTPUT_TOKENS_MIN, outputTokensMax),
+    ...(cacheKey !== '' && { prompt_cache_key: cacheKey.slice(0, CACHE_KEY_CHARS_MAX) }),
+    ...(sampling.temperature !== undefined && { temperature: sampling.temperature }),
+    ...(sampling.topP !== undefined && { top_p: sampling.topP }),
+    store: false,
+    ...(!PLAIN_MODELS.test(model) && { include: ['reasoning.encrypted_content' as const] }),
+    stream: true,
+  };
+}
+
+function toItems(message: RequestMessage): readonly ResponseInputItem[] {
+  if (message.role === 'user') {
+    const content = message.content.map(toInput);
+    return [...message.results.map(toOutput), ...(content.length > 0 ? [{ role: 'user' as const, content }] : [])];
+  }
+  const items: ResponseInputItem[] = [];
+  for (const part of message.content) addPart(items, part);
+  // Reasoning is refused unless what it led to comes right behind it.
+  while (items.at(-1)?.type === 'reasoning') items.pop();
+  return items;
+}
+
+function toInput(part: TextPart | ImagePart): ResponseInputContent {
+  if (part.type === 'text') return { type: 'input_text', text: part.text };
+  return { type: 'input_image', image_url: `data:${part.mediaType};base64,${part.data}`, detail: 'auto' };
+}
+
+function toOutput({ id, output, images = [] }: ToolResult): ResponseInputItem.FunctionCallOutput {
+  const shown = images.length === 0 ? output : [{ type: 'input_text' as const, text: output }, ...images.map(toInput)];
+  return { type: 'function_call_output', call_id: id, output: shown };
+}
+
+function addPart(items: ResponseInputItem[], part: RequestPart): void {
+  const native = objectOf(part.native) ?? {};
+  const id = textOf(native['id']);
+  switch (part.type) {
+    case 'text':
+      addText(items, part.text, native);
+      return;
+    case 'tool_call': {
+      const { id: call_id, name, args } = part;
+      const call = { type: 'function_call' as const, call_id, name, arguments: JSON.stringify(args) };
+      items.push(id === '' ? call : { ...call, id });
+      return;
+    }
+    case 'thinking':
+    case 'native':
+      if (RETURNABLE.has(textOf(native['type']))) items.push(native as unknown as ResponseInputItem);
+  }
+}
+
+/** Texts of one message item go back as one item. */
+function addText(items: ResponseInputItem[], text: string, native: JsonObject): void {
+  const { id, phase } = native;
+  if (typeof id !== 'string') {
+    items.push({ role: 'assistant', content: text });
+    return;
+  }
+  const content = { type: 'output_text' as const, text, annotations: [] };
+  const last = items.at(-1);
+  if (last !== undefined && 'id' in last && last.id === id && last.type === 'message' && last.role === 'assistant') {
+    last.content.push(content);
+    return;
+  }
+  items.push({
+    type: 'message',
+    role: 'assistant',
+    id,
+    status: 'completed',
+    content: [content],
+    ...((phase === 'commentary' || phase === 'final_answer') && { phase }),
+  });
+}
+
+// ── response ──────────────────────────────────────────────────────────────────────────────────
+
+export function read(frames: Frames, source: Source): AsyncIterable<ModelEvent> {
+  const assembly = new Assembly(source);
+  return assemble(frames, assembly, new ResponsesDialect(assembly, source));
+}
+
+// Events that say nothing which the end of their item or part does not say, too.
+const SILENT =
+  /^(keepalive|response\.(in_progress|queued|content_part\.|output_text\.annotation|reasoning_\w+_part\.done|\w+_call[._]|mcp_))/;
+
+class ResponsesDialect implements Dialect {
+  readonly #assembly: Assembly;
+  readonly #source: Source;
+  readonly #slots = new Map<number | string, number>(); // where an output stands -> which item it is
+  #phase: 'before' | 'response' | 'after' = 'before';
+  #started = 0; // items
+  #finished = 0;
+  #ending: Ending | undefined;
+  #refusal = '';
+
+  constructor(assembly: Assembly, source: Source) {
+    this.#assembly = assembly;
+    this.#source = source;
+  }
+
+  take(event: JsonObject): void {
+    const type = textOf(event['type']);
+    if (this.#phase === 'after' && type !== 'response.created') return this.#assembly.ignore();
+    // Some servers change an item's id from event to event, so its place comes first.
+    const place = countOf(event['output_index']) ?? textOf(event['item_id']);
+    if (type === 'response.output_item.added') return this.#startItem(place, objectOf(event['item']) ?? {});
+    const at = this.#slot(place);
+    const part = `${at}:${countOf(event['content_index']) ?? 0}`;
+    switch (type) {
+      case 'response.created':
+        if (this.#phase === 'after') this.#assembly.ignore();
+        this.#phase = 'response';
+        return this.#assembly.start();
+      case 'response.output_text.delta':
+        return this.#write(part, 'text', textOf(event['delta']));
+      case 'response.output_text.done':
+        this.#assembly.complete(part, textOf(event['text']));
+        return this.#assembly.close(part);
+      case 'response.refusal.delta':
+        this.#assembly.keep(textOf(event['delta']));
+        this.#refusal += textOf(event['delta']);
+        return;
+      case 'response.refusal.done':
+        this.#refusal = textOf(event['refusal']) || this.#refusal;
+        return;
+      case 'response.reasoning_summary_part.added':
+        if (this.#assembly.textOf(`${at}:thinking`) !== '') this.#write(`${at}:thinking`, 'thinking', '\n\n');
+        return;
+      case 'response.reasoning_summary_text.delta':
+      case 'response.reasoning_text.delta':
+        return this.#write(`${at}:thinking`, 'thinking', textOf(event['delta']));
+      case 'response.reasoning_summary_text.done':
+      case 'response.reasoning_text.done':
+        return;
+      case 'response.function_call_arguments.delta':
+        return this.#assembly.write(at, textOf(event['delta']));
+      case 'response.function_call_arguments.done':
+        return this.#assembly.complete(at, textOf(event['arguments']));
+      case 'response.output_item.done':
+        return this.#finishItem(at, objectOf(event['item']) ?? {});
+      case 'response.completed':
+      case 'response.incomplete':
+        return this.#finish(objectOf(event['response']) ?? {});
+      case 'response.failed':
+      case 'response.cancelled':
+      case 'error':
+        return this.#fail(event);
+      default:
+        if (!SILENT.test(type)) this.#assembly.ignore();
+    }
+  }
+
+  takeDone(): void {} // Some compatible servers send it; the answer ends with its own last event.
+
+  ending(): Ending | undefined {
+    return this.#ending;
+  }
+
+  #write(key: string, kind: 'text' | 'thinking', text: string): void {
+    if (this.#assembly.kindOf(key) === undefined) this.#assembly.open(key, kind);
+    this.#assembly.write(key, text);
+  }
+
+  #slot(place: number | string): number {
+    const known = this.#slots.get(place);
+    if (known !== undefined) return known;
+    this.#assembly.keep(place);
+    this.#slots.set(place, this.#started);
+    return this.#started++;
+  }
+
+  /** A place that is used again is another item. */
+  #startItem(place: number | string, item: JsonObject): void {
+    this.#assembly.start();
+    this.#slots.delete(place);
+    const at = this.#slot(place);
+    // Opened here, so that they keep their places however their texts come.
+    if (item['type'] === 'message') this.#assembly.open(`${at}:0`, 'text');
+    if (item['type'] === 'reasoning') this.#assembly.open(`${at}:thinking`, 'thinking');
+    if (item['type'] === 'function_call') {
+      this.#assembly.openCall(at, textOf(item['call_id']), textOf(item['name']));
+    }
+  }
+
+  #finishItem(at: number, item: JsonObject): void {
+    this.#finished++;
+    switch (item['type']) {
+      case 'message':
+        return this.#finishMessage(at, item);
+      case 'reasoning':
+        return this.#finishReasoning(`${at}:thinking`, item);
+      case 'function_call':
+        return this.#finishCall(at, item);
+      default:
+        this.#assembly.insert(item);
+    }
+  }
+
+  #finishMessage(at: number, item: JsonObject): void {
+    const { id, phase } = item;
+    if (objectsOf(item['content']).length === 0) this.#assembly.close(`${at}:0`);
+    objectsOf(item['content']).forEach((content, index) => {
+      if (content['type'] === 'refusal') this.#refusal = textOf(content['refusal']) || this.#refusal;
+      const key = `${at}:${index}`;
+      const text = textOf(content['text']);
+      if (text === '') return this.#assembly.close(key);
+      if (this.#assembly.kindOf(key) !== 'text' && this.#assembly.textOf(key) === '') this.#assembly.open(key, 'text');
+      this.#assembly.complete(key, text);
+      this.#assembly.close(key);
+      if (typeof id === 'string') {
+        this.#assembly.attach(key, { type: 'message', id, ...(typeof phase === 'string' && { phase }) });
+      }
+    });
+  }
+
+  #finishReasoning(key: string, item: JsonObject): void {
+    const texts = [...objectsOf(item['summary']), ...objectsOf(item['content'])].map(({ text }) => textOf(text));
+    const said = texts.filter((text) => text !== '').join('\n\n');
+    if (said !== '' && this.#assembly.textOf(key) === '') this.#write(key, 'thinking', said);
+    this.#assembly.close(key);
+    // Nothing is stored there, so without its encrypted content an item can't be found again.
+    if (textOf(item['encrypted_content']) !== '') this.#assembly.attach(key, item);
+  }
+
+  #finishCall(at: number, item: JsonObject): void {
+    const { id, call_id, name, status } = item;
+    if (this.#assembly.kindOf(at) !== 'call') this.#assembly.openCall(at, textOf(call_id), textOf(name));
+    this.#assembly.identify(at, textOf(call_id), textOf(name));
+    const given = item['arguments'];
+    this.#assembly.complete(at, objectOf(given) === undefined ? textOf(given) : JSON.stringify(given));
+    if (typeof id === 'string') this.#assembly.attach(at, { id });
+    if (status !== 'incomplete') this.#assembly.close(at);
+  }
+
+  #finish(response: JsonObject): void {
+    if (response['status'] === 'failed') return this.#fail({ response });
+    if (this.#finished === 0) {
+      objectsOf(response['output']).forEach((item, place) => this.#finishItem(this.#slot(place), item));
+    }
+    this.#assembly.usage.takeWhole(objectOf(response['usage']));
+    this.#phase = 'after';
+    const reason = textOf(objectOf(response['incomplete_details'])?.['reason']);
+    if (this.#refusal !== '') this.#ending = { stop: 'refusal', explanation: this.#refusal };
+    else if (reason === 'content_filter') this.#ending = { stop: 'refusal', explanation: reason };
+    else if (reason !== '' || response['status'] === 'incomplete') this.#ending = { stop: 'length' };
+    else this.#ending = { stop: 'stop' };
+  }
+
+  #fail(event: JsonObject): never {
+    const error = objectOf(event['error']) ?? objectOf(objectOf(event['response'])?.['error']) ?? event;
+    throw new DroverError(failureOfError(error, this.#source.account));
+  }
+}
+
+// ── provider ──────────────────────────────────────────────────────────────────────────────────
+
+export function openaiResponses(options: ProviderOptions): Provider {
+  const { id, timeouts } = options;
+  const account = accountOf(options, USUAL);
+  // The SDK takes these from the environment, and they are nobody's business but OpenAI's.
+  const identity = options.baseUrl === undefined ? {} : { organization: null, project: null };
+  return {
+    id,
+    limits: LIMITS,
+    // Models that reason refuse them.
+    takes: (_, model) => PLAIN_MODELS.test(model),
+    stream(request, signal) {
+      const body = toWire(request);
+      const { headers, frames } = open(
+        {
+          account,
+          timeouts,
+          send: (fetch) =>
+            new OpenAI({ ...sdkOptions(account, timeouts, fetch), ...identity })
+              .post('/responses', { body, stream: true })
+              .asResponse(),
+          unfold,
+          isLast,
+        },
+        signal,
+      );
+      const estimatePrompt = () => estimatePromptTokens(request);
+      return read(frames, { provider: id, model: request.model, account, headers, estimatePrompt });
+    },
+  };
+}
+
+function unfold(whole: JsonObject): readonly SseFrame[] | undefined {
+  if (!Array.isArray(whole['output'])) return undefined;
+  return [{ event: '', data: JSON.stringify({ type: 'response.completed', response: whole }) }];
+}
+
+function isLast({ event, data }: SseFrame): boolean {
+  return event === 'response.completed' || event === 'response.incomplete' || data === '[DONE]';
+}

@@ -1,0 +1,25 @@
+// Tokens and the dollars they cost, added up. Each request is priced once, when it is made.
+
+import { costOf, type Price } from '../catalog.ts';
+import type { Usage } from '@drover/protocol/messages';
+import { NO_USAGE, sumUsage } from './usage.ts';
+
+/** `cost`: US dollars; absent where no price was known. */
+export type Spent = { readonly usage: Usage; readonly cost?: number };
+
+export const NO_SPENDING: Spent = { usage: NO_USAGE };
+
+/** The two fields of a record or a history that has more of them. */
+export function spentIn({ usage, cost }: { readonly usage: Usage; readonly cost?: number | undefined }): Spent {
+  return { usage, ...(cost !== undefined && { cost }) };
+}
+
+export function priced(usage: Usage, price: Price | undefined): Spent {
+  return spentIn({ usage, cost: price && costOf(usage, price) });
+}
+
+/** Requests without a known price add tokens and no dollars. */
+export function sumSpent(a: Spent, b: Spent): Spent {
+  const cost = a.cost === undefined && b.cost === undefined ? undefined : (a.cost ?? 0) + (b.cost ?? 0);
+  return spentIn({ usage: sumUsage(a.usage, b.usage), cost });
+}

@@ -1,0 +1,94 @@
+// The one fetch all requests go through: an answer, or a DroverError that says why there is none.
+//
+// THE KEY STAYS HOME
+//   A redirect is followed only to the same origin, and only where it keeps the method and the body.
+//
+// TIME
+//   undici has limits of its own, 300 s each for headers and silence, which would cut a model that
+//   thinks for long. They are switched off with the options its dispatchers take, by way of the global
+//   dispatcher, so that a proxy set up there still counts. Where that can't be found, undici's limits
+//   stay, and what they cut is a failure that is worth retrying.
+
+import { DroverError } from '../../../errors.ts';
+import type { Failure } from '@drover/protocol/failures';
+import { failureOfResponse, type Account } from './rejection.ts';
+
+const REDIRECTS_MAX = 3;
+const ERROR_BODY_BYTES_MAX = 64 * 1024;
+const ERROR_BODY_MS_MAX = 5_000;
+
+/** Throws what fetch throws where the connection fails. */
+export async function fetchAnswer(start: string, init: RequestInit, account: Account): Promise<Response> {
+  for (let url = start, hops = 0; ; hops++) {
+    const options = { ...init, ...patience(), redirect: 'manual' as const };
+    const response = await fetch(url, options);
+    if (response.ok) return response;
+    const target = redirectOf(response, url);
+    if (target === undefined) {
+      const header = (name: string) => response.headers.get(name) ?? undefined;
+      const body = await bodyStart(response, init.signal ?? undefined);
+      throw new DroverError(failureOfResponse({ status: response.status, header, body }, account));
+    }
+    await response.body?.cancel();
+    const isKept = response.status === 307 || response.status === 308;
+    if (!isKept || hops >= REDIRECTS_MAX || new URL(target).origin !== new URL(url).origin) {
+      throw new DroverError(notFollowed(response.status, target, account));
+    }
+    url = target;
+  }
+}
+
+function redirectOf(response: Response, from: string): string | undefined {
+  const location = response.headers.get('location');
+  if (response.status < 300 || response.status >= 400 || location === null) return undefined;
+  return URL.canParse(location, from) ? new URL(location, from).href : undefined;
+}
+
+function notFollowed(status: number, target: string, account: Account): Failure {
+  const { origin } = new URL(target);
+  const message = `the server wants to send the request on to ${origin}, and the key does not go there`;
+  return {
+    kind: 'provider.rejected',
+    status,
+    message,
+    fix: `if that is right, set the base URL (now ${account.shownAddress}) to it`,
+  };
+}
+
+/** As much of an error's body as is worth reading; what can't be read says nothing, but the status still does. */
+async function bodyStart(response: Response, signal: AbortSignal | undefined): Promise<string> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) return '';
+  const chunks: Uint8Array[] = [];
+  const stop = () => void reader.cancel().catch(() => undefined);
+  const timer = setTimeout(stop, ERROR_BODY_MS_MAX);
+  try {
+    for (let size = 0; size < ERROR_BODY_BYTES_MAX;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      chunks.push(value);
+      size += value.length;
+    }
+  } catch (error) {
+    if (signal?.aborted === true) throw error;
+  } finally {
+    clearTimeout(timer);
+    stop();
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+type Dispatch = (options: object, handler: object) => boolean;
+
+/** The global dispatcher without undici's own time limits. fetch uses nothing of one but `dispatch`. */
+function patience(): object {
+  const shared: unknown = Reflect.get(globalThis, Symbol.for('undici.globalDispatcher.1'));
+  if (typeof shared !== 'object' || shared === null || !('dispatch' in shared)) return {};
+  const dispatch = (shared.dispatch as Dispatch).bind(shared);
+  return {
+    dispatcher: {
+      dispatch: (options: object, handler: object) =>
+        dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler),
+    },
+  };
+}

@@ -1,0 +1,227 @@
+// What a provider means when it says no.
+//
+// A refusal may be an HTTP status, an error object in a body or an error event in the middle of a
+// stream. All of them become a Failure here, and the failure decides whether to try again, to shorten
+// the conversation or to give up. An error's type is first turned into the status it stands for, so
+// there is one table. A body that is not JSON is named, never shown; a key is never shown, even where
+// the server quotes it.
+
+import type { Failure } from '@drover/protocol/failures';
+import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
+import type { ProviderOptions } from '../../provider.ts';
+import { objectOf, objectsOf, oneLine, parseJson, textOf } from '../loose.ts';
+import { retryAfterMs, type HeaderLookup } from './retry-after.ts';
+
+/** What advice is made from. */
+export type Account = {
+  readonly key: string;
+  readonly keyName: string; // what the user knows the key by, as an environment variable
+  readonly address: string; // where requests go
+  readonly shownAddress: string; // the same, fit to be shown
+};
+
+/** `usual` is where a format's key and address come from if nothing else was said. */
+export function accountOf(
+  options: ProviderOptions,
+  usual: { readonly keyEnv: string; readonly baseUrl: string },
+): Account {
+  const { apiKey, keyEnv = usual.keyEnv, baseUrl = usual.baseUrl } = options;
+  return { key: apiKey.trim(), keyName: keyEnv, address: baseUrl, shownAddress: withoutLogin(baseUrl) };
+}
+
+export type Rejection = {
+  readonly status: number;
+  readonly header: HeaderLookup;
+  readonly body: string;
+};
+
+const MESSAGE_CHARS_MAX = 300;
+
+// Every server has its own words for a conversation that is too long.
+const OVERFLOW = new RegExp(
+  [
+    'context_length_exceeded',
+    'string_above_max_length',
+    'prompt (?:is )?too long',
+    'input is too long',
+    'input token count.{0,40}exceeds the maximum',
+    'maximum (?:prompt|context) length',
+    'reduce the length of the (?:messages|prompt|input)',
+    'exceeded model token limit',
+    'exceeds? (?:the )?(?:available )?(?:model.s )?(?:maximum )?context (?:size|length|window|limit)',
+    'greater than the context length',
+    'context[_ ]window[_ ]exceeded',
+  ].join('|'),
+  'i',
+);
+// This limit is a rate: the same request may pass a minute later.
+const RATE = /(?:tokens|requests|input|output)[^.]{0,20} per[ -_]?(?:min|sec|hour|day)|perminute|perday/i;
+
+const NO_MONEY =
+  /insufficient_quota|billing_(?:error|not_active|hard_limit)|spend_limit|credit balance|out of credits?|insufficient (?:balance|credits?|funds)|payment required/i;
+const QUOTA = /exceeded your current quota/i;
+const COMES_BACK = /(?:try again|retry) in/i;
+
+// Error types and codes of all three formats, as the status they are sent with.
+const STATUS_OF: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    invalid_request_error: 400,
+    invalid_prompt: 400,
+    content_policy_violation: 400,
+    authentication_error: 401,
+    invalid_api_key: 401,
+    billing_error: 402,
+    insufficient_quota: 402,
+    permission_error: 403,
+    not_found_error: 404,
+    model_not_found: 404,
+    request_too_large: 413,
+    rate_limit_error: 429,
+    rate_limit_exceeded: 429,
+    api_error: 500,
+    server_error: 500,
+    timeout_error: 504,
+    overloaded_error: 529,
+  }),
+);
+const SERVER_ERROR = 500;
+const WORTH_RETRYING: ReadonlySet<number> = new Set([408, 409, 425, 499]);
+const NOT_WORTH_RETRYING: ReadonlySet<number> = new Set([501, 505]);
+
+/** A response that is not an answer. */
+export function failureOfResponse(rejection: Rejection, account: Account): Failure {
+  const { status, header, body } = rejection;
+  const error = errorIn(parseJson(body));
+  const said = error === undefined ? '' : messageOf(error);
+  const message = said === '' ? `HTTP ${status} with ${kindOf(body)}` : said;
+  if (status === 413 && body.trim() === '') return { kind: 'context.overflow', message };
+  const words = said === '' ? body.slice(0, MESSAGE_CHARS_MAX) : said;
+  const meant = status < 300 ? statusMeant(error ?? {}) : status;
+  return verdict({ status: meant, words: `${codesOf(error ?? {})} ${words}`, message, header }, account);
+}
+
+/** An error object inside a stream, where the status said that all was well. */
+export function failureOfError(error: JsonObject, account: Account): Failure {
+  const said = messageOf(error);
+  const codes = codesOf(error);
+  const message = said === '' ? `an error in the stream: ${codes || 'no reason given'}` : said;
+  return verdict({ status: statusMeant(error), words: `${codes} ${said}`, message, header: () => undefined }, account);
+}
+
+/** The error in a body, or undefined where it holds none. */
+export function errorIn(body: Json | undefined): JsonObject | undefined {
+  const [whole] = objectsOf(Array.isArray(body) ? body : [body ?? '']);
+  if (whole === undefined) return undefined;
+  const { error, detail, message, errors } = whole;
+  if (isJsonObject(error)) return error;
+  if (typeof error === 'string' && error !== '') return { ...whole, message: textOf(message) || error };
+  const [first] = [...objectsOf(errors), ...objectsOf(detail)];
+  if (first !== undefined) return { ...first, message: textOf(first['message']) || textOf(first['msg']) };
+  if (typeof detail === 'string') return { ...whole, message: detail };
+  return whole['type'] === 'error' || typeof message === 'string' ? whole : undefined;
+}
+
+/** The connection itself failed. */
+export function failureOfNetwork(error: unknown, account: Account): Failure {
+  const code = networkCode(error);
+  if (code.startsWith('Z_')) return { kind: 'provider.garbled', message: `the answer cannot be unpacked (${code})` };
+  return { kind: 'provider.unavailable', message: `${code} from ${hostOf(account.address)}` };
+}
+
+/** For a text that is shown to a person. */
+export function presentable(message: string, account: Account): string {
+  const shown = account.key.length < 8 ? message : message.replaceAll(account.key, '[key]');
+  return oneLine(withoutLogin(shown), MESSAGE_CHARS_MAX);
+}
+
+function withoutLogin(text: string): string {
+  return text.replace(/\/\/[^/@\s]+@/g, '//');
+}
+
+type Refused = {
+  readonly status: number;
+  readonly words: string; // what is searched for meaning
+  readonly message: string; // what is shown
+  readonly header: HeaderLookup;
+};
+
+function verdict({ status, words, message: said, header }: Refused, account: Account): Failure {
+  const message = presentable(said, account);
+  if (status !== 429 && OVERFLOW.test(words) && !RATE.test(words)) return { kind: 'context.overflow', message };
+
+  const waitMs = retryAfterMs(header, said);
+  const wait = waitMs === undefined ? {} : { retryAfterMs: waitMs };
+  const word = header('x-should-retry');
+  const isPaidUp = !NO_MONEY.test(words) && !(QUOTA.test(words) && !COMES_BACK.test(words) && !RATE.test(words));
+  if (word === 'false' || (word !== 'true' && !isPaidUp)) return rejected(status, message, isPaidUp, account);
+  if (status === 429) return { kind: 'provider.throttled', status, message, ...wait };
+  if (word === 'true') return { kind: 'provider.unavailable', status, message, ...wait, shouldRetry: true };
+  const isPassing = WORTH_RETRYING.has(status) || (status >= SERVER_ERROR && !NOT_WORTH_RETRYING.has(status));
+  if (isPassing) return { kind: 'provider.unavailable', status, message, ...wait };
+  return rejected(status, message, isPaidUp, account);
+}
+
+function rejected(status: number, message: string, isPaidUp: boolean, account: Account): Failure {
+  const fix = fixFor(isPaidUp ? status : 402, account);
+  return { kind: 'provider.rejected', status, message, ...(fix !== undefined && { fix }) };
+}
+
+function fixFor(status: number, { keyName, shownAddress }: Account): string | undefined {
+  switch (status) {
+    case 401:
+      return `check the key in ${keyName}`;
+    case 402:
+      return `check the plan and the billing of the account behind ${keyName}`;
+    case 403:
+      return `check what the key in ${keyName} may be used for`;
+    case 404:
+      return `check the model's name, and the base URL ${shownAddress}`;
+    case 413:
+      return 'send less: fewer or smaller images and files';
+    default:
+      return undefined;
+  }
+}
+
+function statusMeant(error: JsonObject): number {
+  const numbers = [error['status'], error['code'], error['http_code']].map(Number);
+  const named = [error['code'], error['type']].map((name) => STATUS_OF.get(textOf(name)));
+  return named.find((status) => status !== undefined) ?? numbers.find((n) => n >= 400 && n < 600) ?? SERVER_ERROR;
+}
+
+function codesOf(error: JsonObject): string {
+  return [error['type'], error['code'], error['status']]
+    .map(textOf)
+    .filter((code) => code !== '')
+    .join(' ');
+}
+
+function messageOf(error: JsonObject): string {
+  const raw = objectOf(error['metadata'])?.['raw']; // a router quoting the server behind it
+  return [error['message'], raw]
+    .map(textOf)
+    .filter((text) => text !== '')
+    .join(': ');
+}
+
+function kindOf(body: string): string {
+  const text = body.trimStart();
+  if (text === '') return 'an empty body';
+  if (text.startsWith('<')) return 'an HTML page';
+  return parseJson(text) === undefined ? 'a plain-text body' : 'a JSON body that gives no reason';
+}
+
+// fetch wraps what happened, sometimes twice, and a failed connection to several addresses is a list.
+function networkCode(error: unknown): string {
+  let found = 'connection failed';
+  let inner = error;
+  for (let depth = 0; depth < 5 && inner instanceof Error; depth++) {
+    if ('code' in inner && typeof inner.code === 'string') found = inner.code;
+    inner = inner instanceof AggregateError ? inner.errors[0] : inner.cause;
+  }
+  return found;
+}
+
+function hostOf(address: string): string {
+  return URL.canParse(address) ? new URL(address).host : address;
+}

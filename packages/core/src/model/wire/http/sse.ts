@@ -1,0 +1,153 @@
+// Server-sent events: bytes in, frames out.
+//
+// The format is the standard's: lines end in LF, CRLF or CR, a byte order mark may lead, `data` may
+// span several lines, a line that begins with a colon is a comment, unknown fields mean nothing. One
+// thing is kinder than the standard: an event whose closing blank line never came still counts, since
+// servers forget it, and a cut in the middle shows in the data itself.
+//
+// However the bytes are split, the frames are the same. Bytes are decoded only up to the last line end
+// seen, so no character is ever torn, and what is left over is kept in one buffer that doubles, so a
+// stream that arrives byte by byte costs no more than one that arrives at once.
+//
+// A line or an event over 16 MB is no answer of a model: it fails, and memory stays bounded.
+
+import { DroverError } from '../../../errors.ts';
+
+export type SseFrame = {
+  readonly event: string; // empty where the server named none
+  readonly data: string;
+};
+
+/** Frames in the groups in which they arrived: one wait a group is much cheaper than one a frame. */
+export type Frames = AsyncIterable<readonly SseFrame[]>;
+
+const EVENT_SIZE_MAX = 16 * 1024 * 1024;
+const TAIL_SIZE_MIN = 4 * 1024;
+const LF = 10;
+const CR = 13;
+const SPACE = 32;
+const COLON = 58;
+const BYTE_ORDER_MARK = 0xfeff;
+
+export class SseDecoder {
+  #tail = Buffer.allocUnsafe(TAIL_SIZE_MIN); // bytes after the last line end
+  #tailSize = 0;
+  #started = false;
+  #afterCr = false; // a CR ended the last text: an LF right behind it belongs to it
+  #event = '';
+  #data = '';
+  #hasData = false;
+  #frames: SseFrame[] = [];
+
+  push(bytes: Uint8Array): readonly SseFrame[] {
+    const cut = lastLineEnd(bytes) + 1;
+    if (cut > 0) this.#read(this.#decode(bytes.subarray(0, cut)));
+    this.#keep(cut === 0 ? bytes : bytes.subarray(cut));
+    return this.#takeFrames();
+  }
+
+  /** What is left when the stream ends without a blank line. */
+  end(): readonly SseFrame[] {
+    if (this.#tailSize > 0) this.#read(`${this.#decode(NO_BYTES)}\n`);
+    this.#dispatch();
+    return this.#takeFrames();
+  }
+
+  /** The kept tail and what completes it, as text. */
+  #decode(bytes: Uint8Array): string {
+    if (this.#tailSize === 0) return asBuffer(bytes).toString('utf8');
+    this.#keep(bytes);
+    const text = this.#tail.toString('utf8', 0, this.#tailSize);
+    this.#tailSize = 0;
+    return text;
+  }
+
+  #keep(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    const size = this.#tailSize + bytes.length;
+    if (size > EVENT_SIZE_MAX) throw tooLarge('a line');
+    if (size > this.#tail.length) {
+      const larger = Buffer.allocUnsafe(Math.max(size, 2 * this.#tail.length));
+      this.#tail.copy(larger, 0, 0, this.#tailSize);
+      this.#tail = larger;
+    }
+    this.#tail.set(bytes, this.#tailSize);
+    this.#tailSize = size;
+  }
+
+  /** Whole lines only. */
+  #read(decoded: string): void {
+    const text = this.#unified(decoded);
+    let start = 0;
+    for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
+      if (end === start) this.#dispatch();
+      else this.#line(text, start, end);
+      start = end + 1;
+    }
+  }
+
+  /** The same text with every line ending in LF. */
+  #unified(text: string): string {
+    let from = 0;
+    if (!this.#started) {
+      this.#started = true;
+      if (text.charCodeAt(0) === BYTE_ORDER_MARK) from = 1;
+    }
+    if (this.#afterCr && text.charCodeAt(0) === LF) from = 1;
+    this.#afterCr = text.charCodeAt(text.length - 1) === CR;
+    const rest = from === 0 ? text : text.slice(from);
+    return rest.includes('\r') ? rest.replace(/\r\n?/g, '\n') : rest;
+  }
+
+  #line(text: string, start: number, end: number): void {
+    if (text.startsWith('data', start)) {
+      const value = fieldValue(text, start + 4, end);
+      if (value === undefined) return;
+      if (this.#data.length + value.length > EVENT_SIZE_MAX) throw tooLarge('an event');
+      this.#data = this.#hasData ? `${this.#data}\n${value}` : value;
+      this.#hasData = true;
+    } else if (text.startsWith('event', start)) {
+      this.#event = fieldValue(text, start + 5, end) ?? this.#event;
+    }
+  }
+
+  #dispatch(): void {
+    if (this.#hasData) this.#frames.push({ event: this.#event, data: this.#data });
+    this.#event = '';
+    this.#data = '';
+    this.#hasData = false;
+  }
+
+  #takeFrames(): readonly SseFrame[] {
+    if (this.#frames.length === 0) return NONE;
+    const frames = this.#frames;
+    this.#frames = [];
+    return frames;
+  }
+}
+
+const NONE: readonly SseFrame[] = [];
+const NO_BYTES = new Uint8Array();
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** Where the last line of a chunk ends, or -1. Few streams have a CR, so it is looked for only where it would count. */
+function lastLineEnd(bytes: Uint8Array): number {
+  const lf = bytes.lastIndexOf(LF);
+  const cr = bytes.subarray(lf + 1).lastIndexOf(CR);
+  return cr === -1 ? lf : lf + 1 + cr;
+}
+
+/** What stands behind a field's name, or undefined where the name goes on. */
+function fieldValue(text: string, at: number, end: number): string | undefined {
+  if (at === end) return '';
+  if (text.charCodeAt(at) !== COLON) return undefined;
+  const from = text.charCodeAt(at + 1) === SPACE ? at + 2 : at + 1;
+  return text.slice(from, end);
+}
+
+function tooLarge(what: string): DroverError {
+  return new DroverError({ kind: 'provider.garbled', message: `${what} of the stream is over 16 MB` });
+}

@@ -1,0 +1,240 @@
+// One request and its answer over HTTP, from the SDK's call to the frames of the stream.
+//
+// The SDK makes the request; this file gives it the fetch to make it with, and reads the body. The SDKs'
+// own stream readers are not used: they fail on anything unknown, take an early end for an end, and
+// wait for ever.
+//
+// watch.ts decides when a server is gone; aborting closes the socket at once. What is thrown is always a
+// DroverError.
+
+import { DroverError } from '../../../errors.ts';
+import type { Failure } from '@drover/protocol/failures';
+import { isJsonObject, type JsonObject } from '@drover/protocol/json';
+import type { StreamTimeouts } from '../../provider.ts';
+import { garbled } from '../assembly.ts';
+import { fetchAnswer } from './fetch.ts';
+import { parseJson } from '../loose.ts';
+import { errorIn, failureOfNetwork, failureOfResponse, presentable, type Account } from './rejection.ts';
+import { SseDecoder, type Frames, type SseFrame } from './sse.ts';
+import { StreamWatch } from './watch.ts';
+
+type Fetch = typeof globalThis.fetch;
+
+export type Exchange = {
+  readonly account: Account;
+  readonly timeouts: StreamTimeouts;
+  /** Makes the request, with this fetch and no other. */
+  readonly send: (fetch: Fetch) => Promise<Response>;
+  /** A whole answer as the frames it could have come in, or undefined where it is none. */
+  readonly unfold: (whole: JsonObject) => readonly SseFrame[] | undefined;
+  /** Whether nothing is expected after this frame. */
+  readonly isLast: (frame: SseFrame) => boolean;
+};
+
+/** An answer on its way. Nothing is sent before its frames are asked for. */
+export type Answer = {
+  readonly frames: Frames;
+  /** The telling ones, once they have arrived. */
+  readonly headers: () => Readonly<Record<string, string>>;
+};
+
+const SDK_TIMEOUT_MS_MAX = 2 ** 31 - 1;
+const SDK_TIMEOUT_MARGIN_MS = 60_000; // the SDK's own timer must never be the first
+const WHOLE_BODY_BYTES_MAX = 64 * 1024 * 1024;
+const TELLING_HEADERS = /^(date|retry-after(-ms)?|.*ratelimit.*|.*request-id)$/;
+const KEEP_ALIVE = /^\s*\{\s*"type"\s*:\s*"(ping|keepalive)"/;
+const WHITE_SPACE: ReadonlySet<number> = new Set([9, 10, 13, 32]);
+const ANGLE = 0x3c; // a page
+const BRACE = 0x7b; // JSON
+const BRACKET = 0x5b;
+
+export function open(exchange: Exchange, signal: AbortSignal): Answer {
+  const line = new Line(exchange, signal);
+  return { frames: line.frames(), headers: () => line.headers };
+}
+
+/** What both SDKs are made with: they ask once, say nothing, and leave the time to us. */
+export function sdkOptions({ key, address }: Account, timeouts: StreamTimeouts, fetch: Fetch) {
+  const say = () => undefined;
+  return {
+    apiKey: key || 'none', // a server at home may need none, but the SDKs insist
+    baseURL: address,
+    maxRetries: 0,
+    timeout: Math.min(SDK_TIMEOUT_MS_MAX, Math.ceil(timeouts.headersMs) + SDK_TIMEOUT_MARGIN_MS),
+    logLevel: 'off',
+    logger: { error: say, warn: say, info: say, debug: say },
+    fetch,
+  } as const;
+}
+
+/** One request under way. */
+class Line {
+  headers: Readonly<Record<string, string>> = {};
+  readonly #exchange: Exchange;
+  readonly #signal: AbortSignal;
+  readonly #stop = new AbortController();
+  #failure: Failure | undefined;
+
+  constructor(exchange: Exchange, signal: AbortSignal) {
+    this.#exchange = exchange;
+    this.#signal = signal;
+  }
+
+  async *frames(): AsyncGenerator<readonly SseFrame[]> {
+    const abort = () => this.#stop.abort();
+    if (this.#signal.aborted) abort();
+    this.#signal.addEventListener('abort', abort, { once: true });
+    const watch = new StreamWatch(this.#exchange.timeouts, (failure) => {
+      this.#failure = failure;
+      abort();
+    });
+    try {
+      const response = await this.#send();
+      watch.headersArrived();
+      this.headers = tellingHeaders(response.headers);
+      yield* this.#read(response, watch);
+    } catch (cause) {
+      throw this.#reason(cause);
+    } finally {
+      watch.close();
+      this.#signal.removeEventListener('abort', abort);
+      abort();
+    }
+  }
+
+  /** What to throw instead: why we stopped, where it was us who did. */
+  #reason(cause: unknown): unknown {
+    if (this.#signal.aborted) return new DroverError(reasonOf(this.#signal), { cause });
+    if (this.#failure !== undefined) return new DroverError(this.#failure, { cause });
+    return cause;
+  }
+
+  async #send(): Promise<Response> {
+    try {
+      return await this.#exchange.send(this.#fetch);
+    } catch (cause) {
+      // What fetch threw is known already; anything else the SDK thought of by itself.
+      this.#failure ??= notSent(cause, this.#exchange.account);
+      throw cause;
+    }
+  }
+
+  readonly #fetch: Fetch = async (input, init) => {
+    try {
+      return await fetchAnswer(
+        input instanceof Request ? input.url : String(input),
+        { ...init, signal: this.#stop.signal },
+        this.#exchange.account,
+      );
+    } catch (cause) {
+      // Kept here, since the SDKs wrap what is thrown, and not all of them keep the cause.
+      this.#failure ??= cause instanceof DroverError ? cause.failure : failureOfNetwork(cause, this.#exchange.account);
+      throw cause;
+    }
+  };
+
+  async *#read(response: Response, watch: StreamWatch): AsyncGenerator<readonly SseFrame[]> {
+    const reader = response.body?.getReader();
+    if (reader === undefined) return;
+    const body: Body = { reader, watch, account: this.#exchange.account };
+    const first = await firstBytes(body);
+    if (first === undefined) return;
+    const begin = first.find((byte) => !WHITE_SPACE.has(byte));
+    if (begin === ANGLE) throw this.#isPage(response);
+    if (begin === BRACE || begin === BRACKET) yield this.#unfold(response, await restOf(body, first));
+    else yield* this.#decode(body, first);
+  }
+
+  async *#decode(body: Body, first: Uint8Array): AsyncGenerator<readonly SseFrame[]> {
+    const decoder = new SseDecoder();
+    for (let bytes: Uint8Array | undefined = first; bytes !== undefined; bytes = await next(body)) {
+      const batch = decoder.push(bytes);
+      body.watch.bytesArrived(batch.some((frame) => !isKeepAlive(frame)));
+      const last = batch.at(-1);
+      if (last !== undefined) {
+        body.watch.settle(this.#exchange.isLast(last));
+        yield batch;
+      }
+      body.watch.resume();
+    }
+    const rest = decoder.end();
+    if (rest.length > 0) yield rest;
+  }
+
+  /** JSON where a stream was asked for: an error, or the answer at once. */
+  #unfold(response: Response, body: string): readonly SseFrame[] {
+    const whole = parseJson(body);
+    const frames = isJsonObject(whole) && !isJsonObject(whole['error']) ? this.#exchange.unfold(whole) : undefined;
+    if (frames !== undefined) return frames;
+    if (errorIn(whole) === undefined) throw garbled('a JSON body that is no answer');
+    const header = (name: string) => response.headers.get(name) ?? undefined;
+    throw new DroverError(failureOfResponse({ status: response.status, header, body }, this.#exchange.account));
+  }
+
+  #isPage(response: Response): DroverError {
+    return new DroverError({
+      kind: 'provider.rejected',
+      status: response.status,
+      message: `HTTP ${response.status} with an HTML page instead of an answer`,
+      fix: `check the base URL ${this.#exchange.account.shownAddress}`,
+    });
+  }
+}
+
+type Body = {
+  readonly reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly watch: StreamWatch;
+  readonly account: Account;
+};
+
+async function next({ reader, account }: Body): Promise<Uint8Array | undefined> {
+  const { done, value } = await reader.read().catch((cause: unknown) => {
+    throw new DroverError(failureOfNetwork(cause, account), { cause });
+  });
+  return done ? undefined : value;
+}
+
+/** Up to the first byte that says what this is; blanks before it say nothing. */
+async function firstBytes(body: Body): Promise<Uint8Array | undefined> {
+  for (;;) {
+    const bytes = await next(body);
+    if (bytes === undefined || bytes.some((byte) => !WHITE_SPACE.has(byte))) return bytes;
+    body.watch.bytesArrived(false);
+    body.watch.resume();
+  }
+}
+
+async function restOf(body: Body, first: Uint8Array): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for (let bytes: Uint8Array | undefined = first; bytes !== undefined; bytes = await next(body)) {
+    body.watch.bytesArrived(true);
+    body.watch.resume();
+    size += bytes.length;
+    if (size > WHOLE_BODY_BYTES_MAX) throw garbled('the answer is over 64 MB');
+    chunks.push(bytes);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function isKeepAlive({ event, data }: SseFrame): boolean {
+  return event === 'ping' || event === 'keepalive' || (data.length < 200 && KEEP_ALIVE.test(data));
+}
+
+function tellingHeaders(headers: Headers): Readonly<Record<string, string>> {
+  return Object.fromEntries([...headers].filter(([name]) => TELLING_HEADERS.test(name)));
+}
+
+/** The SDK could not even make the request: a key or an address with characters that don't belong there. */
+function notSent(error: unknown, account: Account): Failure {
+  const message = presentable(error instanceof Error ? error.message : String(error), account);
+  return {
+    kind: 'request.unmade',
+    message,
+    fix: `check the key in ${account.keyName}, and the base URL ${account.shownAddress}`,
+  };
+}
+
+function reasonOf(signal: AbortSignal): Failure {
+  return signal.reason instanceof DroverError ? signal.reason.failure : { kind: 'aborted', by: 'user' };
+}

@@ -1,0 +1,156 @@
+// Everything that may turn out to be a secret: where it would begin, and how to make sure.
+//
+// A suspect has an anchor, a literal that a search finds, and a judgement, which is asked wherever
+// the anchor stands. There are three kinds: a shape in plain text, a shape inside base64, and an
+// exact value in one of its forms. Each judgement depends on a bounded piece of text around the
+// anchor and on nothing else, so it is the same whether the text comes whole or in pieces.
+
+import { base64Core, base64Forms, bothAlphabets, decodeAround } from './base64.ts';
+import { CONTEXT_SHAPES } from './context-shapes.ts';
+import {
+  type Shape,
+  type Sighting,
+  type Tail,
+  BASE64_ANY,
+  isAllowedAt,
+  matchBody,
+  PADDED,
+  reachOf,
+  runEnd,
+  WRAPPED,
+} from './pattern.ts';
+import { isWorthHiding, plainForms } from '../secret-values.ts';
+import { TOKEN_SHAPES } from './token-shapes.ts';
+
+export type Suspect = {
+  readonly label: string;
+  readonly anchor: string; // begins at `start`; searched for by its first ANCHOR_CHARS only
+  readonly tail?: Tail;
+  readonly isRun: boolean; // all of it is made of the characters of its tail
+  /** Asked where the whole anchor stands; `isWhole` says that nothing follows the text. */
+  readonly judge: (text: string, start: number, isWhole: boolean) => Sighting;
+};
+
+/** How much of an anchor is searched for: more makes the search larger and hardly more selective. */
+export const ANCHOR_CHARS = 6;
+
+// A longer value is looked for in pieces, so that a stream never waits for the whole of it.
+const PIECE_CHARS = 256;
+const PEEK_CHARS = 32; // of base64, to see first whether it is worth decoding more
+const BASE64_CONTEXT_CHARS = 32; // how far back base64 is decoded to see what stands before an anchor
+
+const BASE64_TAIL: Tail = { of: PADDED };
+const WRAPPED_TAIL: Tail = { of: WRAPPED };
+const PRINTABLE = /^[\t\n\r\x20-\x7e]*$/; // random bytes are not
+const GARBAGE_CHARS = 6; // how many characters before an anchor must be text
+
+export type Scope = 'values and shapes' | 'values only';
+
+/**
+ * All suspects; where two claim the same text, the earlier one names it. Values come first, so that a value has the
+ * same name in the journal, which knows shapes, as in a request, which does not: a resumed session sends the same bytes.
+ */
+export function suspectsFor(values: Iterable<string>, scope: Scope): Suspect[] {
+  const shapes = scope === 'values only' ? [] : [...TOKEN_SHAPES, ...CONTEXT_SHAPES];
+  const secrets = [...new Set(values)].filter(isWorthHiding);
+  return [
+    ...secrets.flatMap((secret) => plainForms(secret).flatMap((form) => exactly(form))),
+    ...secrets.flatMap((secret) => base64Forms(secret).flatMap((form) => exactly(form, BASE64_TAIL))),
+    ...shapes.flatMap((shape) => shape.anchors.map((anchor) => inPlainText(shape, anchor))),
+    ...shapes.flatMap(inBase64),
+  ];
+}
+
+function inPlainText(shape: Shape, anchor: string): Suspect {
+  return {
+    label: `[redacted:${shape.id}]`,
+    anchor,
+    ...(shape.tail === undefined ? {} : { tail: shape.tail }),
+    isRun: false,
+    judge: (text, start, isWhole) =>
+      isAllowedAt(shape, text, start)
+        ? matchBody(shape, text, { start, end: start + anchor.length }, isWhole)
+        : undefined,
+  };
+}
+
+/** One suspect for each place in a group of three bytes where an anchor may begin, and for each alphabet. */
+function inBase64(shape: Shape): Suspect[] {
+  // Whoever writes a key's first line in base64 writes a key. The rest of it may stand in further lines,
+  // which nothing tells from other base64.
+  const isKey = shape.tail?.until !== undefined;
+  const label = `[redacted:${shape.id}]`;
+  const tail = isKey ? WRAPPED_TAIL : BASE64_TAIL;
+  const reachChars = Math.ceil((reachOf(shape) * 4) / 3) + 4;
+  const suspects: Suspect[] = [];
+  for (const anchor of shape.anchors) {
+    for (let shift = 0; shift < 3; shift++) {
+      const judge = judgeBase64({ shape, anchor, shift, reachChars });
+      for (const core of bothAlphabets(base64Core(anchor, shift)))
+        suspects.push({ label, anchor: core, tail, isRun: true, judge: isKey ? judgeLiteral(core) : judge });
+    }
+  }
+  return suspects;
+}
+
+type Encoded = {
+  readonly shape: Shape;
+  readonly anchor: string;
+  readonly shift: number; // how many bytes of its group stand before the anchor
+  readonly reachChars: number;
+};
+
+function judgeBase64({ shape, anchor, shift, reachChars }: Encoded): Suspect['judge'] {
+  return (text, start, isWhole) => {
+    const group = start - Math.ceil((shift * 8) / 6); // where the anchor's group of four characters begins
+    const from = shape.after === undefined ? group : contextStart(text, group, start);
+    const at = ((group - from) / 4) * 3 + shift;
+    // A short look tells most of what is no secret.
+    for (const chars of [PEEK_CHARS, reachChars]) {
+      const end = runEnd(BASE64_ANY, text, start, Math.min(text.length, start + chars));
+      const decoded = decodeAround(text, { from, end }, { anchor, at });
+      // What decodes to no text was no base64, but a word glued to its front: then the anchor begins a text.
+      const isAllowed = isGarbage(decoded, at) ? isAllowedAt(shape, anchor, 0) : isAllowedAt(shape, decoded, at);
+      if (!isAllowed) return undefined;
+
+      const isPeek = end === start + chars && chars < reachChars;
+      const isComplete = !isPeek && (end < text.length || isWhole);
+      const sighting = matchBody(shape, decoded, { start: at, end: at + anchor.length }, isComplete);
+      if (sighting === undefined || (sighting === 'more' && !isPeek)) return sighting;
+      if (sighting !== 'more') return PRINTABLE.test(decoded.slice(at, sighting.end)) ? { start, end } : undefined;
+    }
+    return undefined;
+  };
+}
+
+function exactly(form: string, tail?: Tail): Suspect[] {
+  const pieces: string[] = [];
+  for (let at = 0; at < form.length; at += PIECE_CHARS) pieces.push(form.slice(at, at + PIECE_CHARS));
+  // What remains at the end may be short and common, so it is looked for with what stands before it.
+  if (pieces.length > 1) pieces.splice(-1, 1, form.slice(-PIECE_CHARS));
+  return pieces.map((piece) => ({
+    label: '[redacted:value]',
+    anchor: piece,
+    ...(tail === undefined ? {} : { tail }),
+    isRun: tail !== undefined,
+    judge: judgeLiteral(piece),
+  }));
+}
+
+/** Where the literal stands, it is a secret. */
+function judgeLiteral(literal: string): Suspect['judge'] {
+  return (_, start) => ({ start, end: start + literal.length });
+}
+
+/** As far back from the anchor's group as whole groups of base64 go. */
+function contextStart(text: string, group: number, start: number): number {
+  let from = group;
+  if (group < 0 || runEnd(BASE64_ANY, text, group, start) < start) return from;
+  while (from >= 4 && group - from < BASE64_CONTEXT_CHARS && runEnd(BASE64_ANY, text, from - 4, from) === from)
+    from -= 4;
+  return from;
+}
+
+function isGarbage(decoded: string, end: number): boolean {
+  return end > 0 && !PRINTABLE.test(decoded.slice(Math.max(0, end - GARBAGE_CHARS), end));
+}

@@ -1,0 +1,171 @@
+// A policy as arguments of bubblewrap.
+//
+// The file system begins empty. Mounts are made from the outside in, so that a private folder, a read-only one in a
+// writable one and a writable one in a read-only one all come out as the policy says.
+//
+// A folder that holds a protected path is pinned: it is mounted on itself. Otherwise a command could rename that folder,
+// and make another one in its place that nothing protects.
+
+import { lstatSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { CERTIFICATES } from './etc.ts';
+import type { SandboxPolicy } from '../policy.ts';
+
+// Memory that a task can use by writing files to RAM.
+const SHARED_MEMORY_BYTES = 512 * 1024 * 1024;
+const RUN_BYTES = 16 * 1024 * 1024;
+
+export const FILTER_DESCRIPTOR = 3;
+export const REPORT_DESCRIPTOR = 4;
+
+export const PROXY_SOCKET = '/run/drover-proxy';
+
+const ISOLATION = [
+  '--unshare-user',
+  '--unshare-pid',
+  '--unshare-ipc',
+  '--unshare-uts',
+  '--unshare-net',
+  '--unshare-cgroup-try',
+  '--die-with-parent',
+  '--new-session',
+  '--cap-drop',
+  'ALL',
+  '--hostname',
+  'drover',
+];
+
+/** Without the command, which follows behind `--`. */
+export function bubblewrapArguments(policy: SandboxPolicy): readonly string[] {
+  const { system, root, proxy } = policy;
+  return [
+    ...ISOLATION,
+    ...system.options,
+    '--seccomp',
+    String(FILTER_DESCRIPTOR),
+    '--json-status-fd',
+    String(REPORT_DESCRIPTOR),
+    ...system.folders.flatMap(({ path, link }) =>
+      link === undefined ? ['--ro-bind', path, path] : ['--symlink', link, path],
+    ),
+    '--ro-bind',
+    system.etc,
+    '/etc',
+    '--ro-bind-try',
+    CERTIFICATES,
+    CERTIFICATES,
+    '--proc',
+    '/proc',
+    // Bubblewrap leaves /proc/sys writable for root, whose capabilities are gone but who owns every kernel setting.
+    '--remount-ro',
+    '/proc',
+    '--dev',
+    '/dev',
+    ...emptyFolder('/dev/shm', SHARED_MEMORY_BYTES),
+    ...emptyFolder('/run', RUN_BYTES),
+    '--dir',
+    '/var',
+    '--symlink',
+    '/tmp',
+    '/var/tmp',
+    ...mounts(policy).flatMap(mountArguments),
+    ...(proxy === undefined ? [] : ['--ro-bind', proxy.socket, PROXY_SOCKET]),
+    '--remount-ro',
+    '/',
+    '--chdir',
+    root,
+  ];
+}
+
+// In the order of precedence where two are at the same path.
+type Kind = 'hidden' | 'sealed' | 'writable' | 'readable' | 'pinned';
+
+export type Mount = { readonly kind: Kind; readonly from: string; readonly at: string };
+
+/** Parents before what is in them. */
+export function mounts(policy: SandboxPolicy): readonly Mount[] {
+  const { system, root, folder, readable, writable, sealed, hidden } = policy;
+  const open = [root, ...writable];
+  const all: readonly Mount[] = [
+    ...hidden.map(here('hidden')),
+    ...sealed.map(here('sealed')),
+    ...open.map(here('writable')),
+    { kind: 'writable', from: join(folder, 'home'), at: system.home },
+    { kind: 'writable', from: join(folder, 'tmp'), at: '/tmp' },
+    // A toolchain inside the project, such as its virtual environment, belongs to the work.
+    ...system.toolchains.filter((path) => !open.some((other) => isIn(path, other))).map(here('readable')),
+    ...readable.map(here('readable')),
+  ];
+  const first = new Map<string, Mount>();
+  for (const mount of all) if (!first.has(mount.at)) first.set(mount.at, mount);
+  const needed = [...first.values()].sort(byDepth).filter(isNeeded);
+  return [...needed, ...pins(needed)].sort(byDepth);
+}
+
+/** Differs once a folder or file that the policy mounts was replaced by another of the same name. */
+export function mountIdentity(policy: SandboxPolicy): readonly string[] {
+  return mounts(policy).map(({ from }) => {
+    const found = lstatSync(from, { throwIfNoEntry: false });
+    return found === undefined ? '' : `${found.dev}:${found.ino}:${found.birthtimeMs}`;
+  });
+}
+
+const here = (kind: Kind) => (path: string) => ({ kind, from: path, at: path });
+
+/** The folders between a protected path and the writable mount it is in. */
+function pins(all: readonly Mount[]): readonly Mount[] {
+  const paths = all
+    .filter(({ kind }) => kind !== 'writable')
+    .flatMap((mount) => {
+      const around = all.findLast((other) => isIn(mount.at, other.at));
+      return around?.kind === 'writable' && around.from === around.at ? foldersBetween(around.at, mount.at) : [];
+    });
+  return [...new Set(paths)].map(here('pinned'));
+}
+
+function foldersBetween(outer: string, inner: string): readonly string[] {
+  const folder = dirname(inner);
+  return isIn(folder, outer) ? [...foldersBetween(outer, folder), folder] : [];
+}
+
+function byDepth(a: Mount, b: Mount): number {
+  return depth(a.at) - depth(b.at);
+}
+
+function depth(path: string): number {
+  return path.split('/').length;
+}
+
+/** A read-only mount in a folder that is mounted read-only anyway costs time and changes nothing. */
+function isNeeded(mount: Mount, _: number, all: readonly Mount[]): boolean {
+  if (mount.kind !== 'readable') return true;
+  const around = all.filter((other) => other !== mount && isIn(mount.at, other.at)).at(-1);
+  return around?.kind !== 'readable' && around?.kind !== 'sealed';
+}
+
+function isIn(path: string, folder: string): boolean {
+  return path.startsWith(folder === '/' ? folder : `${folder}/`);
+}
+
+function mountArguments({ kind, from, at }: Mount): readonly string[] {
+  switch (kind) {
+    case 'writable':
+      return ['--bind', from, at];
+    case 'pinned':
+      return statSync(at, { throwIfNoEntry: false }) === undefined ? [] : ['--bind', from, at];
+    case 'sealed':
+      // `seal.ts` looks after links.
+      return lstatSync(at, { throwIfNoEntry: false })?.isSymbolicLink() === true ? [] : ['--ro-bind', from, at];
+    case 'readable':
+      return ['--ro-bind', from, at];
+    case 'hidden': {
+      const found = statSync(at, { throwIfNoEntry: false });
+      if (found === undefined) return [];
+      return found.isDirectory() ? ['--tmpfs', at, '--remount-ro', at] : ['--ro-bind', '/dev/null', at];
+    }
+  }
+}
+
+function emptyFolder(path: string, bytes: number): readonly string[] {
+  return ['--size', String(bytes), '--tmpfs', path];
+}

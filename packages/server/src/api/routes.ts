@@ -1,0 +1,261 @@
+// The routes there are, as a list: each says what it takes and what it answers, and has that done. From the
+// same list the requests are served and the OpenAPI document is made.
+
+import type { z } from 'zod';
+import { Refusal } from '../http/problem.ts';
+import type { Runs } from '../runs/runs.ts';
+import * as schemas from './schemas.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import type { EventStream } from '../streams/event-stream.ts';
+import type { Tickets } from '../http/ticket.ts';
+
+/** What a request brings, checked. */
+export type Asked<Body> = {
+  readonly body: Body;
+  readonly param: (name: string) => string;
+  /** A number from the query, as the route declares it. */
+  readonly number: (name: string) => number | undefined;
+  readonly after: number; // the last event it knows
+  readonly signal: AbortSignal; // nobody waits for the answer any more
+};
+
+/** What is sent back: JSON, events, nothing (undefined), or a refusal. */
+export type Reply = object | EventStream | Refusal | undefined;
+
+export type Route = {
+  readonly method: 'get' | 'post' | 'delete';
+  readonly path: string;
+  readonly name: string; // for programs: the operation's id
+  readonly about: string;
+  readonly body?: z.ZodType;
+  /** Whole numbers that the query may hold. */
+  readonly query?: readonly QueryNumber[];
+  readonly answer: Answer;
+  /** Besides those that every route has. */
+  readonly refusals: readonly number[];
+  readonly needsToken: boolean;
+  readonly reply: (asked: Asked<unknown>) => Promise<Reply> | Reply;
+};
+
+export type QueryNumber = { readonly name: string; readonly about: string };
+
+export type Answer =
+  | { readonly kind: 'json'; readonly status: 200 | 201; readonly schema: z.ZodType }
+  | { readonly kind: 'events' }
+  | { readonly kind: 'nothing' };
+
+type Declared<Body> = Omit<Route, 'body' | 'refusals' | 'needsToken' | 'reply'> & {
+  readonly body?: z.ZodType<Body>;
+  readonly refusals?: readonly number[];
+  readonly needsToken?: boolean;
+  readonly reply: (asked: Asked<Body>) => Promise<Reply> | Reply;
+};
+
+function route<Body>({ refusals = [], needsToken = true, reply, ...declared }: Declared<Body>): Route {
+  return { ...declared, refusals, needsToken, reply: (asked) => reply(asked as Asked<Body>) };
+}
+
+const json = (schema: z.ZodType, status: 200 | 201 = 200): Answer => ({ kind: 'json', status, schema });
+const events: Answer = { kind: 'events' };
+const nothing: Answer = { kind: 'nothing' };
+
+export function sessionRoutes(sessions: Sessions): readonly Route[] {
+  return [
+    route({
+      method: 'post',
+      path: '/v1/sessions',
+      name: 'createSession',
+      about: 'Begins a session',
+      body: schemas.newSession,
+      answer: json(schemas.made, 201),
+      reply: ({ body }) => sessions.create(body),
+    }),
+    route({
+      method: 'get',
+      path: '/v1/sessions',
+      name: 'listSessions',
+      about: 'All sessions, the newest first',
+      answer: json(schemas.sessionList),
+      reply: () => ({ sessions: sessions.list() }),
+    }),
+    route({
+      method: 'get',
+      path: '/v1/sessions/:id',
+      name: 'getSession',
+      about: 'A session as it stands',
+      query: [{ name: 'messages', about: 'At most this many of the last messages (default: all)' }],
+      answer: json(schemas.sessionSnapshot),
+      refusals: [400, 404, 409],
+      reply: ({ param, number }) => sessions.snapshot(param('id'), number('messages')),
+    }),
+    route({
+      method: 'post',
+      path: '/v1/sessions/:id/execute',
+      name: 'execute',
+      about: 'Says something to a session; the answer is the events of the turn, to its end. Leaving leaves it running',
+      body: schemas.executeRequest,
+      answer: events,
+      refusals: [404, 409],
+      reply: ({ body, param }) => sessions.execute(param('id'), body),
+    }),
+    route({
+      method: 'post',
+      path: '/v1/sessions/:id/tool-results',
+      name: 'deliverResults',
+      about: 'Results of remote calls, in any order; when none is missing, the turn goes on',
+      body: schemas.toolResults,
+      answer: json(schemas.resultsTaken),
+      refusals: [404, 409],
+      reply: ({ body, param }) => sessions.deliver(param('id'), body),
+    }),
+    route({
+      method: 'post',
+      path: '/v1/sessions/:id/cancel',
+      name: 'cancelTurn',
+      about: 'Ends the turn that is under way or waits; where there is none, nothing happens',
+      body: schemas.nothing,
+      answer: json(schemas.standing),
+      refusals: [404, 409],
+      reply: ({ param }) => sessions.cancel(param('id')),
+    }),
+    route({
+      method: 'post',
+      path: '/v1/sessions/:id/permissions/:requestId',
+      name: 'answerQuestion',
+      about: 'Answers a question of a session',
+      body: schemas.permissionAnswer,
+      answer: nothing,
+      refusals: [404, 409],
+      reply: ({ body, param }) => sessions.answer(param('id'), param('requestId'), body),
+    }),
+    route({
+      method: 'get',
+      path: '/v1/sessions/:id/events',
+      name: 'sessionEvents',
+      about: 'All kept events behind Last-Event-ID, and then what happens; `resync` where there was no such event',
+      answer: events,
+      refusals: [404],
+      reply: ({ param, after }) => sessions.events(param('id'), after),
+    }),
+    route({
+      method: 'delete',
+      path: '/v1/sessions/:id',
+      name: 'deleteSession',
+      about: 'Removes a session and all that is kept of it',
+      answer: nothing,
+      refusals: [404, 409],
+      reply: ({ param }) => sessions.remove(param('id')),
+    }),
+  ];
+}
+
+export function runRoutes(runs: Runs): readonly Route[] {
+  return [
+    route({
+      method: 'post',
+      path: '/v1/runs',
+      name: 'startRun',
+      about: 'Starts a run',
+      body: schemas.newRun,
+      answer: json(schemas.made, 201),
+      reply: ({ body }) => runs.start(body),
+    }),
+    route({
+      method: 'get',
+      path: '/v1/runs',
+      name: 'listRuns',
+      about: 'All runs, the newest first',
+      answer: json(schemas.runList),
+      reply: () => ({ runs: runs.list() }),
+    }),
+    route({
+      method: 'get',
+      path: '/v1/runs/:id',
+      name: 'getRun',
+      about: 'A run as it stands',
+      answer: json(schemas.runSnapshot),
+      refusals: [404, 409],
+      reply: ({ param }) => runs.snapshot(param('id')),
+    }),
+    route({
+      method: 'get',
+      path: '/v1/runs/:id/events',
+      name: 'runEvents',
+      about:
+        'All kept events behind Last-Event-ID, and then what happens, to the end of the run; 204 where it has ended',
+      answer: events,
+      refusals: [404],
+      reply: ({ param, after }) => runs.events(param('id'), after),
+    }),
+    route({
+      method: 'post',
+      path: '/v1/runs/:id/cancel',
+      name: 'cancelRun',
+      about: 'Interrupts a run of this server; it can be gone on with later',
+      body: schemas.nothing,
+      answer: nothing,
+      refusals: [404, 409],
+      reply: ({ param }) => runs.cancel(param('id')),
+    }),
+    route({
+      method: 'post',
+      path: '/v1/runs/:id/permissions/:requestId',
+      name: 'answerRunQuestion',
+      about: 'Answers a question of a run of this server',
+      body: schemas.permissionAnswer,
+      answer: nothing,
+      refusals: [404, 409],
+      reply: ({ body, param }) => runs.answer(param('id'), param('requestId'), body),
+    }),
+    route({
+      method: 'get',
+      path: '/v1/runs/:id/tasks/:task/diff',
+      name: 'taskDiff',
+      about: 'What a task changed, as a patch',
+      answer: json(schemas.taskDiff),
+      refusals: [404],
+      reply: ({ param, signal }) => runs.diff(param('id'), param('task'), signal),
+    }),
+  ];
+}
+
+export type Own = {
+  readonly version: string;
+  readonly token: string;
+  readonly tickets: Tickets | undefined;
+  readonly document: () => object;
+};
+
+export function ownRoutes({ version, token, tickets, document }: Own): readonly Route[] {
+  return [
+    route({
+      method: 'get',
+      path: '/healthz',
+      name: 'health',
+      about: 'The server is there',
+      answer: json(schemas.health),
+      reply: () => ({ status: 'ok', version }),
+    }),
+    route({
+      method: 'get',
+      path: '/v1/openapi.json',
+      name: 'openApi',
+      about: 'This document',
+      answer: json(schemas.document),
+      reply: () => document(),
+    }),
+    route({
+      method: 'post',
+      path: '/v1/ticket',
+      name: 'redeemTicket',
+      about: 'The token, for a ticket that is good once',
+      body: schemas.ticketRequest,
+      answer: json(schemas.tokenGiven),
+      needsToken: false,
+      reply: ({ body }) =>
+        tickets?.redeem(body.ticket) === true
+          ? { token }
+          : new Refusal(401, 'ticket.unfit', 'the ticket is wrong, used or too old'),
+    }),
+  ];
+}

@@ -1,0 +1,179 @@
+// The head of a run: the goal, how it stands, its figures, and what became of it.
+
+import { isStatus } from '@drover/coordinator/view/progress';
+import type { RunEnd, RunState, TaskState } from '@drover/coordinator/view/state';
+import type { RunFold } from '../../../run-fold.ts';
+import { cacheShare, clockTime, count, dollars, duration, tokensOf } from '../../../words.ts';
+import { button, h, mark, say, show, stateMark } from '../../dom.ts';
+import { prose } from '../prose.ts';
+
+/** `stopped`: it has no end, and nobody is at work on it. */
+export type Standing = 'loading' | 'live' | 'stopped' | 'ended';
+
+const NAMES = ['Elapsed', 'Tasks', 'Tokens', 'From cache', 'Cost', 'Throttled'] as const;
+
+export class RunHead {
+  readonly element: HTMLElement;
+  readonly #title = h('h1', {});
+  readonly #about = h('p', { class: 'about' });
+  readonly #dot = stateMark('idle');
+  readonly #word = h('span', {});
+  readonly #cancel: HTMLButtonElement;
+  readonly #ending = h('section', { class: 'ending', is: { 'aria-label': 'What became of it', hidden: true } });
+  readonly #figures = new Map(NAMES.map((name) => [name, new Figure(name)]));
+  #endShown: RunEnd | undefined;
+
+  constructor(onCancel: () => void) {
+    this.#cancel = button('Cancel run', onCancel, { class: 'danger', is: { hidden: true } });
+    const pill = h('p', { class: 'pill', is: { role: 'status' } }, this.#dot, this.#word);
+    this.element = h(
+      'header',
+      { class: 'head' },
+      h('div', { class: 'head-line' }, this.#title, h('div', { class: 'head-side' }, pill, this.#cancel)),
+      this.#about,
+      h('dl', { class: 'figures' }, ...[...this.#figures.values()].map(({ element }) => element)),
+      this.#ending,
+    );
+  }
+
+  update(fold: RunFold, nowMs: number, standing: Standing): void {
+    const { settings, end, id } = fold.state;
+    say(this.#title, settings?.goal ?? (standing === 'loading' ? 'Loading…' : 'A run without a beginning'));
+    say(this.#about, settings === undefined ? '' : aboutOf(settings));
+    const state = end?.outcome ?? standing;
+    mark(this.#dot, 'data-state', STANDINGS[state][0]);
+    say(this.#word, STANDINGS[state][1]);
+    show(this.#cancel, standing === 'live');
+    if (standing === 'stopped') this.#stopped(id);
+    else if (end !== this.#endShown) this.#ended(end, id);
+    this.#count(fold, nowMs, standing);
+  }
+
+  isCancelling(isAsked: boolean): void {
+    this.#cancel.disabled = isAsked;
+    say(this.#cancel, isAsked ? 'Cancelling…' : 'Cancel run');
+  }
+
+  #ended(end: RunEnd | undefined, id: string): void {
+    this.#endShown = end;
+    const { reason, answer, delivered, outcome } = end ?? {};
+    this.#ending.replaceChildren(
+      ...(reason === undefined ? [] : [h('p', { class: outcome === 'cancelled' ? 'quiet' : 'problem' }, reason)]),
+      ...(answer === undefined ? [] : [h('div', { class: 'prose' }, ...prose(answer))]),
+      ...(delivered?.next === undefined ? [] : [next('Next', delivered.next)]),
+      ...(outcome === 'cancelled' ? [next('Go on with it', `drover resume ${id}`)] : []),
+    );
+    show(this.#ending, this.#ending.childElementCount > 0);
+  }
+
+  #stopped(id: string): void {
+    if (!this.#ending.hidden) return;
+    this.#ending.replaceChildren(next('Go on with it', `drover resume ${id}`));
+    show(this.#ending, true);
+  }
+
+  #count({ state, waitMs }: RunFold, nowMs: number, standing: Standing): void {
+    const { usage, cost, cap, spent, reserved } = state;
+    const leftMs = standing === 'live' ? state.etaMs(nowMs) : undefined;
+    const { all, good, bad, parts } = tally(state);
+    const share = cacheShare(usage);
+    const whole = cap === undefined ? 0 : 'usd' in cap ? cap.usd : cap.tokens;
+    const more =
+      cap === undefined
+        ? ''
+        : `of ${'usd' in cap ? dollars(cap.usd) : `${count(cap.tokens).replace(/\.0+ /, ' ')} tokens`}`;
+    this.#set('Elapsed', clockTime(state.elapsedMs(nowMs)), leftMs === undefined ? '' : `${duration(leftMs)} left`);
+    this.#set('Tasks', `${good}/${all}`, bad > 0 ? `${bad} failed` : '', parts);
+    this.#set('Tokens', count(tokensOf(usage)), `${count(usage.output)} out`);
+    this.#set('From cache', share === undefined ? '–' : `${share} %`, '', share === undefined ? [] : [['good', share]]);
+    this.#set('Cost', dollars(cost), more, cap === undefined ? [] : spentParts(spent, reserved, whole));
+    this.#set('Throttled', duration(waitMs), '');
+  }
+
+  #set(name: (typeof NAMES)[number], value: string, more: string, parts: readonly Part[] = []): void {
+    this.#figures.get(name)?.set(value, more, parts);
+  }
+}
+
+/** What to type next. */
+function next(words: string, command: string): HTMLElement {
+  return h('p', { class: 'next' }, `${words} `, h('code', {}, command));
+}
+
+/** A part of a whole, in per cent, in a colour. */
+type Part = readonly ['good' | 'bad' | 'busy' | 'held', number];
+
+/** A number with its name, and below it how much of a whole it is. */
+class Figure {
+  readonly element: HTMLElement;
+  readonly #value = h('span', { class: 'numbers' });
+  readonly #more = h('small', { class: 'numbers' });
+  readonly #share = h('span', { class: 'share', is: { 'aria-hidden': 'true' } });
+
+  constructor(name: string) {
+    this.element = h('div', {}, h('dt', {}, name), h('dd', {}, this.#value, this.#more, this.#share));
+  }
+
+  set(value: string, more: string, parts: readonly Part[]): void {
+    say(this.#value, value);
+    say(this.#more, more);
+    while (this.#share.childElementCount < parts.length) this.#share.append(h('i', {}));
+    parts.forEach(([kind, percent], at) => {
+      const part = this.#share.children[at] as HTMLElement;
+      mark(part, 'data-kind', kind);
+      const width = `${Math.min(100, percent).toFixed(1)}%`;
+      if (part.style.width !== width) part.style.width = width;
+    });
+    show(this.#share, parts.length > 0);
+  }
+}
+
+const STANDINGS = {
+  loading: ['idle', 'Loading'],
+  live: ['running', 'Running'],
+  stopped: ['throttled', 'Stopped in the middle'],
+  ended: ['idle', 'Ended'],
+  done: ['landed', 'Done'],
+  incomplete: ['conflict', 'Incomplete'],
+  error: ['failed', 'Failed'],
+  cancelled: ['cancelled', 'Cancelled'],
+} as const;
+
+function tally({ tasks }: RunState): {
+  readonly all: number;
+  readonly good: number;
+  readonly bad: number;
+  readonly parts: readonly Part[];
+} {
+  const states = [...tasks.values()].map(({ state }) => state);
+  const all = states.length;
+  const of = (holds: (state: TaskState) => boolean) => states.filter(holds).length;
+  const good = of((state) => state === 'landed' || state === 'done');
+  const bad = of((state) => state === 'failed' || state === 'conflict' || state === 'gate_failed');
+  const busy = of((state) => !isStatus(state) && state !== 'waiting');
+  const share = (count: number) => (100 * count) / Math.max(1, all);
+  return {
+    all,
+    good,
+    bad,
+    parts: [
+      ['good', share(good)],
+      ['bad', share(bad)],
+      ['busy', share(busy)],
+    ],
+  };
+}
+
+function spentParts(spent: number, reserved: number, whole: number): readonly Part[] {
+  return [
+    ['good', (100 * spent) / whole],
+    ['held', (100 * reserved) / whole],
+  ];
+}
+
+function aboutOf({ model, repository, branch, workers, gates }: NonNullable<RunState['settings']>): string {
+  const folder = repository.split('/').at(-1) ?? repository;
+  const parts = [`${folder}${branch === undefined ? '' : ` on ${branch}`}`, model, `${workers} workers`];
+  if (gates.length > 0) parts.push(`gate: ${gates.join(', ')}`);
+  return parts.join('  ·  ');
+}

@@ -1,0 +1,149 @@
+// Forms for a new run and a new session. What the server has against a value stands at its field.
+
+import { DroverProblem } from '@drover/client/problem';
+import type { NewRun } from '@drover/client/wire';
+import { type App, type Screen, words } from '../app.ts';
+import { h, say, show } from '../dom.ts';
+
+type Field = {
+  readonly name: string;
+  readonly label: string;
+  readonly hint?: string;
+  readonly kind?: 'text' | 'long' | 'number';
+  readonly width?: 'quarter' | 'half' | 'wide';
+  readonly choices?: readonly string[];
+  readonly isNeeded?: true;
+};
+
+const RUN: readonly Field[] = [
+  {
+    name: 'goal',
+    label: 'Goal',
+    kind: 'long',
+    width: 'wide',
+    isNeeded: true,
+    hint: 'What should be true when it is done.',
+  },
+  {
+    name: 'gates',
+    label: 'Gates',
+    kind: 'long',
+    width: 'wide',
+    hint: 'Commands that must pass on the merged result, one a line.',
+  },
+  { name: 'workers', label: 'Workers', kind: 'number' },
+  { name: 'budget', label: 'Budget', hint: '5usd or 200ktok' },
+  { name: 'timeout', label: 'Time', hint: '30m' },
+  { name: 'deliver', label: 'Deliver as', choices: ['branch', 'merge', 'patch'] },
+  { name: 'model', label: 'Model', width: 'half', hint: 'provider/name; empty for the server’s own' },
+  { name: 'cwd', label: 'Folder', width: 'half', hint: 'A repository inside the served folder; empty for that folder' },
+];
+
+const SESSION: readonly Field[] = [
+  { name: 'content', label: 'First message', kind: 'long', width: 'wide', isNeeded: true },
+  { name: 'model', label: 'Model', width: 'half', hint: 'provider/name; empty for the server’s own' },
+  { name: 'cwd', label: 'Folder', width: 'half', hint: 'Inside the served folder; empty for that folder' },
+];
+
+export function newRunScreen(app: App): Screen {
+  return formScreen('New run', 'Start the run', RUN, async (values) => {
+    const { id } = await app.client.startRun(runOf(values));
+    app.refresh();
+    app.go(`#/runs/${id}`);
+  });
+}
+
+export function newSessionScreen(app: App): Screen {
+  return formScreen('New session', 'Start the session', SESSION, async ({ content = '', ...rest }) => {
+    const { id } = await app.client.createSession(given(rest));
+    const response = await app.client.openExecution(id, { content });
+    await response.body?.cancel(); // the session's own stream tells it all
+    app.refresh();
+    app.go(`#/sessions/${id}`);
+  });
+}
+
+function runOf({ goal = '', gates = '', workers = '', ...rest }: Values): NewRun {
+  const commands = gates.split('\n').map((line) => line.trim());
+  const kept = commands.filter((command) => command !== '');
+  return {
+    ...(given(rest) as Omit<NewRun, 'goal'>),
+    goal,
+    ...(kept.length > 0 && { gates: kept }),
+    ...(workers !== '' && { workers: Number(workers) }),
+  };
+}
+
+type Values = Readonly<Record<string, string>>;
+
+function given(values: Values): Values {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''));
+}
+
+function formScreen(
+  title: string,
+  verb: string,
+  fields: readonly Field[],
+  submit: (values: Values) => Promise<void>,
+): Screen {
+  const problem = h('p', { class: 'problem', is: { role: 'alert', hidden: true } });
+  const press = h('button', { class: 'primary', is: { type: 'submit' } }, verb);
+  const rows = fields.map((field) => fieldRow(field));
+  const send = async () => {
+    press.disabled = true;
+    show(problem, false);
+    for (const row of rows) row.complain('');
+    try {
+      await submit(Object.fromEntries(rows.map((row) => [row.name, row.value()])));
+    } catch (error) {
+      const errors = error instanceof DroverProblem ? error.errors : [];
+      for (const { path, message } of errors) rows.find(({ name }) => path.includes(name))?.complain(message);
+      show(problem, true);
+      say(problem, words(error));
+    } finally {
+      press.disabled = false;
+    }
+  };
+  const onSubmit = (event: Event) => {
+    event.preventDefault();
+    void send();
+  };
+  const form = h(
+    'form',
+    { class: 'form', on: { submit: onSubmit } },
+    ...rows.map(({ element }) => element),
+    problem,
+    h('div', { class: 'form-end' }, press),
+  );
+  const element = h('div', { class: 'screen form-screen' }, h('header', { class: 'head' }, h('h1', {}, title)), form);
+  return { element, title: () => title, stop: () => undefined };
+}
+
+type FieldRow = {
+  readonly name: string;
+  readonly element: HTMLElement;
+  readonly value: () => string;
+  readonly complain: (message: string) => void;
+};
+
+function fieldRow({ name, label, hint, kind = 'text', width = 'quarter', choices, isNeeded }: Field): FieldRow {
+  const id = `field-${name}`;
+  const is = { id, name, 'aria-describedby': `${id}-hint`, ...(isNeeded && { required: true }) };
+  const input =
+    choices !== undefined
+      ? h('select', { is }, ...choices.map((choice) => h('option', { is: { value: choice } }, choice)))
+      : kind === 'long'
+        ? h('textarea', { is: { ...is, rows: name === 'gates' ? 2 : 4 } })
+        : h('input', { is: { ...is, type: kind, autocomplete: 'off', ...(kind === 'number' && { min: 0, max: 64 }) } });
+  const help = h('small', { is: { id: `${id}-hint` } }, hint ?? '');
+  const complaint = h('small', { class: 'complaint' });
+  return {
+    name,
+    element: h('div', { class: `field ${width}` }, h('label', { is: { for: id } }, label), input, help, complaint),
+    value: () => input.value.trim(),
+    complain: (message) => {
+      say(complaint, message);
+      input.setAttribute('aria-invalid', message === '' ? 'false' : 'true');
+    },
+  };
+}

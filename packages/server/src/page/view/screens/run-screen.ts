@@ -1,0 +1,180 @@
+// A run, live or long over: its head, its questions, the timeline, the tasks, and whatever is chosen of them.
+
+import type { RunEnd } from '@drover/coordinator/view/state';
+import { RunFold } from '../../run-fold.ts';
+import { type App, type Screen, words } from '../app.ts';
+import { announce, h, mark, say, show } from '../dom.ts';
+import { Feed } from '../feed.ts';
+import { Beat, Frame, wantsLessMotion } from '../frame.ts';
+import { confirmed } from '../parts/confirmed.ts';
+import { type Choice, Inspector, taskOf } from '../parts/inspector.ts';
+import { QuestionCards } from '../parts/question-cards.ts';
+import { RunHead, type Standing } from '../parts/run/run-head.ts';
+import { TaskList } from '../parts/run/task-list.ts';
+import { TimelinePanel } from '../parts/timeline/timeline-panel.ts';
+
+const FIGURES_MS = 200;
+const TICK_MS = 100;
+const NEWS_MS = 10_000; // what is older is no news
+const TICK_MS_CALM = 1_000;
+
+const NO_TASKS: Readonly<Record<Standing, string>> = {
+  loading: '',
+  live: 'The coordinator is making a plan. Its tasks appear here.',
+  stopped: 'It was stopped before there was a plan.',
+  ended: 'This run has no tasks.',
+};
+
+export function runScreen(app: App, id: string): Screen {
+  const screen = new RunScreen(app, id);
+  return { element: screen.element, title: () => screen.title, stop: () => screen.stop() };
+}
+
+class RunScreen {
+  readonly element: HTMLElement;
+  readonly #app: App;
+  readonly #id: string;
+  readonly #fold = new RunFold();
+  readonly #head = new RunHead(() => void this.#cancel());
+  readonly #questions: QuestionCards;
+  readonly #timeline: TimelinePanel;
+  readonly #tasks = new TaskList((task) => this.#choose({ task }));
+  readonly #inspector: Inspector;
+  readonly #problem = h('p', { class: 'problem', is: { role: 'alert', hidden: true } });
+  readonly #frame = new Frame((nowMs) => this.#draw(nowMs));
+  readonly #figures = new Beat(FIGURES_MS);
+  readonly #feed: Feed;
+  readonly #stops = new AbortController();
+  readonly #sizes = new ResizeObserver(() => this.#restyle());
+  #choice: Choice = { worker: 0 };
+  #isChosen = false; // by a person
+  #hasEnded = false; // nothing more comes
+
+  constructor(app: App, id: string) {
+    this.#app = app;
+    this.#id = id;
+    this.#questions = new QuestionCards((request, answer) => app.client.answerRun(id, request, answer));
+    this.#timeline = new TimelinePanel({
+      onWorker: (worker) => this.#choose({ worker }),
+      onBar: (worker, { task, callId }) => this.#openBar(worker, task, callId),
+      onChange: () => this.#frame.ask(),
+    });
+    this.#inspector = new Inspector(app.client, id);
+    const parts = [this.#head.element, this.#problem, this.#questions.element, this.#timeline.element];
+    const lower = h('div', { class: 'columns' }, this.#tasks.element, this.#inspector.element);
+    this.element = h('div', { class: 'screen run' }, ...parts, lower);
+    this.#feed = new Feed({
+      events: (options) => app.client.runEvents(id, options),
+      take: (event) => {
+        this.#fold.take(event);
+        if (event.type === 'run_end') this.#over(event);
+        this.#frame.ask();
+      },
+      onConnection: app.onConnection,
+      onEnd: (error) => this.#end(error),
+    });
+    this.#sizes.observe(this.element);
+    const { signal } = this.#stops;
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#restyle(), { signal });
+    this.element.addEventListener('click', () => this.#now(), { signal });
+    this.#frame.ask();
+  }
+
+  get title(): string {
+    return this.#fold.state.settings?.goal ?? 'run';
+  }
+
+  stop(): void {
+    this.#feed.stop();
+    this.#frame.stop();
+    this.#stops.abort();
+    this.#sizes.disconnect();
+  }
+
+  #draw(nowMs: number): void {
+    const { state, lastMs } = this.#fold;
+    const standing = this.#standing();
+    const isLive = standing === 'live';
+    mark(this.element, 'data-standing', standing);
+    const wallMs = isLive ? Math.max(this.#feed.now(), lastMs) : lastMs;
+    const elapsedMs = state.elapsedMs(wallMs);
+    if (!this.#isChosen) this.#choice = this.#mostWorthSeeing();
+    if (this.#figures.due(nowMs)) {
+      this.#head.update(this.#fold, wallMs, standing);
+      this.#tasks.update(state, elapsedMs, { chosen: taskOf(this.#fold, this.#choice), empty: NO_TASKS[standing] });
+      this.#questions.update(isLive ? this.#fold.questions : [], ({ task, worker = 0 }) => {
+        return state.tasks.get(task ?? '')?.plan.title ?? (worker === 0 ? 'The coordinator' : `Worker ${worker}`);
+      });
+    } else this.#frame.askIn(FIGURES_MS);
+    const worker = 'worker' in this.#choice ? this.#choice.worker : state.tasks.get(this.#choice.task)?.worker;
+    this.#timeline.update(this.#fold, elapsedMs, { isLive, worker });
+    this.#inspector.update(this.#fold, this.#choice, elapsedMs);
+    if (isLive) this.#frame.askIn(wantsLessMotion() ? TICK_MS_CALM : TICK_MS);
+  }
+
+  #standing(): Standing {
+    const { end, settings } = this.#fold.state;
+    if (end !== undefined) return 'ended';
+    if (settings === undefined && !this.#hasEnded) return 'loading';
+    return !this.#hasEnded && this.#app.isLive(this.#id) ? 'live' : 'stopped';
+  }
+
+  /** Until somebody chooses, the first worker that is at work, else the coordinator. */
+  #mostWorthSeeing(): Choice {
+    const busy = this.#fold.lanes.find(
+      ({ worker, span }) => worker > 0 && span !== undefined && span.toMs === undefined,
+    );
+    return { worker: busy?.worker ?? 0 };
+  }
+
+  #choose(choice: Choice): void {
+    this.#choice = choice;
+    this.#isChosen = true;
+    this.#now();
+  }
+
+  #openBar(worker: number, task: string, callId: string): void {
+    this.#choose(task === '' ? { worker: Math.max(0, worker) } : { task });
+    this.#inspector.open('Conversation');
+    this.#inspector.update(this.#fold, this.#choice, 0);
+    this.#inspector.reveal(callId);
+  }
+
+  /** Whoever presses something sees what comes of it with the next frame. */
+  #now(): void {
+    this.#figures.reset();
+    this.#frame.ask();
+  }
+
+  #restyle(): void {
+    this.#timeline.restyle();
+    this.#now();
+  }
+
+  #over({ at, outcome }: RunEnd): void {
+    if (this.#feed.now() - Date.parse(at) < NEWS_MS) announce(`The run has ended: ${outcome}`);
+    this.#head.isCancelling(false);
+    show(this.#problem, false);
+    this.#app.refresh();
+    this.#figures.reset();
+  }
+
+  #end(error: unknown): void {
+    this.#hasEnded = true;
+    if (error !== undefined) this.#app.onProblem(error);
+    this.#now();
+  }
+
+  async #cancel(): Promise<void> {
+    const question = 'Cancel this run? What has landed stays, and the run can be gone on with later.';
+    if (!(await confirmed(question, { yes: 'Cancel it', no: 'Let it run' }))) return;
+    this.#head.isCancelling(true);
+    try {
+      await this.#app.client.cancelRun(this.#id);
+    } catch (error) {
+      this.#head.isCancelling(false);
+      show(this.#problem, true);
+      say(this.#problem, words(error));
+    }
+  }
+}

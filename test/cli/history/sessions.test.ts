@@ -1,0 +1,366 @@
+// What there is and what became of it: drover runs, show and logs, and how a session is named.
+
+import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { headOf, readContents, seal } from '@drover/core/journal/file/format';
+import { journalPath } from '@drover/core/journal/session-journal';
+import { expect, test } from 'vitest';
+import { main } from '../../../bin/drover.ts';
+import { Desk, steady } from '../desk.ts';
+import { FakeIo } from '../fake-io.ts';
+
+const SCRIPT = `order: conversation
+answers:
+  - {thinking: Hm., text: I look., calls: [{name: list, args: {path: project}}]}
+  - {text: Nothing there.}
+  - {text: Still nothing.}
+`;
+const ONE = ['--cwd', 'project', '--turns', '1'];
+
+async function deskWithProject(): Promise<Desk> {
+  const desk = await Desk.with(SCRIPT.replace('path: project', 'path: .'));
+  await mkdir(join(desk.cwd, 'project'));
+  return desk;
+}
+
+/** One of each kind, the newest last. */
+async function deskWithSessions(): Promise<Desk> {
+  const desk = await deskWithProject();
+  for (const name of ['finished', 'stopped', 'crashed', 'broken', 'future', 'busy'])
+    await desk.exec(name, `what is ${name}?`, [...ONE.slice(0, 2), ...(name === 'stopped' ? ['--turns', '1'] : [])]);
+  await desk.rewrite('crashed', (await desk.records('crashed')).slice(0, 6));
+  await desk.rewrite('busy', (await desk.records('busy')).slice(0, 6));
+  const broken = journalPath(desk.home, 'broken');
+  await writeFile(broken, (await readFile(broken, 'utf8')).replace('Nothing there.', 'Nothing here.'));
+  await desk.rewrite('future', await desk.records('future'), { ...headOf({ session: 'future' }), journal: 2 });
+  await desk.occupy('busy');
+  return desk;
+}
+
+test('runs lists what there is, newest first, as wide as it needs where no screen is', async () => {
+  const desk = await deskWithSessions();
+  const { code, stdout, stderr } = await desk.run(['runs']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const rows = steady(stdout)
+    .replaceAll(/ +<ago> +/g, '  <ago>  ')
+    .trimEnd()
+    .split('\n');
+  expect([rows[0]?.replace(/when +/, 'when  '), ...rows.slice(1).sort()]).toMatchInlineSnapshot(`
+    [
+      "  kind     id        when  state          work  model                     title",
+      "! session  broken  <ago>  damaged      1 turn  rehearsal/../script.yaml  what is broken?",
+      "! session  future  <ago>  newer        1 turn  rehearsal/../script.yaml  what is future?",
+      "● session  busy  <ago>  live         1 turn  rehearsal/../script.yaml  what is busy?",
+      "◐ session  crashed  <ago>  interrupted  1 turn  rehearsal/../script.yaml  what is crashed?",
+      "✓ session  finished  <ago>  done         1 turn  rehearsal/../script.yaml  what is finished?",
+      "✗ session  stopped  <ago>  incomplete   1 turn  rehearsal/../script.yaml  what is stopped?",
+    ]
+  `);
+});
+
+test('runs has no more than fits, down to forty columns, and only the newest twenty unless asked', async () => {
+  const desk = await deskWithProject();
+  await desk.exec(
+    'a-name-that-is-longer-than-it-should-be',
+    '\u001b]0;gotcha\u0007看看 what there is \u202eand go on\nwith it',
+    ONE,
+  );
+  const [first] = (await desk.run(['runs', '--json'])).stdout.split('\n');
+  for (let at = 0; at < 24; at++) await desk.copy('a-name-that-is-longer-than-it-should-be', `copy-${at}`);
+  const narrow = { columns: 40, env: { NO_COLOR: '1' } };
+  const newest = (await desk.run(['runs'], narrow)).stdout.trimEnd().split('\n');
+  const all = (await desk.run(['runs', '--all'], narrow)).stdout.trimEnd().split('\n');
+  const wide = await desk.run(['runs', '--all'], { columns: 100 });
+  expect([newest.length, newest.at(-1)]).toEqual([22, '  … 5 more; drover runs --all shows them']);
+  // How long ago it was takes more or less room.
+  expect(steady(all.find((line) => line.includes('a-name')) ?? '')).toMatch(
+    /^✗ a-name-that… {2}<ago> {2,4}看看 what the?r?…$/,
+  );
+  expect(wide.stdout.trimEnd().split('\n')).toHaveLength(26);
+  expect(['gotcha', '\u202e', '\u001b]'].filter((trick) => wide.stdout.includes(trick))).toEqual([]);
+  expect(JSON.parse(first ?? '')).toMatchObject({
+    state: 'incomplete',
+    live: false,
+    turns: 1,
+    model: 'rehearsal/../script.yaml',
+  });
+});
+
+test('where nothing is kept yet, runs says how to begin', async () => {
+  const desk = await Desk.with(SCRIPT);
+  const { code, stdout } = await desk.run(['runs'], { columns: 40, env: { NO_COLOR: '1' } });
+  expect(code).toBe(0);
+  expect(`\n${stdout}`).toMatchInlineSnapshot(`
+    "
+    No runs or sessions yet.
+    Everything that agents do is kept, and
+    can be looked at and gone on with from
+    here.
+
+      drover run "add types to src"
+        begins a run in this repository
+      drover exec "fix the failing test"
+        begins a session in this folder
+      drover demo
+        shows a run, without a key
+    "
+  `);
+  expect(await desk.run(['runs', '--json'])).toEqual({ code: 0, stdout: '', stderr: '' });
+});
+
+test('show tells the whole of it, and how to go on', async () => {
+  const desk = await deskWithProject();
+  await desk.exec('tour', 'what is here?\nlook well', ONE);
+  await desk.run(['exec', 'and now?', '--session', 'tour']);
+  const { code, stdout, stderr } = await desk.run(['show', 'tour']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(`\n${steady(stdout)}`).toMatchInlineSnapshot(`
+    "
+    what is here?
+      session tour
+      model   rehearsal/../script.yaml
+      folder  <cwd>/project
+      begun   <date>, last heard of <ago>
+      state   ✓ done
+      turns   2
+      used    <tokens>
+      prompt  <figures>, window 200,000 tokens
+
+    ❯ what is here?
+      look well
+
+      · thought for <time>
+
+    I look.
+
+      ▸ list: .
+      ✓ <time>  (empty folder)
+
+    ✗ incomplete: the limit of 1 steps is reached
+      <time> · <tokens>
+
+    ❯ and now?
+
+    Nothing there.
+
+    ✓ done  <time> · <tokens>
+
+    say more with: drover exec --session tour "…"
+    "
+  `);
+});
+
+test('show fits a narrow terminal', async () => {
+  const desk = await deskWithProject();
+  await desk.exec('tour', 'what is in this folder, and in all the folders that are below it?', ONE);
+  const { stdout } = await desk.run(['show', 'tour'], { columns: 40, env: { NO_COLOR: '1' } });
+  const words = stdout.replaceAll(/\S{30,}/g, '<long>');
+  expect(Math.max(...words.split('\n').map((line) => line.length))).toBeLessThanOrEqual(40);
+});
+
+test('show --json sums it up in one object', async () => {
+  const desk = await deskWithProject();
+  await desk.exec('tour', 'what is here?', ONE);
+  const { stdout } = await desk.run(['show', 'tour', '--json']);
+  expect(JSON.parse(stdout)).toEqual({
+    kind: 'session',
+    id: 'tour',
+    title: 'what is here?',
+    state: 'incomplete',
+    reason: 'the limit of 1 steps is reached',
+    startedAt: expect.any(String),
+    updatedAt: expect.any(String),
+    model: 'rehearsal/../script.yaml',
+    cwd: '<cwd>/project',
+    turns: 1,
+    messages: 3,
+    calls: 1,
+    denied: [],
+    usage: { input: expect.any(Number), output: expect.any(Number), cacheRead: 0, cacheWrite: 0 },
+    tokens: {
+      estimate: expect.any(Number),
+      reported: expect.any(Number),
+      ratio: expect.any(Number),
+      window: 200_000,
+    },
+  });
+});
+
+test('of a damaged journal what is readable is shown, and where it is damaged', async () => {
+  const desk = await deskWithSessions();
+  const shown = await desk.run(['show', 'broken']);
+  const logged = await desk.run(['logs', 'broken', '--json']);
+  const line = logged.stdout.split('\n').length + 1;
+  const stderr = `drover: <cwd>/.drover/sessions/broken/journal.jsonl:${line} is damaged: its seal does not fit: a byte was changed here, or a line is missing before it; the 4 lines behind it are not shown\n`;
+  expect([shown.code, shown.stderr, logged.code, logged.stderr]).toEqual([2, stderr, 2, stderr]);
+  expect(shown.stdout).toContain('  state   ! damaged\n');
+  expect(shown.stdout).toContain('I look.');
+  expect(shown.stdout).not.toContain('Nothing here');
+  expect((await desk.run(['resume', 'broken'])).code).toBe(2);
+});
+
+test('a journal of a newer drover is only read, and said to be newer', async () => {
+  const desk = await deskWithSessions();
+  const stderr =
+    'drover: <cwd>/.drover/sessions/future/journal.jsonl was written by a newer drover (format 2); use that one\n';
+  const before = await readFile(journalPath(desk.home, 'future'));
+  for (const argv of [
+    ['show', 'future'],
+    ['resume', 'future'],
+    ['replay', 'future'],
+    ['exec', 'go', '--session', 'future'],
+  ]) {
+    const ran = await desk.run(argv);
+    expect([ran.code, ran.stderr]).toEqual([2, stderr]);
+  }
+  const { code, stdout } = await desk.run(['logs', 'future']);
+  expect([code, steady(stdout).split('\n')[0]]).toEqual([2, '<clock>  0.0   session_start']);
+  expect(await readFile(journalPath(desk.home, 'future'))).toEqual(before);
+});
+
+test('logs has a line for every record', async () => {
+  const desk = await deskWithProject();
+  await desk.exec('tour', 'what is\u001b[2J here?', ONE);
+  const { code, stdout, stderr } = await desk.run(['logs', 'tour']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(`\n${steady(stdout)}`).toMatchInlineSnapshot(`
+    "
+    <clock>  0.0   session_start            rehearsal/../script.yaml in <cwd>/project
+    <clock>  1.0   message_start            user
+    <clock>  1.0   message_end              user: what is here?
+    <clock>  1.1   message_start            assistant
+    <clock>  1.1   thinking_start
+    <clock>  1.1   thinking_end             Hm.
+    <clock>  1.1   text_start
+    <clock>  1.1   text_end                 I look.
+    <clock>  1.1   toolcall_start           list
+    <clock>  1.1   toolcall_end             list {"path":"."}
+    <clock>  1.1   usage                    <tokens>
+    <clock>  1.1   message_end              assistant: [thinking] I look. [list]
+    <clock>  1.1   tool_execution_start     list: .
+    <clock>  1.1   tool_execution_end       list: . — (empty folder)
+    <clock>  1.1   message_start            tool
+    <clock>  1.1   message_end              tool: list ok
+    <clock>  1.1   incomplete               the limit of 1 steps is reached
+    <clock>  1.1   session_end              incomplete: the limit of 1 steps is reached, <tokens>
+    "
+  `);
+  const narrow = await desk.run(['logs', 'tour'], { columns: 40, env: { NO_COLOR: '1' } });
+  expect(Math.max(...narrow.stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(40);
+});
+
+test('logs --json is the records as they are', async () => {
+  const desk = await deskWithProject();
+  await desk.exec('tour', 'what is here?', ONE);
+  const { stdout } = await desk.run(['logs', 'tour', '--json']);
+  const records = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown);
+  expect(JSON.stringify(records)).toBe(JSON.stringify(await desk.records('tour')).replaceAll(desk.cwd, '<cwd>'));
+});
+
+test('logs --follow tells what comes, until nobody works in the session any more', async () => {
+  const desk = await Desk.with('answers: [{calls: [{name: shell, args: {command: sleep 0.5}}]}, {text: Over.}]');
+  const fake = new FakeIo({ cwd: desk.cwd });
+  const working = main(['exec', 'go', '--session', 's', '--yes', '--model', 'rehearsal/script.yaml'], fake.io);
+  while (!fake.stdout.includes('sleep')) await new Promise((resolve) => setTimeout(resolve, 5));
+  const { code, stdout } = await desk.run(['logs', 's', '--follow', '--json']);
+  await working;
+  const lines = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown);
+  expect([code, lines]).toEqual([0, JSON.parse(JSON.stringify(await desk.records('s')).replaceAll(desk.cwd, '<cwd>'))]);
+});
+
+test('logs --follow checks what comes, and says at which line it is damaged', async () => {
+  const desk = await deskWithProject();
+  await desk.exec('s', 'see', ONE);
+  const [path, before] = [journalPath(desk.home, 's'), await desk.records('s')];
+  await desk.occupy('s');
+  const fake = new FakeIo({ cwd: desk.cwd });
+  const following = main(['logs', 's', '--follow', '--json'], fake.io);
+  const told = () => fake.stdout.split('\n').slice(0, -1);
+  while (told().length < before.length) await new Promise((resolve) => setTimeout(resolve, 5));
+  const { lastSum } = readContents(await readFile(path));
+  const good = seal({ v: 1, seq: 99, type: 'warning', message: 'good' }, lastSum);
+  const bad = seal({ v: 1, seq: 100, type: 'warning', message: 'bad' }, lastSum); // as if the good one were not there
+  await appendFile(path, `${good.text}\n${bad.text}\n`);
+  expect(await following).toBe(2);
+  expect(told().length).toBe(before.length + 1);
+  expect(told().at(-1)).toContain('good');
+  const line = before.length + 3; // behind the head, what was there, and the good one
+  expect(fake.stderr).toBe(
+    `drover: ${path}:${line} is damaged: its seal does not fit: a byte was changed here, or a line is missing before it\n`,
+  );
+});
+
+test('logs --follow ends with SIGINT', async () => {
+  const desk = await deskWithSessions();
+  const fake = new FakeIo({ cwd: desk.cwd });
+  const following = main(['logs', 'busy', '--follow'], fake.io);
+  while (!fake.stdout.includes('message_end')) await new Promise((resolve) => setTimeout(resolve, 5));
+  fake.stop('SIGINT');
+  expect(await following).toBe(130);
+});
+
+test('a session is meant by its id, or by as much of it as no other has', async () => {
+  const desk = await deskWithProject();
+  const [one, two] = ['ses_aaaa1111', 'ses_aaaa2222'].map((id) => id.padEnd(36, '0'));
+  await desk.exec('tour', 'see', ONE);
+  await desk.copy('tour', one ?? '');
+  await desk.copy('tour', two ?? '');
+  const meant = async (typed: string): Promise<unknown> => {
+    const { code, stdout, stderr } = await desk.run(['show', typed, '--json']);
+    return code === 0 ? (JSON.parse(stdout) as { readonly id: string }).id : [code, stderr];
+  };
+  const short = ['aaaa1111', 'aaaa2222'].map((id) => `${id} (see)`);
+  expect(await meant('tour')).toBe('tour');
+  expect(await meant('t')).toBe('tour');
+  await desk.copy('tour', 'tour-two');
+  expect(await meant('tour')).toBe('tour');
+  expect(await meant(one ?? '')).toBe(one);
+  expect(await meant('ses_aaaa1')).toBe(one);
+  expect(await meant('aaaa2')).toBe(two);
+  expect(await meant('aaaa')).toEqual([
+    2,
+    expect.stringMatching(/^drover: 'aaaa' may be any of aaaa[12]{4} \(see\), aaaa[12]{4} \(see\); type more of it\n$/),
+  ]);
+  expect(await meant('tuor')).toEqual([
+    2,
+    "drover: there is no run or session 'tuor'; the nearest is tour (see); drover runs lists them\n",
+  ]);
+  const unknown = await desk.run(['logs', 'zzz']);
+  expect([unknown.code, short.every((each) => unknown.stderr.includes(each))]).toEqual([2, true]);
+  expect((await desk.run(['--get-yargs-completions', 'drover', 'show', 'a'])).stdout.trim().split('\n')).toEqual([
+    'aaaa1111',
+    'aaaa2222',
+  ]);
+});
+
+test('--session takes the beginning of an id that drover made, and the whole of a name', async () => {
+  const desk = await deskWithProject();
+  await desk.exec('tour', 'see', ONE);
+  await desk.copy('tour', `ses_${'b'.repeat(32)}`);
+  const first = async (name: string): Promise<string | undefined> =>
+    (await desk.exec(name, 'more')).stdout.split('\n')[0];
+  expect(await first('bbbbbbbb')).toBe('going on with session bbbbbbbb: rehearsal/../script.yaml in <cwd>/project');
+  expect(await first('tou')).toBe('drover rehearsal/script.yaml in <cwd>');
+  expect((await desk.exec('ses_cc', 'more')).code).toBe(2);
+});
+
+test.each([
+  ['below /proc', '/proc/nope', 'ENOENT'],
+  ['below a file', 'script.yaml/state', 'ENOTDIR'],
+  ['that is a file', 'script.yaml', 'ENOTDIR'],
+])('a home %s is told before anything runs', async (_, home, problem) => {
+  const desk = await Desk.with(SCRIPT);
+  const env = { HOME: desk.cwd, DROVER_HOME: home };
+  const argv = ['exec', 'go', '--model', 'rehearsal/script.yaml'];
+  const shown = home.startsWith('/') ? home : `<cwd>/${home}`;
+  const stderr = `drover: nothing can be kept in ${shown} (${problem}); set DROVER_HOME to a folder that can be written\n`;
+  expect(await desk.run(argv, { env })).toEqual({ code: 2, stdout: '', stderr });
+  expect(await desk.run([...argv, '--session', 's'], { env })).toEqual({ code: 2, stdout: '', stderr });
+  expect((await desk.run(['runs'], { env })).stdout).toContain('No runs or sessions yet');
+});

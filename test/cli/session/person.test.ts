@@ -1,0 +1,91 @@
+// The person at the terminal: while a question stands there, nothing else is shown.
+
+import { PassThrough } from 'node:stream';
+import type { Question } from '@drover/core/agent/calls/calls';
+import type { Shown } from '@drover/core/bus';
+import { expect, test } from 'vitest';
+import { Person } from '../../../bin/terminal/person.ts';
+import type { Io } from '../../../bin/io.ts';
+
+const question = (requestId: string): Question =>
+  ({ requestId, subject: 'touch x', label: { name: 'shell' } }) as unknown as Question;
+const request = (requestId: string): Shown => ({ type: 'permission_request', requestId }) as unknown as Shown;
+
+function someone(): {
+  readonly person: Person;
+  readonly type: (line: string) => void;
+  readonly press: (keys: string) => void;
+  readonly screen: () => string;
+} {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true });
+  const stderr = Object.assign(new PassThrough(), { isTTY: true });
+  let text = '';
+  stderr.on('data', (data: Buffer) => (text += data.toString()));
+  const person = Person.at({ stdin, stderr } as unknown as Io);
+  if (person === undefined) throw new Error('nobody is there');
+  return { person, type: (line) => stdin.write(`${line}\n`), press: (keys) => stdin.write(keys), screen: () => text };
+}
+
+test('the view waits from the moment it has shown the request until the answer is typed', async () => {
+  const { person, type, screen } = someone();
+  const answer = person.ask(question('ask_1'), new AbortController().signal);
+  await person.untilUnasked(); // the request has yet to be shown
+  person.sees(request('ask_1'));
+  let hasGoneOn = false;
+  const waiting = person.untilUnasked().then(() => (hasGoneOn = true));
+  await expect.poll(screen, { timeout: 20_000 }).toBe('  Allow shell: touch x? [y]es [n]o [a]lways: ');
+  expect(hasGoneOn).toBe(false);
+  type('y');
+  expect(await answer).toEqual({ allowed: true, always: false });
+  await waiting;
+  person.close();
+});
+
+test('a request that nobody is asked about holds nothing up, and neither does one that is withdrawn', async () => {
+  const { person } = someone();
+  person.sees(request('ask_1'));
+  await person.untilUnasked();
+  const controller = new AbortController();
+  const answer = person.ask(question('ask_2'), controller.signal);
+  person.sees(request('ask_2'));
+  controller.abort();
+  expect(await answer).toBeUndefined();
+  await person.untilUnasked();
+  person.close();
+});
+
+const WORDS = 'Go on? [y]es [n]o: ';
+const CHOICES = new Map([
+  ['y', 'yes'],
+  ['n', 'no'],
+]);
+
+test('a line typed before a question does not answer it', async () => {
+  const { person, type, screen } = someone();
+  type('y');
+  const { signal } = new AbortController();
+  const first = person.choose(WORDS, CHOICES, signal);
+  await expect.poll(screen, { timeout: 20_000 }).toBe(WORDS);
+  type('n');
+  expect(await first).toBe('no');
+  // Nor does one that is typed between two questions.
+  type('y');
+  const second = person.choose(WORDS, CHOICES, signal);
+  await expect.poll(screen, { timeout: 20_000 }).toBe(WORDS + WORDS);
+  type('n');
+  expect(await second).toBe('no');
+  person.close();
+});
+
+test('keys typed before a question are no part of the line that answers it', async () => {
+  const { person, type, press, screen } = someone();
+  press('y');
+  const answer = person.choose(WORDS, CHOICES, new AbortController().signal);
+  await expect.poll(screen, { timeout: 20_000 }).toBe(WORDS);
+  press('\n');
+  // An empty line is no answer, so the question is asked again.
+  await expect.poll(screen, { timeout: 20_000 }).toBe(WORDS + WORDS);
+  type('n');
+  expect(await answer).toBe('no');
+  person.close();
+});

@@ -1,0 +1,33 @@
+// What is read without yargs is what yargs reads. A sample of command lines; the slow lane takes more.
+
+import { expect, test } from 'vitest';
+import { plainlyTyped } from '../../../bin/start/plain-words.ts';
+import { declared, plainOnes, withTwo } from '../../support/data/command-lines.ts';
+
+test.each([
+  ['one word', declared],
+  ['two words', withTwo],
+])(
+  'whatever is typed where %s may be: what is plain is what yargs reads, and the rest is left to yargs',
+  async (_, command) => {
+    expect(await plainOnes(command, 400)).toBeGreaterThan(50);
+  },
+);
+
+test('of three words none is plain where two may be', () => {
+  expect(plainlyTyped(withTwo, ['a', 'b'])).toEqual({ word: 'a', second: 'b', texts: new Map() });
+  expect(plainlyTyped(withTwo, ['a', 'b', 'c'])).toBeUndefined();
+});
+
+test('an ordinary command line is plain', () => {
+  expect(
+    plainlyTyped(declared, ['fix the test', '--model', 'a/b', '--json', '--allow', 'shell(x *)', '--allow=read']),
+  ).toEqual({
+    word: 'fix the test',
+    texts: new Map([
+      ['model', ['a/b']],
+      ['json', ['']],
+      ['allow', ['shell(x *)', 'read']],
+    ]),
+  });
+});

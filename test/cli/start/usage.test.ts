@@ -1,0 +1,296 @@
+// What drover says to a mistake in what was typed: one sentence, the fix, exit code 2.
+
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { drover, temporaryFolder } from '../fake-io.ts';
+
+const MODEL = ['--model', 'anthropic/any'];
+
+test.each<[string, readonly string[], string]>([
+  [
+    'no command',
+    [],
+    'say what to do: run, plan, batch, exec, chat, resume, runs, show, logs, replay, serve, trust, gc, doctor, init, demo, rehearse, completion; drover --help lists the commands',
+  ],
+  ['a misspelt command', ['exce', 'go'], "there is no command 'exce'; did you mean exec?"],
+  ['an unknown command', ['fly', 'me'], "there is no command 'fly'; drover --help lists the commands"],
+  [
+    'a flag before the command',
+    ['--json', 'exec', 'go'],
+    'the command comes first, and then --json; drover --help lists the commands',
+  ],
+  ['a misspelt flag', ['exec', 'go', '--modle', 'x/y'], 'drover exec has no --modle; did you mean --model?'],
+  ['a misspelt flag with =', ['exec', 'go', '--modle=x/y'], 'drover exec has no --modle; did you mean --model?'],
+  ['an unknown flag', ['exec', 'go', '--fly'], 'drover exec has no --fly; see drover exec --help'],
+  ['an unknown letter', ['exec', 'go', '-q'], 'drover exec has no -q; see drover exec --help'],
+  ['the flag of another command', ['demo', '--model', 'x/y'], 'drover demo has no --model; see drover demo --help'],
+  [
+    'a flag in camel case',
+    ['exec', '--promptFile', 'x'],
+    'drover exec has no --promptFile; did you mean --prompt-file?',
+  ],
+  ['a flag without its value', ['exec', 'go', '--model'], '--model needs a value; see drover exec --help'],
+  ['a flag with an empty value', ['exec', 'go', '--model='], '--model: it needs a value'],
+  ['a flag given twice', ['exec', 'go', '--model', 'a/b', '--model', 'c/d'], '--model: give it once'],
+  [
+    'a prompt without quotes',
+    ['exec', 'fix', 'the', 'test'],
+    'drover exec takes one prompt; if it has spaces, put it in quotes',
+  ],
+  [
+    'two prompts behind --',
+    ['exec', '--', 'a', 'b'],
+    'drover exec takes one prompt; if it has spaces, put it in quotes',
+  ],
+  ['a word too many', ['demo', 'now'], 'drover demo takes no further words; see drover demo --help'],
+  [
+    'no prompt',
+    ['exec', ...MODEL],
+    'what shall the agent do? drover exec "fix the failing test", or - to read it from standard input',
+  ],
+  ['an empty prompt', ['exec', ' ', ...MODEL], 'the prompt is empty; say what the agent shall do'],
+  [
+    'a prompt and a prompt file',
+    ['exec', 'go', '--prompt-file', 'x'],
+    'give the prompt on the command line or with --prompt-file, not both',
+  ],
+  ['no script', ['rehearse'], 'drover rehearse needs <script>; see drover rehearse --help'],
+  [
+    'a duration that is none',
+    ['exec', 'go', '--timeout', '30x'],
+    "--timeout: '30x' is not a duration; write it like 500ms, 90s, 30m or 1h30m",
+  ],
+  [
+    'a budget that is none',
+    ['exec', 'go', '--budget', '5eur'],
+    "--budget: '5eur' is not a budget; write it like 5usd, 0.50usd, 200ktok or 1mtok",
+  ],
+  ['a count that is none', ['exec', 'go', '--turns', 'many'], "--turns: 'many' is not a whole number from 1 to 10000"],
+  ['a negative count', ['exec', 'go', '--turns', '-5'], "--turns: '-5' is not a whole number from 1 to 10000"],
+  [
+    'a view there is not',
+    ['exec', 'go', '--view', 'jsn'],
+    "--view: 'jsn' is none of lines, json, silent; did you mean json?",
+  ],
+  [
+    'a rule that is none',
+    ['exec', 'go', '--deny', 'shell rm'],
+    '--deny: "shell rm" is no rule: "(" or the end is expected, not " ", at position 6; a right one is shell(pnpm test*), write(src/**), read or *',
+  ],
+  [
+    'two views',
+    ['exec', 'go', '--json', '--view', 'lines'],
+    '--json and --view lines contradict each other; give one of them',
+  ],
+  ['no session', ['show'], 'drover show needs <id>; see drover show --help'],
+  [
+    'a session there is not',
+    ['show', 'abc'],
+    'there is no run or session \'abc\', nor any other; begin one with: drover run "replace moment with date-fns"',
+  ],
+  [
+    'nothing to go on with',
+    ['resume'],
+    'there are no runs or sessions yet; begin one with: drover run "replace moment with date-fns"',
+  ],
+  ...['a/b', '..', '', 'x'.repeat(65), '-x', 'a b', 'é'].map((name): [string, readonly string[], string] => [
+    `the name '${name}' for a session`,
+    ['exec', 'go', `--session=${name}`],
+    `--session: '${name}' is no name; a session is named with 1 to 64 letters, digits, "-", "_" or ".", of which the first is a letter or digit`,
+  ]),
+  ['a folder there is not', ['exec', 'go', '--cwd', 'no-such'], '--cwd: there is no folder <cwd>/no-such'],
+  ['a flag with a value it cannot have', ['exec', 'go', '--yes=maybe'], '--yes takes no value; see drover exec --help'],
+])('%s is answered with the fix', async (_, argv, sentence) => {
+  expect(await drover(argv)).toEqual({ code: 2, stdout: '', stderr: `drover: ${sentence}\n` });
+});
+
+test('a prompt file that is not there is named', async () => {
+  const ran = await drover(['exec', ...MODEL, '--prompt-file', 'no-such.md']);
+  const stderr = 'drover: the prompt file <cwd>/no-such.md cannot be read (ENOENT); check the path\n';
+  expect(ran).toEqual({ code: 2, stdout: '', stderr });
+});
+
+test.each<[string, Uint8Array, string]>([
+  ['is not UTF-8', Uint8Array.of(0x67, 0xff, 0x6f), 'is not UTF-8 text; convert it to UTF-8'],
+  ['is empty', Uint8Array.of(0x20, 0x0a), 'is empty; say what the agent shall do'],
+])('a prompt that %s is refused, from a file and from standard input', async (_, bytes, problem) => {
+  const cwd = await temporaryFolder();
+  await writeFile(join(cwd, 'prompt.md'), bytes);
+
+  const fromFile = await drover(['exec', '--prompt-file', 'prompt.md'], { cwd });
+  const fromStdin = await drover(['exec', '-'], { cwd, stdin: bytes });
+
+  expect(fromFile).toEqual({ code: 2, stdout: '', stderr: `drover: the prompt from prompt.md ${problem}\n` });
+  expect(fromStdin).toEqual({ code: 2, stdout: '', stderr: `drover: the prompt from standard input ${problem}\n` });
+});
+
+test('control sequences in what was typed are not echoed to the terminal', async () => {
+  const { stderr } = await drover(['\u001b[31mred\u001b]52;c;aGk=\u0007']);
+  expect(stderr).toBe("drover: there is no command 'red'; drover --help lists the commands\n");
+});
+
+test('--version is the version in package.json, and nothing else', async () => {
+  expect(await drover(['--version'])).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
+});
+
+test('the help lists the commands there are', async () => {
+  const { code, stdout, stderr } = await drover(['--help']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(`\n${stdout}`).toMatchInlineSnapshot(`
+    "
+    drover <command>
+
+    One goal, many agents, one tested result.
+
+    Commands:
+      drover run [goal]         Plan a goal, have its tasks done side by side, merge
+                                and test what they did
+      drover plan [goal]        Make the plan for a goal, print or save it, and run
+                                nothing
+      drover batch [spec]       One task for each file, folder or repository that a
+                                spec selects; made for CI
+      drover exec [prompt]      One agent works in this folder until it is done, and
+                                nobody has to watch
+      drover chat               Talk with one agent in this folder; Esc interrupts
+                                it, the next message goes on
+      drover resume [id]        Go on with a run or session that was interrupted
+      drover runs               List the runs and sessions there are
+      drover show [id] [task]   Tell what became of a run, of one of its tasks, or
+                                of a session
+      drover logs <id> [task]   Print the events of a run or session, or watch them
+                                come
+      drover replay <id>        Give a run or session again from its journal: no
+                                key, no network, nothing done twice
+      drover serve              Sessions and runs over HTTP, and a page that shows
+                                them
+      drover trust              Let the config of this project set what a project
+                                may not
+      drover gc                 Show what no run needs any more, and remove it if
+                                you agree; never the only copy of work
+      drover doctor             Say what works here, what is missing, and how to
+                                mend it
+      drover init               Write a commented config and an example batch; never
+                                over what is there
+      drover demo               Watch a whole run on a sample project: no key, no
+                                network
+      drover rehearse <script>  Serve a scripted model to this and other programs,
+                                on this machine only
+      drover completion         Print a completion script for bash or zsh
+
+    Options:
+      -h, --help     Show help
+          --version  Show the version
+
+    Examples:
+      drover demo                               Watch a whole run: no key, no
+                                                network
+      drover run "replace moment with           Many agents, one tested branch
+      date-fns" --gate "pnpm test"
+      drover exec "fix the failing test"        One agent in this folder
+      --model anthropic/claude-sonnet-4-5
+
+    drover <command> --help says more about a command.
+    "
+  `);
+});
+
+test('the README has a line for every command', async () => {
+  const { stdout } = await drover(['--help']);
+  const names = [...stdout.matchAll(/^ {2}drover (\w+)(?= .*? {2})/gm)].map(([, name]) => name);
+  const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8');
+  expect(names.length).toBeGreaterThan(15);
+  expect(names.filter((name) => !readme.includes(`drover ${name}`))).toEqual([]);
+});
+
+test('the help of a command has groups, examples and the exit codes, and fits the terminal', async () => {
+  const { code, stdout, stderr } = await drover(['exec', '-h'], { columns: 100 });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(`\n${stdout}`).toMatchInlineSnapshot(`
+    "
+    drover exec [prompt] [options]
+
+    One agent works in this folder until it is done, and nobody has to watch.
+
+    Positionals:
+      prompt  What the agent shall do; - reads it from standard input
+
+    Model:
+          --model  PROVIDER/NAME: The model to ask
+
+    Input:
+          --prompt-file  FILE: Read the prompt from a file
+          --session      NAME: Go on with the session of this name, or begin it
+          --cwd          DIR: The folder to work in
+
+    Output:
+          --view  lines|json|silent: What to show
+          --json  The same as --view json: one event a line
+          --log   FILE: Write diagnostics to a file (DROVER_LOG sets their level)
+
+    Permission:
+          --allow  RULE: Allow what matches, such as 'shell(pnpm test*)' (repeatable)
+          --ask    RULE: Ask before what matches; wins over --allow (repeatable)
+          --deny   RULE: Never allow what matches; wins over --ask and --yes (repeatable)
+          --yes    Answer every question with yes; what is denied stays denied
+
+    Sandbox:
+          --sandbox   auto|required|off: Contain commands where possible, always, or never (default:
+                      auto; in CI: required)
+          --net       HOST: Let contained commands reach a host (repeatable)
+          --writable  PATH: Let contained commands write to a path outside the workspace (repeatable)
+
+    Limits:
+          --turns    N: At most so many steps
+          --timeout  TIME: Stop after so long: 90s, 30m, 1h30m
+          --budget   AMOUNT: Spend no more than this: 5usd, 200ktok
+          --gate     CMD: A command that must pass when the agent is done (repeatable)
+
+    Options:
+      -h, --help  Show help
+
+    Examples:
+      drover exec "fix the failing test" --model          With ANTHROPIC_API_KEY set
+      anthropic/claude-sonnet-4-5
+      drover exec - --json < prompt.txt                   For scripts: the prompt from standard input,
+                                                          events as JSON
+      drover exec "update the docs" --allow 'shell(pnpm   Allow some commands, cap the cost
+      *)' --budget 2usd
+      drover exec "and now the tests" --session docs      Say more in a session that was begun under
+                                                          this name
+
+    Exit codes: 0 done · 1 internal error · 2 usage or config invalid · 3 incomplete: of a run, some
+    tasks failed or a gate left them out · 4 a gate fails: of a run, nothing landed · 5 unresolved
+    conflicts · 6 budget reached · 7 deadline reached · 8 blocked by permission · 9 provider unavailable
+    or refuses · 130 SIGINT · 143 SIGTERM, SIGHUP or closed output
+    "
+  `);
+  const narrow = await drover(['exec', '--help'], { columns: 60 });
+  expect(Math.max(...narrow.stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(60);
+});
+
+test('the completion script completes commands and flags', async () => {
+  const script = await drover(['completion']);
+  const commands = await drover(['--get-yargs-completions', 'drover', 'e']);
+  const flags = await drover(['--get-yargs-completions', 'drover', 'exec', '--mo']);
+  const views = await drover(['--get-yargs-completions', 'drover', 'exec', '--view', '']);
+
+  expect(script.stdout).toContain('complete -o bashdefault -o default -F _drover_yargs_completions drover');
+  expect(commands).toEqual({
+    code: 0,
+    stdout:
+      'run\nplan\nbatch\nexec\nchat\nresume\nruns\nshow\nlogs\nreplay\nserve\ntrust\ngc\ndoctor\ninit\ndemo\nrehearse\ncompletion\n',
+    stderr: '',
+  });
+  expect(flags.stdout.split('\n')).toContain('--model');
+  expect(views.stdout.split('\n')).toEqual(expect.arrayContaining(['lines', 'json', 'silent']));
+});
+
+test('a config folder in place of a config file is named', async () => {
+  const cwd = await temporaryFolder();
+  await mkdir(join(cwd, '.config/drover/config.yaml'), { recursive: true });
+  const ran = await drover(['exec', 'go', ...MODEL], { cwd });
+  const stderr =
+    'drover: <cwd>/.config/drover/config.yaml is a folder, not a regular file; replace it with a regular file\n';
+  expect(ran).toEqual({ code: 2, stdout: '', stderr });
+});

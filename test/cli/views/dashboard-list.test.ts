@@ -1,0 +1,115 @@
+// A run as listr2 sees it: the work that there is, and how each piece of it ended.
+
+import { setImmediate as immediate } from 'node:timers/promises';
+import { RunState } from '@drover/coordinator/view/state';
+import type { Recorded } from '@drover/protocol/events';
+import { expect, test } from 'vitest';
+import { Keys } from '../../../bin/views/dashboard/keys.ts';
+import { RunList } from '../../../bin/views/dashboard/run-list.ts';
+import { Screen } from '../../../bin/views/dashboard/screen.ts';
+import { sampleRun } from '../../support/run/sample-run.ts';
+import { FakeTerminal } from './terminal.ts';
+
+type Listed = { readonly title?: string; readonly state: string; readonly subtasks?: readonly Listed[] };
+
+const treeOf = (tasks: readonly Listed[] = [], indent = ''): readonly string[] =>
+  tasks.flatMap(({ title, state, subtasks }) => [`${indent}${title} ${state}`, ...treeOf(subtasks, `${indent}  `)]);
+
+function listed(): { readonly list: RunList; readonly play: (events: readonly Recorded[]) => void } {
+  const io = new FakeTerminal({ columns: 80, rows: 24 }).io({});
+  const state = new RunState();
+  const list = new RunList({
+    state,
+    screen: new Screen(io),
+    keys: new Keys(io, { released: () => undefined, resumed: () => undefined }),
+    output: io.stdout,
+    style: (_, text) => text,
+    ascii: false,
+    now: () => 0,
+  });
+  const play = (events: readonly Recorded[]): void => {
+    for (const event of events) {
+      state.take(event);
+      list.take(event);
+    }
+  };
+  return { list, play };
+}
+
+test('each piece of work is a listr2 task that settles with it', async () => {
+  const { events } = sampleRun({ tasks: 10 });
+  const { list, play } = listed();
+  const ran = list.run();
+  const middle = events.findIndex(({ type, task }) => type === 'merge_end' && task === 'task-2') + 1;
+  play(events.slice(0, middle));
+  await immediate(); // listr2 starts tasks in microtasks, all of which run before
+  expect(treeOf(list.listr.tasks)).toMatchInlineSnapshot(`
+    [
+      "coordinator STARTED",
+      "  task-1 COMPLETED",
+      "    merge COMPLETED",
+      "      gate: pnpm test COMPLETED",
+      "        merge COMPLETED",
+      "  task-2 COMPLETED",
+      "    merge COMPLETED",
+      "      gate: pnpm test COMPLETED",
+      "        merge COMPLETED",
+      "  task-3 STARTED",
+      "    merge STARTED",
+      "      gate: pnpm test STARTED",
+      "        merge STARTED",
+      "  task-4 STARTED",
+      "  task-5 STARTED",
+      "  task-6 STARTED",
+      "  task-7 STARTED",
+      "  task-8 STARTED",
+      "  task-9 STARTED",
+      "  task-10 STARTED",
+      "  coordinator STARTED",
+    ]
+  `);
+  play(events.slice(middle));
+  list.end();
+  await ran;
+  expect(treeOf(list.listr.tasks)).toMatchInlineSnapshot(`
+    [
+      "coordinator COMPLETED",
+      "  task-1 COMPLETED",
+      "    merge COMPLETED",
+      "      gate: pnpm test COMPLETED",
+      "        merge COMPLETED",
+      "  task-2 COMPLETED",
+      "    merge COMPLETED",
+      "      gate: pnpm test COMPLETED",
+      "        merge COMPLETED",
+      "  task-3 COMPLETED",
+      "    merge COMPLETED",
+      "      gate: pnpm test COMPLETED",
+      "        merge COMPLETED",
+      "  task-4 COMPLETED",
+      "    attempt 2 FAILED",
+      "  task-5 COMPLETED",
+      "    attempt 2 COMPLETED",
+      "      merge COMPLETED",
+      "        gate: pnpm test COMPLETED",
+      "          merge COMPLETED",
+      "  task-6 COMPLETED",
+      "    merge COMPLETED",
+      "      attempt 2 COMPLETED",
+      "        merge COMPLETED",
+      "          gate: pnpm test COMPLETED",
+      "            merge COMPLETED",
+      "  task-7 COMPLETED",
+      "    merge COMPLETED",
+      "      gate: pnpm test COMPLETED",
+      "        merge FAILED",
+      "  task-8 COMPLETED",
+      "  task-9 COMPLETED",
+      "    merge COMPLETED",
+      "      attempt 2 COMPLETED",
+      "        merge FAILED",
+      "  task-10 FAILED",
+      "  coordinator COMPLETED",
+    ]
+  `);
+});

@@ -1,0 +1,64 @@
+// --junit and --summary of a run: what became of its tasks, for a CI system and for people.
+
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { readJunit } from '../../support/data/junit-schema.ts';
+import { planned, RunDesk, submits, writes } from '../../support/run/run-desk.ts';
+
+const SCRIPT = planned({
+  fine: { answers: [writes('fine.txt', 'fine\n'), submits('It is fine.')] },
+  red: { answers: [writes('red.txt', 'red\n'), submits('red')] },
+});
+const RUN = ['run', 'do two things', '--gate', 'test ! -e red.txt', '--yes'];
+
+test('a run leaves the reports it is asked for, and appends to a summary that is there', async () => {
+  const desk = await RunDesk.with(SCRIPT);
+  await writeFile(join(desk.folder, 'summary.md'), 'Before.\n');
+  const { end } = await desk.run([...RUN, '--junit', '../junit.xml', '--summary', '../summary.md']);
+  expect(end.exitCode).toBe(3);
+  const [suite] = readJunit(await readFile(join(desk.folder, 'junit.xml'), 'utf8')).children;
+  expect(
+    suite?.children.map(({ attributes: { name }, children }) => [name, children.map((each) => each.name)]),
+  ).toEqual([
+    ['do fine', ['system-out']],
+    ['do red', ['failure', 'system-out']],
+  ]);
+  const summary = await readFile(join(desk.folder, 'summary.md'), 'utf8');
+  expect(summary).toMatch(/^Before\.\n## ❌ `do two things`: 1 of 2 tasks are done\n/);
+  expect(summary).toContain('<summary>red: stopped by a gate on the merged tree</summary>');
+});
+
+test('going on leaves them, too', async () => {
+  const desk = await RunDesk.with(SCRIPT);
+  const { code } = await desk.interrupted([...RUN, '--workers', '0'], () => desk.server.requests.length > 1);
+  expect(code).toBe(130);
+  await desk.drover(['resume', '--yes', '--junit', '../junit.xml', '--workers', '0']);
+  const [suite] = readJunit(await readFile(join(desk.folder, 'junit.xml'), 'utf8')).children;
+  expect(suite?.attributes['tests']).toBe('2');
+});
+
+test.each(['--result', '--junit', '--summary'])(
+  '%s in a folder that is not there is refused before anything is asked',
+  async (flag) => {
+    const desk = await RunDesk.with(SCRIPT);
+    const { code, stderr } = await desk.drover([...RUN, flag, 'nowhere/file']);
+    expect([code, stderr, desk.server.requests.length]).toEqual([
+      2,
+      `drover: ${flag}: nothing can be written to <cwd>/nowhere (ENOENT)\n`,
+      0,
+    ]);
+  },
+);
+
+test('what has landed is a branch, and in CI patches, unless something else is said', async () => {
+  const delivered = async (env: Record<string, string>, ...more: readonly string[]) => {
+    const desk = await RunDesk.with(planned({ fine: { answers: [writes('fine.txt', 'fine\n'), submits('fine')] } }));
+    return (await desk.run(['run', 'go', '--yes', '--sandbox', 'auto', ...more], { env })).end.delivered?.deliver;
+  };
+  expect([
+    await delivered({}),
+    await delivered({ CI: 'true' }),
+    await delivered({ CI: 'true' }, '--deliver', 'branch'),
+  ]).toEqual(['branch', 'patch', 'branch']);
+});

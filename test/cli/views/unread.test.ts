@@ -1,0 +1,35 @@
+// A reader that reads nothing is not waited for; one that is slow is.
+
+import { PassThrough } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { whenUnread } from '../../../bin/io.ts';
+
+const UNREAD_MS = 800;
+
+/** With more written to it than there is room for, again and again. */
+function full(): PassThrough {
+  const output = new PassThrough({ highWaterMark: 1 });
+  const write = (): void => void output.write('more than there is room for');
+  output.on('drain', write);
+  write();
+  return output;
+}
+
+function readNowAndThen(output: PassThrough): PassThrough {
+  const reading = setInterval(() => output.read(), UNREAD_MS / 20);
+  onTestFinished(() => clearInterval(reading));
+  return output;
+}
+
+async function isGivenUp(output: PassThrough): Promise<boolean> {
+  let isOver = false;
+  whenUnread(output, UNREAD_MS, () => (isOver = true));
+  await delay(2 * UNREAD_MS);
+  return isOver;
+}
+
+test('output of which nothing is taken is given up; not where some is now and then, or there is none', async () => {
+  const outputs = [full(), readNowAndThen(full()), new PassThrough()];
+  expect(await Promise.all(outputs.map(isGivenUp))).toEqual([true, false, false]);
+});

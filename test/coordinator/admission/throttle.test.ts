@@ -1,0 +1,267 @@
+// The throttle by itself: who goes, who waits, and what is told of it.
+
+import { DroverError } from '@drover/core/errors';
+import type { Failure } from '@drover/protocol/failures';
+import { Lane, laneKey, Throttle, type Entry, type Ticket, type Wait } from '@drover/coordinator/admission/throttle';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { never } from '../../support/agent.ts';
+
+const USAGE = { input: 100, output: 10, cacheRead: 0, cacheWrite: 0 };
+const THROTTLED: Failure = { kind: 'provider.throttled', status: 429, message: 'slow down' };
+
+type Asked = { readonly promise: Promise<Ticket>; readonly waits: readonly Wait[] };
+
+function laneOf(parallelMax: number): Lane {
+  return new Throttle({ waitMsMax: 5_000, random: () => 0.5 }).open('one', parallelMax).lane;
+}
+
+function ask(lane: Lane, signal: AbortSignal = never, more: Partial<Entry> = {}): Asked {
+  const waits: Wait[] = [];
+  const entry = { inputTokens: 100, outputTokensMax: 50, payer: lane, claim: () => true, ...more };
+  const promise = lane.enter({ ...entry, onWait: (wait) => waits.push(wait) }, signal);
+  promise.catch(() => undefined); // whoever wants to hear of it awaits it
+  return { promise, waits };
+}
+
+/** A lane that has seen an answer with these headers. */
+async function provenLane(parallelMax: number, headers: Record<string, string> = {}): Promise<Lane> {
+  const lane = laneOf(parallelMax);
+  const ticket = await ask(lane).promise;
+  ticket.leave({ usage: USAGE, headers });
+  return lane;
+}
+
+const quotaOf = (remaining: number, resetMs: number) => ({
+  'x-ratelimit-limit-requests': '100',
+  'x-ratelimit-remaining-requests': String(remaining),
+  'x-ratelimit-reset-requests': `${resetMs}ms`,
+});
+
+test('whoever comes first goes first, one alone until an answer has begun', async () => {
+  const lane = laneOf(4);
+  const order: number[] = [];
+  const asked = [0, 1, 2, 3].map((at) => {
+    const one = ask(lane);
+    void one.promise.then(() => order.push(at));
+    return one;
+  });
+  const first = await asked[0]!.promise;
+  await sleep(20);
+  expect([order, lane.inFlight, lane.waiting]).toEqual([[0], 1, 3]);
+  first.began({});
+  await Promise.all(asked.map(({ promise }) => promise));
+  expect([order, lane.inFlight]).toEqual([[0, 1, 2, 3], 4]);
+});
+
+test('no more are under way than may be, and one that leaves makes room for one', async () => {
+  const lane = await provenLane(2);
+  const asked = [ask(lane), ask(lane), ask(lane)];
+  const [first] = await Promise.all([asked[0]!.promise, asked[1]!.promise]);
+  expect([lane.inFlight, lane.waiting]).toEqual([2, 1]);
+  await sleep(5);
+  first.leave({ usage: USAGE, headers: {} });
+  first.leave({ usage: USAGE, headers: {} });
+  await asked[2]!.promise;
+  expect([lane.inFlight, lane.waiting]).toEqual([2, 0]);
+  expect(asked[2]?.waits.map(({ reason }) => reason)).toEqual([
+    'no more than 2 requests at once, so as not to be refused',
+  ]);
+});
+
+test('no more are under way than the last answer left', async () => {
+  // The bucket refills so slowly that a busy machine does not notice.
+  const lane = await provenLane(64, quotaOf(3, 600_000));
+  const stop = new AbortController();
+  const asked = Array.from({ length: 10 }, () => ask(lane, stop.signal));
+  await Promise.all(asked.slice(0, 3).map(({ promise }) => promise));
+  expect([lane.inFlight, lane.waiting]).toEqual([3, 7]);
+  stop.abort();
+  await Promise.allSettled(asked.map(({ promise }) => promise));
+});
+
+test('those that the last answer left no room for go as the bucket refills', async () => {
+  const lane = await provenLane(64, quotaOf(3, 2_000));
+  const asked = Array.from({ length: 10 }, () => ask(lane));
+  await Promise.all(asked.map(({ promise }) => promise));
+  expect(asked[3]?.waits[0]?.reason).toMatch(/^the provider allows no more requests for 0\.\d s$/);
+});
+
+test('a wait that will be long is told at once, and only once', async () => {
+  const lane = await provenLane(64, quotaOf(0, 60_000));
+  const stop = new AbortController();
+  const { promise, waits } = ask(lane, stop.signal, {});
+  expect(waits).toEqual([]);
+  const slow = await provenLane(64, { ...quotaOf(0, 60_000), 'x-ratelimit-limit-requests': '20' });
+  const long = ask(slow, stop.signal);
+  expect(long.waits).toEqual([{ waitMs: expect.any(Number), reason: expect.stringMatching(/requests for 3\.\d s$/) }]);
+  await sleep(5);
+  stop.abort();
+  await expect(long.promise).rejects.toMatchObject({ failure: { kind: 'aborted' } });
+  await expect(promise).rejects.toMatchObject({ failure: { kind: 'aborted' } });
+  expect([long.waits.length, waits.length]).toEqual([1, 1]);
+});
+
+test('one that goes without waiting has nothing told', async () => {
+  const lane = await provenLane(2);
+  const { promise, waits } = ask(lane);
+  await promise;
+  expect(waits).toEqual([]);
+});
+
+test('whoever gives up leaves the queue at once, and those behind move up', async () => {
+  const lane = await provenLane(1);
+  const stop = new AbortController();
+  const holder = await ask(lane).promise;
+  const leaving = ask(lane, stop.signal);
+  const behind = ask(lane);
+  stop.abort(new DroverError({ kind: 'aborted', by: 'shutdown' }));
+  await expect(leaving.promise).rejects.toMatchObject({ failure: { kind: 'aborted', by: 'shutdown' } });
+  expect(lane.waiting).toBe(1);
+  holder.leave({ usage: USAGE, headers: {} });
+  await behind.promise;
+  await expect(ask(lane, stop.signal).promise).rejects.toMatchObject({ failure: { kind: 'aborted' } });
+});
+
+test('a refusal of one stops all, and then they start one by one', async () => {
+  const lane = await provenLane(8);
+  const one = await ask(lane).promise;
+  const refusedAt = performance.now();
+  one.leave({ usage: USAGE, failure: { ...THROTTLED, retryAfterMs: 200 } });
+  const asked = Array.from({ length: 4 }, () => ask(lane));
+  const times = asked.map(({ promise }) => promise.then((ticket) => (ticket.began({}), performance.now())));
+  const [first = 0, ...others] = await Promise.all(times);
+  expect(first - refusedAt).toBeGreaterThanOrEqual(200);
+  // With a gap before each of them; from the beginning, since who looks at the clock may be late.
+  expect((others.at(-1) ?? 0) - refusedAt).toBeGreaterThanOrEqual(200 + 290);
+  expect(asked[0]?.waits[0]?.reason).toMatch(/^the provider asked to slow down: nothing is sent for 0\.\d s$/);
+});
+
+test('an overloaded provider is said to be one', async () => {
+  const lane = await provenLane(8);
+  const one = await ask(lane).promise;
+  one.leave({
+    usage: USAGE,
+    failure: { kind: 'provider.unavailable', status: 529, message: 'Overloaded', retryAfterMs: 1_500 },
+  });
+  const stop = new AbortController();
+  const { waits } = ask(lane, stop.signal);
+  expect(waits).toEqual([
+    { waitMs: expect.any(Number), reason: expect.stringMatching(/^the provider is overloaded: nothing is sent for 1/) },
+  ]);
+  stop.abort();
+});
+
+test('an answer that asks to wait is listened to as well', async () => {
+  const lane = await provenLane(8, { 'retry-after-ms': '150' });
+  const begun = performance.now();
+  await ask(lane).promise;
+  expect(performance.now() - begun).toBeGreaterThanOrEqual(120);
+});
+
+test('where the provider asks for more time than anybody waits, everybody hears what it said', async () => {
+  const lane = await provenLane(8);
+  const one = await ask(lane).promise;
+  const hour = 3_600_000;
+  one.leave({ usage: USAGE, failure: { ...THROTTLED, retryAfterMs: hour } });
+  const told = { failure: { kind: 'provider.throttled', message: 'slow down', retryAfterMs: expect.any(Number) } };
+  await expect(ask(lane).promise).rejects.toMatchObject(told);
+  expect(lane.waiting).toBe(0);
+});
+
+test('behind one without money others of the same payer wait, and nobody else', async () => {
+  const lane = await provenLane(8);
+  let hasMoney = false;
+  const poor = { payer: {}, claim: () => hasMoney };
+  const first = ask(lane, never, poor);
+  const second = ask(lane, never, { ...poor, claim: () => true });
+  await ask(lane).promise;
+  expect([lane.inFlight, lane.waiting]).toEqual([1, 2]);
+  await sleep(5);
+  hasMoney = true;
+  lane.retry();
+  await Promise.all([first.promise, second.promise]);
+  expect(first.waits.map(({ reason }) => reason)).toEqual([
+    'what is left of the budget is reserved for requests under way',
+  ]);
+});
+
+test('one that can’t pay any more is told, and does not stand in the way', async () => {
+  const lane = await provenLane(8);
+  const broke = ask(lane, never, {
+    claim: () => {
+      throw new DroverError({ kind: 'limit.reached', limit: 'budget', message: 'no more' });
+    },
+  });
+  await expect(broke.promise).rejects.toMatchObject({ failure: { kind: 'limit.reached' } });
+  await ask(lane).promise;
+});
+
+test('limits without a reset hold while something is under way, and let one go to find out when nothing is', async () => {
+  const lane = await provenLane(8, { 'x-ratelimit-remaining-requests': '0' });
+  const first = await ask(lane).promise;
+  const second = ask(lane);
+  await sleep(20);
+  expect([lane.inFlight, lane.waiting]).toEqual([1, 1]);
+  first.leave({ usage: USAGE, headers: {} });
+  await second.promise;
+});
+
+test('what is read from the cache counts where the provider counts it, and not where it doesn’t', async () => {
+  const cached = { input: 10, output: 5, cacheRead: 990, cacheWrite: 0 };
+  const counted = async (headers: Record<string, string>) => {
+    const lane = laneOf(8);
+    const first = await ask(lane, never, { inputTokens: 1_000 }).promise;
+    first.leave({ usage: cached, headers });
+    const stop = new AbortController();
+    for (let count = 0; count < 3; count++) void ask(lane, stop.signal, { inputTokens: 1_000 });
+    await sleep(5);
+    const { inFlight } = lane;
+    stop.abort();
+    return inFlight;
+  };
+  const left = (prefix: string, suffix: string) => ({
+    [`${prefix}limit${suffix}`]: '2001',
+    [`${prefix}remaining${suffix}`]: '1005',
+  });
+  expect([
+    await counted(left('anthropic-ratelimit-input-tokens-', '')),
+    await counted(left('x-ratelimit-', '-tokens')),
+  ]).toEqual([3, 1]);
+});
+
+test('a lane is a provider, a key and a model, and shows nothing of the key', () => {
+  const account = { provider: 'anthropic', baseUrl: 'https://api.example', apiKey: 'sk-secret', model: 'm' };
+  const keys = [account, { ...account, apiKey: 'sk-other' }, { ...account, model: 'n' }].map(laneKey);
+  expect(new Set(keys).size).toBe(3);
+  expect(keys.join()).not.toContain('sk-');
+  expect(laneKey({ ...account })).toBe(keys[0]);
+});
+
+test('those who open a lane share it, and have room for all of them', async () => {
+  const throttle = new Throttle({ waitMsMax: 5_000, random: () => 0.5 });
+  const [one, two] = [throttle.open('a', 1), throttle.open('a', 2)];
+  expect(one.lane).toBe(two.lane);
+  expect(throttle.open('b', 1).lane).not.toBe(one.lane);
+  const first = await ask(one.lane).promise;
+  first.began({});
+  await Promise.all([ask(two.lane).promise, ask(two.lane).promise]);
+  const fourth = ask(one.lane);
+  expect([one.lane.inFlight, one.lane.waiting]).toEqual([3, 1]);
+  two.close();
+  two.close();
+  first.leave({ usage: USAGE, headers: {} });
+  // Two are under way, and there is room for one.
+  expect(one.lane.waiting).toBe(1);
+  void fourth;
+});
+
+test('a lane that no run has open is forgotten, unless the provider asked for a pause', async () => {
+  const throttle = new Throttle({ waitMsMax: 5_000, random: () => 0.5 });
+  const [calm, paused] = [throttle.open('calm', 1), throttle.open('paused', 1)];
+  (await ask(paused.lane).promise).leave({ usage: USAGE, failure: { ...THROTTLED, retryAfterMs: 4_000_000 } });
+  calm.close();
+  paused.close();
+  expect(throttle.open('calm', 1).lane).not.toBe(calm.lane);
+  expect(throttle.open('paused', 1).lane).toBe(paused.lane);
+});

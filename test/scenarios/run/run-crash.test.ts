@@ -1,0 +1,59 @@
+// A run that is killed with -9 goes on where it was: the same tree, nothing asked again that was answered.
+// A sample of the places to die at; the slow lane takes them all.
+
+import { sumUsage } from '@drover/core/model/spending/usage';
+import { expect } from 'vitest';
+import { proves } from '../../support/proves.ts';
+import { crashedRun, drover, recordsOf } from '../../support/run/run-crash.ts';
+import { planned, RunDesk, submits, writes } from '../../support/run/run-desk.ts';
+
+const WHOLE = {
+  tree: { 'a.txt': 'both', 'base.txt': 'base' },
+  code: 3,
+  statuses: { base: 'landed', clash: 'landed', first: 'landed', red: 'gate_failed' },
+  repeated: [],
+  refused: 0,
+};
+
+// The last: all that the task was about is done and kept, and only that it has ended is not known.
+const PLACES = [
+  [20, 'after'],
+  [150, 'after'],
+  ['task_end', 'before'],
+] as const;
+
+for (const [at, when] of PLACES)
+  proves(
+    'run.kill-anywhere',
+    `killed ${when} record ${at}, it comes to the same end`,
+    async () => {
+      expect(await crashedRun(at, when, 0)).toMatchObject({ ...WHOLE, wasKilled: true });
+    },
+    90_000,
+  );
+
+proves(
+  'budget.holds',
+  'what was under way when a run was killed counts as spent in full, and the cap holds for both parts of the run',
+  async () => {
+    const desk = await RunDesk.with(planned({ one: { answers: [writes('one.txt', '1\n'), submits('one')] } }));
+    const cap = 150_000;
+    const argv = ['run', 'do it', '--model', 'anthropic/scripted', '--budget', `${cap}tok`, '--workers', '0'];
+    expect(await drover(desk, 'budget', 'after', [...argv, '--view', 'silent'])).toBe('SIGKILL');
+    const lost = recordsOf(desk).findLast(({ type }) => type === 'budget');
+    const { most } = lost as typeof lost & { type: 'budget' };
+    expect(most).toMatchObject({ estimated: true });
+    expect(await drover(desk, 0, 'after', ['resume', '--view', 'silent'])).toBe(0);
+
+    const records = recordsOf(desk);
+    const balances = records.filter((record) => record.type === 'budget');
+    expect(balances.filter(({ spent, reserved }) => spent + reserved > cap)).toEqual([]);
+    const answered = records.flatMap((record) => (record.type === 'usage' ? [record.usage] : []));
+    const counted = [...answered, ...(most === undefined ? [] : [most])].reduce(sumUsage);
+    expect(balances.at(-1)?.usage).toEqual(counted);
+    expect(records.flatMap((record) => (record.type === 'warning' ? [record.message] : []))).toEqual([
+      'a request was under way when the run was interrupted, and nobody knows what it came to: the most that it can have cost counts as spent',
+    ]);
+  },
+  90_000,
+);

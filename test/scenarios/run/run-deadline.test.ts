@@ -1,0 +1,62 @@
+// A run's time is that of all its parts: what it worked before it was interrupted counts, what lay between does not.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { runJournalPath } from '@drover/coordinator/run/journal';
+import type { JsonObject } from '@drover/protocol/json';
+import { headOf, readContents, seal } from '@drover/core/journal/file/format';
+import { expect, test } from 'vitest';
+import { planned, RunDesk, says, statuses, submits, told, writes } from '../../support/run/run-desk.ts';
+
+const MINUTE_MS = 60_000;
+
+/** An interrupted run whose coordinator began this long before everything else, and which ended so long ago. */
+async function interruptedAfter(workedMs: number, agoMs: number): Promise<{ desk: RunDesk; id: string }> {
+  const desk = await RunDesk.with(
+    planned({
+      quick: { answers: [writes('quick.txt', 'quick\n'), submits('quick')] },
+      slow: { dependsOn: ['quick'], answers: [{ ...says('at last'), delayMs: 600_000 }] },
+    }),
+  );
+  const argv = ['run', 'do it', '--timeout', '60m', '--workers', '0', '--json'];
+  const first = told(await desk.interrupted(argv, () => desk.server.requests.some(({ agent }) => agent === 'slow')));
+  const id = first.end.run ?? '';
+  const path = runJournalPath(desk.home, id);
+  const records = readContents(readFileSync(path)).records as readonly (JsonObject & { at: string })[];
+  const back = (at: string, ms: number) => new Date(Date.parse(at) - ms).toISOString();
+  const aged = records.map((each, n) => ({ ...each, at: back(each.at, agoMs + (n === 0 ? workedMs : 0)) }));
+  let sum = '';
+  const lines = [headOf({ run: id }), ...aged].map((record) => {
+    const line = seal(record, sum);
+    sum = line.sum;
+    return `${line.text}\n`;
+  });
+  writeFileSync(path, lines.join(''));
+  return { desk, id };
+}
+
+test('a run that goes on has the time that is left, and ends with 7 when that is over', async () => {
+  const { desk, id } = await interruptedAfter(60 * MINUTE_MS - 3_000, 0);
+  const { code, end } = await desk.run(['resume', id]);
+  expect([code, end.failure?.kind, statuses(end)]).toEqual([
+    7,
+    'limit.reached',
+    { quick: 'landed', slow: 'cancelled' },
+  ]);
+  expect(Object.keys(desk.delivered(id))).toEqual(['a.txt', 'quick.txt']);
+});
+
+test('one that has used all of its time is not gone on with, and the time it stood still is not counted', async () => {
+  const over = await interruptedAfter(61 * MINUTE_MS, 0);
+  expect(await over.desk.drover(['resume', over.id])).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/ has been at work for 61 m \d\d s, and its time is 60 m 00 s; go on with more: /),
+  });
+  const { desk, id } = await interruptedAfter(0, 600 * MINUTE_MS);
+  const again = told(
+    await desk.interrupted(
+      ['resume', id, '--json'],
+      () => desk.server.requests.filter(({ agent }) => agent === 'slow').length > 1,
+    ),
+  );
+  expect([again.code, again.end.outcome]).toEqual([130, 'cancelled']);
+});

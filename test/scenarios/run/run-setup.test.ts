@@ -1,0 +1,83 @@
+// --setup: a workspace is prepared before anybody works or tests in it, and what that made is nobody's work.
+
+import { expect, test } from 'vitest';
+import { BatchDesk, noisyFiles, SPEC, tidying } from '../../support/run/batch-desk.ts';
+import { calls, planned, RunDesk, statuses, submits, writes } from '../../support/run/run-desk.ts';
+
+const FILES = { '.gitignore': 'ignored\n', 'a.txt': 'one\n' };
+const PREPARE = 'mkdir -p ignored made && echo tool > ignored/tool && echo more > made/more && echo x > beside.txt';
+const SCRIPT = planned({
+  one: {
+    answers: [
+      calls('read', { path: 'ignored/tool' }),
+      writes('made/mine.txt', 'mine\n'),
+      writes('one.txt', 'one\n'),
+      submits('done'),
+    ],
+  },
+  two: { answers: [writes('two.txt', 'two\n'), submits('done')] },
+});
+
+test('worker and gate find what it made, and only what the worker made lands', async () => {
+  const desk = await RunDesk.with(SCRIPT, FILES);
+  const { end, code, events } = await desk.run([
+    'run',
+    'go',
+    '--yes',
+    '--setup',
+    PREPARE,
+    '--gate',
+    'test -f ignored/tool && test -f made/more',
+  ]);
+  expect([code, statuses(end)]).toEqual([0, { one: 'landed', two: 'landed' }]);
+  const read = events.find((event) => event.type === 'tool_execution_end' && event.name === 'read');
+  expect(read).toMatchObject({ output: '1\ttool' });
+  const merged = end.delivered?.commit ?? '';
+  expect(desk.git('diff', '--name-only', 'main', merged).split('\n')).toEqual(['made/mine.txt', 'one.txt', 'two.txt']);
+});
+
+test('a workspace that can’t be prepared fails its tasks with what was printed, and asks no worker anything', async () => {
+  const desk = await RunDesk.with(SCRIPT, FILES);
+  const { end, code } = await desk.run(['run', 'go', '--yes', '--setup', 'echo no network; exit 7']);
+  expect(code).toBe(3);
+  expect(end.tasks.map(({ status, reason }) => [status, reason])).toEqual(
+    Array(2).fill([
+      'failed',
+      "the workspace could not be prepared by 'echo no network; exit 7':\nno network\nexit code 7",
+    ]),
+  );
+  // Only the coordinator was asked: for the plan, and what became of it.
+  expect(desk.server.requests.length).toBe(2);
+});
+
+test('one that changes files of the repository is refused: its changes would be taken for the worker’s', async () => {
+  const desk = await RunDesk.with(SCRIPT, FILES);
+  const { end } = await desk.run(['run', 'go', '--yes', '--setup', 'echo two > a.txt']);
+  expect(end.tasks[0]?.reason).toBe(
+    "the workspace could not be prepared by 'echo two > a.txt':\nit changes files of the repository, which would be taken for the worker's work: a.txt",
+  );
+});
+
+test('a worker that was interrupted goes on in the prepared workspace, and its commit holds nothing of it', async () => {
+  const desk = await RunDesk.with(SCRIPT, FILES);
+  const ran = await desk.interrupted(
+    ['run', 'go', '--yes', '--workers', '0', '--setup', PREPARE, '--gate', 'test -f ignored/tool'],
+    () => desk.server.requests.length >= 4,
+  );
+  expect(ran.code).toBe(130);
+  const { end, code } = await desk.run(['resume', '--yes', '--workers', '0']);
+  expect([code, statuses(end)]).toEqual([0, { one: 'landed', two: 'landed' }]);
+  const merged = end.delivered?.commit ?? '';
+  expect(desk.git('diff', '--name-only', 'main', merged).split('\n')).toEqual(['made/mine.txt', 'one.txt', 'two.txt']);
+});
+
+test('a batch spec may say how its workspaces are prepared', async () => {
+  const batch = await BatchDesk.with(
+    tidying(),
+    noisyFiles(1),
+    `${SPEC}  gate: ["test -f tool"]\nsetup: ["echo x > tool"]\n`,
+  );
+  const { code } = await batch.run();
+  expect([code, await batch.statuses()]).toEqual([0, { 'src-file1.ts': 'landed' }]);
+  expect(await batch.text('combined.patch')).not.toContain('tool');
+});

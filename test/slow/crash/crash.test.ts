@@ -1,0 +1,66 @@
+// kill -9 at random moments of a session of 40 steps and 120 calls, and at each named point, at every
+// count that comes up, with many seeds; and the same with the power gone, and all that was not synced.
+//
+// DROVER_CRASH_SEEDS says how many, DROVER_CRASH_SEEDS_FROM with which to begin: hundreds take long, and can be
+// tried a few at a time.
+
+import { expect, test } from 'vitest';
+import { liveThroughCrashes, POINTS, type Kill, type Loses } from '../../support/run/crash.ts';
+import { randomFrom, type Random } from '../../support/data/histories.ts';
+
+const SEEDS = Number(process.env['DROVER_CRASH_SEEDS'] ?? 50);
+const FROM = Number(process.env['DROVER_CRASH_SEEDS_FROM'] ?? 1);
+const POWER_SEEDS = Math.ceil(SEEDS / 5);
+const POWER_FROM = Math.ceil(FROM / 5);
+// Two seconds where nothing else runs.
+const SEED_MS_MAX = 60_000;
+const TOLD_EVERY = 25;
+
+test(
+  `${SEEDS} seeds: nothing told is lost, nothing is done twice, nothing is refused`,
+  async () => {
+    const total = await tollOf(FROM, SEEDS, 'process');
+    process.stdout.write(`crash seeds from ${FROM}: ${JSON.stringify(total)}\n`);
+    expect(total).toMatchObject({ seeds: SEEDS, lost: 0, doubled: 0, missing: 0, rejections: 0, odd: [] });
+    expect(total.processes).toBeGreaterThan(SEEDS);
+  },
+  SEEDS * SEED_MS_MAX,
+);
+
+test(
+  `${POWER_SEEDS} seeds without power: nothing told as lasting is lost, nothing is done twice`,
+  async () => {
+    const total = await tollOf(POWER_FROM, POWER_SEEDS, 'power');
+    process.stdout.write(`power seeds from ${POWER_FROM}: ${JSON.stringify(total)}\n`);
+    expect(total).toMatchObject({ seeds: POWER_SEEDS, lost: 0, doubled: 0, missing: 0, rejections: 0, odd: [] });
+    expect(total.processes).toBeGreaterThan(POWER_SEEDS);
+  },
+  POWER_SEEDS * SEED_MS_MAX,
+);
+
+// So early that most sessions are killed as often as they can be: what has come to its end is not killed any more.
+function atPoint(random: Random): Kill {
+  const point = random.pick(POINTS);
+  return { point, count: point.endsWith('recovery') ? 1 : 1 + random.below(20) };
+}
+
+async function tollOf(from: number, seeds: number, loses: Loses) {
+  const total = { seeds: 0, processes: 0, lost: 0, doubled: 0, missing: 0, rejections: 0, odd: [] as string[] };
+  for (let seed = from; seed < from + seeds; seed++) {
+    const random = randomFrom(seed);
+    const kills: readonly Kill[] = Array.from({ length: 4 }, () =>
+      random.chance(0.5) ? { afterMs: 100 + random.below(500) } : atPoint(random),
+    );
+    const toll = await liveThroughCrashes(40, kills, loses);
+    total.seeds += 1;
+    total.processes += toll.processes;
+    total.lost += toll.lost.length;
+    total.doubled += toll.doubled.length;
+    total.missing += toll.missing.length;
+    total.rejections += toll.rejections;
+    total.odd.push(...toll.odd.map((line) => `seed ${seed}: ${line}`));
+    // Long runs are cut short now and then; what they had found by then is still worth knowing.
+    if (total.seeds % TOLD_EVERY === 0) process.stdout.write(`so far (${loses}): ${JSON.stringify(total)}\n`);
+  }
+  return total;
+}

@@ -1,0 +1,11 @@
+// Threads of a whole run that throw, hang, or eat up their memory: the task is tried again, and nothing is left.
+
+import { expect, test } from 'vitest';
+import { runWithLostThread, TRIED_AGAIN } from '../../support/run/lost-run.ts';
+
+test.each(['throw', 'loop', 'heap'] as const)(
+  'a thread lost by %s costs its attempt, and the run lands all',
+  async (fault) => {
+    expect(await runWithLostThread(fault)).toEqual(TRIED_AGAIN);
+  },
+);

@@ -1,0 +1,23 @@
+// Every hostile command alone: inside the sandbox none gets through, and in the open those that can bite do, which shows
+// that the test would notice. In the open they leave files in temporary folders only.
+
+import { expect, test } from 'vitest';
+import { inSandbox, runInside, runOutside } from '../../support/sandbox/box.ts';
+import { ATTACKS } from '../../support/sandbox/hostile/all.ts';
+import { HostileWorld } from '../../support/sandbox/hostile/world.ts';
+
+const COMMAND_MS_MAX = 60_000;
+
+inSandbox('each hostile command alone', (system) => {
+  test.each(ATTACKS)('$name: contained', async (attack) => {
+    const world = await HostileWorld.open(system);
+    const ran = await runInside(world, world.command(attack), { env: world.env, timeoutMs: COMMAND_MS_MAX });
+    expect(world.harm(ran.output)).toEqual([]);
+  });
+
+  test.each(ATTACKS.filter(({ bites }) => bites))('$name: gets through in the open', async (attack) => {
+    const world = await HostileWorld.open(system);
+    const ran = await runOutside(world.root, world.command(attack), { env: world.env, timeoutMs: COMMAND_MS_MAX });
+    expect(world.harm(ran.output)).not.toEqual([]);
+  });
+});

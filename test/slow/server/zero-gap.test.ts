@@ -1,0 +1,18 @@
+// 10,000 random reconnects: the sum of what a reader heard is the answer.
+
+import { expect, test } from 'vitest';
+import { reconnecting } from '../../support/serve/reconnects.ts';
+
+const JOURNALS = 100;
+const RECONNECTS = 100; // of each
+
+test('with 10,000 random reconnects the deltas sum to each text, and each event is heard once', async () => {
+  let connections = 0;
+  for (let seed = 1; seed <= JOURNALS; seed++) {
+    const told = await reconnecting(RECONNECTS, seed % 2 === 0 ? 4 : 1, seed);
+    expect({ seed, wrong: told.wrong }).toEqual({ seed, wrong: [] });
+    expect(told.heard).toEqual(told.kept);
+    connections += told.connections;
+  }
+  expect(connections).toBeGreaterThanOrEqual(JOURNALS * RECONNECTS);
+});

@@ -1,0 +1,107 @@
+// Command lines of every kind, read without yargs and by yargs: what both make of them.
+
+import { PassThrough } from 'node:stream';
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { command, choice, flag, list, nonEmpty, value, type Command, type Typed } from '../../../bin/start/command.ts';
+import { runCommandLine } from '../../../bin/start/command-line.ts';
+import type { Io } from '../../../bin/io.ts';
+import { plainlyTyped } from '../../../bin/start/plain-words.ts';
+
+export const declared = command({
+  word: { name: 'prompt', about: 'What to do', required: false },
+  options: {
+    model: value('Model:', 'M', 'The model', nonEmpty),
+    view: choice('Output:', 'What to show', ['lines', 'json']),
+    json: flag('Output:', 'JSON'),
+    yes: flag('Permission:', 'Yes'),
+    'prompt-file': value('Input:', 'FILE', 'A file', nonEmpty),
+    allow: list('Permission:', 'RULE', 'A rule', nonEmpty),
+  },
+  examples: [],
+  run: async () => 0,
+});
+
+export const withTwo: Command = { ...declared, second: { name: 'task', about: 'Which', required: false } };
+
+/** As yargs reads it, or undefined where it complains. */
+async function yargsTyped(command: Command, argv: readonly string[]): Promise<Typed | undefined> {
+  let seen: Typed | undefined;
+  const listening: Command = {
+    ...command,
+    run: async (typed) => {
+      seen = typed;
+      return 0;
+    },
+  };
+  const sink = new PassThrough();
+  const io = { stdin: sink, stdout: sink.resume(), stderr: sink, env: {}, cwd: '/', node: '' } as unknown as Io;
+  const commands = [
+    {
+      name: 'exec',
+      words: command.second === undefined ? '[prompt]' : '[prompt] [task]',
+      about: 'Runs',
+      load: async () => listening,
+    },
+  ];
+  await runCommandLine(commands, ['exec', ...argv], io).catch((error: Error) => {
+    if (error.name !== 'UsageError') throw error;
+  });
+  return seen;
+}
+
+const words = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.constantFrom(
+      '--model',
+      '--json',
+      '--yes',
+      '--allow',
+      '--view',
+      '--prompt-file',
+      '--model=a/b',
+      '--allow=x',
+      '--json=true',
+      '--no-yes',
+      '--unknown',
+      '-h',
+      '--help',
+      '-y',
+      '-',
+      '--',
+      '',
+      'go',
+      'fix it',
+      'a=b',
+      '--',
+      '5',
+      '0x10',
+      '-5',
+      'true',
+      "'q'",
+      '"q"',
+      '--allow=shell(a b)',
+      '--modelx',
+      '--__proto__',
+      '--constructor',
+      '--yes=',
+    ),
+  },
+  { weight: 2, arbitrary: fc.string({ maxLength: 8 }) },
+);
+
+/** Reads so many of them, and tells how many were plain; those must be what yargs reads. */
+export async function plainOnes(command: Command, numRuns: number): Promise<number> {
+  let plain = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(words, { maxLength: 6 }), async (argv) => {
+      const typed = plainlyTyped(command, argv);
+      if (typed === undefined) return;
+      plain += 1;
+      expect(typed).toEqual(await yargsTyped(command, argv));
+    }),
+    { seed: 7, numRuns },
+  );
+  return plain;
+}

@@ -1,0 +1,39 @@
+// drover in a process that kills itself: at the nth record of a journal, or the first of a type, before it is on
+// the disk or after.
+
+import { Journal } from '@drover/core/journal/file/journal';
+import type { JsonObject } from '@drover/protocol/json';
+import { main } from '../../../bin/drover.ts';
+import { PassThrough, Readable } from 'node:stream';
+
+const [at = '0', when = 'after', ...argv] = process.argv.slice(2);
+let left = Number(at); // NaN for a type
+
+const append = Reflect.get(Journal.prototype, 'append') as Journal['append'];
+const die = (): never => {
+  process.kill(process.pid, 'SIGKILL');
+  throw new Error('unreachable');
+};
+Journal.prototype.append = async function (this: Journal, records: readonly JsonObject[], durable: boolean) {
+  const ofType = records.findIndex(({ type }) => type === at) + 1;
+  const here = ofType > 0 ? ofType : left > 0 && left <= records.length ? left : 0;
+  left -= records.length;
+  if (here === 0) return append.call(this, records, durable);
+  // What comes in one go can be torn apart by a crash: some of it is there, the rest is not.
+  const kept = when === 'before' ? here - 1 : here;
+  if (kept > 0) await append.call(this, records.slice(0, kept), true);
+  return die();
+};
+
+const silent = new PassThrough().resume();
+const ended = main(argv, {
+  stdin: Readable.from([]),
+  stdout: silent,
+  stderr: process.stderr,
+  env: process.env,
+  cwd: process.cwd(),
+  node: process.execPath,
+  onStop: () => () => undefined,
+});
+// Threads may still be closing down.
+void ended.then((code) => process.exit(code));

@@ -1,0 +1,60 @@
+// A session that has something to tell all the time, and a reader whose connection is cut every 50 ms.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DroverClient } from '@drover/client/client';
+import type { Recorded } from '@drover/protocol/events';
+import type { JsonObject } from '@drover/protocol/json';
+import { readJournal } from '@drover/core/journal/file/journal';
+import { journalPath } from '@drover/core/journal/session-journal';
+import { made, said, serveDesk } from './serve-desk.ts';
+import { TOKEN } from './serve-host.ts';
+
+const CUT_MS = 50;
+const CONNECTIONS_MIN = 10;
+
+export type CameAndWent = {
+  readonly heard: readonly Recorded[]; // of what is kept
+  readonly kept: readonly JsonObject[];
+  readonly connections: number;
+};
+
+/** Turn after turn for so long; then what was heard, and what is in the journal. */
+export async function comingAndGoing(ms: number): Promise<CameAndWent> {
+  const desk = await serveDesk({
+    answers: [{ thinking: 'Hm.', text: 'Word after word after word.', tokensPerSecond: 200 }],
+    loop: true,
+  });
+  const { url } = await desk.listen();
+  const client = new DroverClient({ baseUrl: url, token: TOKEN });
+  const id = await made(desk);
+  const until = Date.now() + ms;
+  let isOver = false;
+  let connections = 0;
+  const telling = (async () => {
+    // On a busy machine a connection takes longer.
+    while (Date.now() < until || connections <= CONNECTIONS_MIN) await said(desk, id, 'And then?');
+    isOver = true;
+  })();
+
+  const heard: Recorded[] = [];
+  let last = 0;
+  const lastKept = async (): Promise<number> => (await client.snapshot(id)).seq;
+  while (!isOver || last < (await lastKept())) {
+    connections += 1;
+    const cut = new AbortController();
+    const cutting = sleep(CUT_MS).then(() => cut.abort());
+    try {
+      for await (const event of client.events(id, { after: last, signal: cut.signal })) {
+        if (event.type.endsWith('_delta')) continue;
+        heard.push(event);
+        last = event.seq;
+      }
+    } catch (error) {
+      if (!cut.signal.aborted) throw error;
+    }
+    await cutting;
+  }
+  await telling;
+  const { records } = await readJournal(journalPath(desk.home, id));
+  return { heard, kept: records.filter(({ type }) => type !== 'partial'), connections };
+}

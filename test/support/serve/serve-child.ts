@@ -1,0 +1,54 @@
+// A server in a process of its own, to be killed: on a port that it prints, or on the one it is given.
+//
+//   node serve-child.ts <home> <root> <model url> <port> <ledger>
+
+import { appendFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { defineTool } from '@drover/core/tools/tool';
+import { createApp } from '@drover/server/app';
+import { hostsAt } from '@drover/server/http/guard';
+import { listen } from '@drover/server/http/listen';
+import { z } from 'zod';
+import { hostOf, TOKEN } from './serve-host.ts';
+
+const [home = '', root = '', modelUrl = '', wanted = '0', ledger = ''] = process.argv.slice(2);
+
+/** Writes down when it begins and when it ends. */
+const slow = (name: string) =>
+  defineTool({
+    name,
+    description: 'Takes a moment.',
+    input: z.object({}),
+    access: 'none',
+    subject: () => '',
+    async run() {
+      appendFileSync(ledger, `${name} begins\n`);
+      await sleep(300);
+      appendFileSync(ledger, `${name} ends\n`);
+      return `${name} is done`;
+    },
+  });
+
+/** Its results are small for the model, and large for whoever listens. */
+const loud = defineTool({
+  name: 'loud',
+  description: 'Loud.',
+  input: z.object({}),
+  access: 'none',
+  subject: () => '',
+  run: async () => ({ output: 'ok', details: 'x'.repeat(190_000) }),
+});
+
+const host = hostOf({
+  home,
+  root,
+  modelUrl,
+  tools: [slow('left'), slow('right'), loud],
+  asks: [],
+  diagnose: () => undefined,
+});
+let port = Number(wanted);
+const app = createApp(host, { token: TOKEN, hosts: () => hostsAt('127.0.0.1', port) });
+const listening = await listen(app, { address: '127.0.0.1', port });
+port = listening.port;
+process.stdout.write(`${port}\n`);

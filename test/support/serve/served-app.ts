@@ -1,0 +1,43 @@
+// What `drover serve` serves, without a socket: its own host with the settings of a folder, and bounds that a test chooses.
+
+import { createApp, type Bounds } from '@drover/server/app';
+import { DroverClient } from '@drover/client/client';
+import { onTestFinished } from 'vitest';
+import { hostFor } from '../../../bin/serve/host.ts';
+import type { Diagnostics } from '../../../bin/diagnostics.ts';
+import type { ServeWishes } from '../../../bin/serve/wishes.ts';
+import { openContainment } from '../../../bin/sandbox/containment.ts';
+import { FakeIo, type Given } from '../../cli/fake-io.ts';
+
+const ADDRESS = '127.0.0.1:4700';
+const TOKEN = 'a-token-that-only-tests-know-0123456789';
+
+type Served = {
+  readonly given: Given & { readonly cwd: string };
+  readonly home: string;
+  readonly root: string; // the folder that is served
+  readonly wishes: Partial<ServeWishes>;
+  readonly bounds?: Partial<Bounds>;
+};
+
+export async function servedApp({ given, home, root, wishes, bounds = {} }: Served): Promise<DroverClient> {
+  const { io } = new FakeIo(given);
+  const wish = { mode: 'off', net: [], writable: [] } as const;
+  const containment = await openContainment(wish, { io, state: home, root, project: root });
+  const diagnostics: Diagnostics = {
+    diagnose: () => undefined,
+    isDetailed: false,
+    about: () => diagnostics,
+    close: async () => undefined,
+  };
+  const typed = { model: undefined, rules: [], yes: true, turns: undefined, budget: undefined };
+  const host = hostFor({ ...typed, containment, diagnostics, io, ...wishes }, { root, version: '0.0.0-test' });
+  const app = createApp(host, { token: TOKEN, hosts: () => [ADDRESS], bounds });
+  onTestFinished(() => app.close());
+  const fetch = (url: string, init: RequestInit): Promise<Response> => {
+    const request = new Request(url, init);
+    request.headers.set('host', ADDRESS);
+    return app.fetch(request);
+  };
+  return new DroverClient({ baseUrl: `http://${ADDRESS}`, token: TOKEN, fetch });
+}
