@@ -6,7 +6,7 @@
 
 import type { RemoteResult } from '@drover/core/agent/calls/remote-calls';
 import type { PendingCall } from '@drover/protocol/events';
-import { createSession, execute } from '@drover/core/session/in-process';
+import { createSession, execute } from '@drover/core/in-process';
 import { remoteTool } from '@drover/core/tools/remote';
 import { createSimpleTool } from '@drover/core/tools/tool';
 import { z } from 'zod';

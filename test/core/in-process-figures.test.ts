@@ -1,7 +1,7 @@
 // An agent inside a program: what a session says of itself, what its answers cost, and labels of tools.
 
 import type { Shown } from '@drover/core/bus';
-import { createSession, execute, type AgentOptions } from '@drover/core/session/in-process';
+import { createSession, execute, type AgentOptions } from '@drover/core/in-process';
 import { createSimpleTool } from '@drover/core/tools/tool';
 import { remoteTool } from '@drover/core/tools/remote';
 import type { Script } from '@drover/rehearsal/script';

@@ -11,7 +11,7 @@ import {
   type AgentOptions,
   type ExecuteInput,
   type ExecuteResult,
-} from '@drover/core/session/in-process';
+} from '@drover/core/in-process';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { shell } from '@drover/core/tools/shell';
 import { createSimpleTool } from '@drover/core/tools/tool';

@@ -180,6 +180,8 @@ test('diagnostics go to a file, and only when asked for', async () => {
   expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual([
     'there is no sandbox',
     'session opened',
+    'request sent',
+    'request answered',
     'turn ended',
   ]);
 });

@@ -5,7 +5,7 @@
 //   node remote-child.ts <home> <server url> <ledger> deliver '<results as JSON>'
 
 import { appendFileSync } from 'node:fs';
-import { createSession, execute, type ExecuteInput } from '@drover/core/session/in-process';
+import { createSession, execute, type ExecuteInput } from '@drover/core/in-process';
 import type { RemoteResult } from '@drover/core/agent/calls/remote-calls';
 import { remoteTool } from '@drover/core/tools/remote';
 import { defineTool } from '@drover/core/tools/tool';

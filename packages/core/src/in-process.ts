@@ -16,20 +16,20 @@
 
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Question } from '../agent/calls/calls.ts';
-import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '../agent/limits.ts';
+import type { Question } from './agent/calls/calls.ts';
+import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from './agent/limits.ts';
 import type { Limits, Cap } from '@drover/protocol/limits';
-import { checkTimeout, checkTools, type RemoteResult } from '../agent/calls/remote-calls.ts';
-import { Session } from './session.ts';
-import type { Execution, ExecutionResult, Input, SessionStatus } from './execution.ts';
-import type { SessionOptions } from './session-options.ts';
-import type { Shown, Store } from '../bus.ts';
+import { checkTimeout, checkTools, type RemoteResult } from './agent/calls/remote-calls.ts';
+import { Session } from './session/session.ts';
+import type { Execution, ExecutionResult, Input, SessionStatus } from './session/execution.ts';
+import type { SessionOptions } from './session/session-options.ts';
+import type { Shown, Store } from './bus.ts';
 import type { PendingCall } from '@drover/protocol/events';
-import { UsageError } from '../errors.ts';
+import { UsageError } from './errors.ts';
 import type { Failure } from '@drover/protocol/failures';
-import { newId } from '../ids.ts';
-import type { Past } from '../journal/history.ts';
-import { openSessionJournal, sessionFolder } from '../journal/session-journal.ts';
+import { newId } from './ids.ts';
+import type { Past } from './journal/history.ts';
+import { openSessionJournal, sessionFolder } from './journal/session-journal.ts';
 import {
   defaultTimeouts,
   factsOf,
@@ -38,22 +38,22 @@ import {
   wireApis,
   type Api,
   type ModelFacts,
-} from '../model/catalog.ts';
+} from './model/catalog.ts';
 import type { ImagePart, Message, TextPart, Usage } from '@drover/protocol/messages';
-import type { Provider } from '../model/provider.ts';
-import { defaultRetry } from '../model/retry.ts';
-import { spentIn } from '../model/spending/spent.ts';
+import type { Provider } from './model/provider.ts';
+import { defaultRetry } from './model/retry.ts';
+import { spentIn } from './model/spending/spent.ts';
 import type { TurnOutcome } from '@drover/protocol/outcomes';
-import { deniedIn } from '../permission/denied-paths.ts';
-import { judge, type Policy } from '../permission/policy.ts';
-import { Questions, type Answer } from '../permission/questions.ts';
-import type { Rule } from '../permission/rules.ts';
-import { EventRedaction } from '../redaction/event-redaction.ts';
-import { Redactor } from '../redaction/redactor.ts';
-import { withoutSecrets } from '../redaction/request-redaction.ts';
-import { secretValues } from '../redaction/secret-values.ts';
-import { childEnvironment } from '../tools/process/environment.ts';
-import type { Tool } from '../tools/tool.ts';
+import { deniedIn } from './permission/denied-paths.ts';
+import { judge, type Policy } from './permission/policy.ts';
+import { Questions, type Answer } from './permission/questions.ts';
+import type { Rule } from './permission/rules.ts';
+import { EventRedaction } from './redaction/event-redaction.ts';
+import { Redactor } from './redaction/redactor.ts';
+import { withoutSecrets } from './redaction/request-redaction.ts';
+import { secretValues } from './redaction/secret-values.ts';
+import { childEnvironment } from './tools/process/environment.ts';
+import type { Tool } from './tools/tool.ts';
 
 /** It names a folder. */
 const ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/;
