@@ -82,6 +82,13 @@ test('a folder holds at most nine source files, or fifteen of tests', () => {
   expect(overfull(tests, 15)).toEqual([]);
 });
 
+test('a type name is declared once in the coordinator', () => {
+  const declared = sources
+    .filter(({ path }) => path.startsWith('packages/coordinator/'))
+    .flatMap(({ code }) => [...code.matchAll(/^(?:export )?(?:type|class) (\w+)/gm)].map((match) => match[1] ?? ''));
+  expect(declared.filter((name, at) => declared.indexOf(name) !== at)).toEqual([]);
+});
+
 const rules: [string, (file: File) => boolean][] = [
   ['every file says first what it is for', ({ text }) => /^(#!.*\n)?\/\/ \S/.test(text)],
   ['no file is longer than 400 lines', ({ text }) => text.split('\n').length <= 400],

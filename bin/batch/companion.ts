@@ -2,15 +2,15 @@
 // files it leaves, the results for later runs, and in GitHub Actions annotations.
 
 import { join, relative } from 'node:path';
-import { readEntry, unchangedEntry, writeEntry, type Entry } from '@drover/coordinator/batch/cache';
+import { readEntry, unchangedEntry, writeEntry, type CacheEntry } from '@drover/coordinator/batch/cache';
 import { branchesOf, changesOf, revive } from '@drover/coordinator/batch/changes';
 import { isGood, type Result, resultOf } from '@drover/coordinator/batch/results';
 import { type Tree, treeOf } from '@drover/coordinator/batch/items/tree';
-import type { Known } from '@drover/coordinator/run/execute';
+import type { KnownResult } from '@drover/coordinator/run/execute';
 import type { Git } from '@drover/coordinator/git/git';
 import type { RunEnd } from '@drover/coordinator/run/end';
 import { DroverError } from '@drover/core/errors';
-import type { RunSettings } from '@drover/protocol/run';
+import { isDone, type RunSettings } from '@drover/protocol/run';
 import { type Io, print } from '../io.ts';
 import type { Companion } from '../run/running.ts';
 import { annotationsOf } from '../views/ci/annotations.ts';
@@ -33,7 +33,7 @@ export function companionOf(of: Of, io: Io): Companion {
     known: (git, signal) =>
       knownFrom(of, git, signal).catch((error: unknown) => {
         // Then everything is done anew; and where git fails for good, that is told when it matters.
-        if (error instanceof DroverError) return new Map<string, Known>();
+        if (error instanceof DroverError) return new Map<string, KnownResult>();
         throw error;
       }),
     ended: async (end, { git, redactor, values, startedAt }) => {
@@ -55,10 +55,10 @@ export function companionOf(of: Of, io: Io): Companion {
 }
 
 async function knownFrom({ batch, run, home, settings }: Of, git: Git, signal: AbortSignal) {
-  if (!batch.usesCache) return new Map<string, Known>();
+  if (!batch.usesCache) return new Map<string, KnownResult>();
   const { base } = settings;
   const tree = await treeOf(git, base, signal);
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, CacheEntry>();
   for (const [task, slot] of Object.entries(batch.tasks)) {
     const entry = await readEntry(home, slot, tree);
     if (entry !== undefined) entries.set(task, entry);
@@ -105,7 +105,7 @@ function summaryFiles({ summary }: KeptBatch, { env }: Io): readonly string[] {
 
 /** What has come to a good end, for the next run. */
 async function remember({ batch, run, home, settings }: Of, end: RunEnd, git: Git): Promise<void> {
-  const good = end.tasks.filter(({ status, cached }) => cached !== true && (status === 'landed' || status === 'done'));
+  const good = end.tasks.filter(({ status, cached }) => cached !== true && isDone(status));
   const left = await branchesOf(git, run);
   const tree = await treeOf(git, settings.base, AbortSignal.timeout(TREE_MS_MAX));
   const byCommit = new Map<string, RunEnd['tasks'][number]>();

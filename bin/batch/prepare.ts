@@ -7,7 +7,7 @@ import { groupsOf } from '@drover/coordinator/batch/items/group';
 import { type ListedItem, selectItems, type Sources } from '@drover/coordinator/batch/items/select';
 import { inShard, type Shard } from '@drover/coordinator/batch/shard';
 import { changedIn, isProblem, itemsFrom, itemsIn } from '@drover/coordinator/batch/items/sources';
-import type { Problem, Select } from '@drover/coordinator/batch/items/spec';
+import type { SpecProblem, Select } from '@drover/coordinator/batch/items/spec';
 import { type BatchTask, tasksOf } from '@drover/coordinator/batch/tasks';
 import { textsOf, type Tree, treeOf } from '@drover/coordinator/batch/items/tree';
 import type { Git } from '@drover/coordinator/git/git';
@@ -26,7 +26,7 @@ export type Prepared = {
   readonly tasks: readonly BatchTask[]; // of this shard
   readonly total: number; // of all shards
   readonly tree: Tree;
-  readonly unmatched: readonly Problem[];
+  readonly unmatched: readonly SpecProblem[];
 };
 
 export type Place = {

@@ -12,7 +12,7 @@ import {
   type BatchSpec,
   type Grouping,
   GROUPINGS,
-  type Problem,
+  type SpecProblem,
   type Select,
   type StopWhenFailed,
 } from '@drover/coordinator/batch/items/spec';
@@ -214,9 +214,9 @@ export function parseSpec(written: string, file: string): Pick<SpecFile, 'spec' 
 }
 
 /** Throws where there are any. */
-export function refuse(problems: readonly Problem[], { place }: SpecFile): void {
+export function refuse(problems: readonly SpecProblem[], { place }: SpecFile): void {
   if (problems.length === 0) return;
-  const line = ({ key, message, near }: Problem) =>
+  const line = ({ key, message, near }: SpecProblem) =>
     `${place(key)}: ${message}${near === undefined ? '' : suggestion(near.word, near.known)}`;
   throw new UsageError(problems.map(line).join('\n'));
 }

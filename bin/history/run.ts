@@ -1,7 +1,7 @@
 // A run as it stands in its journal.
 
 import { stateOf } from '@drover/coordinator/run/runs';
-import { type RunPast, runPastOf } from '@drover/coordinator/run/history';
+import { type RunHistory, readRunHistory } from '@drover/coordinator/run/history';
 import { runJournalPath } from '@drover/coordinator/run/journal';
 import type { RunState, TaskProgress } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
@@ -14,7 +14,7 @@ const NAMED_MAX = 8;
 export type KeptRun = KeptJournal & {
   readonly id: string;
   readonly home: string;
-  readonly past: RunPast | undefined;
+  readonly past: RunHistory | undefined;
   readonly state: RunState;
 };
 
@@ -22,7 +22,7 @@ export async function readRun(home: string, id: string): Promise<KeptRun> {
   const kept = await readKept(runJournalPath(home, id));
   // What a newer one means by its records is not known here, so nothing is made of them.
   const known = kept.failure?.kind === 'journal.newer' ? [] : kept.records;
-  return { ...kept, id, home, past: runPastOf(known), state: stateOf(known) };
+  return { ...kept, id, home, past: readRunHistory(known), state: stateOf(known) };
 }
 
 /** The task of this id; there is no guessing, since ids of tasks are short. */

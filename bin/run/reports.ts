@@ -4,7 +4,7 @@ import { appendFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { type Result, resultOf } from '@drover/coordinator/batch/results';
 import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
-import type { Known } from '@drover/coordinator/run/execute';
+import type { KnownResult } from '@drover/coordinator/run/execute';
 import type { RunSettings } from '@drover/protocol/run';
 import { reportOf } from '../batch/results/report.ts';
 import { junitOf } from '../views/ci/junit.ts';
@@ -21,7 +21,7 @@ export function reporting(
 ): Companion {
   const { run, settings } = of;
   return {
-    known: async () => new Map<string, Known>(),
+    known: async () => new Map<string, KnownResult>(),
     ended: async (end, { redactor, startedAt }) => {
       const name = oneLine(redactor.text(settings.goal), NAME_COLUMNS);
       const about = { run, repository: basename(settings.repository), selected: new Map() };

@@ -9,12 +9,12 @@
 
 import { existsSync } from 'node:fs';
 import { canGoOn } from '@drover/coordinator/run/runs';
-import type { RunPast } from '@drover/coordinator/run/history';
+import type { RunHistory } from '@drover/coordinator/run/history';
 import { openRepository, type Repository } from '@drover/coordinator/git/repository';
 import { rowsOf } from '@drover/coordinator/view/state';
 import type { Failure } from '@drover/protocol/failures';
 import { UsageError } from '@drover/core/errors';
-import type { RunSettings, TaskRow } from '@drover/protocol/run';
+import { isDone, type RunSettings, type TaskRow } from '@drover/protocol/run';
 import { gitEnvironment } from '@drover/core/tools/process/environment';
 import { chooseModel } from '../model/model-choice.ts';
 import type { Io } from '../io.ts';
@@ -48,11 +48,11 @@ export async function resumeRun(args: RunArgs, id: string, io: Io): Promise<numb
   return await startRun(args, { id, run, tasks: undefined, settings, repository, shared }, io);
 }
 
-function checkOpen({ past, state }: KeptRun, short: string): RunPast {
+function checkOpen({ past, state }: KeptRun, short: string): RunHistory {
   if (past === undefined) throw new UsageError(`run ${short} has not begun; begin one with: drover run "…"`);
   if (past.isOver) throw new UsageError(`run ${short} is done; look at it with: drover show ${short}`);
   if (canGoOn(state)) return past;
-  const bad = rowsOf(state).filter(({ status }) => status !== 'landed' && status !== 'done');
+  const bad = rowsOf(state).filter(({ status }) => !isDone(status));
   const named = bad.slice(0, NAMED_MAX).map((row) => `${row.task}: ${oneLine(reasonOf(row), REASON_COLUMNS)}`);
   const more = bad.length > NAMED_MAX ? [`${bad.length - NAMED_MAX} more`] : [];
   throw new UsageError(
@@ -76,7 +76,7 @@ function settingsFor(args: RunArgs, before: RunSettings, settings: Settings, io:
   };
 }
 
-type Run = { readonly kept: KeptRun; readonly past: RunPast; readonly short: string };
+type Run = { readonly kept: KeptRun; readonly past: RunHistory; readonly short: string };
 
 /** A limit that was reached is not gone on with: everything would end at once, for the same reason. */
 function checkLimits({ cap, timeoutMs }: RunSettings, { kept: { state }, past, short }: Run): void {

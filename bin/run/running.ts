@@ -7,11 +7,11 @@ import { join, resolve } from 'node:path';
 import { RunAdmission } from '@drover/coordinator/admission/admission';
 import { NOTHING_SPENT } from '@drover/coordinator/admission/purse';
 import type { Lane } from '@drover/coordinator/admission/throttle';
-import type { Known } from '@drover/coordinator/run/execute';
+import type { KnownResult } from '@drover/coordinator/run/execute';
 import type { Limiter } from '@drover/coordinator/run/dispatch';
 import type { Git } from '@drover/coordinator/git/git';
 import { openPool } from '@drover/coordinator/pool/pool';
-import type { RunPast } from '@drover/coordinator/run/history';
+import type { RunHistory } from '@drover/coordinator/run/history';
 import type { Repository } from '@drover/coordinator/git/repository';
 import type { RunEnd } from '@drover/coordinator/run/end';
 import { run } from '@drover/coordinator/run/run';
@@ -83,7 +83,7 @@ export type Team = {
 /** What a batch adds to the run that carries it out. */
 export type Companion = {
   /** What is known of its tasks before it begins. */
-  readonly known: (store: Git, signal: AbortSignal) => Promise<ReadonlyMap<string, Known>>;
+  readonly known: (store: Git, signal: AbortSignal) => Promise<ReadonlyMap<string, KnownResult>>;
   readonly ended: (end: RunEnd, left: LeftBehind) => Promise<void>;
 };
 
@@ -144,7 +144,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   diagnostics.diagnose('run opened', { model: model.label }, 'info');
 
   for (const record of past?.records ?? []) view.recall?.(record);
-  const known = (await work.companion?.known(slots.store.git, stop.signal)) ?? new Map<string, Known>();
+  const known = (await work.companion?.known(slots.store.git, stop.signal)) ?? new Map<string, KnownResult>();
   const startedAt = past?.startedAt ?? new Date().toISOString();
   const lane =
     team?.laneOf(model, provider) ??
@@ -218,7 +218,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   return end;
 }
 
-type Kept = { readonly store: Store; readonly past: RunPast | undefined };
+type Kept = { readonly store: Store; readonly past: RunHistory | undefined };
 
 function openBus(id: string, redactor: Redactor, { store, past }: Kept): Bus {
   const redaction = new EventRedaction(redactor);

@@ -1,9 +1,8 @@
 // The exit codes, and which ending has which: the one table of them.
 
-import { EXIT_CODES } from '@drover/protocol/outcomes';
+import { EXIT_CODES, type TurnOutcome } from '@drover/protocol/outcomes';
 import { type Failure, traitsOf } from '@drover/protocol/failures';
-import type { TurnOutcome } from '@drover/protocol/outcomes';
-import type { TaskRow } from '@drover/protocol/run';
+import { type TaskRow, isDone } from '@drover/protocol/run';
 import type { StopCause } from '../io.ts';
 
 export const exitCode = EXIT_CODES;
@@ -60,7 +59,7 @@ export function codeOfRun({ failure, rows, stop, mayBePartial }: RunEnding): num
   if (failure?.kind === 'aborted') return codeOfStop(stop);
   if (failure?.kind === 'gate.failed') return exitCode.gate;
   if (failure !== undefined) return codeOfFailure(failure);
-  const bad = rows.filter(({ status }) => status !== 'landed' && status !== 'done');
+  const bad = rows.filter(({ status }) => !isDone(status));
   if (bad.length === 0) return exitCode.done;
   // What landed passed every gate. A result with landed tasks is green, whatever the gates left out.
   const isEmpty = !rows.some(({ status }) => status === 'landed');

@@ -4,7 +4,7 @@
 import { basename, dirname } from 'node:path';
 import { canGoOn } from '@drover/coordinator/run/runs';
 import { isUnchanged, type RunState, type TaskProgress } from '@drover/coordinator/view/state';
-import type { TaskRow } from '@drover/protocol/run';
+import { isDone, type TaskRow } from '@drover/protocol/run';
 import type { Usage } from '@drover/protocol/messages';
 import { deniedLines } from './text/call-result.ts';
 import { dollars, duration, shortCount } from './text/figures.ts';
@@ -55,12 +55,12 @@ export function shortRunId(id: string): string {
 function headline(state: RunState, end: End, paper: Paper): readonly string[] {
   const { style, columns } = paper;
   const unchanged = end.tasks.filter((row) => isUnchangedRow(state, row)).length;
-  const good = end.tasks.filter(isGood).length - unchanged;
-  const isDone = end.outcome === 'done';
-  const word = `${isDone ? '✓' : '✗'} ${end.outcome}`;
+  const good = end.tasks.filter(({ status }) => isDone(status)).length - unchanged;
+  const isWholeRunDone = end.outcome === 'done';
+  const word = `${isWholeRunDone ? '✓' : '✗'} ${end.outcome}`;
   const amount =
     end.tasks.length === 0
-      ? isDone
+      ? isWholeRunDone
         ? 'there was nothing to do'
         : 'no task was begun'
       : `${good} of ${end.tasks.length} ${end.tasks.length === 1 ? 'task' : 'tasks'} landed${unchanged === 0 ? '' : `, ${unchanged} had nothing to change`}`;
@@ -69,17 +69,17 @@ function headline(state: RunState, end: End, paper: Paper): readonly string[] {
     duration(state.elapsedMs(Date.parse(end.at))),
     ...(state.cost === undefined ? [] : [dollars(state.cost)]),
   ];
-  const reason = isDone || end.reason === undefined ? [] : prose(end.reason, paper, '  ');
+  const reason = isWholeRunDone || end.reason === undefined ? [] : prose(end.reason, paper, '  ');
   const goal = cell(state.settings?.goal ?? '', columns);
   return [
     ...(goal === '' ? [] : [style('bold', goal)]),
-    `${style(isDone ? 'green' : 'red', word)}  ${style('dim', cut(figures.join(' · '), columns - word.length - 2))}`,
+    `${style(isWholeRunDone ? 'green' : 'red', word)}  ${style('dim', cut(figures.join(' · '), columns - word.length - 2))}`,
     ...reason,
   ];
 }
 
 function landedSection(state: RunState, end: End, paper: Paper): readonly string[] {
-  const rows = end.tasks.filter((row) => isGood(row) && !isUnchangedRow(state, row));
+  const rows = end.tasks.filter((row) => isDone(row.status) && !isUnchangedRow(state, row));
   return section(`Landed (${rows.length})`, taskLines(rows, paper), paper);
 }
 
@@ -94,7 +94,7 @@ function isUnchangedRow({ tasks }: RunState, { task, status }: TaskRow): boolean
 }
 
 function missedSection(state: RunState, end: End, paper: Paper): readonly string[] {
-  const rows = end.tasks.filter((row) => !isGood(row));
+  const rows = end.tasks.filter((row) => !isDone(row.status));
   // What stopped many of them is said once.
   const groups = Map.groupBy(rows, ({ task, status, reason }) => `${status} ${reason ?? task}`);
   const lines = [...groups.values()].flatMap((group) => [
@@ -163,7 +163,7 @@ function keptLines(rows: readonly TaskRow[], { columns }: Paper): readonly strin
 const INDENT = '      ';
 
 function filesSection(end: End, paper: Paper): readonly string[] {
-  const files = [...new Set(end.tasks.filter(isGood).flatMap((row) => row.files))].sort();
+  const files = [...new Set(end.tasks.filter(({ status }) => isDone(status)).flatMap((row) => row.files))].sort();
   return section(`Files changed (${files.length})`, listed(files, paper), paper);
 }
 
@@ -316,10 +316,6 @@ function prose(text: string, { columns }: Paper, indent = ''): readonly string[]
   if (plain === '') return [];
   const lines = wrapped(plain, Math.min(columns, PROSE_COLUMNS_MAX) - indent.length).split('\n');
   return lines.map((line) => `${indent}${line}`.trimEnd());
-}
-
-function isGood({ status }: TaskRow): boolean {
-  return status === 'landed' || status === 'done';
 }
 
 function promptOf({ input, cacheRead, cacheWrite }: Usage): number {

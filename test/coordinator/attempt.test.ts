@@ -1,6 +1,6 @@
 // One attempt at a task: whose its events are, and that nothing of it is heard once it is over.
 
-import { type Attempt, attemptTask, type Bench } from '@drover/coordinator/run/attempt';
+import { type AttemptOptions, attemptTask, type AttemptContext } from '@drover/coordinator/run/attempt';
 import { seedOf } from '@drover/coordinator/plan/seed';
 import type { Event } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';
@@ -13,7 +13,7 @@ const said = (message: string): Event => ({ type: 'warning', message });
 const task = { id: 'one', title: 'One', prompt: 'Do it.', dependsOn: [], files: [], mode: 'read' } as const;
 
 /** A bench on which nothing is real but the attempt. */
-function benchFor(runTask: RunTask): { readonly bench: Bench; readonly told: string[] } {
+function benchFor(runTask: RunTask): { readonly bench: AttemptContext; readonly told: string[] } {
   const told: string[] = [];
   const workspace = {
     path: '/nowhere',
@@ -36,10 +36,10 @@ function benchFor(runTask: RunTask): { readonly bench: Bench; readonly told: str
     caches: () => false,
     redact: (text: string) => text,
   };
-  return { bench: bench as unknown as Bench, told };
+  return { bench: bench as unknown as AttemptContext, told };
 }
 
-const ATTEMPT: Attempt = {
+const ATTEMPT: AttemptOptions = {
   task,
   attempt: 2,
   worker: 3,

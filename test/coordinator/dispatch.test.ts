@@ -34,8 +34,8 @@ async function dispatched(
       failFast: false,
       failuresMax: Infinity,
       settled: new Map(),
-      carryOut: (each, seat, stop) =>
-        seat(async (worker) => {
+      runTask: (each, slot, stop) =>
+        slot(async (worker) => {
           most = Math.max(most, (atWork += 1));
           log.push(`${each.id} starts on ${worker}`);
           await sleep(5, undefined, { signal: stop }).catch(() => undefined);
@@ -97,7 +97,7 @@ test('what breaks in one task is thrown only when all are over', async () => {
     [task('a'), task('b')],
     {},
     {
-      carryOut: async ({ id }) => {
+      runTask: async ({ id }) => {
         if (id === 'a') throw new Error('broken');
         await sleep(20);
         ended.push(id);

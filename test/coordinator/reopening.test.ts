@@ -2,7 +2,7 @@
 
 import { isPassing } from '@drover/coordinator/run/resume';
 import { canGoOn, stateOf } from '@drover/coordinator/run/runs';
-import { agentPastOf, isKept, runPastOf, type TaskPast } from '@drover/coordinator/run/history';
+import { readAgentHistory, isKept, readRunHistory, type TaskHistory } from '@drover/coordinator/run/history';
 import type { Event, Place } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';
 import type { JsonObject } from '@drover/protocol/json';
@@ -87,7 +87,7 @@ class Story extends Teller {
   }
 
   get past() {
-    const past = runPastOf(this.events as unknown as readonly JsonObject[]);
+    const past = readRunHistory(this.events as unknown as readonly JsonObject[]);
     if (past === undefined) throw new Error('it has not begun');
     return past;
   }
@@ -207,10 +207,10 @@ test('a limit is the task’s own, but for the budget', () => {
 test('whatever a run was started with is known to whoever goes on', () => {
   const settings = { ...sampleSettings, setup: ['make ready'], timeoutMs: 5_000 };
   const story = new Story().say({ type: 'run_start', resumed: false, ...settings });
-  expect(runPastOf(story.events as unknown as readonly JsonObject[])?.settings).toEqual(settings);
+  expect(readRunHistory(story.events as unknown as readonly JsonObject[])?.settings).toEqual(settings);
 });
 
-test.each<[string, boolean, Partial<TaskPast>]>([
+test.each<[string, boolean, Partial<TaskHistory>]>([
   ['was not begun', true, { attempts: 0 }],
   ['was to be tried again, and was not', true, { attempts: 0, before: { reason: 'lost' } }],
   ['failed, and is to be tried again', true, { failure: LOST }],
@@ -241,7 +241,7 @@ test.each<[string, Failure, boolean]>([
   for (const again of [true, false]) {
     const story = new Story().begin().plan('c1', planned('a'));
     story.say({ type: 'task_start', base: 'b', workspace: '/ws/1', seed: SEED }, place).say({ ...ended, again }, place);
-    const past = runPastOf(story.events as unknown as readonly JsonObject[])?.tasks.get('a');
+    const past = readRunHistory(story.events as unknown as readonly JsonObject[])?.tasks.get('a');
     expect([again, past?.status, past !== undefined && isKept(past, 1)]).toEqual([again, undefined, kept]);
   }
 });
@@ -254,7 +254,7 @@ test('a resumed attempt has its own messages, and none of the attempt before', (
     story.say({ type: 'session_start', model: 'rehearsal/any', cwd: '/ws/1' }, place);
     story.say({ type: 'message_end', message }, { ...place, turn: 1 });
   }
-  const past = runPastOf(story.events as unknown as readonly JsonObject[]);
-  const own = past && agentPastOf(past, { task: 'a', attempt: 2 }, []);
+  const past = readRunHistory(story.events as unknown as readonly JsonObject[]);
+  const own = past && readAgentHistory(past, { task: 'a', attempt: 2 }, []);
   expect(own?.messages).toEqual([{ role: 'user', content: [{ type: 'text', text: 'attempt 2' }] }]);
 });

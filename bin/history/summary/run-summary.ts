@@ -5,7 +5,7 @@ import { awaitsApproval, canGoOn } from '@drover/coordinator/run/runs';
 import type { DeniedCall } from '@drover/core/permission/denied-calls';
 import { isUnchanged, rowsOf, type TaskProgress } from '@drover/coordinator/view/state';
 import type { Usage } from '@drover/protocol/messages';
-import type { Delivered, RunSettings, TaskRow } from '@drover/protocol/run';
+import { type Delivered, type RunSettings, type TaskRow, isDone } from '@drover/protocol/run';
 import { deniedLines } from '../../views/text/call-result.ts';
 import { ago, count, dollars, duration, moment, tokens } from '../../views/text/figures.ts';
 import { looksOfTask } from '../../views/text/style.ts';
@@ -88,7 +88,7 @@ export function standingOf(summary: RunSummary, { state: run }: KeptRun, paper: 
   const { id, state, reason, startedAt, updatedAt, activeMs, settings, tasks, usage, cost } = summary;
   const looks = looksOf[state];
   const unchanged = run.tasks.values().filter(isUnchanged).toArray().length;
-  const landed = tasks.filter(({ status }) => status === 'landed' || status === 'done').length - unchanged;
+  const landed = tasks.filter(({ status }) => isDone(status)).length - unchanged;
   const same = unchanged === 0 ? '' : `, ${count(unchanged)} had nothing to change`;
   const begun = `${moment(startedAt)}, last heard of ${ago(updatedAt, Date.now())}`;
   const lines = factLines(

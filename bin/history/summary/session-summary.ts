@@ -1,5 +1,6 @@
 // What a session came to, in one object: the head of `drover show`, and all of `drover show --json`.
 
+import { NO_USAGE } from '@drover/core/model/spending/usage';
 import { type DeniedCall, DeniedCalls } from '@drover/core/permission/denied-calls';
 import type { Recorded } from '@drover/protocol/events';
 import type { Past } from '@drover/core/journal/history';
@@ -32,8 +33,6 @@ export type SessionSummary = {
   readonly tokens?: NonNullable<Past['tokens']>; // of the last prompt
 };
 
-const NOTHING: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
-
 export function summaryOf({ id, home, records, past, live, problem }: KeptSession): SessionSummary | undefined {
   const row = listSessions(home).find((each) => each.id === id);
   if (row === undefined) return undefined;
@@ -54,7 +53,7 @@ export function summaryOf({ id, home, records, past, live, problem }: KeptSessio
     messages: past?.messages.length ?? 0,
     calls: events.filter(({ type }) => type === 'tool_execution_end').length,
     denied: deniedIn(events),
-    usage: past?.usage ?? NOTHING,
+    usage: past?.usage ?? NO_USAGE,
     ...(past?.cost !== undefined && { cost: past.cost }),
     ...(past?.tokens !== undefined && { tokens: past.tokens }),
   };

@@ -15,6 +15,7 @@
 import { dollars, shortCount, shortDuration, tokensOf } from '../text/figures.ts';
 import { inAscii, type Looks, looksOf, looksOfTask, type Style } from '../text/style.ts';
 import { cell, cut, oneLine, widthOfText } from '../text/terminal-text.ts';
+import { isDone } from '@drover/protocol/run';
 import { isUnchanged, type RunState, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
 
 const TASKS_MAX = 16;
@@ -190,7 +191,7 @@ function widthsOf(rows: readonly Row[], columns: number): Widths {
 
 function lineOf(row: Row, widths: Widths, { style, ascii }: Canvas): string {
   const { word, sign, ascii: plain, format } = row.looks;
-  const isCalm = row.state === 'waiting' || row.state === 'landed' || row.state === 'done';
+  const isCalm = row.state === 'waiting' || isDone(row.state);
   const figures = [
     ...(widths.tokens === 0 ? [] : [row.tokens.padStart(widths.tokens)]),
     ...(widths.cost === 0 ? [] : [row.cost.padStart(widths.cost)]),
@@ -228,7 +229,7 @@ function countWords(state: RunState, of: string): string {
   const tasks = [...state.tasks.values()];
   if (tasks.length === 0) return emptyWords(state.end?.outcome);
   const unchanged = tasks.filter(isUnchanged).length;
-  const good = tasks.filter(({ state: each }) => each === 'landed' || each === 'done').length - unchanged;
+  const good = tasks.filter(({ state: each }) => isDone(each)).length - unchanged;
   const cancelled = tasks.filter(({ state: each }) => each === 'cancelled').length;
   const failed = tasks.filter((task) => urgencyOf(task) === ATTENTION).length - cancelled;
   const word = tasks.some(({ plan }) => plan.mode === 'write') ? 'landed' : 'done';

@@ -56,6 +56,11 @@ export type TaskStatus =
   | 'gate_failed'
   | 'cancelled';
 
+/** The task landed, or had nothing to merge: it needs nothing more. */
+export function isDone(status: string | undefined): boolean {
+  return status === 'landed' || status === 'done';
+}
+
 export type TaskRow = {
   readonly task: string;
   readonly title: string;

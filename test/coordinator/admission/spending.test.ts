@@ -1,7 +1,7 @@
 // What a run has spent by its journal, also of requests that were under way when it was killed, once or more often.
 
 import { stateOf } from '@drover/coordinator/run/runs';
-import { type RunPast, runPastOf } from '@drover/coordinator/run/history';
+import { type RunHistory, readRunHistory } from '@drover/coordinator/run/history';
 import type { RunState } from '@drover/coordinator/view/state';
 import type { Event, Place } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
@@ -48,8 +48,8 @@ class Story extends Teller {
     return stateOf(this.events as unknown as readonly JsonObject[]);
   }
 
-  get #past(): RunPast | undefined {
-    return runPastOf(this.events as unknown as readonly JsonObject[]);
+  get #past(): RunHistory | undefined {
+    return readRunHistory(this.events as unknown as readonly JsonObject[]);
   }
 
   get spent() {

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { gitAt, type Git } from '@drover/coordinator/git/git';
 import { type Checkout, gateKey, type GateResult } from '@drover/coordinator/merge/gate';
-import { type Arrival, type Expected, MergeTrain, type TrainEvent } from '@drover/coordinator/merge/train';
+import { type Arrival, type ExpectedTask, MergeTrain, type TrainEvent } from '@drover/coordinator/merge/train';
 import { type NewCommit, writeCommit } from '@drover/coordinator/store/store-writing';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { runSync } from '../../support/process/run-sync.ts';
@@ -116,7 +116,7 @@ function arrivalOf(task: string, commit: string): Arrival {
   return { task, commit, title: `Do ${task}`, summary: `Did ${task}.`, mayRetry: true };
 }
 
-export function planned(...tasks: readonly (string | readonly [string, ...string[]])[]): Expected[] {
+export function planned(...tasks: readonly (string | readonly [string, ...string[]])[]): ExpectedTask[] {
   return tasks.map((task) => {
     const [id, ...waitsFor] = typeof task === 'string' ? [task] : task;
     return { id, waitsFor };

@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findGarbage, removeGarbage, type Survey } from '@drover/coordinator/gc/garbage';
+import { findGarbage, removeGarbage, type GarbageSurvey } from '@drover/coordinator/gc/garbage';
 import type { Slots } from '@drover/coordinator/slots/slots';
 import { expect, test } from 'vitest';
 import { gitAs, order, take, type UserRepository, userRepository, writeFiles } from '../user-repository.ts';
@@ -34,7 +34,7 @@ const options = (user: UserRepository, ...unfinished: readonly string[]) => ({
 });
 
 /** Relative to the store's folder, so that they can be compared. */
-function inWords({ garbage, kept }: Survey, slots: Slots) {
+function inWords({ garbage, kept }: GarbageSurvey, slots: Slots) {
   const short = (text: string) => text.replaceAll(`${slots.store.folder}/`, '').replaceAll(/ \S*\/project/g, ' it');
   return {
     garbage: garbage.map(({ what, why }) => `${short(what)}: ${short(why)}`),

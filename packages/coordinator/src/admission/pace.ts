@@ -22,7 +22,7 @@ const BACKOFF_MS_MAX = 60_000;
 const OVERLOADED = 529;
 const UNAVAILABLE = 503;
 
-export type Hold =
+export type PaceHold =
   | { readonly why: 'paused' | 'alone' | 'gap'; readonly waitMs: number }
   | { readonly why: 'parallel'; readonly waitMs?: never };
 
@@ -60,7 +60,7 @@ export class Pace {
   }
 
   /** Why the next one may not go yet. */
-  hold(inFlight: number, now: number): Hold | undefined {
+  hold(inFlight: number, now: number): PaceHold | undefined {
     if (this.#pausedUntil > now) return { why: 'paused', waitMs: this.#pausedUntil - now };
     const aloneUntil = (this.#aloneSince ?? Number.NEGATIVE_INFINITY) + ALONE_MS_MAX;
     if (!this.#isProven && aloneUntil > now) return { why: 'alone', waitMs: aloneUntil - now };

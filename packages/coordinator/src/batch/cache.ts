@@ -37,8 +37,8 @@ const ENTRY = z.object({
   tree: z.optional(z.string()), // the digest of the tree on which the task's own gates passed
 });
 
-export type Change = z.infer<typeof CHANGE>;
-export type Entry = z.infer<typeof ENTRY>;
+export type CachedChange = z.infer<typeof CHANGE>;
+export type CacheEntry = z.infer<typeof ENTRY>;
 
 /** Where a task's entry is, and whether the task has gates of its own. */
 export type CacheSlot = { readonly key: string; readonly gated?: boolean };
@@ -48,7 +48,7 @@ export function cacheSlot(task: BatchTask, model: string, tree: Tree): CacheSlot
 }
 
 /** The entry of a task that changed nothing. */
-export function unchangedEntry({ gated = false }: CacheSlot, summary: string, tree: Tree): Entry {
+export function unchangedEntry({ gated = false }: CacheSlot, summary: string, tree: Tree): CacheEntry {
   return { v: 1, summary, changes: [], ...(gated && { tree: digestOf(tree) }) };
 }
 
@@ -70,7 +70,7 @@ function cacheKey(task: BatchTask, model: string, tree: Tree): string {
 }
 
 /** What can be used here; its time says then when it was last of use. */
-export async function readEntry(home: string, slot: CacheSlot, tree: Tree): Promise<Entry | undefined> {
+export async function readEntry(home: string, slot: CacheSlot, tree: Tree): Promise<CacheEntry | undefined> {
   const entry = await findEntry(home, slot, tree);
   // Where that can't be kept, it goes a little earlier.
   if (entry !== undefined) await utimes(pathOf(home, slot.key), new Date(), new Date()).catch(() => undefined);
@@ -82,7 +82,7 @@ export async function findEntry(
   home: string,
   { key, gated = false }: CacheSlot,
   tree: Tree,
-): Promise<Entry | undefined> {
+): Promise<CacheEntry | undefined> {
   const text = await readFile(pathOf(home, key), 'utf8').catch((error: unknown) => {
     if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
     throw error;
@@ -112,7 +112,7 @@ export async function removeEntriesBefore(home: string, timeMs: number): Promise
   for (const { path } of await entriesBefore(home, timeMs)) await rm(path, { force: true });
 }
 
-export async function writeEntry(home: string, key: string, entry: Entry): Promise<void> {
+export async function writeEntry(home: string, key: string, entry: CacheEntry): Promise<void> {
   const text = JSON.stringify(entry);
   if (text.length > ENTRY_CHARS_MAX) return;
   await writeFileWhole(pathOf(home, key), text);
@@ -127,7 +127,7 @@ function pathOf(home: string, key: string): string {
 }
 
 // What can't be read is no result: the task is done again, and the entry replaced.
-function parsed(text: string): Entry | undefined {
+function parsed(text: string): CacheEntry | undefined {
   try {
     const { data } = ENTRY.safeParse(JSON.parse(text));
     return data;

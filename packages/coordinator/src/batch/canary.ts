@@ -1,10 +1,10 @@
 // The canary: a few tasks go ahead, and what they took says what all would take. Pure.
 
 import type { Failure } from '@drover/protocol/failures';
-import type { RunSettings, TaskRow } from '@drover/protocol/run';
+import { type RunSettings, type TaskRow, isDone } from '@drover/protocol/run';
 import { tokensOf } from '@drover/core/model/spending/usage';
 
-export type Verdict = {
+export type CanaryVerdict = {
   readonly message: string;
   /** Why the others should not follow. */
   readonly failure?: Failure;
@@ -21,12 +21,12 @@ export function canaryFirst<Task>(tasks: readonly Task[], count: number): readon
 }
 
 /** `rows` are of all tasks of the plan, those that went ahead first. */
-export function canaryVerdict(rows: readonly TaskRow[], { tasks, cost: allowed, workers }: Canary): Verdict {
+export function canaryVerdict(rows: readonly TaskRow[], { tasks, cost: allowed, workers }: Canary): CanaryVerdict {
   const ahead = rows.slice(0, tasks);
   // What was known already cost nothing, and says nothing about the others.
   const tried = ahead.filter(({ attempts }) => attempts > 0);
   if (tried.length === 0) return { message: 'the canary: all of it was known already, so nothing was learnt' };
-  const good = tried.filter(({ status }) => status === 'landed' || status === 'done').length;
+  const good = tried.filter(({ status }) => isDone(status)).length;
   const factor = (rows.length - ahead.length + tried.length) / tried.length;
   const total = (amount: (row: TaskRow) => number) => tried.reduce((sum, row) => sum + amount(row), 0) * factor;
   const isPriced = tried.some(({ cost }) => cost !== undefined);

@@ -1,18 +1,21 @@
 // Changes as data and as commits, back and forth, many with one git process: for what is kept from run to run.
 
-import type { Known } from '../run/execute.ts';
+import type { KnownResult } from '../run/execute.ts';
 import type { Git } from '../git/git.ts';
-import type { Change, Entry } from './cache.ts';
+import type { CachedChange, CacheEntry } from './cache.ts';
 
 const COMMITS_AT_ONCE = 100;
 const BLOBS_BYTES_MAX = 64 * 1024 * 1024;
 const ABSENT = '000000';
 const GITLINK = '160000';
 
-export type Place = { readonly git: Git; readonly run: string; readonly base: string };
+export type ChangeContext = { readonly git: Git; readonly run: string; readonly base: string };
 
 /** Puts each change on the base, as the branch its task would have made. */
-export async function revive(entries: ReadonlyMap<string, Entry>, place: Place): Promise<ReadonlyMap<string, Known>> {
+export async function revive(
+  entries: ReadonlyMap<string, CacheEntry>,
+  place: ChangeContext,
+): Promise<ReadonlyMap<string, KnownResult>> {
   const { git, run, base } = place;
   const changing = [...entries].filter(([, { changes }]) => changes.length > 0);
   for (let from = 0; from < changing.length; from += COMMITS_AT_ONCE) {
@@ -31,7 +34,7 @@ export async function revive(entries: ReadonlyMap<string, Entry>, place: Place):
   );
 }
 
-function importOf(task: string, { changes, summary }: Entry, { run, base }: Place): Buffer {
+function importOf(task: string, { changes, summary }: CacheEntry, { run, base }: ChangeContext): Buffer {
   const message = Buffer.from(`${task}\n\n${summary}\n`);
   const parts = [
     Buffer.from(`commit refs/heads/drover/${run}/${task}\ncommitter drover <drover@localhost> 0 +0000\n`),
@@ -72,7 +75,7 @@ export async function branchesOf(git: Git, run: string): Promise<ReadonlyMap<str
 export async function* changesOf(
   git: Git,
   commits: readonly string[],
-): AsyncGenerator<readonly [commit: string, changes: readonly Change[]]> {
+): AsyncGenerator<readonly [commit: string, changes: readonly CachedChange[]]> {
   for (let from = 0; from < commits.length; from += COMMITS_AT_ONCE) {
     const chunk = commits.slice(from, from + COMMITS_AT_ONCE);
     const input = chunk.map((commit) => `${commit}\n`).join('');
@@ -109,7 +112,10 @@ function rawChanges(out: string): ReadonlyMap<string, readonly Raw[]> {
   return found;
 }
 
-function wholeChange({ path, before, mode, blob }: Raw, contents: ReadonlyMap<string, string>): Change | undefined {
+function wholeChange(
+  { path, before, mode, blob }: Raw,
+  contents: ReadonlyMap<string, string>,
+): CachedChange | undefined {
   const old = before === '' ? {} : { before };
   if (mode === ABSENT) return { path, ...old };
   const content = contents.get(blob);

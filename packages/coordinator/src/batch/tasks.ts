@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import type { PlannedTask } from '@drover/protocol/plan';
 import type { Group } from './items/group.ts';
-import type { BatchSpec, Problem } from './items/spec.ts';
+import type { BatchSpec, SpecProblem } from './items/spec.ts';
 import { filled, filledForShell, missingIn, type TemplateValues } from './template.ts';
 
 const ID_CHARS_MAX = 60;
@@ -16,7 +16,7 @@ const PROBLEMS_MAX = 20;
 
 export type BatchTask = PlannedTask & { readonly gates: readonly string[]; readonly group: string };
 
-export type Made = { readonly tasks: readonly BatchTask[]; readonly problems: readonly Problem[] };
+export type Made = { readonly tasks: readonly BatchTask[]; readonly problems: readonly SpecProblem[] };
 
 export function tasksOf(spec: BatchSpec, groups: readonly Group[], repository: string): Made {
   const values = groups.map((group) => valuesOf(group, spec, repository));
@@ -65,7 +65,7 @@ function valuesOf({ name, files, part, vars }: Group, spec: BatchSpec, repositor
   };
 }
 
-function missingVariables({ task }: BatchSpec, values: TemplateValues): readonly Problem[] {
+function missingVariables({ task }: BatchSpec, values: TemplateValues): readonly SpecProblem[] {
   const texts: (readonly [string, string])[] = [
     ['task.id', task.id ?? ''],
     ['task.title', task.title ?? ''],
@@ -118,9 +118,9 @@ function withDigest(slug: string, name: string): string {
   return `${tail === '' ? 'task' : tail}-${digest}`;
 }
 
-function idProblems(tasks: readonly BatchTask[], { task }: BatchSpec): readonly Problem[] {
+function idProblems(tasks: readonly BatchTask[], { task }: BatchSpec): readonly SpecProblem[] {
   const key = task.id === undefined ? 'select.command' : 'task.id';
-  const found: Problem[] = [];
+  const found: SpecProblem[] = [];
   const seen = new Map<string, string>();
   for (const { id, group } of tasks) {
     const before = seen.get(id.toLowerCase());

@@ -53,10 +53,10 @@ export type LandedWork = {
   readonly head: string; // the commit that holds all of it
 };
 
-export type Survey = { readonly garbage: readonly Garbage[]; readonly kept: readonly Kept[] };
+export type GarbageSurvey = { readonly garbage: readonly Garbage[]; readonly kept: readonly Kept[] };
 
 /** Looks, and changes nothing. */
-export async function findGarbage(options: GarbageOptions): Promise<Survey> {
+export async function findGarbage(options: GarbageOptions): Promise<GarbageSurvey> {
   const root = workspacesFolder(options.home);
   const surveys = await Promise.all((await namesIn(root)).map((key) => surveyOf(join(root, key), options)));
   return { garbage: surveys.flatMap(({ garbage }) => garbage), kept: surveys.flatMap(({ kept }) => kept) };
@@ -85,7 +85,7 @@ function isSameTarget(now: Target, listed: Target): boolean {
 
 const REPOSITORY = z.object({ top: z.string(), commonDir: z.string() });
 
-type Place = {
+type GarbageContext = {
   readonly folder: string;
   readonly gitDir: string;
   readonly slotsFolder: string;
@@ -94,7 +94,7 @@ type Place = {
   readonly isGone: boolean; // the user's repository
 };
 
-async function surveyOf(folder: string, options: GarbageOptions): Promise<Survey> {
+async function surveyOf(folder: string, options: GarbageOptions): Promise<GarbageSurvey> {
   try {
     const { top, commonDir } = REPOSITORY.parse(JSON.parse((await textOf(join(folder, REPOSITORY_FILE))) ?? ''));
     const gitDir = join(folder, STORE_FOLDER);
@@ -117,7 +117,7 @@ async function surveyOf(folder: string, options: GarbageOptions): Promise<Survey
   }
 }
 
-async function wholeFolder({ folder, top }: Place): Promise<Garbage> {
+async function wholeFolder({ folder, top }: GarbageContext): Promise<Garbage> {
   const target = { kind: 'folder', path: folder } as const;
   return {
     what: folder,
@@ -127,7 +127,7 @@ async function wholeFolder({ folder, top }: Place): Promise<Garbage> {
   };
 }
 
-async function surveySlots(place: Place, options: GarbageOptions): Promise<Survey> {
+async function surveySlots(place: GarbageContext, options: GarbageOptions): Promise<GarbageSurvey> {
   const garbage: Garbage[] = [];
   const kept: Kept[] = [];
   for (const name of await namesIn(place.slotsFolder)) {
@@ -149,7 +149,7 @@ async function surveySlots(place: Place, options: GarbageOptions): Promise<Surve
   return { garbage, kept };
 }
 
-async function whyKept(place: Place, number: number, options: GarbageOptions): Promise<string | undefined> {
+async function whyKept(place: GarbageContext, number: number, options: GarbageOptions): Promise<string | undefined> {
   if (isTaken(slotLock(place.slotsFolder, number))) return 'a run is at work in it';
   const folder = slotFolder(place.slotsFolder, number);
   const owner = ownerIn(folder);
@@ -163,9 +163,9 @@ async function whyKept(place: Place, number: number, options: GarbageOptions): P
   return out === '' ? undefined : `it holds changes of task ${owner.task} of ${owner.run} that may be nowhere else`;
 }
 
-type Branch = { readonly ref: string; readonly commit: string };
+type StoreBranch = { readonly ref: string; readonly commit: string };
 
-async function surveyBranches(place: Place, options: GarbageOptions): Promise<Survey> {
+async function surveyBranches(place: GarbageContext, options: GarbageOptions): Promise<GarbageSurvey> {
   const { gitDir, isGone, top } = place;
   const branches = await branchesIn(gitDir, options.env);
   if (isGone) {
@@ -199,7 +199,7 @@ function runOf(ref: string): string | undefined {
   return /^refs\/(?:heads\/)?drover\/([^/]+)\/./.exec(ref)?.[1];
 }
 
-async function branchesIn(gitDir: string, env: GarbageOptions['env']): Promise<readonly Branch[]> {
+async function branchesIn(gitDir: string, env: GarbageOptions['env']): Promise<readonly StoreBranch[]> {
   if (!existsSync(gitDir)) return [];
   const { out } = await gitAt({ gitDir, env })(['for-each-ref', '--format=%(objectname) %(refname)']);
   return linesOf(out).map((line) => ({
@@ -210,8 +210,8 @@ async function branchesIn(gitDir: string, env: GarbageOptions['env']): Promise<r
 
 /** All commits of these branches that no ref of the user's repository leads to. */
 async function undeliveredOf(
-  { gitDir, commonDir }: Place,
-  branches: readonly Branch[],
+  { gitDir, commonDir }: GarbageContext,
+  branches: readonly StoreBranch[],
   env: GarbageOptions['env'],
 ): Promise<ReadonlySet<string>> {
   if (branches.length === 0) return new Set();
@@ -226,8 +226,8 @@ async function undeliveredOf(
 
 /** The runs all of whose landed work some ref of the user's repository leads to. */
 async function deliveredRuns(
-  { commonDir }: Place,
-  branches: readonly Branch[],
+  { commonDir }: GarbageContext,
+  branches: readonly StoreBranch[],
   { landed, env }: GarbageOptions,
 ): Promise<ReadonlySet<string>> {
   const user = gitAt({ gitDir: commonDir, env });
@@ -247,10 +247,14 @@ function hasLanded(ref: string, landed: LandedWork | undefined): boolean {
   return task !== undefined && landed?.tasks.has(task) === true;
 }
 
-type Others = { readonly slots: Survey; readonly branches: Survey };
+type Others = { readonly slots: GarbageSurvey; readonly branches: GarbageSurvey };
 
 // Only loose ones: that is all there is in a store.
-async function surveyObjects(place: Place, { slots, branches }: Others, options: GarbageOptions): Promise<Garbage[]> {
+async function surveyObjects(
+  place: GarbageContext,
+  { slots, branches }: Others,
+  options: GarbageOptions,
+): Promise<Garbage[]> {
   const { gitDir, top, isGone } = place;
   if (isGone || slots.kept.length > 0 || !existsSync(gitDir)) return [];
   const git = gitAt({ gitDir, env: options.env });
@@ -272,7 +276,7 @@ async function surveyObjects(place: Place, { slots, branches }: Others, options:
   return [{ what: `objects in ${gitDir}`, why: `of runs on ${top} that are over`, bytes, target }];
 }
 
-async function objectsOf(git: Git, branches: readonly Branch[]): Promise<ReadonlySet<string>> {
+async function objectsOf(git: Git, branches: readonly StoreBranch[]): Promise<ReadonlySet<string>> {
   if (branches.length === 0) return new Set();
   const input = `${branches.map(({ commit }) => commit).join('\n')}\n`;
   const { out } = await git(['rev-list', '--objects', '--no-object-names', '--stdin'], { input });

@@ -97,7 +97,7 @@ async function deliverPatches({
 }
 
 type Branch = { readonly branch: string; readonly commit: string };
-type Kept = { readonly branches: readonly Branch[]; readonly names: Pick<Delivered, 'renamed'> };
+type TaskBranches = { readonly branches: readonly Branch[]; readonly names: Pick<Delivered, 'renamed'> };
 
 type Branches = ReadonlyMap<string, string>; // to their commits
 
@@ -108,7 +108,7 @@ async function branchesIn(git: Git): Promise<Branches> {
 }
 
 /** Where the work of tasks goes that did not land. */
-function branchesFor(run: string, kept: readonly KeptWork[], there: Branches): Kept {
+function branchesFor(run: string, kept: readonly KeptWork[], there: Branches): TaskBranches {
   const renamed: Record<string, string> = {};
   const branches = kept.map(({ task, commit }) => {
     const branch = `drover/${run}/${task}`;

@@ -53,7 +53,7 @@ export type TrainOptions = {
   readonly settled: () => Promise<void>;
 };
 
-export type Expected = {
+export type ExpectedTask = {
   readonly id: string;
   /** What must be over before it starts: those it depends on, and those that change the same files. */
   readonly waitsFor: readonly string[];
@@ -79,11 +79,11 @@ export type Landing =
     }
   | { readonly outcome: 'gate_failed'; readonly reason: string };
 
-type Waiting = Arrival & {
+type WaitingTask = Arrival & {
   readonly resolve: (landing: Landing) => void;
   readonly reject: (error: unknown) => void;
 };
-type Candidate = Point & { readonly waiting: Waiting };
+type Candidate = Point & { readonly waiting: WaitingTask };
 
 export function mergedRef(run: string): string {
   return `refs/heads/drover/${run}/merged`;
@@ -96,7 +96,7 @@ export class MergeTrain {
   readonly #ref: string;
   readonly #gates: Gates;
   readonly #waitsFor = new Map<string, readonly string[]>();
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, WaitingTask>();
   readonly #started = new Set<string>();
   #order: readonly string[] = [];
   #head: Point | undefined;
@@ -123,7 +123,7 @@ export class MergeTrain {
   }
 
   /** Each of these will be landed or withdrawn. A task stands behind those that it waits for. */
-  expect(tasks: readonly Expected[]): void {
+  expect(tasks: readonly ExpectedTask[]): void {
     for (const { id, waitsFor } of tasks) this.#waitsFor.set(id, waitsFor);
     this.#order = [...this.#order, ...tasks.map(({ id }) => id)];
   }
@@ -168,8 +168,8 @@ export class MergeTrain {
     void this.#run();
   }
 
-  #ready(): readonly Waiting[] {
-    const ready: Waiting[] = [];
+  #ready(): readonly WaitingTask[] {
+    const ready: WaitingTask[] = [];
     for (const id of this.#order.slice(0, BATCH_TASKS_MAX)) {
       const waiting = this.#waiting.get(id);
       if (waiting === undefined) break;
@@ -225,7 +225,7 @@ export class MergeTrain {
     return found.map(([commit = '', tree = '']) => ({ commit, tree }));
   }
 
-  async #take(ready: readonly Waiting[], head: Point): Promise<void> {
+  async #take(ready: readonly WaitingTask[], head: Point): Promise<void> {
     const [first] = ready;
     if (first === undefined) return;
     // One by one, as long as we only find again what has landed.
@@ -244,7 +244,7 @@ export class MergeTrain {
 
   // One on top of the other, up to the first that conflicts. Only where that is the first of all, it is
   // a conflict with what has landed.
-  async #merge(ready: readonly Waiting[], head: Point): Promise<Candidate[] | Conflict> {
+  async #merge(ready: readonly WaitingTask[], head: Point): Promise<Candidate[] | Conflict> {
     const { identity: by, when } = this.#options;
     const candidates: Candidate[] = [];
     let onto = head;
@@ -266,7 +266,7 @@ export class MergeTrain {
   }
 
   // Once for each arrival, also where it has to be merged anew because another one was left out.
-  #start({ task, commit }: Waiting, head: Point): void {
+  #start({ task, commit }: WaitingTask, head: Point): void {
     if (this.#started.has(task)) return;
     this.#started.add(task);
     this.#options.emit({ type: 'merge_start', commit, onto: head.commit }, { task });
@@ -275,7 +275,10 @@ export class MergeTrain {
   async #sift(
     candidates: readonly Candidate[],
     head: Point,
-  ): Promise<{ readonly green: readonly Candidate[]; readonly red: readonly { waiting: Waiting; reason: string }[] }> {
+  ): Promise<{
+    readonly green: readonly Candidate[];
+    readonly red: readonly { waiting: WaitingTask; reason: string }[];
+  }> {
     const verdict = (count: number) => {
       const { commit, tree } = candidates[count - 1] ?? head;
       const tasks = candidates.slice(0, count).map(({ waiting }) => waiting.task);
@@ -335,7 +338,7 @@ export class MergeTrain {
     this.#settle(waiting, { outcome: 'landed', commit: this.head }, { again: false, commit: this.head });
   }
 
-  async #refuse(waiting: Waiting, conflict: Conflict, head: Point): Promise<void> {
+  async #refuse(waiting: WaitingTask, conflict: Conflict, head: Point): Promise<void> {
     const again = waiting.mayRetry;
     const conflicts = conflict.paths.slice(0, CONFLICTS_TOLD_MAX);
     const message = await describeConflict(this.#git, conflict, { onto: head.commit, commit: waiting.commit });
@@ -349,7 +352,7 @@ export class MergeTrain {
   }
 
   #settle(
-    { task, resolve }: Waiting,
+    { task, resolve }: WaitingTask,
     landing: Landing,
     details: Omit<Extract<TrainEvent, { readonly type: 'merge_end' }>, 'type' | 'outcome'>,
   ): void {

@@ -47,13 +47,13 @@ export type Planning = {
   readonly done: () => ReadonlySet<string>;
   readonly warn: (message: string) => void;
   /** Resolves when the plan is carried out. */
-  readonly carryOut: (submitted: Submitted, signal: AbortSignal) => Promise<readonly TaskRow[]>;
+  readonly execute: (submitted: Submitted, signal: AbortSignal) => Promise<readonly TaskRow[]>;
 };
 
-export type Planned = { readonly result: ExecutionResult; readonly answer: string };
+export type PlanningResult = { readonly result: ExecutionResult; readonly answer: string };
 
 /** Runs the coordinator's turn, with all the plans it submits in it. */
-export async function plan(planning: Planning, signal: AbortSignal): Promise<Planned> {
+export async function plan(planning: Planning, signal: AbortSignal): Promise<PlanningResult> {
   const { settings, past, limits } = planning;
   let invalid = 0;
   const judged = async (tasks: readonly PlannedTask[], context: ToolContext): Promise<ToolOutput> => {
@@ -65,7 +65,7 @@ export async function plan(planning: Planning, signal: AbortSignal): Promise<Pla
     const snapshot = session.conversation.snapshot();
     const { callId } = context;
     if (found.length === 0 || isBegun)
-      return told(await planning.carryOut({ tasks, by: 'coordinator', callId, snapshot }, context.signal));
+      return told(await planning.execute({ tasks, by: 'coordinator', callId, snapshot }, context.signal));
     invalid += 1;
     if (invalid <= INVALID_MAX)
       return {
@@ -74,7 +74,7 @@ export async function plan(planning: Planning, signal: AbortSignal): Promise<Pla
       };
     planning.warn('the plan made no sense three times, so the whole goal becomes one task');
     const whole = [wholeGoal(settings.goal)];
-    return told(await planning.carryOut({ tasks: whole, by: 'fallback', callId, snapshot }, context.signal));
+    return told(await planning.execute({ tasks: whole, by: 'fallback', callId, snapshot }, context.signal));
   };
   const session = new Session({
     ...planning.session,
@@ -93,7 +93,7 @@ export async function plan(planning: Planning, signal: AbortSignal): Promise<Pla
 
 /** Only the plan: what the coordinator submits first, and nothing of it carried out. */
 export async function planOnly(
-  planning: Omit<Planning, 'carryOut' | 'rounds' | 'isBegun' | 'done' | 'past'>,
+  planning: Omit<Planning, 'execute' | 'rounds' | 'isBegun' | 'done' | 'past'>,
   signal: AbortSignal,
 ): Promise<readonly PlannedTask[] | undefined> {
   const enough = new AbortController();
@@ -111,7 +111,7 @@ export async function planOnly(
     rounds: () => 0,
     isBegun: () => false,
     done: () => new Set(),
-    carryOut: async ({ tasks }) => {
+    execute: async ({ tasks }) => {
       found = tasks;
       enough.abort();
       return [];

@@ -20,7 +20,7 @@ import { outputSummary } from '@drover/core/tools/summary';
 const CHARS_PER_TOKEN = 4;
 
 type Step = Parameters<TaskLink['emit']>[1];
-type Ticket = { readonly wanted: Wanted; readonly admitted: Admitted };
+type OpenRequest = { readonly wanted: Wanted; readonly admitted: Admitted };
 type Requested = Extract<Event, { type: 'permission_request' }>;
 
 export class Unfinished {
@@ -28,7 +28,7 @@ export class Unfinished {
   readonly #spec: TaskSpec;
   readonly #calls = new Map<string, CallLabel>(); // by callId
   readonly #requested = new Map<string, Requested>(); // by requestId
-  readonly #tickets = new Set<Ticket>();
+  readonly #tickets = new Set<OpenRequest>();
   readonly #messages: Message[] = [];
   #step: Step | undefined; // undefined while nothing was told
   #spent = NO_SPENDING; // since it was begun, or resumed
@@ -145,7 +145,7 @@ export class Unfinished {
   }
 
   // The provider charges for the request, and for what of its answer had arrived.
-  #settle({ wanted, admitted }: Ticket, failure: Failure, emit: (event: Event) => void): void {
+  #settle({ wanted, admitted }: OpenRequest, failure: Failure, emit: (event: Event) => void): void {
     const output = Math.min(admitted.outputTokensMax, Math.ceil(this.#shownChars / CHARS_PER_TOKEN));
     const usage: Usage = { input: wanted.inputTokens, output, cacheRead: 0, cacheWrite: 0, estimated: true };
     admitted.settle(usage, { failure });

@@ -65,7 +65,7 @@ class Threads {
   readonly #options: PoolOptions;
   readonly #piscina: Piscina<Order, TaskOutcome | undefined>;
   readonly #closing = new AbortController();
-  readonly #running = new Map<Attempt, Promise<TaskOutcome>>();
+  readonly #running = new Map<ThreadAttempt, Promise<TaskOutcome>>();
   readonly #waiting = new Set<() => void>(); // in the order in which they came
   #busy = 0;
   #closed: Promise<void> | undefined;
@@ -100,7 +100,7 @@ class Threads {
 
   async run(spec: TaskSpec, link: TaskLink, signal: AbortSignal): Promise<TaskOutcome> {
     const stop = AbortSignal.any([signal, this.#closing.signal]);
-    const attempt = new Attempt(spec, link, { ...this.#options, piscina: this.#piscina });
+    const attempt = new ThreadAttempt(spec, link, { ...this.#options, piscina: this.#piscina });
     const ended = this.#inTurn(stop, () => attempt.run(stop));
     this.#running.set(attempt, ended);
     try {
@@ -156,13 +156,13 @@ class Threads {
   }
 }
 
-type Surroundings = Pick<PoolOptions, 'launcher' | 'graceMs' | 'silentMs' | 'onDiagnostic'> & {
+type ThreadContext = Pick<PoolOptions, 'launcher' | 'graceMs' | 'silentMs' | 'onDiagnostic'> & {
   readonly piscina: Piscina<Order, TaskOutcome | undefined>;
 };
 
-class Attempt {
+class ThreadAttempt {
   readonly #spec: TaskSpec;
-  readonly #surroundings: Surroundings;
+  readonly #surroundings: ThreadContext;
   readonly #unfinished: Unfinished;
   readonly #end = new AbortController(); // ends the thread, if there is one
   #thread: Worker | undefined;
@@ -170,7 +170,7 @@ class Attempt {
   #why: string | undefined;
   #grace: NodeJS.Timeout | undefined;
 
-  constructor(spec: TaskSpec, link: TaskLink, surroundings: Surroundings) {
+  constructor(spec: TaskSpec, link: TaskLink, surroundings: ThreadContext) {
     this.#spec = spec;
     this.#surroundings = surroundings;
     this.#unfinished = new Unfinished(spec, link);

@@ -23,7 +23,7 @@ import type { Slots, Workspace } from '../slots/slots.ts';
 const CALLS_MAX = 100; // in one answer, so that indexes of two workers don't meet
 
 /** What all attempts of a run share. */
-export type Bench = {
+export type AttemptContext = {
   readonly run: string;
   readonly startedAt: string; // the date of every commit, so that one made again is the same
   readonly tell: (
@@ -45,7 +45,7 @@ export type Bench = {
   readonly redact: (text: string) => string;
 };
 
-export type Attempt = {
+export type AttemptOptions = {
   readonly task: PlannedTask;
   readonly attempt: number;
   readonly worker: number;
@@ -74,14 +74,18 @@ export type AttemptEnd = {
   readonly files: readonly string[];
 };
 
-export async function attemptTask(bench: Bench, given: Attempt, signal: AbortSignal): Promise<AttemptEnd> {
+export async function attemptTask(
+  context: AttemptContext,
+  given: AttemptOptions,
+  signal: AbortSignal,
+): Promise<AttemptEnd> {
   const { task, attempt, worker, base } = given;
   const place = { worker, task: task.id, attempt };
   let workspace: Workspace | undefined;
   let outcome: TaskOutcome;
   try {
-    const again = given.goesOn ? await bench.slots.again({ task: task.id, attempt }) : undefined;
-    workspace = again ?? (await bench.slots.take({ worker, task: task.id, attempt, base, signal }));
+    const again = given.goesOn ? await context.slots.again({ task: task.id, attempt }) : undefined;
+    workspace = again ?? (await context.slots.take({ worker, task: task.id, attempt, base, signal }));
     // In another workspace what it remembers of the first one would be untrue.
     const past = again === undefined ? undefined : given.past;
     await given.turn(signal);
@@ -90,14 +94,14 @@ export async function attemptTask(bench: Bench, given: Attempt, signal: AbortSig
       if (again === undefined) await workspace.release();
       throw new DroverError(failureOf(signal));
     }
-    bench.tell({ type: 'task_start', base, workspace: workspace.path, seed: given.seed.summary }, place);
-    await bench.settled();
-    outcome = await work(bench, given, { workspace, past }, signal);
+    context.tell({ type: 'task_start', base, workspace: workspace.path, seed: given.seed.summary }, place);
+    await context.settled();
+    outcome = await work(context, given, { workspace, past }, signal);
   } catch (error) {
     if (!(error instanceof DroverError)) throw error;
     outcome = { ...NOTHING_DONE, status: signal.aborted ? 'cancelled' : 'failed', failure: error.failure };
   }
-  return end(bench, given, { outcome, workspace }, signal);
+  return end(context, given, { outcome, workspace }, signal);
 }
 
 const NOTHING_DONE = { summary: '', usage: NO_USAGE, refused: [] };
@@ -105,8 +109,8 @@ const NOTHING_DONE = { summary: '', usage: NO_USAGE, refused: [] };
 type Where = { readonly workspace: Workspace; readonly past: Past | undefined };
 
 async function work(
-  bench: Bench,
-  given: Attempt,
+  context: AttemptContext,
+  given: AttemptOptions,
   { workspace, past }: Where,
   signal: AbortSignal,
 ): Promise<TaskOutcome> {
@@ -120,8 +124,8 @@ async function work(
     ...(before !== undefined && { before }),
   });
   const spec: TaskSpec = {
-    ...bench.common,
-    run: bench.run,
+    ...context.common,
+    run: context.run,
     task: task.id,
     attempt,
     worker,
@@ -132,36 +136,36 @@ async function work(
     ...(past !== undefined && past.turn > 0 && { past }),
     workspace: workspace.path,
     ...(workspace.sandbox !== undefined && { sandbox: workspace.sandbox }),
-    outputFolder: bench.outputFolder(task.id, attempt),
+    outputFolder: context.outputFolder(task.id, attempt),
   };
-  const open = linkOf(bench, given);
+  const open = linkOf(context, given);
   try {
-    return await bench.runTask(spec, open.link, signal);
+    return await context.runTask(spec, open.link, signal);
   } finally {
     open.close();
   }
 }
 
-function linkOf(bench: Bench, given: Attempt): { link: TaskLink; close: () => void } {
+function linkOf(context: AttemptContext, given: AttemptOptions): { link: TaskLink; close: () => void } {
   const { task, attempt, worker, onAnswer } = given;
   const place = { worker, task: task.id, attempt };
-  const admission = bench.admission.admissionFor(place);
+  const admission = context.admission.admissionFor(place);
   let isOpen = true;
   let isMeasured = given.past !== undefined;
   const link: TaskLink = {
     emit: (event, step) => {
       if (!isOpen) return;
       if (event.type === 'message_start' && event.role === 'assistant') onAnswer();
-      bench.tell(relabelled(event, worker), { ...place, ...step });
+      context.tell(relabelled(event, worker), { ...place, ...step });
       if (event.type !== 'usage' || isMeasured) return;
       isMeasured = true;
-      const miss = bench.caches() && event.usage.cacheRead === 0 ? cacheMiss(given) : undefined;
-      if (miss !== undefined) bench.tell({ type: 'warning', message: miss }, { ...place, ...step });
+      const miss = context.caches() && event.usage.cacheRead === 0 ? cacheMiss(given) : undefined;
+      if (miss !== undefined) context.tell({ type: 'warning', message: miss }, { ...place, ...step });
     },
-    settled: bench.settled,
+    settled: context.settled,
     admission,
-    provider: bench.provider,
-    question: (question, signal) => bench.question({ ...question, task: task.id }, signal),
+    provider: context.provider,
+    question: (question, signal) => context.question({ ...question, task: task.id }, signal),
   };
   const close = () => {
     isOpen = false;
@@ -171,7 +175,7 @@ function linkOf(bench: Bench, given: Attempt): { link: TaskLink; close: () => vo
 }
 
 /** What is to be said where a worker's first request found nothing in the cache. */
-function cacheMiss({ system, seed }: Attempt): string | undefined {
+function cacheMiss({ system, seed }: AttemptOptions): string | undefined {
   if (seed.shared === undefined) return undefined;
   const at = firstDifference(seed.shared, beginningOf(system, seed.messages));
   return at === undefined
@@ -186,21 +190,21 @@ export function relabelled(event: Event, worker: number): Event {
 }
 
 async function end(
-  bench: Bench,
-  given: Attempt,
+  context: AttemptContext,
+  given: AttemptOptions,
   { outcome, workspace }: { readonly outcome: TaskOutcome; readonly workspace: Workspace | undefined },
   signal: AbortSignal,
 ): Promise<AttemptEnd> {
   const { task, attempt, worker } = given;
   const { refused, usage, cost } = outcome;
-  const summary = bench.redact(outcome.summary);
+  const summary = context.redact(outcome.summary);
   let { status, failure } = outcome;
   // Whoever was not allowed what the work needs has not done it, whatever it says.
   if (status === 'finished' && refused.length > 0) {
     status = 'failed';
     failure = { kind: 'permission.denied', calls: refused };
   }
-  const branch = `drover/${bench.run}/${task.id}`;
+  const branch = `drover/${context.run}/${task.id}`;
   const kept = {
     commit: undefined as string | undefined,
     files: [] as readonly string[],
@@ -210,16 +214,16 @@ async function end(
   try {
     // Also what a failed attempt left: somebody may want it.
     if (workspace !== undefined && task.mode === 'write' && status !== 'cancelled') {
-      const message = `${bench.redact(task.title)}\n\n${summary}`;
-      Object.assign(kept, await workspace.commit({ message, when: bench.startedAt, branch }));
+      const message = `${context.redact(task.title)}\n\n${summary}`;
+      Object.assign(kept, await workspace.commit({ message, when: context.startedAt, branch }));
       for (const path of kept.leftOut)
-        bench.tell(
+        context.tell(
           { type: 'warning', message: `${path} is a git repository of its own, and is left out` },
           { worker, task: task.id, attempt },
         );
     }
     if (status === 'finished' && workspace !== undefined && task.mode === 'write') {
-      failure = await gateFailure(gatesOf(bench, given, { workspace, commit: kept.commit }), signal);
+      failure = await gateFailure(gatesOf(context, given, { workspace, commit: kept.commit }), signal);
       if (failure !== undefined) status = 'failed';
     }
     // One that was interrupted stays as it is, to go on.
@@ -231,7 +235,7 @@ async function end(
   }
   const again = status === 'failed' && given.mayFail && failure !== undefined && FAILURES[failure.kind].reattempt;
   const reason = failure === undefined ? undefined : describe(failure);
-  bench.tell(
+  context.tell(
     {
       type: 'task_end',
       status,
@@ -249,7 +253,7 @@ async function end(
     },
     { worker, task: task.id, attempt },
   );
-  await bench.settled();
+  await context.settled();
   // Not before its end is on the disk: a run that goes on without knowing of it goes on in there.
   const isAsCommitted = status === 'finished' && (task.gates ?? []).length === 0;
   if (isOver) await workspace?.release(isAsCommitted ? 'commit' : undefined);
@@ -264,8 +268,8 @@ async function end(
 }
 
 function gatesOf(
-  { slots, common, outputFolder, tell }: Bench,
-  { task, attempt, worker, base }: Attempt,
+  { slots, common, outputFolder, tell }: AttemptContext,
+  { task, attempt, worker, base }: AttemptOptions,
   left: Pick<TaskGates, 'workspace' | 'commit'>,
 ): TaskGates {
   const place = { worker, task: task.id, attempt };

@@ -8,12 +8,12 @@ import PQueue from 'p-queue';
 import { failureOf } from '@drover/core/agent/limits';
 import { describe, type Failure } from '@drover/protocol/failures';
 import { DroverError } from '@drover/core/errors';
-import type { TaskStatus } from '@drover/protocol/run';
+import { isDone, type TaskStatus } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { waits } from '../plan/graph.ts';
 
 /** Runs `use` as soon as a worker is free, with that worker's number; gives undefined where all was stopped by then. */
-export type Seat = <Result>(use: (worker: number) => Promise<Result>) => Promise<Result | undefined>;
+export type WorkerSlot = <Result>(use: (worker: number) => Promise<Result>) => Promise<Result | undefined>;
 
 export type Dispatch = {
   readonly ordered: readonly PlannedTask[];
@@ -25,17 +25,16 @@ export type Dispatch = {
   readonly failuresMax: number;
   /** What earlier plans, or this one before a crash, have settled for good. */
   readonly settled: ReadonlyMap<string, TaskStatus>;
-  /** Undefined where it got no seat any more. */
-  readonly carryOut: (task: PlannedTask, seat: Seat, signal: AbortSignal) => Promise<TaskStatus | undefined>;
+  /** Undefined if the run stopped before a worker slot was free. */
+  readonly runTask: (task: PlannedTask, slot: WorkerSlot, signal: AbortSignal) => Promise<TaskStatus | undefined>;
   readonly skip: (task: PlannedTask, because: string, failure?: Failure) => void;
 };
 
-const GOOD: ReadonlySet<TaskStatus> = new Set(['landed', 'done']);
 const BAD: ReadonlySet<TaskStatus> = new Set(['failed', 'conflict', 'gate_failed']);
 
 export async function dispatch(plan: Dispatch, signal: AbortSignal): Promise<void> {
-  const { ordered, settled, carryOut, skip, failuresMax } = plan;
-  const seats = new Seats(Math.max(1, plan.workers), plan.limit);
+  const { ordered, settled, runTask, skip, failuresMax } = plan;
+  const slots = new WorkerSlots(Math.max(1, plan.workers), plan.limit);
   const waiting = waits(ordered);
   const hasty = new AbortController();
   const stop = AbortSignal.any([signal, hasty.signal]);
@@ -52,17 +51,17 @@ export async function dispatch(plan: Dispatch, signal: AbortSignal): Promise<voi
     const { dependsOn, follows } = waiting.get(task.id) ?? { dependsOn: [], follows: [] };
     const statuses = await Promise.all(dependsOn.map(async (id) => (await ends.get(id)) ?? settled.get(id)));
     await Promise.all(follows.map(async (id) => ends.get(id)));
-    const missing = statuses.findIndex((status) => status !== undefined && !GOOD.has(status));
+    const missing = statuses.findIndex((status) => status !== undefined && !isDone(status));
     const reason =
       whyStopped(signal, hasty.signal) ??
       (missing === -1 ? undefined : `it depends on ${dependsOn[missing]}, which is ${worded(statuses[missing])}`);
-    const status = reason === undefined ? await carryOut(task, seats.seatAt(-at, stop), stop) : undefined;
+    const status = reason === undefined ? await runTask(task, slots.slotAt(-at, stop), stop) : undefined;
     if (status === undefined) {
       const why = reason ?? whyStopped(signal, hasty.signal) ?? 'no worker was free for it';
       skip(task, why, hasty.signal.aborted && !signal.aborted ? failureOf(hasty.signal) : undefined);
       return signal.aborted ? 'cancelled' : 'skipped';
     }
-    if (!GOOD.has(status) && plan.failFast) hasty.abort(new DroverError(tooMany(FAILED_FAST)));
+    if (!isDone(status) && plan.failFast) hasty.abort(new DroverError(tooMany(FAILED_FAST)));
     if (BAD.has(status)) failures += 1;
     stopIfTooMany();
     return status;
@@ -88,7 +87,7 @@ export class Limiter {
   }
 }
 
-class Seats {
+class WorkerSlots {
   readonly #queue: PQueue;
   readonly #free: number[];
   readonly #limit: Limiter | undefined;
@@ -99,11 +98,11 @@ class Seats {
     this.#free = Array.from({ length: count }, (_, at) => at + 1);
   }
 
-  seatAt(priority: number, stop: AbortSignal): Seat {
+  slotAt(priority: number, stop: AbortSignal): WorkerSlot {
     return (use) =>
       this.#queue.add(
         async () => {
-          // Whoever had the seat before is done with it; what follows from that comes first.
+          // Yield once so the previous holder’s continuations run first.
           await immediate();
           if (stop.aborted) return undefined;
           const worker = this.#free.shift();

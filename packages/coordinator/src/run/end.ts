@@ -3,7 +3,7 @@
 import type { Event } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
 import { DroverError } from '@drover/core/errors';
-import type { Delivered, TaskRow, TaskStatus } from '@drover/protocol/run';
+import { isDone, type Delivered, type TaskRow } from '@drover/protocol/run';
 import type { MergeTrain } from '../merge/train.ts';
 import { isUnchanged, rowsOf, type RunState } from '../view/state.ts';
 
@@ -41,7 +41,7 @@ export function runEnd(
 export async function resultFailure(state: RunState, train: MergeTrain | undefined): Promise<Pick<Ended, 'failure'>> {
   const rows = rowsOf(state);
   // A plan without tasks, as of a batch that selects no file, has no result; an answer without a plan has one.
-  const hasResult = rows.length === 0 ? state.plans.length === 0 : rows.some(({ status }) => isGood(status));
+  const hasResult = rows.length === 0 ? state.plans.length === 0 : rows.some(({ status }) => isDone(status));
   const verdict = hasResult ? await train?.verdict() : undefined;
   if (verdict === undefined || verdict.passed) return {};
   const { command, reason: output } = verdict;
@@ -58,11 +58,6 @@ function underRedGate(state: RunState, failure: Failure): readonly TaskRow[] {
   });
 }
 
-/** The task needs nothing more. */
-export function isGood(status: TaskStatus): boolean {
-  return status === 'landed' || status === 'done';
-}
-
 export function asFailure(error: unknown): Failure {
   if (error instanceof DroverError) return error.failure;
   return { kind: 'internal', message: error instanceof Error ? error.message : String(error) };
@@ -71,10 +66,10 @@ export function asFailure(error: unknown): Failure {
 function outcomeOf(failure: Failure | undefined, rows: readonly TaskRow[]): RunEnd['outcome'] {
   if (failure?.kind === 'aborted') return 'cancelled';
   if (failure?.kind === 'gate.failed') return 'incomplete';
-  const isPartly = rows.some(({ status }) => isGood(status));
+  const isPartly = rows.some(({ status }) => isDone(status));
   if (failure?.kind === 'plan.declined' && !isPartly) return 'cancelled';
   if (failure !== undefined) return isPartly ? 'incomplete' : 'error';
-  return rows.every(({ status }) => isGood(status)) ? 'done' : 'incomplete';
+  return rows.every(({ status }) => isDone(status)) ? 'done' : 'incomplete';
 }
 
 function branchOf({ task, branch }: TaskRow, delivered: Delivered | undefined): Pick<TaskRow, 'branch'> {

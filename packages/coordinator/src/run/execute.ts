@@ -2,16 +2,16 @@
 
 import { describe, type Failure } from '@drover/protocol/failures';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
-import type { TaskStatus } from '@drover/protocol/run';
+import { type TaskStatus, isDone } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { attemptTask, type AttemptEnd, type Bench } from './attempt.ts';
-import { dispatch, type Limiter, type Seat } from './dispatch.ts';
+import { attemptTask, type AttemptEnd, type AttemptContext } from './attempt.ts';
+import { dispatch, type Limiter, type WorkerSlot } from './dispatch.ts';
 import { inOrder, waits, type Waits } from '../plan/graph.ts';
 import type { Git } from '../git/git.ts';
 import { conflictMessage } from '../merge/merge.ts';
 import type { MergeTrain } from '../merge/train.ts';
-import { agentPastOf, type Before, type RunPast, type TaskPast } from './history.ts';
+import { readAgentHistory, type Before, type RunHistory, type TaskHistory } from './history.ts';
 import type { Seed } from '../plan/seed.ts';
 
 /** How long the others wait for the first worker's answer to begin, so that they find the cache warm. */
@@ -25,8 +25,8 @@ export type Plan = {
   readonly seed: Seed;
 };
 
-export type Conditions = {
-  readonly bench: Bench;
+export type ExecuteContext = {
+  readonly context: AttemptContext;
   readonly train: MergeTrain;
   readonly base: string;
   readonly workers: number;
@@ -35,11 +35,11 @@ export type Conditions = {
   readonly failuresMax: number;
   readonly attemptsMax: number;
   /** What comes of these tasks is known from an earlier run. */
-  readonly known: ReadonlyMap<string, Known>;
+  readonly known: ReadonlyMap<string, KnownResult>;
   /** So many go ahead; the judge says why the others should not follow. */
   readonly canary: { readonly tasks: number; readonly judge: () => Failure | undefined } | undefined;
   /** What the run went through before a crash. */
-  readonly past: RunPast | undefined;
+  readonly past: RunHistory | undefined;
   /** What is settled, in this process or before; filled as tasks end. */
   readonly statuses: Map<string, TaskStatus>;
   /** The integration head with a task's work; filled as tasks land. */
@@ -49,14 +49,14 @@ export type Conditions = {
 };
 
 /** The work of a task, as a commit on the run's base; without one there is nothing to change. */
-export type Known = { readonly commit?: string; readonly files: readonly string[]; readonly summary: string };
+export type KnownResult = { readonly commit?: string; readonly files: readonly string[]; readonly summary: string };
 
-export async function carryOut(plan: Plan, conditions: Conditions, signal: AbortSignal): Promise<void> {
-  const { bench, train, statuses, past } = conditions;
+export async function executePlan(plan: Plan, conditions: ExecuteContext, signal: AbortSignal): Promise<void> {
+  const { context, train, statuses, past } = conditions;
   const ordered = inOrder(plan.tasks);
   // What a later plan names again is to be done again.
   const settled = new Map(
-    [...statuses].filter(([id, status]) => isGood(status) || !ordered.some((task) => task.id === id)),
+    [...statuses].filter(([id, status]) => isDone(status) || !ordered.some((task) => task.id === id)),
   );
   for (const { id } of ordered) {
     const known = past?.tasks.get(id)?.status;
@@ -79,7 +79,7 @@ export async function carryOut(plan: Plan, conditions: Conditions, signal: Abort
     if (task.mode === 'write') train.withdraw(task.id);
     statuses.set(task.id, status);
     const why = { reason, ...(failure !== undefined && { failure }) };
-    bench.tell({ type: 'task_end', status, again: false, ...why, files: [], usage: NO_USAGE }, { task: task.id });
+    context.tell({ type: 'task_end', status, again: false, ...why, files: [], usage: NO_USAGE }, { task: task.id });
   };
   const work = (tasks: readonly PlannedTask[], known: ReadonlyMap<string, TaskStatus>) =>
     dispatch(
@@ -91,13 +91,13 @@ export async function carryOut(plan: Plan, conditions: Conditions, signal: Abort
         skip,
         failFast: conditions.failFast,
         failuresMax: conditions.failuresMax,
-        carryOut: async (task, seat, stop) => {
+        runTask: async (task, slot, stop) => {
           const status = await settleTask(
             {
               task,
               plan,
               conditions,
-              seat,
+              slot,
               warm,
               waits: waiting.get(task.id),
             },
@@ -120,42 +120,38 @@ export async function carryOut(plan: Plan, conditions: Conditions, signal: Abort
   for (const [id, status] of settled) if (!statuses.has(id)) statuses.set(id, status);
 }
 
-function isGood(status: TaskStatus): boolean {
-  return status === 'landed' || status === 'done';
-}
-
-type Work = {
+type TaskContext = {
   readonly task: PlannedTask;
   readonly plan: Plan;
-  readonly conditions: Conditions;
-  readonly seat: Seat;
+  readonly conditions: ExecuteContext;
+  readonly slot: WorkerSlot;
   readonly warm: WarmUp;
   readonly waits: Waits | undefined;
 };
 
-/** Undefined where it got no seat any more. */
-async function settleTask(work: Work, signal: AbortSignal): Promise<TaskStatus | undefined> {
-  const { task, plan, conditions, seat, warm } = work;
-  const { bench, train, attempts, landed } = conditions;
-  const progress = new Progress(work);
-  await progress.recall(bench.slots.store.git);
-  bench.tell({ type: 'task_ready' }, { task: task.id });
+/** Undefined if the run stopped before a worker slot was free. */
+async function settleTask(work: TaskContext, signal: AbortSignal): Promise<TaskStatus | undefined> {
+  const { task, plan, conditions, slot, warm } = work;
+  const { context, train, attempts, landed } = conditions;
+  const progress = new TaskAttempts(work);
+  await progress.recall(context.slots.store.git);
+  context.tell({ type: 'task_ready' }, { task: task.id });
   for (;;) {
     const end =
       progress.takeFinished() ??
-      progress.takeKnown(bench) ??
-      (await seat(async (worker) => {
+      progress.takeKnown(context) ??
+      (await slot(async (worker) => {
         const next = progress.next();
         attempts.set(task.id, next.attempt);
         const { system, seed } = plan;
         const { base, attempt, before, mayFail, goesOn } = next;
         const past =
           goesOn && conditions.past
-            ? agentPastOf(conditions.past, { task: task.id, attempt }, seed.messages)
+            ? readAgentHistory(conditions.past, { task: task.id, attempt }, seed.messages)
             : undefined;
         const details = { goesOn, ...(before !== undefined && { before }), ...(past !== undefined && { past }) };
         return attemptTask(
-          bench,
+          context,
           { task, attempt, worker, base, system, seed, mayFail, turn: warm.turn, onAnswer: warm.done, ...details },
           signal,
         ).finally(warm.done);
@@ -167,7 +163,7 @@ async function settleTask(work: Work, signal: AbortSignal): Promise<TaskStatus |
     }
     if (end.status !== 'finished') return end.status;
     if (end.commit === undefined) return 'done';
-    const title = bench.redact(task.title);
+    const title = context.redact(task.title);
     const mayRetry = progress.conflicts < CONFLICTS_MAX;
     const landing = await train.land({ task: task.id, commit: end.commit, title, summary: end.summary, mayRetry });
     if (landing.outcome === 'landed') {
@@ -180,20 +176,20 @@ async function settleTask(work: Work, signal: AbortSignal): Promise<TaskStatus |
 }
 
 /** How far a task has come, before a crash and since. */
-class Progress {
+class TaskAttempts {
   conflicts: number;
   #failures: number;
   #attempts: number;
   #base: string;
   #before: string | undefined;
   readonly #conflict: Before['conflict'];
-  #open: TaskPast['open'];
-  #finished: TaskPast['finished'];
-  #known: Known | undefined;
+  #open: TaskHistory['open'];
+  #finished: TaskHistory['finished'];
+  #known: KnownResult | undefined;
   readonly #task: PlannedTask;
   readonly #attemptsMax: number;
 
-  constructor({ task, conditions, waits: waiting }: Work) {
+  constructor({ task, conditions, waits: waiting }: TaskContext) {
     const { past, base, landed, attempts, attemptsMax, statuses, known } = conditions;
     this.#task = task;
     this.#known = known.get(task.id);
@@ -223,15 +219,15 @@ class Progress {
   }
 
   /** What an earlier run has found out, where nobody has begun anew. */
-  takeKnown(bench: Bench): AttemptEnd | undefined {
+  takeKnown(context: AttemptContext): AttemptEnd | undefined {
     const known = this.#known;
     this.#known = undefined;
     if (known === undefined || this.#attempts > 0) return undefined;
     const { id } = this.#task;
     const { commit, files, summary } = known;
-    const branch = `drover/${bench.run}/${id}`;
+    const branch = `drover/${context.run}/${id}`;
     const left = { files, summary, ...(commit !== undefined && { commit }) };
-    bench.tell(
+    context.tell(
       {
         type: 'task_end',
         status: 'finished',

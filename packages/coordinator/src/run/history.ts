@@ -8,35 +8,35 @@ import { SEQ_JUMP } from '@drover/core/journal/cut-off';
 import { pastOf, type Past } from '@drover/core/journal/history';
 import type { JsonObject } from '@drover/protocol/json';
 import type { Message } from '@drover/protocol/messages';
-import type { RunSettings, TaskStatus } from '@drover/protocol/run';
+import { isDone, type RunSettings, type TaskStatus } from '@drover/protocol/run';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 import type { Spending } from '../admission/purse.ts';
 import { reopened, withCallOpen } from './resume.ts';
 import { gateKey } from '../merge/gate.ts';
 import { SpendingFold } from '../view/spending.ts';
 
-export type RunPast = {
+export type RunHistory = {
   readonly settings: RunSettings;
   readonly startedAt: string;
   readonly activeMs: number; // time in which the run was at work; what lay between is left out
   readonly lastSeq: number;
   readonly spent: Spending;
   readonly lostRequests: number; // that were under way at the end, and count as spent in full
-  readonly plans: readonly PlanPast[];
-  readonly tasks: ReadonlyMap<string, TaskPast>;
+  readonly plans: readonly PlanRecord[];
+  readonly tasks: ReadonlyMap<string, TaskHistory>;
   readonly head: string; // of what has landed
   readonly landed: ReadonlyMap<string, string>; // the head with each task's work, in the order of landing
-  readonly gates: ReadonlyMap<string, GatePast>; // by gateKey
+  readonly gates: ReadonlyMap<string, GateHistory>; // by gateKey
   readonly conflicts: readonly string[]; // tasks that were sent to the end, each time
   readonly coordinator: Past | undefined;
   readonly isOver: boolean; // nothing is left to do
   readonly records: readonly Recorded[];
 };
 
-export type PlanPast = Extract<Recorded, { readonly type: 'plan_ready' }>;
-export type GatePast = Pick<Extract<Recorded, { readonly type: 'gate_end' }>, 'passed' | 'flaky' | 'output'>;
+export type PlanRecord = Extract<Recorded, { readonly type: 'plan_ready' }>;
+export type GateHistory = Pick<Extract<Recorded, { readonly type: 'gate_end' }>, 'passed' | 'flaky' | 'output'>;
 
-export type TaskPast = {
+export type TaskHistory = {
   readonly attempts: number;
   readonly failures: number; // attempts that failed and were followed by another
   readonly conflicts: number;
@@ -64,21 +64,21 @@ export type Finished = {
   readonly summary: string;
 };
 
-type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+export type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-export function runPastOf(kept: readonly JsonObject[]): RunPast | undefined {
+export function readRunHistory(kept: readonly JsonObject[]): RunHistory | undefined {
   // Our own records, each under its seal: they are what they were when they were written.
   const records = kept as unknown as readonly Recorded[];
   const begun = records.find((record) => record.type === 'run_start');
   if (begun === undefined) return undefined;
   // Whoever goes on may change some of what it was started with.
   const start = records.findLast((record) => record.type === 'run_start') ?? begun;
-  const tasks = new Map<string, Writable<TaskPast>>();
-  const gates = new Map<string, GatePast>();
+  const tasks = new Map<string, Writable<TaskHistory>>();
+  const gates = new Map<string, GateHistory>();
   const spending = new SpendingFold();
   const landed = new Map<string, string>();
   let head = start.base;
-  const planning = new Planning(tasks);
+  const planning = new PlanningFold(tasks);
   for (const record of records) {
     planning.take(record);
     spending.take(record);
@@ -114,13 +114,13 @@ export function runPastOf(kept: readonly JsonObject[]): RunPast | undefined {
 }
 
 /** What the coordinator went through, and the plan that it waits for. */
-class Planning {
+class PlanningFold {
   records: Recorded[] = [];
-  readonly #tasks: Map<string, Writable<TaskPast>>;
-  #plan: PlanPast | undefined;
+  readonly #tasks: Map<string, Writable<TaskHistory>>;
+  #plan: PlanRecord | undefined;
   #ended: Failure | undefined; // why the run had ended, as far as it has not gone on since
 
-  constructor(tasks: Map<string, Writable<TaskPast>>) {
+  constructor(tasks: Map<string, Writable<TaskHistory>>) {
     this.#tasks = tasks;
   }
 
@@ -132,11 +132,11 @@ class Planning {
   }
 
   /** A task that did not work out and is named again begins anew; only its attempts go on counting. */
-  #planAnew(plan: PlanPast): void {
+  #planAnew(plan: PlanRecord): void {
     this.#plan = plan;
     for (const { id } of plan.tasks) {
       const { status, attempts } = this.#tasks.get(id) ?? { attempts: 0 };
-      const isAgain = status !== undefined && status !== 'landed' && status !== 'done';
+      const isAgain = status !== undefined && !isDone(status);
       if (isAgain) this.#tasks.set(id, { attempts, failures: 0, conflicts: 0 });
     }
   }
@@ -160,7 +160,7 @@ class Planning {
 export type Whose = { readonly task: string; readonly attempt: number };
 
 /** What came of it is on a branch of its own, or was nothing: the attempt's workspace holds the only copy of no work. */
-export function isKept({ attempts, open, finished, status, failure }: TaskPast, attempt: number): boolean {
+export function isKept({ attempts, open, finished, status, failure }: TaskHistory, attempt: number): boolean {
   // It had its workspace, and waited for its turn.
   if (attempt > attempts) return true;
   if (open !== undefined) return false;
@@ -180,13 +180,13 @@ function settingsIn(start: object): RunSettings {
 }
 
 /** What one worker of the run went through. */
-export function agentPastOf({ records }: RunPast, whose: Whose, seed: readonly Message[]): Past | undefined {
+export function readAgentHistory({ records }: RunHistory, whose: Whose, seed: readonly Message[]): Past | undefined {
   const own = records.filter(({ task, attempt }) => task === whose.task && attempt === whose.attempt);
   return pastOf(own as unknown as readonly JsonObject[], seed);
 }
 
-function foldTask(tasks: Map<string, Writable<TaskPast>>, id: string, record: Recorded): void {
-  const task: Writable<TaskPast> = tasks.get(id) ?? { attempts: 0, failures: 0, conflicts: 0 };
+function foldTask(tasks: Map<string, Writable<TaskHistory>>, id: string, record: Recorded): void {
+  const task: Writable<TaskHistory> = tasks.get(id) ?? { attempts: 0, failures: 0, conflicts: 0 };
   tasks.set(id, task);
   switch (record.type) {
     case 'task_start':
@@ -212,7 +212,7 @@ function foldTask(tasks: Map<string, Writable<TaskPast>>, id: string, record: Re
   }
 }
 
-function foldEnd(task: Writable<TaskPast>, end: Extract<Recorded, { readonly type: 'task_end' }>): void {
+function foldEnd(task: Writable<TaskHistory>, end: Extract<Recorded, { readonly type: 'task_end' }>): void {
   const { status, again, reason = '', commit, files, summary = '' } = end;
   // One that was interrupted goes on where it was.
   if (status === 'cancelled') return;

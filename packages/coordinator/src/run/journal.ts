@@ -6,11 +6,11 @@ import { discardsFor } from '@drover/core/journal/cut-off';
 import { Journal } from '@drover/core/journal/file/journal';
 import { Recorder } from '@drover/core/journal/recorder';
 import type { Hooks } from '@drover/core/journal/session-journal';
-import { runPastOf, type RunPast } from './history.ts';
+import { readRunHistory, type RunHistory } from './history.ts';
 
 export type RunJournal = {
   readonly store: Store;
-  readonly past: RunPast | undefined; // undefined for a run that has not begun
+  readonly past: RunHistory | undefined; // undefined for a run that has not begun
   readonly close: () => Promise<void>;
 };
 
@@ -28,5 +28,5 @@ export async function openRunJournal(home: string, id: string, hooks: Hooks): Pr
   const discards = discardsFor(records);
   if (discards.length > 0) await journal.append(discards, true);
   const store = new Recorder({ journal, diagnose: hooks.diagnose });
-  return { store, past: runPastOf([...records, ...discards]), close: () => journal.close() };
+  return { store, past: readRunHistory([...records, ...discards]), close: () => journal.close() };
 }

@@ -8,13 +8,13 @@
 
 import type { Recorded } from '@drover/protocol/events';
 import { type Failure, traitsOf } from '@drover/protocol/failures';
-import type { TaskStatus } from '@drover/protocol/run';
+import { isDone, type TaskStatus } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 
-type Standing = { status?: TaskStatus; failure?: Failure; failures: number };
+type TaskStanding = { status?: TaskStatus; failure?: Failure; failures: number };
 
 /** Opens again what can be, and says which tasks of the plan are open now. */
-export function reopened(planned: readonly PlannedTask[], tasks: ReadonlyMap<string, Standing>): readonly string[] {
+export function reopened(planned: readonly PlannedTask[], tasks: ReadonlyMap<string, TaskStanding>): readonly string[] {
   for (const { id } of planned) {
     const task = tasks.get(id);
     if (task?.status === 'failed' && isPassing(task.failure)) open(task);
@@ -29,17 +29,17 @@ export function reopened(planned: readonly PlannedTask[], tasks: ReadonlyMap<str
   return planned.flatMap(({ id }) => (tasks.get(id)?.status === undefined ? [id] : []));
 }
 
-function open(task: Standing | undefined): void {
+function open(task: TaskStanding | undefined): void {
   if (task === undefined) return;
   // Why it failed stays known: it says whether its workspace holds the only copy of what it did.
   delete task.status;
   task.failures = 0;
 }
 
-function isHopeless({ dependsOn }: PlannedTask, tasks: ReadonlyMap<string, Standing>): boolean {
+function isHopeless({ dependsOn }: PlannedTask, tasks: ReadonlyMap<string, TaskStanding>): boolean {
   return dependsOn.some((id) => {
     const status = tasks.get(id)?.status;
-    return status !== undefined && status !== 'landed' && status !== 'done';
+    return status !== undefined && !isDone(status);
   });
 }
 

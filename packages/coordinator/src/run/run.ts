@@ -17,20 +17,20 @@ import type { Provider } from '@drover/core/model/provider';
 import type { RetryPolicy } from '@drover/core/model/retry';
 import { deniedIn } from '@drover/core/permission/denied-paths';
 import type { Policy } from '@drover/core/permission/policy';
-import type { Delivered, RunSettings, TaskStatus } from '@drover/protocol/run';
+import { isDone, type Delivered, type RunSettings, type TaskStatus } from '@drover/protocol/run';
 import type { ModelSpec, RunTask } from '@drover/core/task/task';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { runDefinitions } from '@drover/core/tools/builtin';
 import type { RunAdmission } from '../admission/admission.ts';
-import type { Bench } from './attempt.ts';
+import type { AttemptContext } from './attempt.ts';
 import { differences, fingerprint } from '../git/audit.ts';
 import { canaryVerdict } from '../batch/canary.ts';
-import { carryOut, type Conditions, type Known } from './execute.ts';
-import { asFailure, isGood, resultFailure, runEnd, type Ended, type RunEnd, type RunEnding } from './end.ts';
+import { executePlan, type ExecuteContext, type KnownResult } from './execute.ts';
+import { asFailure, resultFailure, runEnd, type Ended, type RunEnd, type RunEnding } from './end.ts';
 import type { Limiter } from './dispatch.ts';
 import { deliver } from '../merge/deliver.ts';
 import { MergeTrain } from '../merge/train.ts';
-import { isKept, type RunPast, type TaskPast } from './history.ts';
+import { isKept, type RunHistory, type TaskHistory, type Writable } from './history.ts';
 import { plan, type Submitted } from '../plan/planning.ts';
 import type { Repository } from '../git/repository.ts';
 import { seedOf } from '../plan/seed.ts';
@@ -51,7 +51,7 @@ export type RunOptions = {
   /** What it tells goes the way of all events of the run. */
   readonly admission: (tell: (event: Event, place: Place) => void) => RunAdmission;
   readonly bus: Bus;
-  readonly past: RunPast | undefined;
+  readonly past: RunHistory | undefined;
   readonly policy: Pick<Policy, 'rules' | 'yes' | 'contained'>;
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
   readonly retry: RetryPolicy;
@@ -62,7 +62,7 @@ export type RunOptions = {
   /** A plan that is carried out as it is, with no coordinator. */
   readonly plan: readonly PlannedTask[] | undefined;
   /** What comes of some of its tasks, where an earlier run has found it out. */
-  readonly known: ReadonlyMap<string, Known>;
+  readonly known: ReadonlyMap<string, KnownResult>;
   /** Starts this many workers, which will be wanted soon. */
   readonly warm: (workers: number) => void;
   /** Shows a plan before anything is spent on it, and gives it back, perhaps changed; undefined if it is not approved. */
@@ -94,7 +94,7 @@ class Run {
   readonly #startedAt: string;
   #plans: number;
   #train: MergeTrain | undefined;
-  #carrying: Promise<void> | undefined;
+  #executing: Promise<void> | undefined;
   readonly #stop = new AbortController();
   readonly #admission: RunAdmission;
 
@@ -141,7 +141,7 @@ class Run {
       ending.failure = signal.aborted ? failureOf(signal) : asFailure(error);
     }
     // A call that is cancelled is not waited for long; the tasks it had begun are.
-    await this.#carrying?.catch(() => undefined);
+    await this.#executing?.catch(() => undefined);
     try {
       const delivered = this.#mayDeliver(ending.failure) ? await this.#deliver() : undefined;
       if (delivered !== undefined) ending.delivered = delivered;
@@ -162,7 +162,7 @@ class Run {
     this.#train = this.#openTrain(signal);
     const tasks = this.#options.plan ?? past?.plans.find(({ by }) => by === 'file')?.tasks;
     if (tasks !== undefined) {
-      await this.#carryOut({ tasks, by: 'file', system: undefined, snapshot: undefined }, signal);
+      await this.#execute({ tasks, by: 'file', system: undefined, snapshot: undefined }, signal);
       // What was over before the signal came is done all the same.
       const isCut = this.#statuses.values().some((status) => status === 'cancelled');
       if (signal.aborted && isCut) throw new DroverError(failureOf(signal));
@@ -178,11 +178,11 @@ class Run {
         past: past?.coordinator,
         rounds: () => this.#plans,
         isBegun: (callId) => past?.plans.some((each) => each.callId === callId) ?? false,
-        done: () => new Set([...this.#statuses].flatMap(([id, status]) => (isGood(status) ? [id] : []))),
+        done: () => new Set([...this.#statuses].flatMap(([id, status]) => (isDone(status) ? [id] : []))),
         warn: (message) => this.#tell({ type: 'warning', message }, { worker: 0 }),
-        carryOut: async (submitted, stop) => {
+        execute: async (submitted, stop) => {
           const given = { ...submitted, system: submitted.snapshot.system };
-          const tasks = await this.#carryOut(given, stop).catch((error: unknown) => this.#breakOff(error));
+          const tasks = await this.#execute(given, stop).catch((error: unknown) => this.#breakOff(error));
           return rowsOf(this.#state).filter(({ task }) => tasks.some(({ id }) => id === task));
         },
       },
@@ -232,7 +232,7 @@ class Run {
   // ── carrying out ────────────────────────────────────────────────────────────────────────────
 
   /** Gives the tasks that were carried out: whoever approved the plan may have changed it. */
-  async #carryOut(given: Given, signal: AbortSignal): Promise<readonly PlannedTask[]> {
+  async #execute(given: Given, signal: AbortSignal): Promise<readonly PlannedTask[]> {
     const { settings, past, approve } = this.#options;
     const { by, callId } = given;
     const told = past?.plans.find((each) => each.callId === callId)?.tasks;
@@ -244,8 +244,8 @@ class Run {
     }
     this.#options.warm(Math.min(tasks.length, settings.workers));
     const seed = seedOf(settings.seeding, given.snapshot, { goal: settings.goal, tasks });
-    const conditions: Conditions = {
-      bench: this.#bench(),
+    const conditions: ExecuteContext = {
+      context: this.#attemptContext(),
       train: this.#train ?? this.#openTrain(signal),
       base: settings.base,
       workers: settings.workers,
@@ -261,8 +261,8 @@ class Run {
       attempts: this.#attempts,
     };
     const system = given.system ?? (await this.#systemPrompt());
-    this.#carrying = carryOut({ tasks, seed, system }, conditions, signal);
-    await this.#carrying;
+    this.#executing = executePlan({ tasks, seed, system }, conditions, signal);
+    await this.#executing;
     return tasks;
   }
 
@@ -274,7 +274,7 @@ class Run {
   }
 
   /** Whoever goes on with a run that its canary has ended wants the others done. */
-  #canary(): Conditions['canary'] {
+  #canary(): ExecuteContext['canary'] {
     const { settings, past } = this.#options;
     const { canary } = settings;
     if (canary === undefined || past?.records.some(({ type }) => type === 'run_end') === true) return undefined;
@@ -286,7 +286,7 @@ class Run {
     return { tasks: canary.tasks, judge };
   }
 
-  #bench(): Bench {
+  #attemptContext(): AttemptContext {
     const { id, slots, runTask, question, model, env, ignore, settings, retry, policy, bus, folder } = this.#options;
     return {
       run: id,
@@ -380,8 +380,6 @@ class Run {
 // Gates have a workspace like a task's; no task may have this id.
 const GATES = { worker: 0, task: 'merged', attempt: 1 };
 
-type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
-
 type Given = {
   readonly tasks: readonly PlannedTask[];
   readonly by: 'coordinator' | 'fallback' | 'file';
@@ -390,4 +388,4 @@ type Given = {
   readonly snapshot: Submitted['snapshot'] | undefined;
 };
 
-const NOTHING_KNOWN: TaskPast = { attempts: 0, failures: 0, conflicts: 0 };
+const NOTHING_KNOWN: TaskHistory = { attempts: 0, failures: 0, conflicts: 0 };

@@ -1,5 +1,6 @@
 // The runs there are, each as one row: the goal, and how far it has come.
 
+import { isDone } from '@drover/protocol/run';
 import type { Recorded } from '@drover/protocol/events';
 import { FORMAT_VERSION, type Contents } from '@drover/core/journal/file/format';
 import { listKept } from '@drover/core/journal/listing';
@@ -7,10 +8,10 @@ import { isTaken } from '@drover/core/journal/file/lock';
 import { titleOf } from '@drover/core/journal/sessions';
 import type { JsonObject } from '@drover/protocol/json';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
-import { runPastOf, type RunPast } from './history.ts';
+import { readRunHistory, type RunHistory } from './history.ts';
 import { runJournalPath } from './journal.ts';
 import { isStatus } from '../view/progress.ts';
-import { RunState, type RunEnd } from '../view/state.ts';
+import { RunState, type RecordedRunEnd } from '../view/state.ts';
 import { reopened } from './resume.ts';
 
 const FOLDER = 'runs';
@@ -27,7 +28,7 @@ export type RunRow = {
   readonly landed: number; // and what is done without having anything to land
   readonly cost?: number; // US dollars; absent where the price is not known
   /** `open`: it has begun and not ended; `damaged`: the journal can't be read to its end. */
-  readonly state: RunEnd['outcome'] | 'open' | 'empty' | 'damaged' | 'newer';
+  readonly state: RecordedRunEnd['outcome'] | 'open' | 'empty' | 'damaged' | 'newer';
   /** Something is left to do that going on would do. */
   readonly canGoOn: boolean;
   /** A plan was submitted, and its question not answered: resume asks again. */
@@ -54,7 +55,7 @@ export function canGoOn(state: RunState): boolean {
 }
 
 /** The coordinator's call of submit_plan is open, and its plan has not been approved. */
-export function awaitsApproval({ coordinator, plans }: RunPast): boolean {
+export function awaitsApproval({ coordinator, plans }: RunHistory): boolean {
   const begun = [...(coordinator?.open?.begun.values() ?? [])];
   return begun.some(({ name, callId }) => name === SUBMIT_PLAN && !plans.some((plan) => plan.callId === callId));
 }
@@ -71,7 +72,7 @@ function openTasks({ plans, tasks }: RunState): readonly string[] {
 }
 
 function rowOf(id: string, { records, version, damage }: Contents): RunRow {
-  const past = runPastOf(records);
+  const past = readRunHistory(records);
   const state = stateOf(records);
   const tasks = [...state.tasks.values()];
   return {
@@ -83,7 +84,7 @@ function rowOf(id: string, { records, version, damage }: Contents): RunRow {
     cwd: past?.settings.repository ?? '',
     title: titleOf(past?.settings.goal ?? ''),
     tasks: tasks.length,
-    landed: tasks.filter((task) => task.state === 'landed' || task.state === 'done').length,
+    landed: tasks.filter((task) => isDone(task.state)).length,
     ...(state.cost !== undefined && { cost: state.cost }),
     state: version > FORMAT_VERSION ? 'newer' : damage === undefined ? stateWord(past, state) : 'damaged',
     awaitsApproval: past !== undefined && awaitsApproval(past),
@@ -91,7 +92,7 @@ function rowOf(id: string, { records, version, damage }: Contents): RunRow {
   };
 }
 
-function stateWord(past: RunPast | undefined, { end }: RunState): RunRow['state'] {
+function stateWord(past: RunHistory | undefined, { end }: RunState): RunRow['state'] {
   return past === undefined ? 'empty' : (end?.outcome ?? 'open');
 }
 

@@ -38,7 +38,7 @@ export type TaskProgress = Omit<Progress, 'activity'> & {
   /** An attempt has begun that neither finished nor failed: it is under way, or was cut short. */
   readonly isOpen: boolean;
   readonly attempts: number; // begun so far; the last one is the current one
-  readonly attempt: Attempt | undefined;
+  readonly attempt: AttemptStart | undefined;
   readonly worker: number | undefined;
   readonly files: readonly string[];
   readonly commit: string | undefined; // as it landed, else as the worker left it
@@ -51,9 +51,9 @@ export type TaskProgress = Omit<Progress, 'activity'> & {
 };
 
 /** What the last attempt began with. */
-export type Attempt = { readonly base: string; readonly workspace: string; readonly seed: SeedSummary };
+export type AttemptStart = { readonly base: string; readonly workspace: string; readonly seed: SeedSummary };
 
-type Of<Type extends Recorded['type']> = Extract<Recorded, { readonly type: Type }>;
+export type Of<Type extends Recorded['type']> = Extract<Recorded, { readonly type: Type }>;
 type AgentEvent = Extract<Recorded, SessionEvent | { readonly type: 'throttle_wait' }>;
 
 export class AgentProgress implements Progress {
@@ -208,7 +208,7 @@ export class Task implements TaskProgress {
   isReady = false;
   isOpen = false;
   attempts = 0;
-  attempt: Attempt | undefined;
+  attempt: AttemptStart | undefined;
   worker: number | undefined;
   files: readonly string[] = [];
   commit: string | undefined;

@@ -12,9 +12,9 @@ import type { Recorded } from '@drover/protocol/events';
 import type { Cap } from '@drover/protocol/limits';
 import type { Usage } from '@drover/protocol/messages';
 import { sumUsage } from '@drover/core/model/spending/usage';
-import type { RunSettings, TaskRow } from '@drover/protocol/run';
+import { type RunSettings, type TaskRow, isDone } from '@drover/protocol/run';
 import { SpendingFold } from './spending.ts';
-import { AgentProgress, isStatus, type Progress, Task, type TaskProgress } from './progress.ts';
+import { AgentProgress, isStatus, type Of, type Progress, Task, type TaskProgress } from './progress.ts';
 
 export type { Activity, Progress, TaskProgress, TaskState } from './progress.ts';
 export type Landed = { readonly task: string; readonly commit: string };
@@ -23,26 +23,24 @@ export type PlanRound = {
   readonly by: Of<'plan_ready'>['by'];
   readonly tasks: readonly string[];
 };
-export type GateResult = Pick<
+export type GateRecord = Pick<
   Of<'gate_end'>,
   'command' | 'tree' | 'tasks' | 'passed' | 'flaky' | 'output' | 'durationMs'
 >;
-export type RunEnd = Of<'run_end'>;
-
-type Of<Type extends Recorded['type']> = Extract<Recorded, { readonly type: Type }>;
+export type RecordedRunEnd = Of<'run_end'>;
 
 export class RunState {
   readonly #plans: PlanRound[] = [];
   readonly #tasks = new Map<string, Task>();
   readonly #landed: Landed[] = [];
-  readonly #gates = new Map<string, GateResult>();
+  readonly #gates = new Map<string, GateRecord>();
   readonly #coordinator = new AgentProgress();
   readonly #durations = { sumMs: 0, count: 0 }; // of attempts that finished
   #id = '';
   #settings: RunSettings | undefined;
   readonly #blockedHosts = new Map<string, number>();
   readonly #denied = new DeniedCalls();
-  #end: RunEnd | undefined;
+  #end: RecordedRunEnd | undefined;
   #budget = { spent: 0, reserved: 0 };
   readonly #spending = new SpendingFold(); // of everything, as the budget counts it
   #cap: Cap | undefined;
@@ -69,7 +67,7 @@ export class RunState {
   }
 
   /** How the run ended, unless it has been resumed since. */
-  get end(): RunEnd | undefined {
+  get end(): RecordedRunEnd | undefined {
     return this.#end;
   }
 
@@ -125,12 +123,12 @@ export class RunState {
     return costs.length === 0 ? undefined : costs.reduce((sum, cost) => sum + cost);
   }
 
-  gateResult(tree: string, command: string): GateResult | undefined {
+  gateResult(tree: string, command: string): GateRecord | undefined {
     return this.#gates.get(gateKey(tree, command));
   }
 
   /** The last gate that failed with this task's work in the tree. */
-  failedGate(task: string): GateResult | undefined {
+  failedGate(task: string): GateRecord | undefined {
     return [...this.#gates.values()].findLast(({ tasks, passed }) => !passed && tasks.includes(task));
   }
 
@@ -250,7 +248,7 @@ export class RunState {
     for (const plan of tasks) {
       const known = this.#tasks.get(plan.id);
       if (known === undefined) this.#tasks.set(plan.id, new Task(plan, round));
-      else if (!isIn(known)) known.planAgain(plan, round);
+      else if (!isDone(known.state)) known.planAgain(plan, round);
     }
   }
 
@@ -273,7 +271,7 @@ export class RunState {
       this.#landed.push({ task: task.id, commit: event.commit });
   }
 
-  #finish(event: RunEnd): void {
+  #finish(event: RecordedRunEnd): void {
     this.#end = event;
     this.#coordinator.rest();
     const clock = this.#clockOf(event);
@@ -317,10 +315,10 @@ export function rowsOf(state: RunState): readonly TaskRow[] {
       waits: waitMs,
       ...(startedMs !== undefined && endedMs !== undefined && { elapsedMs: endedMs - startedMs }),
       // What is in without an attempt was known.
-      ...(attempts === 0 && isIn(task) && { cached: true }),
+      ...(attempts === 0 && isDone(status) && { cached: true }),
       ...(summary !== undefined && { summary }),
-      ...(reason !== undefined && !isIn(task) && { reason }),
-      ...(failure !== undefined && !isIn(task) && { failure }),
+      ...(reason !== undefined && !isDone(status) && { reason }),
+      ...(failure !== undefined && !isDone(status) && { failure }),
     };
   });
 }
@@ -328,11 +326,6 @@ export function rowsOf(state: RunState): readonly TaskRow[] {
 /** The task was to write, and found nothing to change; its own gates passed on its base. */
 export function isUnchanged({ state, plan }: Pick<TaskProgress, 'state' | 'plan'>): boolean {
   return state === 'done' && plan.mode === 'write';
-}
-
-// Its work is in the result, so there is nothing left to try.
-function isIn({ state }: TaskProgress): boolean {
-  return state === 'landed' || state === 'done';
 }
 
 function gateKey(tree: string, command: string): string {

@@ -6,6 +6,7 @@
 //      back what was shown of it.
 //   3. The last attempt's text is kept as an answer that was cut off, where the caller wants that.
 
+import { NO_USAGE } from '../model/spending/usage.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Event } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
@@ -86,7 +87,7 @@ async function tryOnce(asking: Asking, admitted: Admitted, signal: AbortSignal):
     admitted.settle(usage, seen);
     return asking.spend(usage);
   };
-  const shown: ShownSoFar = { started: false, partial: new PartialAnswer(), usage: NOTHING_USED };
+  const shown: ShownSoFar = { started: false, partial: new PartialAnswer(), usage: NO_USAGE };
   try {
     // Nothing is waited for between what came together.
     for await (const group of inGroups(asking.provider.stream(asking.request(admitted.outputTokensMax), signal))) {
@@ -128,7 +129,7 @@ type ShownSoFar = { started: boolean; readonly partial: PartialAnswer; usage: Us
 
 function show(event: Exclude<ModelEvent, { type: 'finished' }>, shown: ShownSoFar, emit: (event: Event) => void): void {
   if (event.type === 'started') {
-    shown.usage = event.usage ?? NOTHING_USED;
+    shown.usage = event.usage ?? NO_USAGE;
     return;
   }
   // Only with the first content, so that an attempt that failed before it needs no taking back.
@@ -137,8 +138,6 @@ function show(event: Exclude<ModelEvent, { type: 'finished' }>, shown: ShownSoFa
   shown.partial.take(event);
   emit(event);
 }
-
-const NOTHING_USED: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 
 // The provider charges for what it produced, and did not live to say how much that was.
 function usageOfFailed(shown: ShownSoFar, inputTokens: number): Usage {

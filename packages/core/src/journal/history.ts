@@ -6,6 +6,7 @@
 
 import { labelIn, openCalls, resultOf, type OpenCalls } from '../agent/calls/calls.ts';
 import { refusedIn, type RefusedCalls } from '../agent/calls/refused-calls.ts';
+import { NO_USAGE } from '../model/spending/usage.ts';
 import { applyCut } from '../conversation/compaction.ts';
 import type { TokenFigures } from '../conversation/conversation.ts';
 import type { Recorded, RemoteTool } from '@drover/protocol/events';
@@ -73,7 +74,7 @@ export class PastFold {
     ending: undefined,
     open: undefined,
     refused: undefined,
-    usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+    usage: NO_USAGE,
     cost: undefined,
     tokens: undefined,
     model: '',

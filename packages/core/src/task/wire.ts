@@ -16,6 +16,7 @@
 //   reply: what the run answers is what the thread hears. Once the port is closed requests fail, the
 //   task's signal is aborted, and what still arrives is ignored.
 
+import { NO_USAGE } from '../model/spending/usage.ts';
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import type { Question } from '../agent/calls/calls.ts';
 import { failureOf } from '../agent/limits.ts';
@@ -279,8 +280,6 @@ export function serveTask(port: MessagePort, link: TaskLink, ear: Ear): Served {
   return { stop: (failure) => end.stop(failure), close: (last) => end.close(last) };
 }
 
-const NOTHING: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
-
 class RunEnd {
   readonly #port: MessagePort;
   readonly #link: TaskLink;
@@ -358,7 +357,7 @@ class RunEnd {
       case 'admit': {
         const admitted = await this.#link.admission.admit(request.wanted, signal);
         // Nobody is there any more to send the request, or to give the leave back.
-        if (this.#isClosed) admitted.settle(NOTHING, {});
+        if (this.#isClosed) admitted.settle(NO_USAGE, {});
         else this.#tickets.set(id, admitted);
         return { type: 'admitted', outputTokensMax: admitted.outputTokensMax };
       }

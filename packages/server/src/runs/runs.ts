@@ -1,6 +1,7 @@
 // The runs of this server, and those that other processes started: all are read from their journals; only
 // those that are carried out here can be cancelled and answered.
 
+import { isDone } from '@drover/protocol/run';
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type * as wire from '@drover/client/wire';
@@ -167,7 +168,7 @@ function snapshotOf(id: string, records: readonly JsonObject[], { live, isDamage
     startedAt: typeof first === 'string' ? first : '',
     updatedAt: typeof last === 'string' ? last : '',
     tasks: tasks.length,
-    landed: tasks.filter((task) => task.state === 'landed' || task.state === 'done').length,
+    landed: tasks.filter((task) => isDone(task.state)).length,
     ...(cost !== undefined && { cost }),
     rows: end?.tasks ?? rowsOf(state).filter(({ task }) => isSettled(state.tasks.get(task))),
     questions: live && end === undefined ? openQuestions(records) : [],

@@ -4,7 +4,7 @@
 
 import { matchesGlob } from 'node:path';
 import type { Git } from '../../git/git.ts';
-import type { Item, Problem, Select } from './spec.ts';
+import type { Item, SpecProblem, Select } from './spec.ts';
 import { isPlainFile, textsOf, type Tree } from './tree.ts';
 
 const PROBLEMS_MAX = 20;
@@ -22,9 +22,9 @@ export type ListedItem = Item & { readonly where: string };
 
 export type Selected = {
   readonly items: readonly Item[];
-  readonly problems: readonly Problem[];
+  readonly problems: readonly SpecProblem[];
   /** Globs that match nothing: of several repositories they need match in one. */
-  readonly unmatched: readonly Problem[];
+  readonly unmatched: readonly SpecProblem[];
 };
 
 export async function selectItems(
@@ -66,7 +66,7 @@ function narrowed(items: readonly Item[], isWanted: (path: string) => boolean): 
   });
 }
 
-function globProblems({ files = [] }: Select, tree: Tree): readonly Problem[] {
+function globProblems({ files = [] }: Select, tree: Tree): readonly SpecProblem[] {
   const paths = [...tree.values()].filter(isPlainFile).map(({ path }) => path);
   return files.flatMap((glob, at) =>
     paths.some((path) => matchesGlob(path, glob))
@@ -82,13 +82,13 @@ function globProblems({ files = [] }: Select, tree: Tree): readonly Problem[] {
 }
 
 /** What the globs would be, were its first folder one that is there. */
-function nearTo(glob: string, paths: readonly string[]): NonNullable<Problem['near']> {
+function nearTo(glob: string, paths: readonly string[]): NonNullable<SpecProblem['near']> {
   const [, ...rest] = glob.split('/');
   const tops = new Set(paths.map((path) => path.split('/', 1)[0] ?? ''));
   return { word: glob, known: [...tops].map((top) => [top, ...rest].join('/')) };
 }
 
-function missingFiles({ command }: Select, { items = [] }: Sources, tree: Tree): readonly Problem[] {
+function missingFiles({ command }: Select, { items = [] }: Sources, tree: Tree): readonly SpecProblem[] {
   const key = command === undefined ? 'select.files' : 'select.command';
   return items.flatMap(({ files, where }) =>
     files.flatMap((path) =>

@@ -9,21 +9,21 @@ import { newId } from '@drover/core/ids';
 import { runChild } from '@drover/core/tools/process/child';
 import type { Git } from '../../git/git.ts';
 import type { ListedItem } from './select.ts';
-import type { Problem } from './spec.ts';
+import type { SpecProblem } from './spec.ts';
 
 const COMMAND_MS_MAX = 10 * 60_000;
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
 const COMPLAINT_CHARS_MAX = 2_000;
 const KEYS = ['path', 'files', 'id', 'vars'];
 
-export type Listing = { readonly items: readonly ListedItem[]; readonly problems: readonly Problem[] };
+export type Listing = { readonly items: readonly ListedItem[]; readonly problems: readonly SpecProblem[] };
 
 /** `name` is how the source is called: list.txt, standard input, the command. */
 export function itemsIn(text: string, { name, key }: { readonly name: string; readonly key: string }): Listing {
   const isNul = text.includes('\0');
   const entries = text.split(isNul ? '\0' : /\r?\n/).map((entry, at) => ({ entry, where: `${name}:${at + 1}` }));
   const items: ListedItem[] = [];
-  const problems: Problem[] = [];
+  const problems: SpecProblem[] = [];
   for (const { entry, where } of entries) {
     if (entry.trim() === '') continue;
     const read = !isNul && /^\s*["{]/.test(entry) ? jsonItem(entry) : { files: [tidy(entry)] };
@@ -106,8 +106,8 @@ export async function changedIn(
   git: Git,
   range: string,
   signal: AbortSignal,
-): Promise<readonly string[] | readonly [Problem]> {
-  const problem = (message: string): readonly [Problem] => [{ key: 'select.diff', message }];
+): Promise<readonly string[] | readonly [SpecProblem]> {
+  const problem = (message: string): readonly [SpecProblem] => [{ key: 'select.diff', message }];
   if (range.startsWith('-')) return problem(`'${range}' is no range; write it like main...HEAD`);
   try {
     const args = ['diff', '--name-only', '-z', '--no-renames', '--no-ext-diff', '--diff-filter=d'];
@@ -119,6 +119,6 @@ export async function changedIn(
   }
 }
 
-export function isProblem(found: readonly string[] | readonly [Problem]): found is readonly [Problem] {
+export function isProblem(found: readonly string[] | readonly [SpecProblem]): found is readonly [SpecProblem] {
   return typeof found[0] === 'object';
 }

@@ -60,7 +60,7 @@ export function failuresMax(stop: StopWhenFailed | undefined, tasks: number): nu
 }
 
 /** What is wrong, and the key of the spec that it is about, as in `select.files.0`. */
-export type Problem = {
+export type SpecProblem = {
   readonly key: string;
   readonly message: string;
   /** What was written and what could have been meant. */

@@ -1,6 +1,6 @@
 // A run, live or long over: its head, its questions, the timeline, the tasks, and whatever is chosen of them.
 
-import type { RunEnd } from '@drover/coordinator/view/state';
+import type { RecordedRunEnd } from '@drover/coordinator/view/state';
 import { RunFold } from '../../run-fold.ts';
 import { type App, type Screen, words } from '../app.ts';
 import { announce, h, mark, say, show } from '../dom.ts';
@@ -151,7 +151,7 @@ class RunScreen {
     this.#now();
   }
 
-  #over({ at, outcome }: RunEnd): void {
+  #over({ at, outcome }: RecordedRunEnd): void {
     if (this.#feed.now() - Date.parse(at) < NEWS_MS) announce(`The run has ended: ${outcome}`);
     this.#head.isCancelling(false);
     show(this.#problem, false);

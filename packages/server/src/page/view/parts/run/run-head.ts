@@ -1,7 +1,7 @@
 // The head of a run: the goal, how it stands, its figures, and what became of it.
 
 import { isStatus } from '@drover/coordinator/view/progress';
-import type { RunEnd, RunState, TaskState } from '@drover/coordinator/view/state';
+import type { RecordedRunEnd, RunState, TaskState } from '@drover/coordinator/view/state';
 import type { RunFold } from '../../../run-fold.ts';
 import { cacheShare, clockTime, count, dollars, duration, tokensOf } from '../../../words.ts';
 import { button, h, mark, say, show, stateMark } from '../../dom.ts';
@@ -21,7 +21,7 @@ export class RunHead {
   readonly #cancel: HTMLButtonElement;
   readonly #ending = h('section', { class: 'ending', is: { 'aria-label': 'What became of it', hidden: true } });
   readonly #figures = new Map(NAMES.map((name) => [name, new Figure(name)]));
-  #endShown: RunEnd | undefined;
+  #endShown: RecordedRunEnd | undefined;
 
   constructor(onCancel: () => void) {
     this.#cancel = button('Cancel run', onCancel, { class: 'danger', is: { hidden: true } });
@@ -54,7 +54,7 @@ export class RunHead {
     say(this.#cancel, isAsked ? 'Cancelling…' : 'Cancel run');
   }
 
-  #ended(end: RunEnd | undefined, id: string): void {
+  #ended(end: RecordedRunEnd | undefined, id: string): void {
     this.#endShown = end;
     const { reason, answer, delivered, outcome } = end ?? {};
     this.#ending.replaceChildren(
