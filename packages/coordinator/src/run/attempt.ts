@@ -74,46 +74,149 @@ export type AttemptEnd = {
   readonly files: readonly string[];
 };
 
-export async function attemptTask(
-  context: AttemptContext,
-  given: AttemptOptions,
-  signal: AbortSignal,
-): Promise<AttemptEnd> {
-  const { task, attempt, worker, base } = given;
-  const place = { worker, task: task.id, attempt };
-  let workspace: Workspace | undefined;
-  let outcome: TaskOutcome;
-  try {
-    const again = given.goesOn ? await context.slots.again({ task: task.id, attempt }) : undefined;
-    workspace = again ?? (await context.slots.take({ worker, task: task.id, attempt, base, signal }));
-    // In another workspace what it remembers of the first one would be untrue.
-    const past = again === undefined ? undefined : given.past;
-    await given.turn(signal);
-    if (signal.aborted) {
-      // Nothing was begun in there.
-      if (again === undefined) await workspace.release();
-      throw new DroverError(failureOf(signal));
-    }
-    context.tell({ type: 'task_start', base, workspace: workspace.path, seed: given.seed.summary }, place);
-    await context.settled();
-    outcome = await work(context, given, { workspace, past }, signal);
-  } catch (error) {
-    if (!(error instanceof DroverError)) throw error;
-    outcome = { ...NOTHING_DONE, status: signal.aborted ? 'cancelled' : 'failed', failure: error.failure };
-  }
-  return end(context, given, { outcome, workspace }, signal);
+/** Runs one attempt to its `task_end`, which is durable when this resolves. */
+export function attemptTask(context: AttemptContext, given: AttemptOptions, signal: AbortSignal): Promise<AttemptEnd> {
+  return new TaskAttempt(context, given, signal).run();
 }
 
 const NOTHING_DONE = { summary: '', usage: NO_USAGE, refused: [] };
 
-type Where = { readonly workspace: Workspace; readonly past: Past | undefined };
+/** How the attempt stands while it is being ended. */
+type AttemptResult = Pick<AttemptEnd, 'status' | 'failure' | 'commit' | 'files'>;
 
-async function work(
-  context: AttemptContext,
-  given: AttemptOptions,
-  { workspace, past }: Where,
-  signal: AbortSignal,
-): Promise<TaskOutcome> {
+class TaskAttempt {
+  readonly #context: AttemptContext;
+  readonly #given: AttemptOptions;
+  readonly #signal: AbortSignal;
+  readonly #place: { readonly worker: number; readonly task: string; readonly attempt: number };
+  readonly #branch: string;
+  #workspace: Workspace | undefined;
+
+  constructor(context: AttemptContext, given: AttemptOptions, signal: AbortSignal) {
+    this.#context = context;
+    this.#given = given;
+    this.#signal = signal;
+    this.#place = { worker: given.worker, task: given.task.id, attempt: given.attempt };
+    this.#branch = `drover/${context.run}/${given.task.id}`;
+  }
+
+  async run(): Promise<AttemptEnd> {
+    let outcome: TaskOutcome;
+    try {
+      outcome = await this.#work(await this.#begin());
+    } catch (error) {
+      if (!(error instanceof DroverError)) throw error;
+      outcome = { ...NOTHING_DONE, status: this.#signal.aborted ? 'cancelled' : 'failed', failure: error.failure };
+    }
+    return this.#end(outcome);
+  }
+
+  async #begin(): Promise<BegunAttempt> {
+    const { slots, tell, settled } = this.#context;
+    const { goesOn, base, seed, turn } = this.#given;
+    const { task, attempt } = this.#place;
+    const again = goesOn ? await slots.again({ task, attempt }) : undefined;
+    const workspace = again ?? (await slots.take({ ...this.#place, base, signal: this.#signal }));
+    this.#workspace = workspace;
+    await turn(this.#signal);
+    if (this.#signal.aborted) {
+      // Nothing was begun in there.
+      if (again === undefined) await workspace.release();
+      throw new DroverError(failureOf(this.#signal));
+    }
+    tell({ type: 'task_start', base, workspace: workspace.path, seed: seed.summary }, this.#place);
+    await settled();
+    // In another workspace what it remembers of the first one would be untrue.
+    return { workspace, past: again === undefined ? undefined : this.#given.past };
+  }
+
+  async #work(begun: BegunAttempt): Promise<TaskOutcome> {
+    const open = linkOf(this.#context, this.#given);
+    try {
+      return await this.#context.runTask(specOf(this.#context, this.#given, begun), open.link, this.#signal);
+    } finally {
+      open.close();
+    }
+  }
+
+  async #end(outcome: TaskOutcome): Promise<AttemptEnd> {
+    const { task, mayFail } = this.#given;
+    const { usage, cost } = outcome;
+    const summary = this.#context.redact(outcome.summary);
+    const { isOver, result } = await this.#judge(outcome, summary);
+    const { status, failure, commit, files } = result;
+    const again = status === 'failed' && mayFail && failure !== undefined && FAILURES[failure.kind].reattempt;
+    this.#context.tell(
+      {
+        type: 'task_end',
+        status,
+        again,
+        files,
+        usage,
+        ...(failure !== undefined && { failure, reason: describe(failure) }),
+        ...(summary !== '' && { summary }),
+        ...(commit !== undefined && { commit, branch: this.#branch }),
+        ...(cost !== undefined && { cost }),
+      },
+      this.#place,
+    );
+    await this.#context.settled();
+    // Not before its end is on the disk: a run that goes on without knowing of it goes on in there.
+    const isAsCommitted = status === 'finished' && (task.gates ?? []).length === 0;
+    if (isOver) await this.#workspace?.release(isAsCommitted ? 'commit' : undefined);
+    return {
+      status,
+      again,
+      summary,
+      files,
+      ...(failure !== undefined && { failure }),
+      ...(commit !== undefined && { commit }),
+    };
+  }
+
+  /** Commits the work and runs the task's gates. Unless `isOver`, the workspace stays as it is, to be resumed. */
+  async #judge(outcome: TaskOutcome, summary: string): Promise<{ isOver: boolean; result: AttemptResult }> {
+    let result: AttemptResult = { ...denied(outcome), files: [] };
+    const workspace = this.#given.task.mode === 'write' ? this.#workspace : undefined;
+    try {
+      // A failed attempt is committed, too: the user may want its work.
+      if (workspace !== undefined && result.status !== 'cancelled')
+        result = { ...result, ...(await this.#commit(workspace, summary)) };
+      if (workspace !== undefined && result.status === 'finished') {
+        const { commit } = result;
+        const failure = await gateFailure(gatesOf(this.#context, this.#given, { workspace, commit }), this.#signal);
+        if (failure !== undefined) result = { ...result, status: 'failed', failure };
+      }
+      return { isOver: result.status !== 'cancelled', result };
+    } catch (error) {
+      if (!(error instanceof DroverError)) throw error;
+      const status = this.#signal.aborted ? 'cancelled' : 'failed';
+      return { isOver: false, result: { ...result, status, failure: error.failure } };
+    }
+  }
+
+  async #commit(workspace: Workspace, summary: string): Promise<Pick<AttemptResult, 'commit' | 'files'>> {
+    const { redact, startedAt, tell } = this.#context;
+    const message = `${redact(this.#given.task.title)}\n\n${summary}`;
+    const committed = await workspace.commit({ message, when: startedAt, branch: this.#branch });
+    if (committed === undefined) return { files: [] };
+    const { commit, files, leftOut } = committed;
+    for (const path of leftOut)
+      tell({ type: 'warning', message: `${path} is a git repository of its own, and is left out` }, this.#place);
+    return { files, commit };
+  }
+}
+
+type BegunAttempt = { readonly workspace: Workspace; readonly past: Past | undefined };
+
+/** A worker whose calls were denied has failed, even if it reports success. */
+function denied({ status, failure, refused }: TaskOutcome): Pick<AttemptResult, 'status' | 'failure'> {
+  if (status === 'finished' && refused.length > 0)
+    return { status: 'failed', failure: { kind: 'permission.denied', calls: refused } };
+  return { status, ...(failure !== undefined && { failure }) };
+}
+
+function specOf(context: AttemptContext, given: AttemptOptions, { workspace, past }: BegunAttempt): TaskSpec {
   const { task, attempt, worker, system, seed, before } = given;
   const content = assignment({
     worker,
@@ -123,7 +226,7 @@ async function work(
     isPromptRead: seed.prompts.has(task.prompt),
     ...(before !== undefined && { before }),
   });
-  const spec: TaskSpec = {
+  return {
     ...context.common,
     run: context.run,
     task: task.id,
@@ -138,12 +241,6 @@ async function work(
     ...(workspace.sandbox !== undefined && { sandbox: workspace.sandbox }),
     outputFolder: context.outputFolder(task.id, attempt),
   };
-  const open = linkOf(context, given);
-  try {
-    return await context.runTask(spec, open.link, signal);
-  } finally {
-    open.close();
-  }
 }
 
 function linkOf(context: AttemptContext, given: AttemptOptions): { link: TaskLink; close: () => void } {
@@ -187,84 +284,6 @@ function cacheMiss({ system, seed }: AttemptOptions): string | undefined {
 export function relabelled(event: Event, worker: number): Event {
   if ('callIndex' in event && 'index' in event) return { ...event, index: worker * CALLS_MAX + event.callIndex };
   return event;
-}
-
-async function end(
-  context: AttemptContext,
-  given: AttemptOptions,
-  { outcome, workspace }: { readonly outcome: TaskOutcome; readonly workspace: Workspace | undefined },
-  signal: AbortSignal,
-): Promise<AttemptEnd> {
-  const { task, attempt, worker } = given;
-  const { refused, usage, cost } = outcome;
-  const summary = context.redact(outcome.summary);
-  let { status, failure } = outcome;
-  // Whoever was not allowed what the work needs has not done it, whatever it says.
-  if (status === 'finished' && refused.length > 0) {
-    status = 'failed';
-    failure = { kind: 'permission.denied', calls: refused };
-  }
-  const branch = `drover/${context.run}/${task.id}`;
-  const kept = {
-    commit: undefined as string | undefined,
-    files: [] as readonly string[],
-    leftOut: [] as readonly string[],
-  };
-  let isOver = false;
-  try {
-    // Also what a failed attempt left: somebody may want it.
-    if (workspace !== undefined && task.mode === 'write' && status !== 'cancelled') {
-      const message = `${context.redact(task.title)}\n\n${summary}`;
-      Object.assign(kept, await workspace.commit({ message, when: context.startedAt, branch }));
-      for (const path of kept.leftOut)
-        context.tell(
-          { type: 'warning', message: `${path} is a git repository of its own, and is left out` },
-          { worker, task: task.id, attempt },
-        );
-    }
-    if (status === 'finished' && workspace !== undefined && task.mode === 'write') {
-      failure = await gateFailure(gatesOf(context, given, { workspace, commit: kept.commit }), signal);
-      if (failure !== undefined) status = 'failed';
-    }
-    // One that was interrupted stays as it is, to go on.
-    isOver = status !== 'cancelled';
-  } catch (error) {
-    if (!(error instanceof DroverError)) throw error;
-    status = signal.aborted ? 'cancelled' : 'failed';
-    failure = error.failure;
-  }
-  const again = status === 'failed' && given.mayFail && failure !== undefined && FAILURES[failure.kind].reattempt;
-  const reason = failure === undefined ? undefined : describe(failure);
-  context.tell(
-    {
-      type: 'task_end',
-      status,
-      again,
-      files: kept.files,
-      usage,
-      ...(failure !== undefined && { failure }),
-      ...(reason !== undefined && { reason }),
-      ...(summary !== '' && { summary }),
-      ...(kept.commit !== undefined && {
-        commit: kept.commit,
-        branch,
-      }),
-      ...(cost !== undefined && { cost }),
-    },
-    { worker, task: task.id, attempt },
-  );
-  await context.settled();
-  // Not before its end is on the disk: a run that goes on without knowing of it goes on in there.
-  const isAsCommitted = status === 'finished' && (task.gates ?? []).length === 0;
-  if (isOver) await workspace?.release(isAsCommitted ? 'commit' : undefined);
-  return {
-    status,
-    again,
-    summary,
-    files: kept.files,
-    ...(failure !== undefined && { failure }),
-    ...(kept.commit !== undefined && { commit: kept.commit }),
-  };
 }
 
 function gatesOf(

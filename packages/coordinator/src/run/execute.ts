@@ -6,7 +6,7 @@ import { type TaskStatus, isDone } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { attemptTask, type AttemptEnd, type AttemptContext } from './attempt.ts';
-import { dispatch, type Limiter, type WorkerSlot } from './dispatch.ts';
+import { dispatch, type Dispatch, type Limiter, type WorkerSlot } from './dispatch.ts';
 import { inOrder, waits, type Waits } from '../plan/graph.ts';
 import type { Git } from '../git/git.ts';
 import { conflictMessage } from '../merge/merge.ts';
@@ -52,9 +52,28 @@ export type ExecuteContext = {
 export type KnownResult = { readonly commit?: string; readonly files: readonly string[]; readonly summary: string };
 
 export async function executePlan(plan: Plan, conditions: ExecuteContext, signal: AbortSignal): Promise<void> {
-  const { context, train, statuses, past } = conditions;
+  const { statuses, canary } = conditions;
   const ordered = inOrder(plan.tasks);
-  // What a later plan names again is to be done again.
+  const settled = statusesBefore(ordered, conditions);
+  const waiting = waits(ordered);
+  expectOpen(
+    ordered.filter(({ id, mode }) => mode === 'write' && !settled.has(id)),
+    waiting,
+    conditions,
+  );
+  const skip = skipper(conditions, signal);
+  const work = worker({ plan, conditions, waiting, skip }, signal);
+  const ahead = canary?.tasks ?? ordered.length;
+  await work(ordered.slice(0, ahead), settled);
+  const others = ordered.slice(ahead);
+  const obstacle = others.length === 0 || signal.aborted ? undefined : canary?.judge();
+  if (obstacle === undefined) await work(others, new Map([...settled, ...statuses]));
+  else for (const task of others) if (!settled.has(task.id)) skip(task, describe(obstacle), obstacle);
+  for (const [id, status] of settled) if (!statuses.has(id)) statuses.set(id, status);
+}
+
+/** The statuses that hold when a plan begins: a task that did not work out and is named again has none. */
+function statusesBefore(ordered: readonly PlannedTask[], { statuses, past }: ExecuteContext): Map<string, TaskStatus> {
   const settled = new Map(
     [...statuses].filter(([id, status]) => isDone(status) || !ordered.some((task) => task.id === id)),
   );
@@ -62,8 +81,14 @@ export async function executePlan(plan: Plan, conditions: ExecuteContext, signal
     const known = past?.tasks.get(id)?.status;
     if (known !== undefined && !statuses.has(id)) settled.set(id, known);
   }
-  const waiting = waits(ordered);
-  const open = ordered.filter(({ id, mode }) => mode === 'write' && !settled.has(id));
+  return settled;
+}
+
+function expectOpen(
+  open: readonly PlannedTask[],
+  waiting: ReadonlyMap<string, Waits>,
+  { train, past }: ExecuteContext,
+): void {
   train.expect(
     open.map(({ id }) => {
       const { dependsOn = [], follows = [] } = waiting.get(id) ?? {};
@@ -72,52 +97,38 @@ export async function executePlan(plan: Plan, conditions: ExecuteContext, signal
   );
   // Those that had conflicted before a crash went to the end then, one after the other.
   for (const id of past?.conflicts ?? []) if (open.some((task) => task.id === id)) train.sendBack(id);
+}
 
-  const warm = new WarmUp();
-  const skip = (task: PlannedTask, reason: string, failure?: Failure): void => {
+function skipper({ context, train, statuses }: ExecuteContext, signal: AbortSignal): Dispatch['skip'] {
+  return (task, reason, failure) => {
     const status = signal.aborted ? 'cancelled' : 'skipped';
     if (task.mode === 'write') train.withdraw(task.id);
     statuses.set(task.id, status);
     const why = { reason, ...(failure !== undefined && { failure }) };
     context.tell({ type: 'task_end', status, again: false, ...why, files: [], usage: NO_USAGE }, { task: task.id });
   };
-  const work = (tasks: readonly PlannedTask[], known: ReadonlyMap<string, TaskStatus>) =>
-    dispatch(
-      {
-        ordered: tasks,
-        settled: known,
-        workers: conditions.workers,
-        limit: conditions.limit,
-        skip,
-        failFast: conditions.failFast,
-        failuresMax: conditions.failuresMax,
-        runTask: async (task, slot, stop) => {
-          const status = await settleTask(
-            {
-              task,
-              plan,
-              conditions,
-              slot,
-              warm,
-              waits: waiting.get(task.id),
-            },
-            stop,
-          );
-          if (status === undefined) return undefined;
-          if (status !== 'landed' && task.mode === 'write') train.withdraw(task.id);
-          statuses.set(task.id, status);
-          return status;
-        },
-      },
-      signal,
-    );
-  const ahead = conditions.canary?.tasks ?? ordered.length;
-  await work(ordered.slice(0, ahead), settled);
-  const others = ordered.slice(ahead);
-  const obstacle = others.length === 0 || signal.aborted ? undefined : conditions.canary?.judge();
-  if (obstacle === undefined) await work(others, new Map([...settled, ...statuses]));
-  else for (const task of others) if (!settled.has(task.id)) skip(task, describe(obstacle), obstacle);
-  for (const [id, status] of settled) if (!statuses.has(id)) statuses.set(id, status);
+}
+
+type Execution = {
+  readonly plan: Plan;
+  readonly conditions: ExecuteContext;
+  readonly waiting: ReadonlyMap<string, Waits>;
+  readonly skip: Dispatch['skip'];
+};
+
+/** Returns a function that dispatches tasks of the plan; the first of all of them warms the cache. */
+function worker({ plan, conditions, waiting, skip }: Execution, signal: AbortSignal) {
+  const { train, statuses, workers, limit, failFast, failuresMax } = conditions;
+  const warm = new WarmUp();
+  const runTask: Dispatch['runTask'] = async (task, slot, stop) => {
+    const status = await settleTask({ task, plan, conditions, slot, warm, waits: waiting.get(task.id) }, stop);
+    if (status === undefined) return undefined;
+    if (status !== 'landed' && task.mode === 'write') train.withdraw(task.id);
+    statuses.set(task.id, status);
+    return status;
+  };
+  return (ordered: readonly PlannedTask[], settled: ReadonlyMap<string, TaskStatus>) =>
+    dispatch({ ordered, settled, workers, limit, skip, failFast, failuresMax, runTask }, signal);
 }
 
 type TaskContext = {
