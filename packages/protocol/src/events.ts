@@ -1,9 +1,9 @@
-// Everything that can happen, on one screen. The same vocabulary is printed by `--json`, sent over
-// SSE and kept in the journal.
+// Every event that drover can emit. `--json`, SSE and the journal all use this vocabulary.
 //
-// An Event is what happened; a Recorded event adds the envelope, stamped by the bus alone. Events are
-// plain JSON. What starts ends, once; a failure is an `_end` that says so. A `_delta` is live only:
-// the `_end` that follows carries the whole.
+// Guarantees
+//   1. Events are plain JSON. A Recorded event adds the envelope, which only the bus stamps.
+//   2. Every `_start` gets exactly one `_end`. A failure is an `_end` that carries it.
+//   3. A `_delta` is live only. The `_end` that follows carries the whole content.
 
 import type { Failure } from './failures.ts';
 import type { Json } from './json.ts';
@@ -13,29 +13,29 @@ import type { Sampling } from './model.ts';
 import type { PlannedTask, SeedSummary } from './plan.ts';
 import type { Delivered, RunSettings, SandboxUse, TaskRow } from './run.ts';
 
-/** How a history is shortened. Without `tail` there is no summary: shorter results are enough. */
+/** How compaction shortens a history. Without `tail` there is no summary: clipped results are enough. */
 export type Cut = {
   /** Results among the first `messages` messages keep at most `chars` characters each, and no images. */
   readonly clip?: { readonly messages: number; readonly chars: number };
-  /** The number of messages behind the summary. */
+  /** The number of messages kept after the summary. */
   readonly tail?: number;
-  /** Positions of the messages before the tail that stay; the first user message where this is absent. */
+  /** Positions of the messages before the tail that stay. If absent, only the first user message stays. */
   readonly kept?: readonly number[];
 };
 
 export type CallLabel = {
-  readonly callId: string; // minted by drover, unique for ever: what readers match on
-  readonly toolUseId: string; // the provider's
+  readonly callId: string; // made by drover and globally unique; readers match on it
+  readonly toolUseId: string; // the provider's id
   readonly callIndex: number; // position among the calls of this response, from 0
   readonly index: number; // worker*100 + callIndex: for display
   readonly name: string;
   readonly summary: string;
 };
 
-/** A call that was handed out. Where no result has come by `deadline` (ISO time), it gets one that says so. */
+/** A call that waits for a remote result. At `deadline` (ISO time) drover adds a timeout result. */
 export type PendingCall = CallLabel & { readonly args: Json; readonly deadline: string };
 
-/** A tool that somebody else runs: what the model is told of it, and how long a call of it may take. */
+/** A tool that the client runs: its definition for the model, and the time limit of a call. */
 export type RemoteTool = ToolDefinition & { readonly label?: string; readonly timeoutMs?: number };
 
 export type Decision = {
@@ -45,7 +45,7 @@ export type Decision = {
   readonly reason?: string;
 };
 
-/** It grew towards the limit, the provider refused it, or the user wished so. */
+/** The history came near the limit, the provider refused its size, or the user asked for it. */
 export type CompactionReason = 'limit' | 'overflow' | 'wish';
 
 /** A command in the sandbox asked the proxy for a host. */
@@ -54,12 +54,12 @@ export type NetworkEvent = {
   readonly host: string;
   readonly port: number;
   readonly allowed: boolean;
-  readonly reason?: string; // why not
+  readonly reason?: string; // why the host was denied
 };
 
 export type Event = RunEvent | SessionEvent;
 
-/** What happens to a run and its tasks. */
+/** Events of a run and its tasks. */
 export type RunEvent =
   | ({ readonly type: 'run_start'; readonly resumed: boolean } & RunSettings)
   | {
@@ -67,31 +67,31 @@ export type RunEvent =
       readonly tasks: readonly PlannedTask[];
       readonly round: number; // from 1
       readonly by: 'coordinator' | 'file' | 'fallback'; // fallback: one task with the whole goal
-      readonly callId?: string; // the coordinator's call that is open until the plan is carried out
+      readonly callId?: string; // the coordinator's call, open until the plan is executed
     }
-  | { readonly type: 'task_ready' } // what it waits for has landed
+  | { readonly type: 'task_ready' } // its dependencies have landed
   | { readonly type: 'task_start'; readonly base: string; readonly workspace: string; readonly seed: SeedSummary }
   | {
-      readonly type: 'task_end'; // of one attempt; a task that is skipped has an end without a start
+      readonly type: 'task_end'; // ends one attempt; a skipped task has an end without a start
       readonly status: 'finished' | 'failed' | 'cancelled' | 'skipped';
       readonly again: boolean; // another attempt follows
       readonly failure?: Failure;
       readonly reason?: string;
       readonly summary?: string;
       readonly files: readonly string[];
-      readonly commit?: string; // absent where nothing was changed
+      readonly commit?: string; // absent if nothing changed
       readonly branch?: string;
       readonly usage: Usage;
       readonly cost?: number;
-      readonly cached?: true; // nobody worked: what comes of it is known from an earlier run
+      readonly cached?: true; // no worker ran: the result comes from an earlier run
     }
   | { readonly type: 'merge_start'; readonly commit: string; readonly onto: string }
   | {
       readonly type: 'merge_end';
       readonly outcome: 'landed' | 'conflict' | 'gate_failed';
-      readonly again: boolean; // the task is tried once more, on the new head
-      readonly commit?: string; // as it landed
-      readonly onto?: string; // the head it conflicts with
+      readonly again: boolean; // the task gets another attempt, on the new head
+      readonly commit?: string; // the commit that landed
+      readonly onto?: string; // the head that it conflicts with
       readonly conflicts?: readonly string[]; // paths
       readonly reason?: string;
     }
@@ -99,7 +99,7 @@ export type RunEvent =
       readonly type: 'gate_start';
       readonly command: string;
       readonly tree: string;
-      readonly tasks: readonly string[]; // merged so far and not yet landed
+      readonly tasks: readonly string[]; // merged into this tree but not landed yet
     }
   | {
       readonly type: 'gate_end';
@@ -107,7 +107,7 @@ export type RunEvent =
       readonly tree: string;
       readonly tasks: readonly string[];
       readonly passed: boolean;
-      readonly flaky: boolean; // red, then green
+      readonly flaky: boolean; // failed first, then passed
       readonly output: string;
       readonly durationMs: number;
     }
@@ -118,10 +118,10 @@ export type RunEvent =
       readonly spent: number; // in the unit of the cap: dollars, else tokens
       readonly reserved: number;
       readonly cap?: Cap;
-      readonly cost?: number; // US dollars; absent where the price is unknown
-      readonly requestCost?: number; // US dollars of the request that has ended
-      readonly most?: Usage; // a request is sent, and may come to this; told only where there is a cap
-      readonly mostCost?: number; // the same in US dollars
+      readonly cost?: number; // US dollars; absent if the price is unknown
+      readonly requestCost?: number; // US dollars of the request that just ended
+      readonly most?: Usage; // upper bound for the request just sent; only with a cap
+      readonly mostCost?: number; // the same upper bound in US dollars
     }
   | {
       readonly type: 'run_end';
@@ -133,38 +133,38 @@ export type RunEvent =
       readonly usage: Usage;
       readonly cost?: number;
       readonly delivered?: Delivered;
-      readonly answer?: string; // the coordinator's last words
+      readonly answer?: string; // the coordinator's final answer
     };
 
-/** What happens to one agent: alone, as the coordinator, or as a worker. */
+/** Events of one agent: alone, as the coordinator, or as a worker. */
 export type SessionEvent =
   | {
       readonly type: 'session_start';
       readonly model: string;
       readonly cwd: string;
-      readonly sandbox?: SandboxUse['used']; // absent where an older version wrote it
-      readonly remoteTools?: readonly RemoteTool[]; // absent: none, or the same as before
-      readonly remoteTimeoutMs?: number; // for those that don't say it themselves
-      readonly options?: Sampling; // absent: none, or the same as before
+      readonly sandbox?: SandboxUse['used']; // absent in journals of older versions
+      readonly remoteTools?: readonly RemoteTool[]; // absent: none, or unchanged
+      readonly remoteTimeoutMs?: number; // for tools without a timeout of their own
+      readonly options?: Sampling; // absent: none, or unchanged
     }
   | { readonly type: 'awaiting_tool_execution'; readonly calls: readonly PendingCall[] }
   | {
       readonly type: 'session_end';
       readonly outcome: 'done' | 'incomplete' | 'error' | 'cancelled' | 'suspended';
       readonly reason?: string;
-      readonly messages: readonly Message[]; // the new ones only
+      readonly messages: readonly Message[]; // only the new ones
       readonly usage: Usage;
-      readonly cost?: number; // US dollars; absent where the price is unknown
+      readonly cost?: number; // US dollars; absent if the price is unknown
     }
   // message
   | { readonly type: 'message_start'; readonly role: 'user' | 'assistant' | 'tool' }
   | {
       readonly type: 'message_end';
       readonly message: Message;
-      readonly kept?: false; // false: shown, but not in history
-      readonly cost?: number; // of an answer, in US dollars; absent where the price is unknown
+      readonly kept?: false; // false: shown, but not in the history
+      readonly cost?: number; // of an answer, in US dollars; absent if the price is unknown
     }
-  | BlockEvent // text, thinking and toolcall, each with _start, _delta and _end
+  | BlockEvent // text, thinking and toolcall blocks, each with _start, _delta and _end
   // tool
   | ({ readonly type: 'tool_execution_start'; readonly args: Json } & CallLabel)
   | ({ readonly type: 'tool_execution_delta'; readonly delta: string } & Pick<
@@ -191,11 +191,11 @@ export type SessionEvent =
       readonly type: 'usage';
       readonly usage: Usage;
       readonly total: Usage;
-      readonly cost?: number; // US dollars of the total: the sum of what each request cost
+      readonly cost?: number; // US dollars of `total`: the sum over all requests
       readonly requestCost?: number; // US dollars of this request, at the price of its model
-      readonly estimate?: number; // our count of the prompt's tokens; absent for a summary
+      readonly estimate?: number; // drover's token count of the prompt; absent for a summary
       readonly estimateRatio?: number; // reported ÷ estimate, as a moving average
-      readonly window?: number; // tokens that the model takes
+      readonly window?: number; // context window of the model, in tokens
     }
   | {
       readonly type: 'retry';
@@ -210,7 +210,7 @@ export type SessionEvent =
       readonly type: 'compaction_end';
       readonly ok: boolean;
       readonly tokens: number;
-      readonly summary?: string; // absent where shorter results were enough
+      readonly summary?: string; // absent if clipping results was enough
       readonly failure?: Failure;
     } & Cut)
   | { readonly type: 'heartbeat' }
@@ -222,7 +222,7 @@ export type SessionEvent =
 
 export type EventType = Event['type'];
 
-/** Where in the work an event happened; each applies only where it is known. */
+/** Position of an event in the work. A field is absent if it does not apply. */
 export type Place = {
   readonly worker?: number;
   readonly task?: string;
@@ -231,7 +231,7 @@ export type Place = {
   readonly step?: number;
 };
 
-/** Whose journal an event is in: a session's of its own, or a run's. */
+/** The owner of the journal that holds the event: a standalone session or a run. */
 export type Owner =
   | { readonly session: string; readonly run?: never }
   | { readonly run: string; readonly session?: never };
@@ -242,7 +242,7 @@ export type Recorded = Event & Envelope;
 
 export type EventTraits = {
   readonly scope: 'run' | 'session';
-  /** Lossy events may be dropped for a slow reader; reliable ones never; control ones never, and exactly once. */
+  /** `lossy`: may be dropped for a slow reader. `reliable`: never dropped. `control`: delivered exactly once. */
   readonly delivery: 'lossy' | 'reliable' | 'control';
   /** Whether the event is on disk before a view or a tool acts on it. */
   readonly durable: boolean;
@@ -296,7 +296,7 @@ export const EVENTS: Readonly<Record<EventType, EventTraits>> = {
   cancelled: { scope: 'session', delivery: 'control', durable: true, progress: true },
 };
 
-/** Whether this drover knows the type; a journal of a newer version may hold others. */
+/** Whether this version knows the type. A journal of a newer version may hold others. */
 export function isEventType(type: string): type is EventType {
   return Object.hasOwn(EVENTS, type);
 }

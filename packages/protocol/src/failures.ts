@@ -1,7 +1,7 @@
-// Failures: why something went wrong, as a value, and what follows from each kind.
+// Failures: why something went wrong, as data, and how drover reacts to each kind.
 //
-// A failure crosses threads, is written to the journal and is shown by several views. So it is JSON and not a class:
-// a thrown subclass loses its name and its fields on its way out of a thread. `errors.ts` of core throws them.
+// A failure crosses threads, is written to the journal and is shown by several views. It is JSON because a thrown
+// subclass loses its name and fields when it crosses a thread. `errors.ts` of core wraps a failure to throw it.
 
 import type { ExitName } from './outcomes.ts';
 
@@ -10,7 +10,7 @@ export type LimitName = 'steps' | 'output-tokens' | 'budget' | 'time' | 'idle' |
 
 export type Failure =
   | { readonly kind: 'aborted'; readonly by: 'user' | 'shutdown' | 'crash' }
-  /** Worth trying again: overloaded, unreachable, reset. `shouldRetry` is the server's own word. */
+  /** Temporary: overloaded, unreachable or reset. `shouldRetry`: the server itself asked for a retry. */
   | {
       readonly kind: 'provider.unavailable';
       readonly message: string;
@@ -18,18 +18,18 @@ export type Failure =
       readonly retryAfterMs?: number;
       readonly shouldRetry?: true;
     }
-  /** Too many requests. Without retryAfterMs the server did not say for how long. */
+  /** Too many requests. `retryAfterMs` is absent if the server named no delay. */
   | {
       readonly kind: 'provider.throttled';
       readonly message: string;
       readonly status: number;
       readonly retryAfterMs?: number;
     }
-  /** Trying again cannot help: bad key, no quota, unknown model, invalid request. `fix` says what the user can do. */
+  /** Permanent: bad key, no quota, unknown model or invalid request. `fix` says what the user can do. */
   | { readonly kind: 'provider.rejected'; readonly status: number; readonly message: string; readonly fix?: string }
-  /** Nothing was sent, because nothing could be: a key or an address with characters that don't belong there. */
+  /** The request could not be built: the key or the address contains invalid characters. Nothing was sent. */
   | { readonly kind: 'request.unmade'; readonly message: string; readonly fix: string }
-  /** What arrived is not an answer: cut off, no terminal event, too large. */
+  /** The response is not a complete answer: truncated, too large, or without its terminal event. */
   | { readonly kind: 'provider.garbled'; readonly message: string }
   | { readonly kind: 'provider.stalled'; readonly timer: StreamTimer; readonly afterMs: number }
   | { readonly kind: 'context.overflow'; readonly message: string }
@@ -39,31 +39,31 @@ export type Failure =
   | { readonly kind: 'tool.unknown'; readonly limit: number }
   | { readonly kind: 'answer.text_call'; readonly tool: string; readonly limit: number }
   | { readonly kind: 'compaction.failed'; readonly message: string }
-  /** A bug. It is thrown as it is; this is how the turn that it ended is told. */
+  /** A bug in drover. The error itself is thrown; this failure describes it in the turn's outcome. */
   | { readonly kind: 'internal'; readonly message: string }
   | { readonly kind: 'journal.busy'; readonly path: string; readonly owner: string }
   | { readonly kind: 'journal.damaged'; readonly path: string; readonly line: number; readonly what: string }
   | { readonly kind: 'journal.newer'; readonly path: string; readonly version: number }
   | { readonly kind: 'limit.reached'; readonly limit: LimitName; readonly message: string }
-  /** A worker says that it is done, and a gate of its task fails. `unchanged`: it fails on the base, which the worker left as it was. */
+  /** A gate failed after the worker reported success. `unchanged`: the worker changed nothing, so the base fails. */
   | { readonly kind: 'gate.failed'; readonly command: string; readonly output: string; readonly unchanged?: true }
-  /** The sandbox did not start, so the command in it was never run. */
+  /** The sandbox did not start, so its command never ran. */
   | { readonly kind: 'sandbox.failed'; readonly message: string }
-  /** The commands that prepare a workspace failed, so no work began there. */
+  /** A setup command of the workspace failed, so the task did not start. */
   | { readonly kind: 'setup.failed'; readonly command: string; readonly output: string }
-  /** An agent stopped for want of calls that were not allowed. */
+  /** An agent stopped because calls that it needed were denied. */
   | { readonly kind: 'permission.denied'; readonly calls: readonly string[] }
   /** The user did not approve the plan of a run. */
   | { readonly kind: 'plan.declined' }
-  /** The thread that worked on a task is gone: crashed, out of memory, or deaf. */
+  /** The thread of a task is gone: it crashed, ran out of memory or stopped responding. */
   | { readonly kind: 'worker.lost'; readonly message: string }
-  /** A git command ran, or was to be started, and failed. */
+  /** A git command failed, or could not be started. */
   | { readonly kind: 'git.failed'; readonly args: readonly string[]; readonly message: string }
-  /** A task's checkout cannot be made, cleaned or read. */
+  /** A task's checkout cannot be created, cleaned or read. */
   | { readonly kind: 'workspace.failed'; readonly message: string }
-  /** The objects and branches that a run makes cannot be written, or another process changed them. */
+  /** The run's objects and branches cannot be written, or another process changed them. */
   | { readonly kind: 'store.failed'; readonly message: string }
-  /** Somebody changed the user's checkout while the run was at work. */
+  /** The user's checkout changed during the run. */
   | { readonly kind: 'checkout.changed'; readonly paths: readonly string[] };
 
 export type FailureKind = Failure['kind'];
@@ -71,16 +71,16 @@ export type FailureKind = Failure['kind'];
 type FailureOf<Kind extends FailureKind> = Extract<Failure, { readonly kind: Kind }>;
 
 export type FailureTraits<Kind extends FailureKind> = {
-  /** Whether the same request is sent again, and after how long. */
+  /** Whether the same request is retried, and after which delay. */
   readonly retry: 'never' | 'backoff' | 'as-asked';
-  /** Whether a task that failed with it gets another attempt in the same run. */
+  /** Whether the task gets another attempt in the same run. */
   readonly reattempt: boolean;
-  /** Whether `drover resume` tries its task again: the cause lies outside the task and may be gone. */
+  /** Whether `drover resume` retries the task: the cause is outside the task and may be gone. */
   readonly resume: boolean;
-  /** Whether the work of the attempt may exist only in its workspace. */
+  /** Whether the workspace must be kept, because the attempt's work may exist nowhere else. */
   readonly keepsWorkspace: boolean;
   readonly exit: ExitName;
-  /** One sentence for a person. */
+  /** One sentence for the user. */
   readonly sentence: (failure: FailureOf<Kind>) => string;
 };
 
@@ -162,7 +162,7 @@ export const FAILURES: { readonly [Kind in FailureKind]: FailureTraits<Kind> } =
     ...JOURNAL,
     sentence: ({ path, version }) => `${path} was written by a newer drover (format ${version}); use that one`,
   },
-  'limit.reached': { ...FOR_GOOD, sentence: ({ message }) => message }, // `LIMITS` says the rest
+  'limit.reached': { ...FOR_GOOD, sentence: ({ message }) => message }, // `LIMITS` overrides resume and exit
   'gate.failed': {
     ...FOR_GOOD,
     sentence: ({ unchanged, command, output }) =>
@@ -209,7 +209,7 @@ export const FAILURES: { readonly [Kind in FailureKind]: FailureTraits<Kind> } =
   },
 };
 
-/** A limit that the user can raise may let a task go on; the others are its own. */
+/** What each limit overrides. Only `budget` resumes: the user can raise it. */
 export const LIMITS: { readonly [Name in LimitName]: Pick<FailureTraits<'limit.reached'>, 'resume' | 'exit'> } = {
   steps: { resume: false, exit: 'incomplete' },
   'output-tokens': { resume: false, exit: 'incomplete' },
@@ -221,12 +221,12 @@ export const LIMITS: { readonly [Name in LimitName]: Pick<FailureTraits<'limit.r
 
 /** The traits of a failure's kind, or of its limit. */
 export function traitsOf(failure: Failure): FailureTraits<FailureKind> {
-  // A record by kind: the traits of a failure's kind take that failure, which the compiler cannot follow.
+  // The cast is sound: each row takes failures of its own kind, which the compiler cannot follow.
   const traits = FAILURES[failure.kind] as FailureTraits<FailureKind>;
   return failure.kind === 'limit.reached' ? { ...traits, ...LIMITS[failure.limit] } : traits;
 }
 
-/** One sentence for a person. */
+/** Describes the failure in one sentence for the user. */
 export function describe(failure: Failure): string {
   return traitsOf(failure).sentence(failure);
 }

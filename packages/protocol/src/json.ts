@@ -1,4 +1,4 @@
-// JSON as a type: what survives a journal, a thread and a socket unchanged.
+// JSON as a type: values that pass through a journal, a thread and a socket unchanged.
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };

@@ -1,11 +1,11 @@
-// Limits that a user sets: on one turn of an agent, and on money or tokens.
+// Limits that a user sets: for one turn of an agent, and for dollars or tokens.
 
 export type Limits = {
   readonly stepsMax: number;
-  readonly textCallRetriesMax: number; // 0 turns the detection off
-  readonly outputTokensMax?: number; // in one turn
+  readonly textCallRetriesMax: number; // 0 turns off the detection of calls written as text
+  readonly outputTokensMax?: number; // per turn
   readonly timeoutMs?: number;
-  readonly idleMs?: number; // without progress: a token, a line of a tool's output, a result
+  readonly idleMs?: number; // time without progress: a token, a line of tool output or a result
 };
 
 export type Cap = { readonly usd: number } | { readonly tokens: number };

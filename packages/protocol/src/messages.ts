@@ -1,7 +1,7 @@
-// Messages of a conversation, in words that no provider owns.
+// Messages of a conversation, in a format that is independent of the provider.
 //
 // `content` holds the parts that every provider understands. Signatures, encrypted reasoning and server tool blocks
-// stay in `native`. They go back unchanged to the provider and model that made them, and to no other.
+// stay in `native`. Requests send them back unchanged, only to the provider and model that made them.
 
 import type { Json } from './json.ts';
 
@@ -9,7 +9,7 @@ export type TextPart = { readonly type: 'text'; readonly text: string };
 export type ThinkingPart = { readonly type: 'thinking'; readonly text: string };
 export type ImagePart = { readonly type: 'image'; readonly mediaType: string; readonly data: string };
 
-/** The model asking for a tool. `problem` says why `args` can't be used as they are; such a call is never run. */
+/** The model's request to run a tool. `problem` says why `args` are unusable; such a call never runs. */
 export type CallPart = {
   readonly type: 'tool_call';
   readonly id: string;
@@ -22,19 +22,19 @@ export type AssistantPart = TextPart | ThinkingPart | CallPart;
 
 export type Stop = 'stop' | 'length' | 'tool_calls' | 'refusal' | 'error' | 'aborted' | 'pause';
 
-/** Tokens. `input` is what was neither read from nor written to the cache, so the three sum to the whole prompt. */
+/** Token counts. `input` excludes cached tokens, so `input + cacheRead + cacheWrite` is the whole prompt. */
 export type Usage = {
   readonly input: number;
   readonly output: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
-  /** The provider said nothing; these are our own estimate. */
+  /** The provider reported nothing, so drover estimated these counts. */
   readonly estimated?: true;
 };
 
 export type NativeItem =
   | { readonly part: number; readonly payload: Json } // belongs to content[part]
-  | { readonly before: number; readonly payload: Json }; // stands by itself in front of content[before]
+  | { readonly before: number; readonly payload: Json }; // a separate item, placed before content[before]
 
 export type Native = { readonly provider: string; readonly model: string; readonly items: readonly NativeItem[] };
 
@@ -47,7 +47,7 @@ export type AssistantMessage = {
   readonly native?: Native;
 };
 export type ToolResult = {
-  /** The provider's id of the call this answers. */
+  /** The provider's id of the call that this result answers. */
   readonly id: string;
   readonly name: string;
   readonly output: string;
@@ -62,7 +62,7 @@ export type ToolDefinition = { readonly name: string; readonly description: stri
 
 // ── blocks of an answer while it streams ──────────────────────────────────────────────────────
 
-/** `part` is the position in the finished message's content; `callIndex` the position among its calls. */
+/** `part` is the index in the finished message's content. `callIndex` is the index among its calls. */
 export type BlockEvent =
   | { readonly type: 'text_start' | 'thinking_start'; readonly part: number }
   | { readonly type: 'text_delta' | 'thinking_delta'; readonly part: number; readonly delta: string }
@@ -70,7 +70,7 @@ export type BlockEvent =
       readonly type: 'text_end' | 'thinking_end';
       readonly part: number;
       readonly text: string;
-      readonly cutOff?: true; // the rest never came
+      readonly cutOff?: true; // the stream ended before the block did
     }
   | {
       readonly type: 'toolcall_start';

@@ -1,4 +1,4 @@
-// A request to a model and the events of its answer, as data: both cross the wire between a thread and its run.
+// A model request and the events of its answer, as data: both travel between a worker thread and its run.
 
 import type { Json } from './json.ts';
 import type {
@@ -12,15 +12,15 @@ import type {
   Usage,
 } from './messages.ts';
 
-/** How a model chooses its words, where its provider takes the option. */
+/** Sampling options. Providers that do not support an option never receive it. */
 export type Sampling = {
-  readonly temperature?: number; // 0 to 2
-  readonly topP?: number; // above 0, to 1
+  readonly temperature?: number; // from 0 to 2
+  readonly topP?: number; // above 0, at most 1
 };
 
 export type SamplingOption = keyof Sampling;
 
-/** `native`: the payload to send back with, or instead of, the part. */
+/** `native`: the provider's payload, sent with the part or instead of it. */
 export type RequestPart =
   | (AssistantPart & { readonly native?: Json })
   | { readonly type: 'native'; readonly native: Json };
@@ -28,12 +28,12 @@ export type RequestPart =
 export type RequestMessage =
   | {
       readonly role: 'user';
-      /** Results stand first, in the order of the calls they answer. */
+      /** Results come first, in the order of their calls. */
       readonly results: readonly ToolResult[];
       readonly content: readonly (TextPart | ImagePart)[];
-      /** Everything up to here is worth caching. */
+      /** The prefix that ends with this message is worth caching. */
       readonly cacheMark: boolean;
-      /** So is everything up to here: this many of its parts, results first, said what another request ended with. */
+      /** A second cache point: another request ended after this many parts of the message, results first. */
       readonly innerMark?: number;
     }
   | { readonly role: 'assistant'; readonly content: readonly RequestPart[] };
@@ -46,24 +46,24 @@ export type ModelRequest = {
   readonly outputTokensMax: number;
   /** Requests with the same key share a cached prefix. */
   readonly cacheKey: string;
-  /** Only options that the provider takes. */
+  /** Holds only options that the provider supports. */
   readonly sampling?: Sampling;
 };
 
 export type ModelEvent =
-  /** The first sign of an answer. `usage` is what is known by then: it is counted even if the rest never comes. */
+  /** The answer has begun. `usage` holds the counts so far; they are charged even if the stream then breaks. */
   | { readonly type: 'started'; readonly usage?: Usage; readonly headers?: Readonly<Record<string, string>> }
   | BlockEvent
   | { readonly type: 'finished'; readonly message: AssistantMessage; readonly notes: AnswerNotes };
 
-/** What is worth telling about how an answer arrived. */
+/** Details about how an answer arrived. */
 export type AnswerNotes = {
-  /** Events that were not understood, and left out. */
+  /** Number of unknown events that were skipped. */
   readonly ignored: number;
-  /** From the response's headers, lower case: rate limits and request ids. */
+  /** Response headers in lower case: rate limits and request ids. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The provider's own words for a refusal or an odd stop. */
+  /** The provider's own explanation of a refusal or an unusual stop. */
   readonly explanation?: string;
-  /** The provider's stop reason says that calls follow, whether or not there are any. */
+  /** The provider's stop reason announces calls, even if the answer holds none. */
   readonly announcesCalls?: true;
 };

@@ -1,13 +1,13 @@
-// Outcomes: how a turn and a task end, exactly one each; and the exit codes of commands.
+// Outcomes: how a turn and a task end, and the exit codes of commands. Each turn and task has exactly one outcome.
 //
-//   what happened                                   work was done in this turn    ending
+//   event                                           work was done in this turn    outcome
 //   no more calls                                   –                             done
 //   provider failed, empty answer, limits, …        yes                           incomplete(failure)
 //   the same                                        no                            error(failure)
 //   the user aborted                                yes / no                      incomplete / cancelled
-//   it waits for a remote tool                      –                             suspended
+//   the turn waits for a remote tool                –                             suspended
 //   a stopping server leaves a question open        –                             suspended
-//   the caller gave up waiting for that tool        –                             cancelled
+//   the caller stopped waiting for the remote tool  –                             cancelled
 
 import type { Failure } from './failures.ts';
 import type { Usage } from './messages.ts';
@@ -21,11 +21,11 @@ export type TurnOutcome =
 export type TaskOutcome = {
   readonly status: 'finished' | 'failed' | 'cancelled';
   readonly failure?: Failure;
-  /** The worker's own words: what it submitted, or else the last thing it said. */
+  /** The summary that the worker submitted, or else its last message. */
   readonly summary: string;
   readonly usage: Usage;
   readonly cost?: number;
-  /** Calls that were not allowed, where the worker stopped for want of them. */
+  /** Denied calls, if the worker stopped because it needed them. */
   readonly refused: readonly string[];
 };
 
@@ -34,7 +34,7 @@ export function failedTurn(failure: Failure, workDone: boolean): TurnOutcome {
   return { status: workDone ? 'incomplete' : 'error', failure };
 }
 
-/** `run_end` carries one of them, too. */
+/** Exit codes by name. `run_end` carries one of them too. */
 export const EXIT_CODES = {
   done: 0,
   internal: 1,

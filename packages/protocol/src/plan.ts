@@ -1,6 +1,6 @@
-// A plan as data: its tasks, and the part of the conversation that each worker starts with.
+// A plan as data: its tasks, and how much of the conversation each worker starts with.
 
-/** A `read` task changes nothing and needs no merge. */
+/** A `read` task changes no files and needs no merge. */
 export type TaskMode = 'write' | 'read';
 
 export type PlannedTask = {
@@ -8,9 +8,9 @@ export type PlannedTask = {
   readonly title: string;
   readonly prompt: string;
   readonly dependsOn: readonly string[];
-  readonly files: readonly string[]; // paths or globs it means to change; empty where it doesn't say
+  readonly files: readonly string[]; // paths or globs that the task plans to change; empty if unknown
   readonly mode: TaskMode;
-  /** Commands that must pass in its workspace before its work may land; absent where only the merged tree is tested. */
+  /** Commands that must pass in the task's workspace before it lands. If absent, only the merged tree is tested. */
   readonly gates?: readonly string[];
 };
 
@@ -21,5 +21,5 @@ export type SeedSummary = {
   readonly seeding: Seeding;
   readonly messages: number;
   readonly tokens: number; // estimated
-  readonly digest: string; // of system prompt, tools and messages: the same for all that share them
+  readonly digest: string; // of system prompt, tools and messages; equal for workers that share all three
 };

@@ -1,55 +1,55 @@
-// A run as data: what it was started with, and what became of each task. Both are in the event stream.
+// A run as data: its settings, and the result of each task. Events carry both.
 
 import type { Failure } from './failures.ts';
 import type { Cap, Limits } from './limits.ts';
 import type { Usage } from './messages.ts';
 import type { Seeding } from './plan.ts';
 
-/** Use a sandbox where there is one, insist on it, or run commands in the open. */
+/** `auto`: use a sandbox if available. `required`: fail without one. `off`: run commands uncontained. */
 export type SandboxMode = 'auto' | 'required' | 'off';
 
-/** How commands were contained. */
+/** Which sandbox the commands ran in. */
 export type SandboxUse = {
   readonly mode: SandboxMode;
-  readonly used: 'bubblewrap' | 'seatbelt' | 'none' | 'off'; // none: there was none to be had
+  readonly used: 'bubblewrap' | 'seatbelt' | 'none' | 'off'; // none: no sandbox was available
   readonly version?: string;
   readonly net: readonly string[]; // hosts that commands may reach
-  readonly writable: readonly string[]; // folders besides the workspace
+  readonly writable: readonly string[]; // writable folders besides the workspace
 };
 
 export type Delivery = 'branch' | 'merge' | 'patch';
 
-/** All that a run needs to know again after a crash; secrets are in none of it. */
+/** Everything that a resumed run needs from its first start. Contains no secrets. */
 export type RunSettings = {
   readonly goal: string;
   readonly model: string; // provider/name
   readonly repository: string; // its top folder
-  readonly base: string; // the commit everything starts from
-  readonly branch?: string; // the user's, absent where HEAD is detached
-  readonly notIncluded: readonly string[]; // changed or untracked in the user's checkout, so not in the base
-  readonly workers: number; // 0: in this thread
+  readonly base: string; // the commit that the run starts from
+  readonly branch?: string; // the user's branch; absent if HEAD is detached
+  readonly notIncluded: readonly string[]; // changed or untracked files in the user's checkout; the base lacks them
+  readonly workers: number; // 0: tasks run in the main thread
   readonly seeding: Seeding;
   readonly gates: readonly string[];
-  readonly setup?: readonly string[]; // prepares each workspace
-  readonly sandbox?: SandboxUse; // absent where an older version wrote it
+  readonly setup?: readonly string[]; // commands that prepare each workspace
+  readonly sandbox?: SandboxUse; // absent in journals of older versions
   readonly deliver: Delivery;
   readonly cap?: Cap;
-  readonly taskCap?: Cap; // for each task
+  readonly taskCap?: Cap; // per task
   readonly timeoutMs?: number;
   readonly roundsMax: number;
   readonly tasksMax: number;
-  readonly attemptsMax: number; // of one task, where its worker fails
+  readonly attemptsMax: number; // per task, when its worker fails
   readonly taskLimits: Limits;
   readonly failFast: boolean;
-  /** The run ends when so many tasks have failed. */
+  /** The run ends after this many failed tasks. */
   readonly failuresMax?: number;
-  /** So many tasks go ahead; what they cost decides whether the others follow. */
+  /** This many tasks run first. Their cost decides whether the others start. */
   readonly canary?: { readonly tasks: number; readonly cost?: Cap };
 };
 
 export type TaskStatus =
   | 'landed'
-  | 'done' // it had nothing to merge
+  | 'done' // no merge was needed
   | 'failed'
   | 'skipped'
   | 'conflict'
@@ -68,12 +68,12 @@ export type TaskRow = {
   readonly attempts: number;
   readonly files: readonly string[];
   readonly commit?: string;
-  readonly branch?: string; // where its work is, if it isn't in what was delivered
+  readonly branch?: string; // the branch with its work, if the work was not delivered
   readonly usage: Usage;
   readonly cost?: number;
   readonly waits: number; // milliseconds spent waiting for the throttle
-  readonly elapsedMs?: number; // from its first attempt to its end
-  readonly cached?: true; // its work was known from an earlier run, and nothing was asked
+  readonly elapsedMs?: number; // from the start of its first attempt to its end
+  readonly cached?: true; // the result comes from an earlier run; no request was sent
   readonly summary?: string;
   readonly reason?: string;
   readonly failure?: Failure;
@@ -84,10 +84,10 @@ export type Delivered = {
   readonly commit: string;
   readonly branch?: string;
   readonly patches?: readonly string[]; // paths
-  /** Why it was not delivered as asked. */
+  /** Why the result was delivered in another way than requested. */
   readonly instead?: string;
-  /** By task: the branch its work is on, where that of its name holds what an earlier attempt left. */
+  /** By task: the branch with its work, if an earlier attempt occupies the branch named after the task. */
   readonly renamed?: Readonly<Record<string, string>>;
-  /** What the user types next. */
+  /** The command that the user should type next. */
   readonly next?: string;
 };

@@ -1,13 +1,13 @@
-// Answers that a crash cut off: which ones a journal leaves open, and the records that retract them.
+// Answers that a crash cut off: finds them in a journal, and makes the records that retract them.
 //
-// A process that is killed can't tell its readers that an answer will never be whole. The next process
-// that opens the journal does so, before anything else happens: readers retract the text they were shown.
+// A killed process cannot tell its readers that an answer will stay incomplete. The next process that opens the
+// journal writes the retraction before anything else. Readers then drop the text that they already showed.
 
 import type { Recorded } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
 
-// Deltas have numbers too, and aren't kept. After a crash their count is unknown, so the next number
-// leaves more room than a second of them can take.
+// Deltas take sequence numbers but are not journaled, so after a crash their count is unknown.
+// The next number skips more than one second of deltas can use.
 export const SEQ_JUMP = 1_000_000;
 
 /** The reason in the `attempt_discarded` of an answer that a crash cut off. */
@@ -31,7 +31,7 @@ export function discardsFor(records: readonly JsonObject[]): readonly JsonObject
 
 /** The `message_start` of each answer that has neither ended nor been discarded. */
 function openAnswers(records: readonly JsonObject[]): readonly Recorded[] {
-  const open = new Map<number | undefined, Recorded>(); // by worker: in a run several answer at once
+  const open = new Map<number | undefined, Recorded>(); // by worker: several workers of a run answer at once
   for (const record of records as unknown as readonly Recorded[]) {
     switch (record.type) {
       case 'message_start':

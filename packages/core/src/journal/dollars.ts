@@ -1,34 +1,34 @@
-// Dollars in a journal: a series of totals, with each request at the price of the model that it was sent to.
+// Dollars in a journal: sums the cost of requests, each at the price of the model that received it.
 //
-// Records say what each request cost (`requestCost`), and their total is a sum of those. Older records hold only a
-// total that was priced by the model of the last request. Between two such totals of one model the difference is
-// what the request cost. After a change of the model the catalog prices the request; where the catalog does not know
-// the model, the request gets its share of the total by tokens.
+// Current records hold the cost of each request (`requestCost`), and their total is the sum. Older records hold only
+// a total, priced by the model of the last request. If two such totals have the same model, the request cost is
+// their difference. After a model change, the catalog prices the request. If the catalog does not know the model,
+// the request gets its share of the total by tokens.
 
 import { costOf, factsOf } from '../model/catalog.ts';
 import type { Usage } from '@drover/protocol/messages';
 import { NO_USAGE, sumUsage, tokensOf } from '../model/spending/usage.ts';
 
-/** What a record says of one request and of everything so far. */
+/** The cost fields of a record: the total so far, and the latest request. */
 export type Told = { readonly total: Usage; readonly cost?: number; readonly requestCost?: number };
 
 export class Dollars {
   #model = ''; // provider/name
   #total: Usage = NO_USAGE;
-  #told: { readonly cost: number; readonly model: string } | undefined; // the last total in dollars, as a record had it
+  #told: { readonly cost: number; readonly model: string } | undefined; // the last recorded total in dollars
   #cost: number | undefined;
 
-  /** Of all requests so far; undefined while no price is known. */
+  /** Dollars of all requests so far; undefined while no price is known. */
   get cost(): number | undefined {
     return this.#cost;
   }
 
-  /** The requests that follow are sent to this model. */
+  /** Sets the model that the following requests are sent to. */
   use(model: string): void {
     this.#model = model;
   }
 
-  /** Adds what no record tells, such as a request that was lost. */
+  /** Adds a request that no record holds, such as a lost one. */
   add(usage: Usage, cost: number | undefined): number | undefined {
     const added = cost ?? this.#byCatalog(usage);
     this.#total = sumUsage(this.#total, usage);
@@ -37,7 +37,7 @@ export class Dollars {
     return added;
   }
 
-  /** Returns the dollars of the request; undefined where no price is known. */
+  /** Adds a record and returns the dollars of its request; undefined if the price is unknown. */
   take({ total, cost, requestCost }: Told): number | undefined {
     const isAnew = tokensOf(total) < tokensOf(this.#total);
     const usage = isAnew ? total : difference(total, this.#total);
@@ -53,7 +53,7 @@ export class Dollars {
     if (tokensOf(usage) === 0) return undefined;
     if (cost === undefined) return this.#byCatalog(usage);
     if (this.#told === undefined && tokensOf(usage) === tokensOf(total)) return cost;
-    // A request without a price left the total as it was.
+    // A request without a known price leaves the total unchanged.
     if (this.#told?.cost === cost) return undefined;
     if (this.#told?.model === this.#model && cost > this.#told.cost) return cost - this.#told.cost;
     return this.#byCatalog(usage) ?? (cost * tokensOf(usage)) / tokensOf(total);

@@ -1,8 +1,9 @@
-// What a journal says has happened, as what a session needs to go on. A fold: the same records always
-// give the same past.
+// Session history: folds a journal into the state that a session needs to resume.
 //
-// Answers that were taken back, answers that a crash cut off, and notes on the way (`partial`) are in none of
-// it. An answer that was interrupted is in it, with a stop reason that says so.
+// Guarantees
+//   1. The same records always give the same history.
+//   2. Discarded answers, answers that a crash cut off, and `partial` notes are not in it.
+//   3. An interrupted answer is in it, with a stop reason that says so.
 
 import { labelIn, openCalls, resultOf, type OpenCalls } from '../agent/calls/calls.ts';
 import { refusedIn, type RefusedCalls } from '../agent/calls/refused-calls.ts';
@@ -17,10 +18,10 @@ import type { Sampling } from '@drover/protocol/model';
 import { SEQ_JUMP } from './cut-off.ts';
 import { Dollars } from './dollars.ts';
 
-// Behind these no delta is told before something else is in the journal.
+// After these records no delta is emitted until another record is in the journal.
 const QUIET: ReadonlySet<unknown> = new Set(['session_start', 'session_end']);
 
-/** Whether no delta can have been told behind a record of this type, if it is the last one. */
+/** Whether no delta can follow a record of this type while it is the last one. */
 export function isQuiet(type: unknown): boolean {
   return QUIET.has(type);
 }
@@ -29,39 +30,39 @@ export type Past = {
   readonly messages: readonly Message[];
   readonly lastSeq: number;
   readonly turn: number;
-  readonly steps: number; // of that turn
-  readonly answers: number; // of that turn
-  /** How the last turn ended; undefined while it hasn't. */
+  readonly steps: number; // in that turn
+  readonly answers: number; // in that turn
+  /** How the last turn ended; undefined while the turn is open. */
   readonly ending: 'done' | 'incomplete' | 'error' | 'cancelled' | undefined;
   readonly open: OpenCalls | undefined;
-  /** Calls of that turn that were refused last, unless a later call was run. */
+  /** The last denied calls of that turn; undefined if a later call ran. */
   readonly refused: RefusedCalls | undefined;
   readonly usage: Usage;
   readonly cost: number | undefined; // US dollars; each request at the price of its model
-  /** Of the last prompt of that model; undefined where its provider has counted none. */
+  /** Token figures of the model's last prompt; undefined if its provider has reported none. */
   readonly tokens: Omit<TokenFigures, 'expected'> | undefined;
   readonly model: string;
   readonly cwd: string;
   readonly remoteTools: readonly RemoteTool[];
   readonly remoteTimeoutMs: number | undefined;
   readonly options: Sampling | undefined;
-  /** The ids of all calls that were ever handed out: a result for one that isn't open any more is a second one. */
+  /** Ids of all calls ever handed out. A result for one that is no longer open is a duplicate. */
   readonly handedOut: readonly string[];
 };
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** `before`: what a worker was seeded with, which is in none of its own records. */
+/** `before`: the messages that a worker was seeded with. They are not in its own records. */
 export function pastOf(records: readonly JsonObject[], before: readonly Message[] = []): Past | undefined {
   const fold = new PastFold(before);
-  // Our own records, each under its seal: they are what they were when they were written.
+  // The cast is sound: drover wrote these records, and their checksums match.
   const recorded = records as unknown as readonly Recorded[];
   for (const record of recorded) fold.take(record);
   const { past } = fold;
   return past && { ...past, refused: refusedIn(recorded) };
 }
 
-/** The same, record by record; `refused` is left out. */
+/** Folds one record at a time. Leaves out `refused`. */
 export class PastFold {
   readonly #messages: Message[];
   readonly #dollars = new Dollars();
@@ -99,7 +100,7 @@ export class PastFold {
     foldDollars(this.#dollars, record);
   }
 
-  /** Undefined for a session that has not begun. */
+  /** The history so far; undefined if the session has not started. */
   get past(): Past | undefined {
     const past = this.#past;
     if (past.model === '') return undefined;
@@ -162,7 +163,7 @@ function foldDollars(dollars: Dollars, record: Recorded): void {
   if (record.type === 'usage') dollars.take(record);
 }
 
-/** Journals of older versions hold the ratio alone. */
+/** Reads the token figures. Journals of older versions hold only the ratio. */
 function tokensIn(record: Extract<Recorded, { readonly type: 'usage' }>, before: Past['tokens']): Past['tokens'] {
   const { usage, estimate = before?.estimate, window = before?.window, estimateRatio: ratio } = record;
   if (ratio === undefined) return before;

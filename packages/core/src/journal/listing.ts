@@ -1,30 +1,31 @@
-// The journals there are of one kind, each as one row. The journals are the truth; the index beside them
-// only saves reading them all again, and is made anew from them when it is missing, old or broken.
+// Journal listing: all journals of one kind, one row each.
+//
+// The journals are the truth. The index only caches their rows, and is rebuilt if it is missing, outdated or broken.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { readContents, type Contents } from './file/format.ts';
 
-// Raised whenever rows are made in another way: what was remembered is forgotten then.
+// Raise this when the content of rows changes: a different version drops all cached rows.
 const INDEX_VERSION = 4;
 
 const JOURNAL = 'journal.jsonl';
 
-/** What is kept in folders of their own under `folder`, and how such a journal becomes a row. */
+/** A kind of journal: the folder that holds them, and how one becomes a row. */
 export type Kind<Row> = {
-  readonly folder: string; // below drover's own
+  readonly folder: string; // inside drover's home folder
   readonly rowOf: (id: string, contents: Contents) => Row;
 };
 
-/** The ids of all that have a journal. */
+/** Ids of all entries in `folder` that have a journal. */
 export function keptIds(home: string, folder: string): readonly string[] {
   const place = join(home, folder);
   if (!existsSync(place)) return [];
   return readdirSync(place).filter((id) => existsSync(join(place, id, JOURNAL)));
 }
 
-/** All of them, the newest first. */
+/** Lists all journals of a kind, newest first. */
 export function listKept<Row extends { readonly id: string; readonly updatedAt: string }>(
   home: string,
   { folder, rowOf }: Kind<Row>,
@@ -66,7 +67,7 @@ class Index {
     }
   }
 
-  /** It holds nothing that isn't in the journals; where it can't be kept, the journals are read each time. */
+  /** Rebuilds the index. If the file cannot be written, uses an index in memory. */
   static #anew(path: string, kind: string): Index {
     try {
       rmSync(path, { force: true });
@@ -91,7 +92,7 @@ class Index {
     return row;
   }
 
-  /** What was removed is forgotten. */
+  /** Deletes the rows of journals that no longer exist. */
   keepOnly(ids: readonly string[]): void {
     const known = this.#database.prepare('SELECT id FROM rows WHERE kind = ?').all(this.#kind);
     if (known.length <= ids.length) return;
@@ -112,7 +113,7 @@ function opened(path: string): DatabaseSync {
   if (version !== INDEX_VERSION) {
     database.exec(`DROP TABLE IF EXISTS sessions; DROP TABLE IF EXISTS rows; PRAGMA user_version = ${INDEX_VERSION}`);
   }
-  // A transaction, because a database that can't be written says so only then.
+  // A transaction, because SQLite reports a database as unwritable only when one begins.
   database.exec(
     'BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS rows (kind TEXT, id TEXT, stamp TEXT, row TEXT, PRIMARY KEY (kind, id)); COMMIT',
   );

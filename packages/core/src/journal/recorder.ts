@@ -1,10 +1,11 @@
-// Keeps a session's events in its journal: what matters at once and for good, what streams once a second.
+// Recorder: writes a session's events to its journal, and notes streaming text once a second.
 //
-// PARTIAL CONTENT
-//   While an answer streams, what has arrived is noted at most once a second, by a clock that further
-//   text doesn't push back, as the new text of the blocks that changed. It is there for people who look
-//   after a crash; `message_end` carries the whole, stands behind it, and always wins. A note that can't
-//   be written is told and left out: the next one begins where the last good one ended.
+// Partial notes
+//   While an answer streams, a timer writes the new text of the changed blocks at most once a second. Further
+//   text does not restart the timer. The notes are for people who look after a crash. `message_end` comes after
+//   them and carries the whole message, so it always wins.
+//
+// Failure: a note that cannot be written is reported and skipped. The next one starts where the last good one ended.
 
 import type { Store } from '../bus.ts';
 import { EVENTS, type Recorded } from '@drover/protocol/events';
@@ -26,7 +27,7 @@ export type RecorderOptions = {
 export class Recorder implements Store {
   readonly #options: RecorderOptions;
   readonly #blocks = new Map<string, Block>();
-  #current: Block | undefined; // the one that the last delta belongs to
+  #current: Block | undefined; // the block of the latest delta
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: RecorderOptions) {
@@ -55,7 +56,7 @@ export class Recorder implements Store {
   }
 
   #blockOf(event: Streamed): Block {
-    // One delta mostly follows another of its block, and a key costs more than all else that is done with them.
+    // Most deltas belong to the same block as the previous one, and building the key is the costly part.
     if (this.#current !== undefined && isSameBlock(this.#current.like, event)) return this.#current;
     const key = `${event.worker} ${event.type} ${event.part}`;
     const block = this.#blocks.get(key) ?? { like: event, text: new GrowingText(''), noted: 0, at: event.at };
@@ -64,7 +65,7 @@ export class Recorder implements Store {
     return block;
   }
 
-  /** The answer is whole, or taken back: there is nothing left to note of it. */
+  /** Drops the blocks of a worker whose answer is complete or discarded. */
   #forget(worker: number | undefined): void {
     this.#current = undefined;
     for (const [key, { like }] of this.#blocks) if (like.worker === worker) this.#blocks.delete(key);
@@ -78,7 +79,7 @@ export class Recorder implements Store {
     const changed = [...this.#blocks.values()].filter(({ text, noted }) => text.whole.length > noted);
     const records = changed.map(noteOf);
     const upTo = changed.map(({ text }) => text.whole.length);
-    // Journal appends keep their order, so a message_end that comes meanwhile stands behind this.
+    // The journal keeps the order of appends, so a `message_end` that arrives meanwhile comes after these notes.
     this.#options.journal.append(records, false).then(
       () => changed.forEach((block, at) => (block.noted = upTo[at] ?? block.noted)),
       (error: Error) => this.#options.diagnose(`what streams could not be noted: ${error.message}`),
@@ -90,10 +91,10 @@ function isSameBlock(a: Streamed, b: Streamed): boolean {
   return a.type === b.type && a.part === b.part && a.worker === b.worker;
 }
 
-/** A note carries the time of its newest piece. */
+/** Makes a `partial` record, with the time of the block's newest delta. */
 function noteOf({ like, text, noted, at }: Block): JsonObject {
   const { delta: _, type, part, ...envelope } = like;
-  // Thinking in pieces has no signature: it is for display, and never goes back to a model.
+  // Partial thinking has no signature: it is for display only and never goes back to a model.
   const kind = type === 'text_delta' ? { kind: 'text' } : { kind: 'thinking', unsigned: true };
   return {
     ...(envelope as JsonObject),

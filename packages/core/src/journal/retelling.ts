@@ -1,7 +1,7 @@
-// A journal told again as the events that views know.
+// Journal replay: turns the records of a journal back into the events that views know.
 //
-// Deltas aren't kept, so each block's text comes as one. Of an answer that a crash cut off, the notes are told
-// and then retracted. Of an answer that a live process is still giving, the notes are told and stay.
+// Deltas are not journaled, so each block's text becomes one delta. If a crash cut off an answer, its notes become
+// deltas that are then retracted. If a live process is still writing the answer, its notes stay.
 
 import type { Envelope, Recorded } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
@@ -19,7 +19,7 @@ type Noted = Envelope & {
 /** `isLive`: a process is still writing the journal. */
 export function retell(records: readonly JsonObject[], isLive = false): readonly Recorded[] {
   const told: Recorded[] = [];
-  const notes = new Map<number | undefined, Noted[]>(); // by worker: in a run several answer at once
+  const notes = new Map<number | undefined, Noted[]>(); // by worker: several workers of a run answer at once
   const tellNotes = (workers: readonly (number | undefined)[]): void => {
     for (const worker of workers) told.push(...notesTold(notes.get(worker) ?? []));
     for (const worker of workers) notes.delete(worker);
@@ -38,7 +38,7 @@ export function retell(records: readonly JsonObject[], isLive = false): readonly
       const others = notes.get(record.worker)?.filter(({ part }) => part !== record.part);
       if (others !== undefined) notes.set(record.worker, others);
     }
-    // What was noted of an answer is told only where the answer itself never came.
+    // Notes become events only if the answer itself never came.
     if (record.type === 'run_start') tellNotes([...notes.keys()]);
     if (record.type === 'message_start') tellNotes([record.worker]);
     if (record.type === 'attempt_discarded' && record.reason === CUT_OFF)

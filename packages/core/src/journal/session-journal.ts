@@ -1,4 +1,4 @@
-// A session's place on the disk: its folder, its journal, and its past.
+// A session on disk: its folder, its journal and its history.
 
 import { join } from 'node:path';
 import type { Store } from '../bus.ts';
@@ -10,12 +10,12 @@ import { Recorder } from './recorder.ts';
 
 export type SessionJournal = {
   readonly store: Store;
-  readonly past: Past | undefined; // undefined for a session that has not begun
+  readonly past: Past | undefined; // undefined if the session has not started
   readonly close: () => Promise<void>;
 };
 
 export type Hooks = {
-  /** For the person at the screen, at once: the disk is full, or writable again. */
+  /** Shown to the user immediately: the disk is full, or writable again. */
   readonly onTrouble: (message: string) => void;
   readonly onRecovery: () => void;
   readonly diagnose: (message: string) => void;
@@ -30,8 +30,8 @@ export function journalPath(home: string, id: string): string {
 }
 
 /**
- * Opens the journal for writing. An answer that a crash cut off is discarded on the disk before this resolves.
- * `before`: what was said before the session began, which is in none of its records.
+ * Opens the journal for writing. Answers that a crash cut off are durably discarded before this resolves.
+ * `before`: messages from before the session began. They are not in its records.
  */
 export async function openSessionJournal(
   home: string,

@@ -1,4 +1,4 @@
-// The sessions there are, each as one row: what was asked in it first, and how it stands.
+// Session list: one row per session, with its first prompt and its state.
 
 import { FORMAT_VERSION, type Contents } from './file/format.ts';
 import { pastOf, type Past } from './history.ts';
@@ -16,24 +16,24 @@ export type SessionRow = {
   readonly updatedAt: string;
   readonly model: string;
   readonly cwd: string;
-  readonly title: string; // the first thing that was asked
+  readonly title: string; // first line of the first prompt
   readonly turns: number;
-  readonly cost?: number; // US dollars; absent where the price is not known
-  /** `open`: a turn has begun and not ended; `damaged`: the journal can't be read to its end. */
+  readonly cost?: number; // US dollars; absent if the price is unknown
+  /** `open`: the last turn has not ended. `damaged`: the journal cannot be read to its end. */
   readonly state: NonNullable<Past['ending']> | 'open' | 'suspended' | 'empty' | 'damaged' | 'newer';
 };
 
-/** All sessions, the newest first. */
+/** Lists all sessions, newest first. */
 export function listSessions(home: string): readonly SessionRow[] {
   return listKept(home, { folder: FOLDER, rowOf });
 }
 
-/** True while some process, this one included, is writing it. */
+/** Whether a process, this one included, is writing the session's journal. */
 export function isLive(home: string, id: string): boolean {
   return isTaken(`${journalPath(home, id)}.lock`);
 }
 
-/** The first line of what somebody typed. */
+/** The first line of a prompt, truncated. */
 export function titleOf(text: string): string {
   return text.trim().split('\n', 1)[0]?.slice(0, TITLE_CHARS_MAX) ?? '';
 }

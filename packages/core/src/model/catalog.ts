@@ -1,8 +1,8 @@
-// The providers and what is known about models: data, and one function that opens a provider.
+// Catalog of providers and models, as data.
 //
-// To add a provider, write model/<name>.ts and add a line to `wireApis`; a server that speaks a format
-// we have needs no code, only an entry in the user's config. Prices change: they are defaults, in US
-// dollars per million tokens, and the config overrides them. A model that isn't listed has no price.
+// To add a provider, write model/providers/<name>.ts and add a line to `wireApis`. A server that speaks an existing
+// format needs no code, only an entry in the user's config. Prices are defaults in US dollars per million tokens;
+// the config overrides them. An unlisted model has no price.
 
 import { UsageError } from '../errors.ts';
 import type { Provider, ProviderOptions, StreamTimeouts } from './provider.ts';
@@ -23,15 +23,15 @@ export const knownProviders: readonly KnownProvider[] = [
   { id: 'openai-chat', api: 'openai-chat', keyEnv: 'OPENAI_API_KEY', baseUrlEnv: 'OPENAI_BASE_URL' },
 ];
 
-/** The wire formats. Each SDK is imported only when it is used: together they cost a third of a second. */
+/** The wire formats. Each SDK is imported only when used: together they take a third of a second to load. */
 export const wireApis: Readonly<Record<Api, (options: ProviderOptions) => Promise<Provider>>> = {
   anthropic: async (options) => (await import('./providers/anthropic.ts')).anthropic(options),
   openai: async (options) => (await import('./providers/openai-responses.ts')).openaiResponses(options),
   'openai-chat': async (options) => (await import('./providers/openai-chat.ts')).openaiChat(options),
 };
 
-// A model may think silently for many minutes while the server sends keep-alives, so `progress` is
-// long; a server that sends not a byte for five minutes is gone.
+// A model may think for many minutes while the server sends only keep-alives, so `progressMs` is long.
+// A server that sends no byte for five minutes is considered gone.
 export const defaultTimeouts: StreamTimeouts = {
   headersMs: 120_000,
   firstByteMs: 120_000,
@@ -51,7 +51,7 @@ export type ModelFacts = { readonly contextTokens: number; readonly outputTokens
 
 const UNKNOWN_MODEL: ModelFacts = { contextTokens: 200_000, outputTokensMax: 16_384 };
 
-// Matched by prefix, the longest first, on the model's name without the provider.
+// Matched by prefix on the model name without the provider; the longest prefix wins.
 const models: readonly (readonly [prefix: string, facts: ModelFacts])[] = [
   ['claude-opus-4-1', anthropicModel(32_000, 15, 75)],
   ['claude-opus-4', anthropicModel(64_000, 5, 25)],
@@ -96,7 +96,7 @@ export function costOf(usage: Usage, price: Price): number {
   );
 }
 
-/** `provider/name`, where the name may hold further slashes. */
+/** Splits `provider/name` at the first slash; the name may contain more slashes. */
 export function parseModel(text: string): { readonly provider: string; readonly name: string } {
   const slash = text.indexOf('/');
   if (slash <= 0 || slash === text.length - 1) {

@@ -1,8 +1,8 @@
-// The width and height of a PNG, JPEG, GIF or WebP, from its first bytes. Anything else: undefined.
+// Image size: reads width and height from the first bytes of a PNG, JPEG, GIF or WebP; undefined for other formats.
 
 export type ImageSize = { readonly width: number; readonly height: number };
 
-// Metadata may stand in front of a JPEG's size; what matters is within this many bytes.
+// A JPEG may hold metadata before its size; this many bytes are searched.
 const HEAD_BYTES_MAX = 256 * 1024;
 
 export function imageSize(base64: string): ImageSize | undefined {
@@ -33,7 +33,7 @@ function webpSize(bytes: Buffer): ImageSize | undefined {
 function jpegSize(bytes: Buffer): ImageSize | undefined {
   for (let at = 2; at + 9 < bytes.length && bytes[at] === 0xff;) {
     const marker = bytes[at + 1] ?? 0;
-    // The frame headers C0–CF hold the size, but for C4, C8 and CC, which mean something else.
+    // Frame headers C0–CF hold the size, except C4, C8 and CC, which have other meanings.
     const isFrame = marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
     if (isFrame) return { height: bytes.readUInt16BE(at + 5), width: bytes.readUInt16BE(at + 7) };
     at += 2 + bytes.readUInt16BE(at + 2);

@@ -1,6 +1,6 @@
-// What has arrived of an answer that may never be whole: its texts and its thinking, by block.
+// Partial answer: collects the text and thinking blocks of an answer while it streams.
 //
-// Calls are left out: their arguments may be incomplete, and none of them is run.
+// Calls are left out: their arguments may be incomplete, and a call of a partial answer never runs.
 
 import type { Event } from '@drover/protocol/events';
 import type { AssistantMessage, AssistantPart, Message, Stop, Usage } from '@drover/protocol/messages';
@@ -8,7 +8,7 @@ import type { ModelEvent } from '@drover/protocol/model';
 
 type Block = { readonly type: 'text' | 'thinking'; readonly pieces: string[]; isOpen: boolean };
 
-/** True for an answer that an interruption or an error cut off. */
+/** Whether an interruption or an error cut off the answer. */
 export function isCutOff(message: Message): message is AssistantMessage & { readonly stop: 'aborted' | 'error' } {
   return message.role === 'assistant' && (message.stop === 'aborted' || message.stop === 'error');
 }
@@ -36,17 +36,17 @@ export class PartialAnswer {
     }
   }
 
-  /** Of everything that streamed, arguments of calls included. */
+  /** Number of characters streamed so far, call arguments included. */
   get characters(): number {
     return this.#characters;
   }
 
-  /** True where there is a text for a person to read. */
+  /** Whether any text block has visible text. */
   get hasText(): boolean {
     return [...this.#blocks.values()].some(({ type, pieces }) => type === 'text' && pieces.join('').trim() !== '');
   }
 
-  /** The ends of the blocks that are still open. */
+  /** The `_end` events for the blocks that are still open. */
   endings(): readonly Event[] {
     return [...this.#blocks].flatMap(([part, { type, pieces, isOpen }]): readonly Event[] =>
       isOpen ? [{ type: `${type}_end`, part, text: pieces.join(''), cutOff: true }] : [],

@@ -1,13 +1,13 @@
-// The one place where a request is made, and what it makes is always valid.
+// Request builder: the only place that makes model requests from a history.
 //
-// WHAT HOLDS, whatever the history went through (aborts, crashes, compactions, a change of provider)
-//   Every call has exactly one result, in the user message right behind it, results first, in the order
-//   of the calls. No text is blank, no message is empty, the first message is the user's and so is the
-//   last (but for an answer the provider paused, which it wants back as it was). User and assistant
-//   alternate. An answer that was cut off is followed by a note that says so. Ids are unique and of the provider's alphabet and length. No string holds a lone
-//   surrogate. At most the allowed number of cache marks. Images and the body are within limits.
-//
-// The same history always gives the same bytes: ids are rewritten by position, never at random.
+// Guarantees, for any history: after aborts, crashes, compactions or a change of provider
+//   1. Every call has exactly one result, in the next user message. Results come first, in the order of the calls.
+//   2. No text is blank and no message is empty. User and assistant messages alternate.
+//   3. The first and the last message are the user's. Exception: a paused answer goes back last, unchanged.
+//   4. A note follows every answer that was cut off.
+//   5. Call ids are unique and fit the provider's pattern and length. No string holds a lone surrogate.
+//   6. Cache marks, images and the body are within the provider's limits.
+//   7. The same history gives the same bytes: ids are rewritten by position, never at random.
 
 import { isJsonObject, type Json } from '@drover/protocol/json';
 import { imageSize } from './image-size.ts';
@@ -27,11 +27,11 @@ import type { WireLimits } from './provider.ts';
 const TOOL_NAME_CHARS_MAX = 64;
 const IMAGES_MAX = 100;
 const IMAGE_SIDE_MAX = 8_000;
-const MANY_IMAGES = 20; // beyond this many, each may only be…
+const MANY_IMAGES = 20; // above this count, the smaller side limit applies
 const IMAGE_SIDE_MAX_AMONG_MANY = 2_000;
-// One mark is the system prompt's; the last two user messages get one each, so that the previous
-// request's mark is still there to be found. One is left for a seam: where one message was joined to
-// another, as a worker's task to what all workers begin with, others have ended or will.
+// Cache marks: the system prompt has one. The last two user messages have one each, so the previous request's mark
+// is still present and its cache entry is hit. The last mark goes inside a message that was joined from two, such
+// as the shared seed and a worker's task: other requests end at that point.
 const MARKED_MESSAGES = 2;
 const BODY_OVERHEAD = 1.1; // JSON syntax and escapes
 
@@ -77,7 +77,7 @@ export function buildRequest(input: RequestInput): ModelRequest {
   };
 }
 
-/** Blank as providers see it: they refuse text in which there is nothing but white space. */
+/** Whether a text holds only white space and control characters; providers refuse such text. */
 export function isBlank(text: string): boolean {
   return !/[^\s\p{Cc}]/u.test(text);
 }
@@ -117,12 +117,12 @@ function closed(draft: readonly RequestMessage[], input: RequestInput): readonly
   const last = input.messages.at(-1);
   const isPaused = last?.role === 'assistant' && last.stop === 'pause' && isNativeHere(last, input);
   if (messages.at(-1)?.role === 'assistant' && !isPaused) messages.push(says('Go on.'));
-  // The note alone asks for nothing.
+  // The cut-off note alone asks the model for nothing.
   else if (last !== undefined && isCutOff(last)) addUser(messages, [], [{ type: 'text', text: 'Go on.' }]);
   return messages;
 }
 
-/** Tells the model that the user saw this answer, and that it is not whole. */
+/** A note for the model: the user saw this answer, and it is incomplete. */
 function cutOffNote(stop: 'aborted' | 'error'): TextPart {
   const how = stop === 'aborted' ? 'was interrupted' : 'was cut off by an error';
   return {
@@ -179,7 +179,7 @@ function cleanAssistantParts(
   return parts;
 }
 
-/** Thinking must be followed by what was thought about. */
+/** Whether the part may not be the last one of a message. Providers require content after thinking. */
 function leads(part: RequestPart | undefined, { leadingTypes }: WireLimits): boolean {
   if (part?.type !== 'native') return part?.type === 'thinking';
   const type = isJsonObject(part.native) ? part.native['type'] : undefined;
@@ -195,7 +195,7 @@ function cleanPart(
     case 'text':
       return isBlank(part.text) ? undefined : { type: 'text', text: part.text.toWellFormed() };
     case 'thinking':
-      // Signed thinking goes back to the letter. Unsigned is refused, and it is unsigned when another provider made it.
+      // Signed thinking goes back unchanged. Providers refuse unsigned thinking, such as another provider's.
       return hasNative ? { type: 'thinking', text: part.text.toWellFormed() } : undefined;
     case 'tool_call': {
       const name = wireName(part.name);
@@ -244,8 +244,8 @@ class IdRewriter {
 
 type AskedCall = { readonly from: string; readonly to: string; readonly name: string };
 
-// Servers reuse ids, within a response and across responses, so a result is looked for only between
-// its call and the next answer, and the second result of an id belongs to the second call of that id.
+// Servers reuse ids within a response and across responses. A result is therefore searched only between its call
+// and the next answer, and the second result with an id belongs to the second call with that id.
 function answersTo(
   calls: readonly AskedCall[],
   messages: readonly Message[],
@@ -288,7 +288,7 @@ function cleanUserParts(
 
 type ImageFits = (image: ImagePart) => boolean;
 
-// The newest images are kept, as many as the provider takes and the body has room for.
+// Keeps the newest images, as many as the provider accepts and the body has room for.
 function imageFilter(messages: readonly Message[], limits: WireLimits): ImageFits {
   const images = messages
     .flatMap(imagesOf)

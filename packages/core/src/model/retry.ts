@@ -1,13 +1,13 @@
-// When to ask again after a failure, and how long to wait first. Pure: agent/ask.ts does the waiting.
+// Retry policy: whether to retry a failed request, and after which delay. Pure: agent/ask.ts does the waiting.
 
 import { type Failure, FAILURES } from '@drover/protocol/failures';
 
 export type RetryPolicy = {
   readonly attemptsMax: number;
-  readonly backoffMs: number; // the first wait; each further one is twice as long
+  readonly backoffMs: number; // the first delay; each later one doubles
   readonly backoffMsMax: number;
-  readonly waitMsMax: number; // a server that asks for more is taken at its word: the turn ends and says so
-  readonly wallMsMax: number; // over all attempts at one request
+  readonly waitMsMax: number; // if the server asks for more, the turn ends instead of waiting
+  readonly wallMsMax: number; // over all attempts of one request
 };
 
 export const defaultRetry: RetryPolicy = {
@@ -18,7 +18,7 @@ export const defaultRetry: RetryPolicy = {
   wallMsMax: 600_000,
 };
 
-/** How long to wait before trying again, or undefined where trying again cannot help. `random` is in [0, 1). */
+/** Milliseconds to wait before the next attempt; undefined if the failure is permanent. `random` is in [0, 1). */
 export function retryDelayMs(
   failure: Failure,
   attempt: number,
@@ -29,7 +29,7 @@ export function retryDelayMs(
   if (retry === 'never') return undefined;
   const asked = 'retryAfterMs' in failure ? failure.retryAfterMs : undefined;
   if (asked === undefined) return backoff(attempt, policy, random);
-  // At least what was asked for, at most a fifth more, so that the waiting workers don't come back as one.
+  // Adds up to a fifth, so that waiting workers do not all retry at once.
   return asked > policy.waitMsMax ? undefined : asked * (1 + random * 0.2);
 }
 

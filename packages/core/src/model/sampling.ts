@@ -1,13 +1,13 @@
-// Checks sampling options against the model that is to take them.
+// Checks sampling options against the model that will receive them.
 
 import type { Sampling } from '@drover/protocol/model';
 import { UsageError } from '../errors.ts';
 import type { Provider } from './provider.ts';
 
-/** Options that a model does not take, or that are out of range. */
+/** Sampling options that the model does not support, or that are out of range. */
 export class UnfitOptions extends UsageError {}
 
-/** Throws UnfitOptions where the model can't be asked with these options. */
+/** Throws UnfitOptions if the options are out of range or the model does not support them. */
 export function checkSampling(sampling: Sampling, { provider, model }: { provider: Provider; model: string }): void {
   const { temperature = 0, topP = 1 } = sampling;
   if (!(temperature >= 0 && temperature <= 2))

@@ -1,20 +1,18 @@
-// The format of a journal: one JSON object a line, split on LF only, each line sealed.
+// Journal format: one JSON object per line, separated by LF only, each line sealed by a checksum.
 //
-// FORMAT
-//   The first line is the head: {"journal":1,"session":"…","sum":"…"}, or with "run". Every further line is one record
-//   with "sum" as its last key: the CRC-32 of the line before it and of itself up to there. So a changed
-//   byte, a line that is missing and a line out of place are all noticed, at their line.
+// Format
+//   The first line is the head: {"journal":1,"session":"…","sum":"…"}, or with "run". Other lines are records.
+//   "sum" is the last key of a line: the CRC-32 of the previous line's "sum" and of the line up to this key.
+//   A changed byte, a missing line and a misplaced line are therefore detected at their line.
 //   A record is in the journal if and only if its newline is.
 //
-// WHAT A CRASH CAN DO
-//   Leave something behind the last newline: half a line, or the zeros of a block that never came.
-//   Nobody was told of it, so readers leave it out and the next writer cuts it off. Anything else that
-//   does not check is damage and not a crash: reading stops there and says so. Skipping it would make a
-//   resumed session forget work that was done.
+// Crash
+//   A crash can leave a torn tail after the last newline: half a line, or zeros of a block that was never written.
+//   No reader has seen it, so readers ignore it and the next writer truncates it. Any other mismatch is damage:
+//   reading stops there and reports it. Skipping a damaged line would make a resumed session forget finished work.
 //
-// VERSIONS
-//   Records of unknown types are kept. A head with a higher number is of a newer drover: such a journal
-//   is read by nobody older.
+// Versions
+//   Records of unknown types are kept. A head with a higher number comes from a newer drover, and this one refuses it.
 
 import { crc32 } from 'node:zlib';
 import type { Owner } from '@drover/protocol/events';
@@ -27,7 +25,7 @@ const SEAL = /^(\{.*),"sum":"([0-9a-f]{8})"\}$/s;
 
 export type Line = { readonly text: string; readonly sum: string };
 
-/** A record as a line without its newline, sealed to the one before it. */
+/** Returns the record as a line without newline, sealed to the previous line's sum. */
 export function seal(record: JsonObject, before: string): Line {
   const open = JSON.stringify(record).slice(0, -1);
   const sum = sumOf(before, open);
@@ -43,7 +41,7 @@ export type Damage = { readonly line: number; readonly what: string };
 export type Contents = {
   readonly version: number;
   readonly records: readonly JsonObject[]; // without the head
-  /** Up to the last good line; the rest is torn, or damaged. */
+  /** Length up to the end of the last good line. The rest is torn or damaged. */
   readonly goodBytes: number;
   readonly lastSum: string;
   readonly damage?: Damage;
@@ -67,7 +65,7 @@ export function readContents(bytes: Uint8Array): Contents {
   }
 }
 
-/** A line as a record, sealed to the one before it; or what is wrong with it. */
+/** Checks a line against the previous line's sum. Returns its record, or a description of the damage. */
 export function check(text: string, before: string): { readonly record: JsonObject; readonly sum: string } | string {
   const [, open, sum] = SEAL.exec(text) ?? [];
   if (open === undefined || sum === undefined)

@@ -1,13 +1,11 @@
-// The journal of a session or a run: the one writer of its file.
+// Journal of a session or a run: the only writer of its file.
 //
-// WHAT HOLDS
-//   `append` resolves when the records are in the file, and on the disk if one of them must be. Appends
-//   that come together share one sync. Records stand in the order of the calls.
+// Guarantees
+//   1. `append` resolves when the records are in the file, and on disk if one of them must be durable.
+//   2. Appends that arrive together share one sync. Records are in the order of the calls.
 //
-// WHEN THE DISK IS FULL
-//   Nothing is half written: the file is cut back to its last whole record, and the same records are
-//   tried again until there is room or the caller gives up. `onTrouble` is told once, `onRecovery` when
-//   it is over.
+// Full disk: no record is half written. The journal truncates the file to its last whole record and retries until
+// there is room or the journal is closed. It calls `onTrouble` once, and `onRecovery` when a retry succeeds.
 
 import { existsSync } from 'node:fs';
 import { mkdir, open, readFile, stat, type FileHandle } from 'node:fs/promises';
@@ -22,14 +20,14 @@ import { Lock, ownerOf } from './lock.ts';
 const RETRY_MS = 250;
 const PASSING_TROUBLE = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO']);
 
-/** What a journal needs of a file; a test hands in one that fails. */
+/** The file operations that a journal needs. Tests pass a file that fails. */
 export type JournalFile = Pick<FileHandle, 'write' | 'datasync' | 'truncate' | 'close'>;
 
 export type JournalOptions = Owner & {
   readonly path: string;
   readonly onTrouble: (message: string) => void;
   readonly onRecovery: () => void;
-  /** Told if opening had to repair the file. */
+  /** Called if opening had to repair the file. */
   readonly diagnose?: (message: string) => void;
   readonly openFile?: (path: string) => Promise<JournalFile>;
 };
@@ -59,7 +57,7 @@ export class Journal {
     this.#lastSum = contents.lastSum;
   }
 
-  /** Opens for writing, and gives what is already there. */
+  /** Opens the journal for writing and returns its existing records. */
   static async open(
     options: JournalOptions,
   ): Promise<{ readonly journal: Journal; readonly records: readonly JsonObject[] }> {
@@ -89,7 +87,7 @@ export class Journal {
     });
   }
 
-  /** Waits for what is under way; what cannot be written then is given up. */
+  /** Finishes pending appends, without further retries, and releases the lock. Idempotent. */
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();
@@ -148,7 +146,7 @@ export class Journal {
         at += (await this.#file.write(bytes, at, bytes.length - at, this.#bytes + at)).bytesWritten;
       if (durable) await this.#file.datasync();
     } catch (error) {
-      // A full disk may have taken a part: it must not stand there as the beginning of the next record.
+      // A full disk may have taken a part of the bytes. Truncate it, so the next record starts on its own line.
       await this.#file.truncate(this.#bytes);
       throw error;
     }
@@ -163,7 +161,7 @@ function ownerIn({ run, session }: Owner): Owner {
 
 const EMPTY: Contents = { version: FORMAT_VERSION, records: [], goodBytes: 0, lastSum: '' };
 
-/** All that is in a journal, or a failure that says where it is damaged. */
+/** Reads a whole journal. Throws `journal.damaged` or `journal.newer`. */
 export async function readJournal(path: string): Promise<Contents> {
   const contents = readContents(await readFile(path));
   if (contents.version > FORMAT_VERSION)
@@ -172,8 +170,8 @@ export async function readJournal(path: string): Promise<Contents> {
   return contents;
 }
 
-// By hand, because Node's own way never ends where the system says that a folder is missing which is
-// there, as it does below /proc.
+// Not mkdir's `recursive`: it never returns where the system reports an existing parent as missing,
+// as it does below /proc.
 async function makeFolder(path: string): Promise<void> {
   const attempt = (): Promise<NodeJS.ErrnoException | undefined> =>
     mkdir(path).then(
@@ -189,6 +187,6 @@ async function makeFolder(path: string): Promise<void> {
 }
 
 async function openForAppend(path: string): Promise<JournalFile> {
-  // Not in append mode: there a position is ignored, and cutting back would be of no use.
+  // Not append mode: it ignores positions, so writing after a truncate would fail.
   return open(path, existsSync(path) ? 'r+' : 'w+', 0o600);
 }

@@ -1,15 +1,15 @@
-// Who may write: one process, and within it one Journal.
+// Journal lock: lets one process, and one Journal within it, write.
 //
-// The operating system holds the lock (through SQLite, which is in Node and knows every system's way),
-// so it is gone with its process however that ends, and two live writers never happen. The file next to
-// it says who has it, for people.
+// The operating system holds the lock through SQLite, which is built into Node and works on every system. The lock
+// ends with its process, however that ends, so there are never two live writers. A file next to the lock holds the
+// owner's process id, for messages.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 
 const SQLITE_BUSY = 5;
-// Two that come at the very same moment may both find it busy. So it is tried again, after waits of
-// different lengths, before anybody is told that somebody else has it. Whoever only looks is over sooner.
+// Two processes that try at the same moment may both find the lock busy. Each retries after random waits before it
+// reports the lock as taken. `isTaken` holds the lock for less time than these waits.
 const ATTEMPTS = 12;
 const WAIT_MS_MAX = 30;
 
@@ -20,7 +20,7 @@ export class Lock {
     this.#database = database;
   }
 
-  /** The lock, or undefined where somebody else has it. */
+  /** Takes the lock. Returns undefined if another process or Journal holds it. */
   static take(path: string): Lock | undefined {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
       const database = locked(path);
@@ -38,7 +38,7 @@ export class Lock {
   }
 }
 
-/** True while somebody has the lock. Looking changes nothing, and keeps nobody from taking it. */
+/** Whether the lock is held. Read-only, and does not keep another process from taking the lock. */
 export function isTaken(path: string): boolean {
   if (!existsSync(path)) return false;
   const database = new DatabaseSync(path, { readOnly: true });
@@ -53,16 +53,16 @@ export function isTaken(path: string): boolean {
   }
 }
 
-/** The process id of whoever took the lock last. */
+/** The process id of the last owner. */
 export function ownerOf(path: string): string {
-  // It is written right after the lock was taken, so for a moment it may not be there.
+  // The owner writes this file right after it takes the lock, so the file may be missing for a moment.
   return existsSync(ownerPath(path)) ? readFileSync(ownerPath(path), 'utf8').trim() : 'unknown';
 }
 
 function locked(path: string): DatabaseSync | undefined {
   const database = new DatabaseSync(path);
   try {
-    // Held until the transaction ends, which is when the database is closed.
+    // SQLite holds the lock until the transaction ends, which is when the database is closed.
     database.exec('BEGIN EXCLUSIVE');
     return database;
   } catch (error) {

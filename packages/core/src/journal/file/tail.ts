@@ -1,8 +1,7 @@
-// A journal read as it grows: a piece at a time, from wherever somebody has read to.
+// Journal tail: reads a journal as it grows, one piece at a time, from any position.
 //
-// Whoever knows the seal of the last line that was read has the next ones checked by theirs, and hears of damage
-// as a failure. Without it, what is read is taken line by whole line as it stands, and a line that is no record
-// ends it: whoever opens the journal checks it.
+// A caller that knows the sum of the last line gets every later line checked, and damage as a failure. `readPiece`
+// has no sum, so it only parses whole lines and stops at the first line that is no record.
 
 import { open, type FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,12 +15,12 @@ const PIECE_BYTES = 256 * 1024;
 const LINE_BYTES_MAX = 256 * 1024 * 1024;
 const LF = 0x0a;
 
-export type Tail = { readonly path: string; readonly from: number; readonly to?: number /* its end, unless told */ };
+export type Tail = { readonly path: string; readonly from: number; readonly to?: number /* default: end of file */ };
 
-/** The next whole records, and where they end; none where there are no more, and no end where one is damaged. */
+/** The next whole records and the position after them. `end` is undefined if a line is damaged. */
 export type Piece = { readonly records: readonly JsonObject[]; readonly end: number | undefined };
 
-/** The last line that was read: its number, its seal, and where it ends. */
+/** The last line that was read: its number, its sum and the position after it. */
 export type ReadTo = { readonly line: number; readonly sum: string; readonly bytes: number };
 
 export type ReadOn = {
@@ -31,11 +30,11 @@ export type ReadOn = {
   readonly damage?: Damage;
 };
 
-/** New records, looked for a few times a second, until nobody writes it or its run has ended. Throws at damage. */
+/** Polls for new records until no process writes the journal or the run has ended. Throws on damage. */
 export async function* journalTail(path: string, last: ReadTo, signal: AbortSignal): AsyncGenerator<JsonObject> {
   let readTo = last;
   while (!signal.aborted) {
-    // Asked first: what was written before the writer left is read below.
+    // Check the lock before reading: records written before the writer left are then read below.
     const wasLive = isTaken(`${path}.lock`);
     for (let lines = await linesAt({ path, from: readTo.bytes }); lines.length > 0;) {
       const { records, damage, ...at } = checked(lines, readTo);
@@ -52,7 +51,7 @@ export async function* journalTail(path: string, last: ReadTo, signal: AbortSign
   }
 }
 
-/** The records behind `last`, each checked by its seal, and where they end. `version`: of the head, if it was read. */
+/** Reads and checks all records after `last`. `version` is set if the head was among the lines read. */
 export async function readOn(path: string, last: ReadTo): Promise<ReadOn> {
   const records: JsonObject[] = [];
   let readTo = last;
@@ -68,7 +67,7 @@ export async function readOn(path: string, last: ReadTo): Promise<ReadOn> {
   }
 }
 
-/** As many whole lines as fit in a piece, or one where it is longer. */
+/** Reads as many whole lines as fit into one piece, or a single longer line. */
 export async function readPiece(tail: Tail): Promise<Piece> {
   const bytes = await linesAt(tail);
   const records: JsonObject[] = [];
@@ -86,12 +85,12 @@ async function linesAt({ path, from, to = Number.POSITIVE_INFINITY }: Tail): Pro
     const bytes = await bytesAt(file, from, Math.min(size, to - from));
     const end = bytes.lastIndexOf(LF) + 1;
     if (end > 0) return bytes.subarray(0, end);
-    if (bytes.length < size) break; // nothing more, or a line that is still being written
+    if (bytes.length < size) break; // end of file, or a line that is still being written
   }
   return Buffer.alloc(0);
 }
 
-/** Where the last whole line among its first so many bytes ends. */
+/** The position after the last whole line within the first `size` bytes. */
 export async function endOfLines(path: string, size: number): Promise<number> {
   await using file = await open(path, 'r');
   for (let to = size; to > 0;) {
@@ -114,7 +113,7 @@ function checked(bytes: Buffer, last: ReadTo): ReadTo & { readonly records: Json
   for (const text of linesIn(bytes)) {
     const found = check(text, sum);
     if (typeof found === 'string') return { ...last, records, damage: { line: line + 1, what: found } };
-    if (line > 0) records.push(found.record); // the first is the head
+    if (line > 0) records.push(found.record); // line 0 is the head
     ({ sum } = found);
     line += 1;
   }

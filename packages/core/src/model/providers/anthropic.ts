@@ -1,8 +1,7 @@
-// Anthropic's Messages API.
+// Provider for Anthropic's Messages API.
 //
-// What goes back unchanged: the signature of thinking, thinking that came hidden, the blocks of tools
-// that ran on the server, citations. A block type that the API sends but does not take back is kept in
-// the conversation and left out of requests.
+// Requests send back unchanged: signatures of thinking, redacted thinking, blocks of server tools, and citations.
+// Block types that the API sends but does not accept back stay in the conversation and are left out of requests.
 
 import { BaseAnthropic } from '@anthropic-ai/sdk/client';
 import type {
@@ -40,7 +39,7 @@ const USUAL = { keyEnv: 'ANTHROPIC_API_KEY', baseUrl: 'https://api.anthropic.com
 
 // ── request ───────────────────────────────────────────────────────────────────────────────────
 
-/** The blocks that stand by themselves and that the API takes back. */
+/** Standalone block types that the API accepts back. */
 const RETURNABLE: ReadonlySet<string> = new Set<ContentBlockParam['type']>([
   'thinking',
   'redacted_thinking',
@@ -61,7 +60,7 @@ export function toWire(request: ModelRequest): MessageCreateParamsStreaming {
   return {
     model,
     max_tokens: outputTokensMax,
-    // Tools stand before the system prompt in what is cached, so one mark covers both.
+    // Tools come before the system prompt in the cached prefix, so one mark covers both.
     ...(system.trim() !== '' && { system: [{ type: 'text', text: system, ...CACHED }] }),
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, schema }) => ({
@@ -104,7 +103,7 @@ function toBlocks(part: RequestPart): readonly ContentBlockParam[] {
     case 'text':
       return [{ ...extra, type: 'text', text: part.text }];
     case 'thinking': {
-      // Unsigned thinking is refused, and it is unsigned when another provider made it.
+      // The API refuses unsigned thinking, such as another provider's.
       const signature = textOf(extra['signature']);
       return signature === '' ? [] : [{ type: 'thinking', thinking: part.text, signature }];
     }
@@ -122,7 +121,7 @@ export function read(frames: Frames, source: Source): AsyncIterable<ModelEvent> 
   return assemble(frames, assembly, new MessagesDialect(assembly, source));
 }
 
-/** What belongs to a block and is known only when it stops. */
+/** Data of a block that is complete only when the block stops. */
 type Rest = { readonly block: JsonObject; json: string; signature: string; readonly citations: Json[] };
 
 class MessagesDialect implements Dialect {
@@ -165,7 +164,7 @@ class MessagesDialect implements Dialect {
     }
   }
 
-  takeDone(): void {} // Some compatible servers add OpenAI's last word; it says nothing new here.
+  takeDone(): void {} // Some compatible servers send OpenAI's [DONE]; it adds nothing here.
 
   ending(): Ending | undefined {
     if (this.#stop === '') return undefined;
@@ -174,8 +173,8 @@ class MessagesDialect implements Dialect {
     return { stop: toStop(this.#stop), announcesCalls, ...explanation };
   }
 
-  // A server that does not really stream may put everything into the first event. A second start is not
-  // a second answer: what follows it goes on with the first.
+  // Servers that do not really stream may put the whole message into the first event. A second `message_start`
+  // does not begin a new answer: the events after it continue the first one.
   #startMessage(message: JsonObject): void {
     const isFirst = this.#phase === 'before';
     this.#phase = 'message';
@@ -246,7 +245,7 @@ class MessagesDialect implements Dialect {
     }
   }
 
-  /** A delta whose block never started still says something. */
+  /** Writes a delta. If its block never started, starts the block first. */
   #write(index: number, kind: 'text' | 'thinking', text: string): void {
     const found = this.#assembly.kindOf(index);
     if (found === undefined && !this.#rests.has(index)) this.#startBlock(index, { type: kind });
@@ -284,7 +283,7 @@ class MessagesDialect implements Dialect {
     const { caller, input } = block;
     const isDirect = (objectOf(caller)?.['type'] ?? 'direct') === 'direct';
     if (!isDirect) {
-      // No tool of ours may be called by code that runs on the server, so this was not asked for by the model.
+      // Code on the server may not call drover's tools, so the model did not ask for this call.
       this.#assembly.spoil(index, 'the call was made by code on the server, which is not allowed here');
     } else if (this.#assembly.textOf(index) === '' && Object.keys(objectOf(input) ?? {}).length > 0) {
       this.#assembly.write(index, JSON.stringify(input));

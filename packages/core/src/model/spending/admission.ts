@@ -1,7 +1,7 @@
-// Leave to send a request: asked for before each attempt, given back after it.
+// Admission: permission to send a request, taken before each attempt and returned after it.
 //
-// A session by itself needs no more than its budget; the workers of a run share one admission, which
-// also holds them to what the provider allows.
+// A standalone session needs only its budget. The workers of a run share one admission, which also enforces the
+// provider's rate limits.
 
 import { DroverError } from '../../errors.ts';
 import type { Failure } from '@drover/protocol/failures';
@@ -9,32 +9,32 @@ import type { Budget } from './budget.ts';
 import type { Usage } from '@drover/protocol/messages';
 
 export type Wanted = {
-  readonly inputTokens: number; // at most
-  readonly inputTokensExpected?: number; // by our own estimate
+  readonly inputTokens: number; // upper bound
+  readonly inputTokensExpected?: number; // drover's estimate
   readonly outputTokensMax: number;
 };
 
-/** What an attempt showed of the provider: the headers of its answer, or why there was none. */
+/** The result of an attempt for admission: the response headers, or the failure. */
 export type Seen = { readonly headers?: Readonly<Record<string, string>>; readonly failure?: Failure };
 
 export type Admitted = {
-  /** May be less than was wanted. */
+  /** May be less than the caller asked for. */
   readonly outputTokensMax: number;
-  /** The answer has begun. What its headers say is news now, and may be old when it ends. */
+  /** Called when the answer begins, while the rate limits in its headers are still fresh. */
   readonly began?: (headers: Readonly<Record<string, string>>) => void;
-  /** Once, whatever came of the attempt. */
+  /** Charges the attempt. Called once, whether the attempt succeeded or failed. */
   readonly settle: (usage: Usage, seen: Seen) => void;
 };
 
 export type Admission = {
-  /** Throws DroverError where there will be no leave any more, or the signal says stop. */
+  /** Throws DroverError if no request can be admitted any more, or the signal aborts. */
   readonly admit: (wanted: Wanted, signal: AbortSignal) => Promise<Admitted>;
 };
 
 export const overBudget = (): DroverError =>
   new DroverError({ kind: 'limit.reached', limit: 'budget', message: 'the budget does not allow another request' });
 
-/** For a session of its own, where nobody else gives anything back: what doesn't fit now never will. */
+/** Admission for a standalone session. No other request returns budget, so it fails at once instead of waiting. */
 export function budgetOnly(budget: Budget): Admission {
   return {
     admit: async ({ inputTokens, outputTokensMax }) => {

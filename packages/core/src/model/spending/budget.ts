@@ -1,7 +1,7 @@
-// The budget: a cap on dollars or tokens that holds however many requests run at once.
+// Budget: a cap on dollars or tokens that holds for any number of concurrent requests.
 //
-// Before a request its worst case is reserved, afterwards it is settled with what was reported. What is
-// spent plus what is reserved never passes the cap, so neither does what is spent.
+// A request reserves its worst case before it is sent, and is charged its reported usage afterwards.
+// Spent plus reserved never exceeds the cap, so spent does not either.
 
 import type { Cap } from '@drover/protocol/limits';
 import { costOf, type Price } from '../catalog.ts';
@@ -9,9 +9,9 @@ import type { Usage } from '@drover/protocol/messages';
 import { priced, type Spent } from './spent.ts';
 import { tokensOf } from './usage.ts';
 
-/** An answer shorter than this is not worth asking for. */
+/** Shorter answers are not worth a request. */
 const OUTPUT_TOKENS_MIN = 256;
-/** Sums of fractions come out a little off, and a cap in dollars must hold all the same. */
+/** Safety margin for floating-point sums of dollars. */
 const ROUNDING = 1e-9;
 
 export type Reservation = { readonly outputTokensMax: number; readonly settle: (usage: Usage) => void };
@@ -21,7 +21,7 @@ export class Pot {
   spent = 0;
   reserved = 0;
   open = 0; // reservations
-  /** Requests that wait for money to come back: each is a retry of the lane that holds them. */
+  /** Retry callbacks of the lanes whose requests wait for budget to be returned. */
   readonly retries = new Set<() => void>();
 }
 
@@ -36,7 +36,7 @@ export class Budget {
     this.#pot = pot;
   }
 
-  /** Room for a request, with a shorter answer where the wanted one doesn't fit, or undefined where it doesn't fit at all. */
+  /** Reserves a request, with a shorter answer if needed. Returns undefined if even that does not fit. */
   reserve(inputTokens: number, outputTokensWanted: number): Reservation | undefined {
     const input = this.#worth(worstCase(inputTokens, 0, this.#price));
     const perOutput = this.#worth(worstCase(0, 1, this.#price));
@@ -59,12 +59,12 @@ export class Budget {
     return { outputTokensMax, settle };
   }
 
-  /** Counts what was spent without asking, as before a restart. Its dollars are taken as they are. */
+  /** Adds spending that was never reserved, such as that before a restart. Its dollars are not priced again. */
   spend({ usage, cost = 0 }: Spent): void {
     this.#pot.spent += this.#isInDollars() ? cost : tokensOf(usage);
   }
 
-  /** In the unit of the cap: dollars, else tokens. */
+  /** Amount spent in the unit of the cap: dollars, or else tokens. */
   get spent(): number {
     return this.#pot.spent;
   }
@@ -73,7 +73,7 @@ export class Budget {
     return this.#pot.reserved;
   }
 
-  /** Reservations that are not settled. */
+  /** Number of reservations that are not charged yet. */
   get open(): number {
     return this.#pot.open;
   }
@@ -94,7 +94,7 @@ export class Budget {
   }
 }
 
-/** The dearest way in which so many tokens can be counted: most prices have writing to the cache above all else. */
+/** The most expensive way to bill these tokens: usually as cache writes. */
 export function worstCase(inputTokens: number, outputTokens: number, price: Price | undefined): Usage {
   const isPlainDearer = price !== undefined && price.input > price.cacheWrite;
   const [input, cacheWrite] = isPlainDearer ? [inputTokens, 0] : [0, inputTokens];

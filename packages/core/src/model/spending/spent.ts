@@ -1,15 +1,15 @@
-// Tokens and the dollars they cost, added up. Each request is priced once, when it is made.
+// Spending: tokens and their cost in dollars. Each request is priced once, when it is made.
 
 import { costOf, type Price } from '../catalog.ts';
 import type { Usage } from '@drover/protocol/messages';
 import { NO_USAGE, sumUsage } from './usage.ts';
 
-/** `cost`: US dollars; absent where no price was known. */
+/** `cost`: US dollars; absent if no price was known. */
 export type Spent = { readonly usage: Usage; readonly cost?: number };
 
 export const NO_SPENDING: Spent = { usage: NO_USAGE };
 
-/** The two fields of a record or a history that has more of them. */
+/** Picks usage and cost from a larger record. */
 export function spentIn({ usage, cost }: { readonly usage: Usage; readonly cost?: number | undefined }): Spent {
   return { usage, ...(cost !== undefined && { cost }) };
 }

@@ -1,4 +1,4 @@
-// Tokens, added up.
+// Sums of token counts.
 
 import type { Usage } from '@drover/protocol/messages';
 
