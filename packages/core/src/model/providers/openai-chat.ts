@@ -1,8 +1,8 @@
-// OpenAI's Chat Completions API, and the many servers that speak it more or less.
+// Provider for OpenAI's Chat Completions API, and for the many servers that roughly speak it.
 //
-// The request keeps to what all of them understand: `max_tokens` and no cache key but for OpenAI
-// itself, which has given up the one and offers the other. The answer is read as bent as it comes: see
-// chat-calls.ts for calls. What goes back unchanged is reasoning, where a vendor wants it back.
+// The request uses only fields that all servers understand. OpenAI itself gets `max_completion_tokens` instead of
+// the retired `max_tokens`, and a cache key. The reader tolerates malformed answers; chat-calls.ts does so for calls.
+// Reasoning goes back unchanged if the vendor expects it.
 
 import { OpenAI } from 'openai/client';
 import type {
@@ -39,7 +39,7 @@ const CACHE_KEY_CHARS_MAX = 64;
 
 // ── request ───────────────────────────────────────────────────────────────────────────────────
 
-/** `address` is the base URL, which says whether this is OpenAI itself. */
+/** `address` is the base URL. Its host tells whether the server is OpenAI itself. */
 export function toWire(request: ModelRequest, address: string): ChatCompletionCreateParamsStreaming {
   const { model, system, tools, messages, outputTokensMax, cacheKey, sampling = {} } = request;
   const isOpenai = URL.canParse(address) && /(^|\.)openai\.(azure\.)?com$/.test(new URL(address).hostname);
@@ -67,7 +67,7 @@ export function toWire(request: ModelRequest, address: string): ChatCompletionCr
 function toMessages(message: RequestMessage): readonly ChatCompletionMessageParam[] {
   if (message.role === 'assistant') return toAssistant(message.content);
   const { results, content } = message;
-  // A tool message holds text only, so what a tool showed follows as the user's.
+  // A tool message holds only text, so images of a result follow in a user message.
   const shown = results.flatMap(({ name, images = [] }) =>
     images.length === 0 ? [] : [{ type: 'text' as const, text: `What ${name} showed:` }, ...images],
   );
@@ -78,7 +78,7 @@ function toMessages(message: RequestMessage): readonly ChatCompletionMessagePara
   ];
 }
 
-/** Plain text where there is nothing else: not every server reads lists. */
+/** Joins texts into one string if there are no images, because some servers do not accept lists. */
 function toContent(parts: readonly (TextPart | ImagePart)[]): string | ChatCompletionContentPart[] {
   if (parts.every((part) => part.type === 'text')) return parts.map(({ text }) => text).join('\n\n');
   return parts.map((part) =>
@@ -106,7 +106,7 @@ function toAssistant(parts: readonly RequestPart[]): readonly ChatCompletionAssi
   ];
 }
 
-/** Reasoning in the field in which it came. */
+/** Returns reasoning in the same field that it arrived in. */
 function reasoningOf(parts: readonly RequestPart[]): JsonObject {
   const details: Json[] = [];
   let content: string | undefined;
@@ -128,7 +128,7 @@ export function read(frames: Frames, source: Source): AsyncIterable<ModelEvent> 
   return assemble(frames, assembly, new ChatDialect(assembly, source));
 }
 
-// Stop reasons beyond `stop`, `tool_calls` and the like, which all mean that the answer is complete.
+// Stop reasons with a special meaning. All others, such as `stop` and `tool_calls`, mean a complete answer.
 const STOPS: ReadonlyMap<string, Ending['stop']> = new Map<string, Ending['stop']>([
   ['length', 'length'],
   ['max_tokens', 'length'],
@@ -163,7 +163,7 @@ class ChatDialect implements Dialect {
     const choices = objectsOf(chunk['choices']);
     if (chunk['choices'] === undefined && chunk['usage'] === undefined) return this.#assembly.ignore();
     this.#assembly.start();
-    // Only one answer was asked for; where there are more, the first counts.
+    // The request asked for one answer. If the server sends more, the first one counts.
     const choice = choices.find(({ index }) => (countOf(index) ?? 0) === 0) ?? {};
     for (const usage of [objectOf(chunk['x_groq'])?.['usage'], choice['usage'], chunk['usage']]) {
       this.#assembly.usage.takeWhole(objectOf(usage));
@@ -277,7 +277,7 @@ class ChatDialect implements Dialect {
     if (field === 'reasoning_content') this.#assembly.attach(key, { field });
   }
 
-  /** Details are streamed in pieces, and wanted back in one. */
+  /** Joins streamed pieces of a detail, because the server expects each detail back as one. */
   #addDetail(detail: JsonObject): void {
     this.#assembly.keep(detail);
     const last = this.#details.at(-1);
@@ -299,7 +299,7 @@ class ChatDialect implements Dialect {
 export function openaiChat(options: ProviderOptions): Provider {
   const { id, timeouts } = options;
   const account = accountOf(options, USUAL);
-  // The SDK takes these from the environment, and they are nobody's business but OpenAI's.
+  // The SDK reads organization and project from the environment. Only OpenAI may receive them.
   const identity = options.baseUrl === undefined ? {} : { organization: null, project: null };
   return {
     id,

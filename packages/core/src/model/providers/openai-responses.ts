@@ -1,8 +1,8 @@
-// OpenAI's Responses API, with nothing stored at the server.
+// Provider for OpenAI's Responses API, with nothing stored on the server.
 //
-// What goes back unchanged: reasoning with its encrypted content, the ids and phases of messages and
-// calls. Items are taken from `output_item.done`, since the final `output` may be empty; it is looked at
-// only where a server sent no items at all.
+// Requests send back unchanged: reasoning with its encrypted content, and the ids and phases of messages and calls.
+// Items are read from `output_item.done`, because the final `output` may be empty. The final `output` is used only
+// if the server sent no items.
 
 import { OpenAI } from 'openai/client';
 import type {
@@ -32,14 +32,14 @@ const LIMITS: WireLimits = {
 };
 const USUAL = { keyEnv: 'OPENAI_API_KEY', baseUrl: 'https://api.openai.com/v1' };
 const CACHE_KEY_CHARS_MAX = 64;
-const OUTPUT_TOKENS_MIN = 16; // fewer are refused
+const OUTPUT_TOKENS_MIN = 16; // the API refuses smaller limits
 
 // ── request ───────────────────────────────────────────────────────────────────────────────────
 
-// These never reason, and asking them for their reasoning is an error.
+// These models never reason, and the API refuses a request for their reasoning.
 const PLAIN_MODELS = /^(ft:)?(gpt-3|gpt-4|chatgpt|gpt-5[\w.]*-chat)/;
 
-/** The items that stand by themselves and that the API takes back. */
+/** Standalone item types that the API accepts back. */
 const RETURNABLE: ReadonlySet<string> = new Set<NonNullable<ResponseInputItem['type']>>([
   'reasoning',
   'compaction',
@@ -81,7 +81,7 @@ function toItems(message: RequestMessage): readonly ResponseInputItem[] {
   }
   const items: ResponseInputItem[] = [];
   for (const part of message.content) addPart(items, part);
-  // Reasoning is refused unless what it led to comes right behind it.
+  // The API refuses reasoning that is not directly followed by its message or call.
   while (items.at(-1)?.type === 'reasoning') items.pop();
   return items;
 }
@@ -115,7 +115,7 @@ function addPart(items: ResponseInputItem[], part: RequestPart): void {
   }
 }
 
-/** Texts of one message item go back as one item. */
+/** Adds a text. Texts of one message item go back as one item. */
 function addText(items: ResponseInputItem[], text: string, native: JsonObject): void {
   const { id, phase } = native;
   if (typeof id !== 'string') {
@@ -145,14 +145,14 @@ export function read(frames: Frames, source: Source): AsyncIterable<ModelEvent> 
   return assemble(frames, assembly, new ResponsesDialect(assembly, source));
 }
 
-// Events that say nothing which the end of their item or part does not say, too.
+// Events that repeat what the end of their item or part says.
 const SILENT =
   /^(keepalive|response\.(in_progress|queued|content_part\.|output_text\.annotation|reasoning_\w+_part\.done|\w+_call[._]|mcp_))/;
 
 class ResponsesDialect implements Dialect {
   readonly #assembly: Assembly;
   readonly #source: Source;
-  readonly #slots = new Map<number | string, number>(); // where an output stands -> which item it is
+  readonly #slots = new Map<number | string, number>(); // output index or item id -> item number
   #phase: 'before' | 'response' | 'after' = 'before';
   #started = 0; // items
   #finished = 0;
@@ -167,7 +167,7 @@ class ResponsesDialect implements Dialect {
   take(event: JsonObject): void {
     const type = textOf(event['type']);
     if (this.#phase === 'after' && type !== 'response.created') return this.#assembly.ignore();
-    // Some servers change an item's id from event to event, so its place comes first.
+    // Some servers change an item's id between events, so the output index is preferred.
     const place = countOf(event['output_index']) ?? textOf(event['item_id']);
     if (type === 'response.output_item.added') return this.#startItem(place, objectOf(event['item']) ?? {});
     const at = this.#slot(place);
@@ -216,7 +216,7 @@ class ResponsesDialect implements Dialect {
     }
   }
 
-  takeDone(): void {} // Some compatible servers send it; the answer ends with its own last event.
+  takeDone(): void {} // Some compatible servers send [DONE]; `response.completed` already ended the answer.
 
   ending(): Ending | undefined {
     return this.#ending;
@@ -235,12 +235,12 @@ class ResponsesDialect implements Dialect {
     return this.#started++;
   }
 
-  /** A place that is used again is another item. */
+  /** Starts a new item, even if its output index was used before. */
   #startItem(place: number | string, item: JsonObject): void {
     this.#assembly.start();
     this.#slots.delete(place);
     const at = this.#slot(place);
-    // Opened here, so that they keep their places however their texts come.
+    // Opening the block now fixes its position, in whatever order the texts arrive.
     if (item['type'] === 'message') this.#assembly.open(`${at}:0`, 'text');
     if (item['type'] === 'reasoning') this.#assembly.open(`${at}:thinking`, 'thinking');
     if (item['type'] === 'function_call') {
@@ -284,7 +284,7 @@ class ResponsesDialect implements Dialect {
     const said = texts.filter((text) => text !== '').join('\n\n');
     if (said !== '' && this.#assembly.textOf(key) === '') this.#write(key, 'thinking', said);
     this.#assembly.close(key);
-    // Nothing is stored there, so without its encrypted content an item can't be found again.
+    // The server stores nothing, so a reasoning item without encrypted content cannot go back.
     if (textOf(item['encrypted_content']) !== '') this.#assembly.attach(key, item);
   }
 
@@ -323,12 +323,12 @@ class ResponsesDialect implements Dialect {
 export function openaiResponses(options: ProviderOptions): Provider {
   const { id, timeouts } = options;
   const account = accountOf(options, USUAL);
-  // The SDK takes these from the environment, and they are nobody's business but OpenAI's.
+  // The SDK reads organization and project from the environment. Only OpenAI may receive them.
   const identity = options.baseUrl === undefined ? {} : { organization: null, project: null };
   return {
     id,
     limits: LIMITS,
-    // Models that reason refuse them.
+    // Reasoning models refuse sampling options.
     takes: (_, model) => PLAIN_MODELS.test(model),
     stream(request, signal) {
       const body = toWire(request);

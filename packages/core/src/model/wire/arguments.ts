@@ -1,8 +1,8 @@
-// A call's arguments, from the text in which a model wrote them.
+// Call arguments: parses the text that a model wrote into a JSON object.
 //
-// Models and servers write them in many ways. Nothing at all and `null` mean no arguments; an object
-// inside a string inside JSON is unwrapped once. Whatever else is not one JSON object is a problem: the
-// call is not run and the model is told. Nothing is repaired, since a guess may be a path or a command.
+// An empty text and `null` mean no arguments. An object inside a JSON string is unwrapped once. Anything else is a
+// problem: the call does not run, and the model is told why. Nothing is repaired, because a guess could become a
+// path or a command.
 
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
 import { oneLine } from './loose.ts';
@@ -36,14 +36,14 @@ function problem(message: string): Arguments {
   return { args: {}, problem: oneLine(message, PROBLEM_CHARS_MAX) };
 }
 
-/** The text round the place the parser names, or its end where the parser ran out of text. */
+/** The text around the position that the parser names, or the end of the text if it names none. */
 function excerpt(text: string, complaint: string): string {
   const at = Number(/position (\d+)/.exec(complaint)?.[1] ?? text.length);
   return JSON.stringify(text.slice(Math.max(0, at - EXCERPT_CHARS), at + EXCERPT_CHARS).toWellFormed());
 }
 
-// JSON may spell a NUL, but no path and no command can hold one; and what is nested deeper than the stack
-// can be read but not written again. Not recursive for the same reason.
+// Rejects NUL characters, which no path or command can hold, and nesting that JSON.stringify cannot write back.
+// Iterative, because deep nesting would overflow the stack here too.
 function troubleIn(root: Json): string | undefined {
   const waiting: { readonly value: Json; readonly depth: number }[] = [{ value: root, depth: 1 }];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {

@@ -1,21 +1,17 @@
-// An answer, put together from the pieces in which it arrives.
+// Assembly: builds an answer from the pieces in which it arrives.
 //
-// Every wire format streams blocks: text, thinking, calls, and things only that provider understands.
-// A dialect (one a provider file) knows which event means what. The assembly keeps the blocks by key,
-// makes the events and in the end the message. `assemble` feeds the one to the other.
+// Every wire format streams blocks: text, thinking, calls, and payloads that only its provider understands.
+// A dialect (one per provider file) interprets the events. The assembly stores the blocks by key and makes the
+// model events and the final message. `assemble` connects the two.
 //
-// PARTS
-//   Parts stand in the order in which their blocks were opened, and an empty text is no part. So a block
-//   gets its number once there is something to show and all that were opened before it have theirs or
-//   turned out empty; what comes meanwhile is held back. The numbers in the events are therefore those
-//   of the finished message. A key that is opened again is a new block.
-//
-// ENDINGS
-//   An answer is whole once its stop reason is known. Until then the end of the stream is a failure;
-//   after that, nothing that happens to the connection can take it away.
-//
-// BOUNDS
-//   An answer has at most 1,000 blocks and 64 MB. One with more is garbled, and its stream is not read further.
+// Guarantees
+//   1. Part numbers in the events are those of the finished message. Parts are in the order in which their blocks
+//      were opened, and an empty text is no part. A block therefore gets its number when it has content and every
+//      earlier block has a number or ended empty. Its deltas are held back until then.
+//   2. Opening a key again makes a new block.
+//   3. An answer is complete once its stop reason is known. If the stream ends earlier, the answer fails.
+//      After that, a lost connection does not matter.
+//   4. An answer has at most 1,000 blocks and 64 MB. A larger one fails as garbled, and reading stops.
 
 import { DroverError } from '../../errors.ts';
 import { GrowingText } from '../../growing-text.ts';
@@ -29,13 +25,13 @@ import type { Account } from './http/rejection.ts';
 import type { Frames } from './http/sse.ts';
 import { UsageCount } from './usage.ts';
 
-/** Whose answer is being read. */
+/** The origin of an answer. */
 export type Source = {
   readonly provider: string;
   readonly model: string;
   readonly account: Account;
-  readonly headers: () => Readonly<Record<string, string>>; // once they have arrived
-  /** Asked only where the server counts nothing. */
+  readonly headers: () => Readonly<Record<string, string>>; // empty until they arrive
+  /** Called only if the server reports no usage. */
   readonly estimatePrompt: () => number;
 };
 
@@ -45,12 +41,12 @@ export type Ending = {
   readonly announcesCalls?: boolean;
 };
 
-/** How one wire format says things. `take` throws DroverError where the server says that it failed. */
+/** Interprets the events of one wire format. `take` throws DroverError if the server reports a failure. */
 export type Dialect = {
   readonly take: (event: JsonObject) => void;
-  /** `[DONE]`, the one frame that is no JSON. */
+  /** Handles `[DONE]`, the only frame that is not JSON. */
   readonly takeDone: () => void;
-  /** How the answer ended, or undefined while it has not. */
+  /** How the answer ended; undefined until it has. */
   readonly ending: () => Ending | undefined;
 };
 
@@ -59,14 +55,14 @@ type Key = string | number;
 type Mark = { readonly block: Block | undefined; readonly opened: number; readonly payload: Json };
 
 const BLOCKS_MAX = 1_000;
-const NATIVES_MAX = 2 * BLOCKS_MAX; // a block can have a note of its own
+const NATIVES_MAX = 2 * BLOCKS_MAX; // each block can also have a payload of its own
 const ANSWER_CHARS_MAX = 64 * 1024 * 1024;
-const KEPT_CHARS_MIN = 64; // counted for everything that is kept, however small
-// A name put together anew for each of so many events would be compared letter by letter ever after.
+const KEPT_CHARS_MIN = 64; // the least that a stored value counts, however small it is
+// Constant strings: a type built anew for each delta makes later comparisons slow.
 const DELTA = { text: 'text_delta', thinking: 'thinking_delta' } as const;
 const CUT_OFF = 'the call was cut off by the output limit';
 
-/** The answer as events, ending with `finished`. */
+/** Yields the events of the answer, `finished` last. */
 export function assemble(frames: Frames, assembly: Assembly, dialect: Dialect): AsyncIterable<ModelEvent> {
   return oneByOne(assembleGroups(frames, assembly, dialect));
 }
@@ -82,7 +78,7 @@ async function* assembleGroups(
       yield assembly.drain();
     }
   } catch (error) {
-    // What arrived before the failure did arrive, also when both came in one piece.
+    // Yield the events from before the failure, even if both came in one chunk.
     yield assembly.drain();
     throw error;
   }
@@ -98,7 +94,7 @@ function takeFrame(data: string, assembly: Assembly, dialect: Dialect): void {
   else dialect.take(event);
 }
 
-/** A connection that breaks when the answer is whole has merely ended. */
+/** Ignores a lost connection if the answer is already complete. */
 async function* untilLost(frames: Frames, dialect: Dialect): Frames {
   try {
     yield* frames;
@@ -121,7 +117,7 @@ export class Assembly {
   readonly #parts: Block[] = [];
   readonly #natives: Mark[] = [];
   #events: ModelEvent[] = [];
-  #decided = 0; // of the blocks opened: those that have their place, or need none
+  #decided = 0; // number of opened blocks that have a part number or ended empty
   #isStarted = false;
   #calls = 0;
   #size = 0;
@@ -131,7 +127,7 @@ export class Assembly {
     this.#source = source;
   }
 
-  /** The server has begun to answer. */
+  /** Emits `started` once, when the server begins to answer. */
   start(): void {
     if (this.#isStarted) return;
     this.#isStarted = true;
@@ -143,7 +139,7 @@ export class Assembly {
     this.#add(key, kind, -1);
   }
 
-  /** Id and name may come later: see `identify`. */
+  /** Opens a call. Id and name may come later: see `identify`. */
   openCall(key: Key, id: string, name: string): void {
     const block = this.#add(key, 'call', this.#calls++);
     block.id = id;
@@ -151,7 +147,7 @@ export class Assembly {
     this.#place();
   }
 
-  /** The first id and name that are not empty count. */
+  /** Sets id and name of a call. The first values that are not empty count. */
   identify(key: Key, id: string, name: string): void {
     const block = this.#blocks.get(key);
     if (block === undefined) return;
@@ -160,13 +156,13 @@ export class Assembly {
     if (!block.isAnnounced && block.part !== undefined) this.#announce(block, block.part);
   }
 
-  /** What a key stands for at the moment. */
+  /** The kind of the block that a key currently names. */
   kindOf(key: Key): Block['kind'] | 'closed' | undefined {
     const block = this.#blocks.get(key);
     return block === undefined || block.isOpen ? block?.kind : 'closed';
   }
 
-  /** What has been written to a block so far. */
+  /** The text of a block so far. */
   textOf(key: Key): string {
     return this.#blocks.get(key)?.text ?? '';
   }
@@ -181,7 +177,7 @@ export class Assembly {
     else this.#tell(block, block.part, delta);
   }
 
-  /** The whole text of a block, from a server that says it again at the end: that is what counts. */
+  /** Sets the whole text of a block. Servers that repeat the text at the end are believed over their deltas. */
   complete(key: Key, whole: string): void {
     const block = this.#blocks.get(key);
     if (block === undefined || whole === '' || whole === block.text) return;
@@ -190,7 +186,7 @@ export class Assembly {
     block.text = whole;
   }
 
-  /** A call that must not be run, and why. */
+  /** Marks a call as one that must not run, with the reason. */
   spoil(key: Key, problem: string): void {
     const block = this.#blocks.get(key);
     if (block !== undefined) block.problem = problem;
@@ -205,27 +201,27 @@ export class Assembly {
     for (const block of this.#opened) this.#close(block);
   }
 
-  /** What only the provider understands about a block; it stands alone where the block shows nothing. */
+  /** Attaches a native payload to a block. If the block stays empty, the payload becomes a separate item. */
   attach(key: Key, payload: Json): void {
     this.#addNative({ block: this.#blocks.get(key), opened: this.#opened.length, payload });
   }
 
-  /** Something only the provider understands, at this place of the answer. */
+  /** Adds a native payload at the current position of the answer. */
   insert(payload: Json): void {
     this.#addNative({ block: undefined, opened: this.#opened.length, payload });
   }
 
-  /** Something only the provider understands about the answer as a whole: it stands in front. */
+  /** Adds a native payload for the whole answer, before all parts. */
   preface(payload: Json): void {
     this.#addNative({ block: undefined, opened: 0, payload });
   }
 
-  /** Counts what a dialect keeps until the answer ends, so that its memory is bounded too. */
+  /** Counts a value that a dialect stores until the answer ends, so that its memory is bounded too. */
   keep(kept: Json): void {
     this.#grow(KEPT_CHARS_MIN + (typeof kept === 'string' ? kept : JSON.stringify(kept)).length);
   }
 
-  /** Something that was not understood, or came when it should not have. */
+  /** Counts an event that was unknown or out of order. */
   ignore(): void {
     this.#ignored++;
   }
@@ -282,7 +278,7 @@ export class Assembly {
     if (this.#size > ANSWER_CHARS_MAX) throw garbled('the answer is over 64 MB');
   }
 
-  /** Gives a place to every block that can have one now. */
+  /** Gives a part number to every block that can have one now. */
   #place(): void {
     for (; this.#decided < this.#opened.length; this.#decided++) {
       const block = this.#opened[this.#decided];
@@ -306,7 +302,7 @@ export class Assembly {
     else this.#announce(block, part);
   }
 
-  /** As soon as the call is known by name, and by id unless there is none. */
+  /** Emits `toolcall_start` once the name is known, and the id too unless arguments come before it. */
   #announce(block: Block, part: number): void {
     const { callIndex, name, text, isOpen } = block;
     if (isOpen && (name === '' || (block.id === '' && text === ''))) return;
@@ -338,7 +334,7 @@ export class Assembly {
     return { before: this.#opened.slice(0, opened).filter(({ part }) => part !== undefined).length, payload };
   }
 
-  // A limit reached right behind a call's name leaves arguments that look empty rather than broken.
+  // If the limit is reached right after a call's name, its arguments look empty instead of broken.
   #spoilCut(): void {
     const last = this.#opened.findLast(({ kind, text }) => kind === 'call' || text !== '');
     for (const block of this.#opened) {
@@ -351,11 +347,11 @@ export class Assembly {
 
 class Block {
   readonly kind: 'text' | 'thinking' | 'call';
-  readonly callIndex: number; // of a call
-  part: number | undefined; // undefined while it has no place yet
+  readonly callIndex: number; // for a call
+  part: number | undefined; // undefined until the block has a part number
   id = '';
   name = '';
-  isAnnounced = false; // of a call: whether its start has been told
+  isAnnounced = false; // for a call: whether `toolcall_start` was emitted
   isOpen = true;
   problem: string | undefined;
   #text = new GrowingText('');
@@ -365,7 +361,7 @@ class Block {
     this.callIndex = callIndex;
   }
 
-  /** Of a call: its arguments. */
+  /** The text so far; for a call, its arguments. */
   get text(): string {
     return this.#text.whole;
   }

@@ -1,9 +1,9 @@
-// The calls of a chat completion, from deltas that say in many ways which call they belong to.
+// Chat calls: assigns the call deltas of a chat completion to calls.
 //
-// As it should be, each delta has an index, and the first of a call its id and name. Servers leave out
-// the index or the id, use index 0 for every call, change the id with each delta, repeat the name or
-// send it late, send arguments as an object or a whole call at once. A delta goes to the call of its
-// index, else of its id, else to the last one, unless it looks like the beginning of another.
+// By the standard each delta has an index, and the first delta of a call has its id and name. Servers deviate: they
+// omit the index or the id, use index 0 for every call, change the id with each delta, repeat the name or send it
+// late, send arguments as an object, or send a whole call at once. A delta goes to the call with its index, else with
+// its id, else to the last call, unless the delta looks like the start of another call.
 
 import type { JsonObject } from '@drover/protocol/json';
 import type { Assembly } from './assembly.ts';
@@ -51,7 +51,7 @@ export class ChatCalls {
     if (known.name === '' || (known.id === '' && id !== '')) return isDone;
     if (name !== known.name) return true;
     if (id === '') return isDone && text !== '';
-    // With an index, a new id alone may be the same call's: some servers make one up for each delta.
+    // If there is an index, a new id may still mean the same call: some servers make a new id for each delta.
     return isDone || (index === undefined && written === '');
   }
 

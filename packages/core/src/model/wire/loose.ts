@@ -1,7 +1,6 @@
-// Reading JSON that may not be what it should be.
+// Tolerant JSON readers for server responses.
 //
-// What servers send is half documented and often bent, so nothing about it is taken for granted: a
-// field of the wrong type reads as if it were not there.
+// Server formats are poorly documented and often malformed. A field of the wrong type reads as absent.
 
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
 
@@ -13,22 +12,22 @@ export function listOf(value: Json | undefined): readonly Json[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The objects among a list's entries. */
+/** The objects in a list; other entries are skipped. */
 export function objectsOf(value: Json | undefined): readonly JsonObject[] {
   return listOf(value).filter(isJsonObject);
 }
 
-/** The text, or '' where there is none. */
+/** The text, or '' if the value is no text. */
 export function textOf(value: Json | undefined): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** A whole number from 0, or undefined. */
+/** A whole number of at least 0, rounded down; undefined for anything else. */
 export function countOf(value: Json | undefined): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.floor(value) : undefined;
 }
 
-/** The object that a text holds, or undefined where it holds anything else. */
+/** The JSON object that a text holds; undefined if it holds anything else. */
 export function parseObject(text: string): JsonObject | undefined {
   const value = parseJson(text);
   return isJsonObject(value) ? value : undefined;

@@ -1,7 +1,7 @@
-// Thinking that a server left inside the text: `<think>…</think>` in front of the answer.
+// Think tags: separates `<think>…</think>` at the start of a text from the answer.
 //
-// Only there: the same letters further on are part of what is said. A tag may arrive in pieces, so what
-// could still become one is held back.
+// Tags later in the text are part of the answer. A tag may arrive in pieces, so text that could still become a tag
+// is held back.
 
 export type Piece = { readonly kind: 'text' | 'thinking'; readonly text: string };
 
@@ -22,7 +22,7 @@ export class ThinkTags {
     return this.#isText() ? [...pieces, ...this.end()] : pieces;
   }
 
-  /** What was held back after all. */
+  /** Returns the text that is still held back. */
   end(): readonly Piece[] {
     const text = this.#held;
     this.#held = '';
@@ -57,7 +57,7 @@ export class ThinkTags {
   }
 }
 
-/** How many characters at the end may be the beginning of the closing tag. */
+/** Number of characters at the end that may be the start of the closing tag. */
 function tailOf(text: string): number {
   for (let size = Math.min(CLOSING.length - 1, text.length); size > 0; size--) {
     if (CLOSING.startsWith(text.slice(-size))) return size;

@@ -1,8 +1,8 @@
-// What an answer cost in tokens, from counters that every server spells in its own way.
+// Usage count: reads token counters, which every server spells differently.
 //
-// Counters are totals: a later one replaces an earlier one. A prompt counter of zero or none replaces
-// nothing, since some servers count the prompt in the first event only and send zeros later. A server
-// that counts nothing gets an estimate, which says that it is one.
+// Counters are totals, so a later one replaces an earlier one. A prompt counter of zero replaces nothing, because
+// some servers count the prompt only in the first event and send zeros later. If a server reports no counters,
+// the usage is estimated and marked as such.
 
 import type { JsonObject } from '@drover/protocol/json';
 import type { AssistantPart, Usage } from '@drover/protocol/messages';
@@ -16,7 +16,7 @@ export class UsageCount {
   #prompt: { input: number; cacheRead: number; cacheWrite: number } | undefined;
   #output: number | undefined;
 
-  /** Anthropic's counters: the prompt's three shares stand side by side. */
+  /** Reads Anthropic's counters: uncached, cache read and cache write tokens are separate. */
   takeShares(usage: JsonObject | undefined): void {
     if (usage === undefined) return;
     const input = countOf(usage['input_tokens']);
@@ -33,7 +33,7 @@ export class UsageCount {
     this.#output = countOf(usage['output_tokens']) ?? this.#output;
   }
 
-  /** OpenAI's counters: the prompt's whole, and how much of it came from or went to the cache. */
+  /** Reads OpenAI's counters: the whole prompt, with cache reads and writes included. */
   takeWhole(usage: JsonObject | undefined): void {
     if (usage === undefined) return;
     const prompt = countOf(usage['input_tokens']) ?? countOf(usage['prompt_tokens']) ?? 0;
@@ -45,7 +45,7 @@ export class UsageCount {
     this.#output = countOf(usage['output_tokens']) ?? countOf(usage['completion_tokens']) ?? this.#output;
   }
 
-  /** What is known by now, if anything is. */
+  /** The counts so far; undefined if the server has reported none. */
   soFar(): Usage | undefined {
     if (this.#prompt === undefined && this.#output === undefined) return undefined;
     return { ...(this.#prompt ?? { input: 0, cacheRead: 0, cacheWrite: 0 }), output: this.#output ?? 0 };
@@ -59,7 +59,7 @@ export class UsageCount {
   }
 }
 
-/** About how many tokens a request holds. */
+/** Estimates the number of tokens of a request. */
 export function estimatePromptTokens(request: ModelRequest): number {
   const tools = request.tools.reduce((sum, tool) => sum + codePoints(JSON.stringify(tool)), 0);
   const texts = request.messages.reduce((sum, message) => sum + messageSize(message), 0);

@@ -1,13 +1,12 @@
-// The one fetch all requests go through: an answer, or a DroverError that says why there is none.
+// Fetch for all model requests: returns a response, or throws a DroverError that says why there is none.
 //
-// THE KEY STAYS HOME
-//   A redirect is followed only to the same origin, and only where it keeps the method and the body.
+// Guarantees
+//   1. The API key never leaves its origin. A redirect is followed only to the same origin, and only if it keeps
+//      the method and the body.
+//   2. undici's own timeouts, 300 s each for headers and silence, are off, because they would cut off a model that
+//      thinks for long. They are set through the global dispatcher, so a proxy configured there still works.
 //
-// TIME
-//   undici has limits of its own, 300 s each for headers and silence, which would cut a model that
-//   thinks for long. They are switched off with the options its dispatchers take, by way of the global
-//   dispatcher, so that a proxy set up there still counts. Where that can't be found, undici's limits
-//   stay, and what they cut is a failure that is worth retrying.
+// Failure: without a global dispatcher, undici's timeouts stay on. A request that they cut off can be retried.
 
 import { DroverError } from '../../../errors.ts';
 import type { Failure } from '@drover/protocol/failures';
@@ -17,7 +16,7 @@ const REDIRECTS_MAX = 3;
 const ERROR_BODY_BYTES_MAX = 64 * 1024;
 const ERROR_BODY_MS_MAX = 5_000;
 
-/** Throws what fetch throws where the connection fails. */
+/** Returns a successful response. If the connection fails, throws what fetch throws. */
 export async function fetchAnswer(start: string, init: RequestInit, account: Account): Promise<Response> {
   for (let url = start, hops = 0; ; hops++) {
     const options = { ...init, ...patience(), redirect: 'manual' as const };
@@ -55,7 +54,7 @@ function notFollowed(status: number, target: string, account: Account): Failure 
   };
 }
 
-/** As much of an error's body as is worth reading; what can't be read says nothing, but the status still does. */
+/** Reads the start of an error body, bounded in size and time. Read errors are ignored: the status is enough. */
 async function bodyStart(response: Response, signal: AbortSignal | undefined): Promise<string> {
   const reader = response.body?.getReader();
   if (reader === undefined) return '';
@@ -80,7 +79,7 @@ async function bodyStart(response: Response, signal: AbortSignal | undefined): P
 
 type Dispatch = (options: object, handler: object) => boolean;
 
-/** The global dispatcher without undici's own time limits. fetch uses nothing of one but `dispatch`. */
+/** The global dispatcher without undici's own timeouts. fetch uses only its `dispatch`. */
 function patience(): object {
   const shared: unknown = Reflect.get(globalThis, Symbol.for('undici.globalDispatcher.1'));
   if (typeof shared !== 'object' || shared === null || !('dispatch' in shared)) return {};

@@ -1,10 +1,11 @@
-// What a provider means when it says no.
+// Rejections: turns every way in which a provider refuses a request into a Failure.
 //
-// A refusal may be an HTTP status, an error object in a body or an error event in the middle of a
-// stream. All of them become a Failure here, and the failure decides whether to try again, to shorten
-// the conversation or to give up. An error's type is first turned into the status it stands for, so
-// there is one table. A body that is not JSON is named, never shown; a key is never shown, even where
-// the server quotes it.
+// A refusal can be an HTTP status, an error object in a body, or an error event in a stream. The failure decides
+// whether to retry, to shorten the conversation or to give up.
+//
+// Guarantees
+//   1. An error type is first mapped to its HTTP status, so one table decides.
+//   2. A body that is not JSON is described, never shown. A key is never shown, even if the server quotes it.
 
 import type { Failure } from '@drover/protocol/failures';
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
@@ -12,15 +13,15 @@ import type { ProviderOptions } from '../../provider.ts';
 import { objectOf, objectsOf, oneLine, parseJson, textOf } from '../loose.ts';
 import { retryAfterMs, type HeaderLookup } from './retry-after.ts';
 
-/** What advice is made from. */
+/** The key and address of a provider, for requests and for advice in errors. */
 export type Account = {
   readonly key: string;
-  readonly keyName: string; // what the user knows the key by, as an environment variable
-  readonly address: string; // where requests go
-  readonly shownAddress: string; // the same, fit to be shown
+  readonly keyName: string; // the environment variable that holds the key
+  readonly address: string; // the base URL
+  readonly shownAddress: string; // the base URL without user name and password
 };
 
-/** `usual` is where a format's key and address come from if nothing else was said. */
+/** `usual`: the key variable and base URL that a format uses by default. */
 export function accountOf(
   options: ProviderOptions,
   usual: { readonly keyEnv: string; readonly baseUrl: string },
@@ -37,7 +38,7 @@ export type Rejection = {
 
 const MESSAGE_CHARS_MAX = 300;
 
-// Every server has its own words for a conversation that is too long.
+// Each server describes a conversation that is too long in its own words.
 const OVERFLOW = new RegExp(
   [
     'context_length_exceeded',
@@ -54,7 +55,7 @@ const OVERFLOW = new RegExp(
   ].join('|'),
   'i',
 );
-// This limit is a rate: the same request may pass a minute later.
+// A rate limit, not an overflow: the same request may succeed a minute later.
 const RATE = /(?:tokens|requests|input|output)[^.]{0,20} per[ -_]?(?:min|sec|hour|day)|perminute|perday/i;
 
 const NO_MONEY =
@@ -62,7 +63,7 @@ const NO_MONEY =
 const QUOTA = /exceeded your current quota/i;
 const COMES_BACK = /(?:try again|retry) in/i;
 
-// Error types and codes of all three formats, as the status they are sent with.
+// Error types and codes of all three formats, mapped to their HTTP status.
 const STATUS_OF: ReadonlyMap<string, number> = new Map(
   Object.entries({
     invalid_request_error: 400,
@@ -88,7 +89,7 @@ const SERVER_ERROR = 500;
 const WORTH_RETRYING: ReadonlySet<number> = new Set([408, 409, 425, 499]);
 const NOT_WORTH_RETRYING: ReadonlySet<number> = new Set([501, 505]);
 
-/** A response that is not an answer. */
+/** The failure for a response that is not an answer. */
 export function failureOfResponse(rejection: Rejection, account: Account): Failure {
   const { status, header, body } = rejection;
   const error = errorIn(parseJson(body));
@@ -100,7 +101,7 @@ export function failureOfResponse(rejection: Rejection, account: Account): Failu
   return verdict({ status: meant, words: `${codesOf(error ?? {})} ${words}`, message, header }, account);
 }
 
-/** An error object inside a stream, where the status said that all was well. */
+/** The failure for an error object inside a stream that began with a success status. */
 export function failureOfError(error: JsonObject, account: Account): Failure {
   const said = messageOf(error);
   const codes = codesOf(error);
@@ -108,7 +109,7 @@ export function failureOfError(error: JsonObject, account: Account): Failure {
   return verdict({ status: statusMeant(error), words: `${codes} ${said}`, message, header: () => undefined }, account);
 }
 
-/** The error in a body, or undefined where it holds none. */
+/** Finds the error object in a body; undefined if there is none. */
 export function errorIn(body: Json | undefined): JsonObject | undefined {
   const [whole] = objectsOf(Array.isArray(body) ? body : [body ?? '']);
   if (whole === undefined) return undefined;
@@ -121,14 +122,14 @@ export function errorIn(body: Json | undefined): JsonObject | undefined {
   return whole['type'] === 'error' || typeof message === 'string' ? whole : undefined;
 }
 
-/** The connection itself failed. */
+/** The failure for a connection that broke or never opened. */
 export function failureOfNetwork(error: unknown, account: Account): Failure {
   const code = networkCode(error);
   if (code.startsWith('Z_')) return { kind: 'provider.garbled', message: `the answer cannot be unpacked (${code})` };
   return { kind: 'provider.unavailable', message: `${code} from ${hostOf(account.address)}` };
 }
 
-/** For a text that is shown to a person. */
+/** Makes a message safe to show: one line, truncated, without the key or a login. */
 export function presentable(message: string, account: Account): string {
   const shown = account.key.length < 8 ? message : message.replaceAll(account.key, '[key]');
   return oneLine(withoutLogin(shown), MESSAGE_CHARS_MAX);
@@ -140,8 +141,8 @@ function withoutLogin(text: string): string {
 
 type Refused = {
   readonly status: number;
-  readonly words: string; // what is searched for meaning
-  readonly message: string; // what is shown
+  readonly words: string; // text to classify
+  readonly message: string; // text to show
   readonly header: HeaderLookup;
 };
 
@@ -197,7 +198,7 @@ function codesOf(error: JsonObject): string {
 }
 
 function messageOf(error: JsonObject): string {
-  const raw = objectOf(error['metadata'])?.['raw']; // a router quoting the server behind it
+  const raw = objectOf(error['metadata'])?.['raw']; // set by a router that quotes the server behind it
   return [error['message'], raw]
     .map(textOf)
     .filter((text) => text !== '')
@@ -211,7 +212,7 @@ function kindOf(body: string): string {
   return parseJson(text) === undefined ? 'a plain-text body' : 'a JSON body that gives no reason';
 }
 
-// fetch wraps what happened, sometimes twice, and a failed connection to several addresses is a list.
+// fetch wraps errors, sometimes twice. A failed connection to several addresses is an AggregateError.
 function networkCode(error: unknown): string {
   let found = 'connection failed';
   let inner = error;

@@ -1,20 +1,19 @@
-// How long a server asks to wait, from whichever header it says so in.
+// Retry-after: reads how long a server asks to wait, from any of the headers that servers use.
 //
-// A time in the past, a negative number, zero or nonsense is no answer: the caller then waits as it
-// would without one. A date is compared with the server's own clock where it gave one, so a clock that
-// is wrong here does not turn a wait into none.
+// A time in the past, a negative number, zero and invalid text count as absent. A date is compared with the server's
+// own clock if it sent one, so a wrong local clock does not shorten the wait.
 
 export type HeaderLookup = (name: string) => string | undefined;
 
 const RATE_LIMITS = ['requests', 'tokens', 'input-tokens', 'output-tokens'];
 
-/** Milliseconds from now, or undefined where the server did not say. `message` is its own text. */
+/** Milliseconds to wait; undefined if the server did not say. `message` is the server's error text. */
 export function retryAfterMs(header: HeaderLookup, message: string): number | undefined {
   return (
     positive(numberOf(header('retry-after-ms'))) ??
     retryAfter(header) ??
     resetOfLimits(header) ??
-    // OpenAI writes it into the sentence, too: "Please try again in 1.242s."
+    // OpenAI also puts the delay into its message: "Please try again in 1.242s."
     durationMs(/(?:try again|retry) in ([\dhms.]+)/i.exec(message)?.[1]?.replace(/\.$/, ''))
   );
 }
@@ -26,7 +25,7 @@ function retryAfter(header: HeaderLookup): number | undefined {
   return value !== undefined && /[a-z]/i.test(value) ? untilMs(value, header) : undefined;
 }
 
-// Of the limits that are used up the one that takes longest, or where none says so the first to renew.
+// Takes the longest reset among exhausted limits, or the earliest reset if no limit is exhausted.
 function resetOfLimits(header: HeaderLookup): number | undefined {
   const limits = RATE_LIMITS.flatMap((name) => {
     const anthropic = untilMs(header(`anthropic-ratelimit-${name}-reset`), header);
@@ -46,7 +45,7 @@ function untilMs(date: string | undefined, header: HeaderLookup): number | undef
   return positive(at - (Number.isNaN(now) ? Date.now() : now));
 }
 
-/** "1s", "6m0s", "20ms", "1h2m3.5s", or plain seconds. */
+/** Parses "1s", "6m0s", "20ms", "1h2m3.5s" or plain seconds. */
 export function durationMs(text: string | undefined): number | undefined {
   const plain = numberOf(text);
   if (plain !== undefined) return positive(plain * 1_000);

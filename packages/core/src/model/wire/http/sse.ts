@@ -1,24 +1,22 @@
-// Server-sent events: bytes in, frames out.
+// Decoder for server-sent events: bytes in, frames out.
 //
-// The format is the standard's: lines end in LF, CRLF or CR, a byte order mark may lead, `data` may
-// span several lines, a line that begins with a colon is a comment, unknown fields mean nothing. One
-// thing is kinder than the standard: an event whose closing blank line never came still counts, since
-// servers forget it, and a cut in the middle shows in the data itself.
-//
-// However the bytes are split, the frames are the same. Bytes are decoded only up to the last line end
-// seen, so no character is ever torn, and what is left over is kept in one buffer that doubles, so a
-// stream that arrives byte by byte costs no more than one that arrives at once.
-//
-// A line or an event over 16 MB is no answer of a model: it fails, and memory stays bounded.
+// Guarantees
+//   1. It follows the standard: LF, CRLF or CR line ends, an optional byte order mark, multi-line `data`, comments,
+//      and unknown fields that are ignored. One exception: an event without its closing blank line still counts,
+//      because servers forget it. A truncated event shows in its data.
+//   2. The frames do not depend on how the bytes are split. Bytes are decoded only up to the last line end, so no
+//      character is split.
+//   3. Decoding takes linear time. The rest of the bytes waits in one buffer that doubles its size.
+//   4. Memory is bounded: a line or an event over 16 MB fails.
 
 import { DroverError } from '../../../errors.ts';
 
 export type SseFrame = {
-  readonly event: string; // empty where the server named none
+  readonly event: string; // empty if the server named none
   readonly data: string;
 };
 
-/** Frames in the groups in which they arrived: one wait a group is much cheaper than one a frame. */
+/** Frames in the batches in which they arrived: awaiting a batch is much cheaper than awaiting each frame. */
 export type Frames = AsyncIterable<readonly SseFrame[]>;
 
 const EVENT_SIZE_MAX = 16 * 1024 * 1024;
@@ -33,7 +31,7 @@ export class SseDecoder {
   #tail = Buffer.allocUnsafe(TAIL_SIZE_MIN); // bytes after the last line end
   #tailSize = 0;
   #started = false;
-  #afterCr = false; // a CR ended the last text: an LF right behind it belongs to it
+  #afterCr = false; // the last text ended with CR, so an LF that follows belongs to it
   #event = '';
   #data = '';
   #hasData = false;
@@ -46,14 +44,14 @@ export class SseDecoder {
     return this.#takeFrames();
   }
 
-  /** What is left when the stream ends without a blank line. */
+  /** Returns the remaining frame if the stream ended without a blank line. */
   end(): readonly SseFrame[] {
     if (this.#tailSize > 0) this.#read(`${this.#decode(NO_BYTES)}\n`);
     this.#dispatch();
     return this.#takeFrames();
   }
 
-  /** The kept tail and what completes it, as text. */
+  /** Decodes the buffered tail together with these bytes. */
   #decode(bytes: Uint8Array): string {
     if (this.#tailSize === 0) return asBuffer(bytes).toString('utf8');
     this.#keep(bytes);
@@ -75,7 +73,7 @@ export class SseDecoder {
     this.#tailSize = size;
   }
 
-  /** Whole lines only. */
+  /** Reads whole lines. */
   #read(decoded: string): void {
     const text = this.#unified(decoded);
     let start = 0;
@@ -86,7 +84,7 @@ export class SseDecoder {
     }
   }
 
-  /** The same text with every line ending in LF. */
+  /** Normalizes line ends to LF, and drops a byte order mark. */
   #unified(text: string): string {
     let from = 0;
     if (!this.#started) {
@@ -133,14 +131,14 @@ function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** Where the last line of a chunk ends, or -1. Few streams have a CR, so it is looked for only where it would count. */
+/** Index of the last line end in a chunk, or -1. Searches for CR only after the last LF, because CRs are rare. */
 function lastLineEnd(bytes: Uint8Array): number {
   const lf = bytes.lastIndexOf(LF);
   const cr = bytes.subarray(lf + 1).lastIndexOf(CR);
   return cr === -1 ? lf : lf + 1 + cr;
 }
 
-/** What stands behind a field's name, or undefined where the name goes on. */
+/** The value after a field name; undefined if the name is longer than expected. */
 function fieldValue(text: string, at: number, end: number): string | undefined {
   if (at === end) return '';
   if (text.charCodeAt(at) !== COLON) return undefined;

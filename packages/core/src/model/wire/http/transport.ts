@@ -1,11 +1,9 @@
-// One request and its answer over HTTP, from the SDK's call to the frames of the stream.
+// Transport: one request and its answer over HTTP, from the SDK call to the frames of the stream.
 //
-// The SDK makes the request; this file gives it the fetch to make it with, and reads the body. The SDKs'
-// own stream readers are not used: they fail on anything unknown, take an early end for an end, and
-// wait for ever.
+// The SDK makes the request with the fetch of this file, and this file reads the body. The SDKs' own stream readers
+// are not used: they fail on unknown events, accept a truncated stream as complete, and wait forever.
 //
-// watch.ts decides when a server is gone; aborting closes the socket at once. What is thrown is always a
-// DroverError.
+// Failure: only DroverErrors are thrown. watch.ts decides when a server is gone. Aborting closes the socket at once.
 
 import { DroverError } from '../../../errors.ts';
 import type { Failure } from '@drover/protocol/failures';
@@ -23,41 +21,41 @@ type Fetch = typeof globalThis.fetch;
 export type Exchange = {
   readonly account: Account;
   readonly timeouts: StreamTimeouts;
-  /** Makes the request, with this fetch and no other. */
+  /** Makes the request, using only this fetch. */
   readonly send: (fetch: Fetch) => Promise<Response>;
-  /** A whole answer as the frames it could have come in, or undefined where it is none. */
+  /** Splits a complete JSON answer into frames; undefined if the object is no answer. */
   readonly unfold: (whole: JsonObject) => readonly SseFrame[] | undefined;
-  /** Whether nothing is expected after this frame. */
+  /** Whether the answer ends with this frame. */
   readonly isLast: (frame: SseFrame) => boolean;
 };
 
-/** An answer on its way. Nothing is sent before its frames are asked for. */
+/** An answer in progress. The request is sent when its frames are first read. */
 export type Answer = {
   readonly frames: Frames;
-  /** The telling ones, once they have arrived. */
+  /** Headers worth keeping; empty until they arrive. */
   readonly headers: () => Readonly<Record<string, string>>;
 };
 
 const SDK_TIMEOUT_MS_MAX = 2 ** 31 - 1;
-const SDK_TIMEOUT_MARGIN_MS = 60_000; // the SDK's own timer must never be the first
+const SDK_TIMEOUT_MARGIN_MS = 60_000; // drover's own timers must fire before the SDK's
 const WHOLE_BODY_BYTES_MAX = 64 * 1024 * 1024;
 const TELLING_HEADERS = /^(date|retry-after(-ms)?|.*ratelimit.*|.*request-id)$/;
 const KEEP_ALIVE = /^\s*\{\s*"type"\s*:\s*"(ping|keepalive)"/;
 const WHITE_SPACE: ReadonlySet<number> = new Set([9, 10, 13, 32]);
-const ANGLE = 0x3c; // a page
-const BRACE = 0x7b; // JSON
-const BRACKET = 0x5b;
+const ANGLE = 0x3c; // starts an HTML page
+const BRACE = 0x7b; // starts JSON
+const BRACKET = 0x5b; // starts JSON too
 
 export function open(exchange: Exchange, signal: AbortSignal): Answer {
   const line = new Line(exchange, signal);
   return { frames: line.frames(), headers: () => line.headers };
 }
 
-/** What both SDKs are made with: they ask once, say nothing, and leave the time to us. */
+/** Options for both SDKs: no retries, no logging, and a timeout that never fires first. */
 export function sdkOptions({ key, address }: Account, timeouts: StreamTimeouts, fetch: Fetch) {
   const say = () => undefined;
   return {
-    apiKey: key || 'none', // a server at home may need none, but the SDKs insist
+    apiKey: key || 'none', // a local server may need no key, but the SDKs require one
     baseURL: address,
     maxRetries: 0,
     timeout: Math.min(SDK_TIMEOUT_MS_MAX, Math.ceil(timeouts.headersMs) + SDK_TIMEOUT_MARGIN_MS),
@@ -67,7 +65,7 @@ export function sdkOptions({ key, address }: Account, timeouts: StreamTimeouts, 
   } as const;
 }
 
-/** One request under way. */
+/** One request in progress. */
 class Line {
   headers: Readonly<Record<string, string>> = {};
   readonly #exchange: Exchange;
@@ -102,7 +100,7 @@ class Line {
     }
   }
 
-  /** What to throw instead: why we stopped, where it was us who did. */
+  /** The error to throw: the abort or the failure that ended the request, or else the cause itself. */
   #reason(cause: unknown): unknown {
     if (this.#signal.aborted) return new DroverError(reasonOf(this.#signal), { cause });
     if (this.#failure !== undefined) return new DroverError(this.#failure, { cause });
@@ -113,7 +111,7 @@ class Line {
     try {
       return await this.#exchange.send(this.#fetch);
     } catch (cause) {
-      // What fetch threw is known already; anything else the SDK thought of by itself.
+      // `#fetch` has already recorded its failures. Any other error comes from the SDK itself.
       this.#failure ??= notSent(cause, this.#exchange.account);
       throw cause;
     }
@@ -127,7 +125,7 @@ class Line {
         this.#exchange.account,
       );
     } catch (cause) {
-      // Kept here, since the SDKs wrap what is thrown, and not all of them keep the cause.
+      // Record the failure here: the SDKs wrap errors, and not all of them keep the cause.
       this.#failure ??= cause instanceof DroverError ? cause.failure : failureOfNetwork(cause, this.#exchange.account);
       throw cause;
     }
@@ -161,7 +159,7 @@ class Line {
     if (rest.length > 0) yield rest;
   }
 
-  /** JSON where a stream was asked for: an error, or the answer at once. */
+  /** Handles a JSON body instead of a stream: an error, or the whole answer at once. */
   #unfold(response: Response, body: string): readonly SseFrame[] {
     const whole = parseJson(body);
     const frames = isJsonObject(whole) && !isJsonObject(whole['error']) ? this.#exchange.unfold(whole) : undefined;
@@ -194,7 +192,7 @@ async function next({ reader, account }: Body): Promise<Uint8Array | undefined> 
   return done ? undefined : value;
 }
 
-/** Up to the first byte that says what this is; blanks before it say nothing. */
+/** Skips leading white space and returns the first chunk with content. */
 async function firstBytes(body: Body): Promise<Uint8Array | undefined> {
   for (;;) {
     const bytes = await next(body);
@@ -225,7 +223,7 @@ function tellingHeaders(headers: Headers): Readonly<Record<string, string>> {
   return Object.fromEntries([...headers].filter(([name]) => TELLING_HEADERS.test(name)));
 }
 
-/** The SDK could not even make the request: a key or an address with characters that don't belong there. */
+/** The failure if the SDK could not build the request: the key or the address contains invalid characters. */
 function notSent(error: unknown, account: Account): Failure {
   const message = presentable(error instanceof Error ? error.message : String(error), account);
   return {

@@ -1,16 +1,17 @@
-// The four timers over one answer: headers, first byte, silence, progress.
+// Stream watch: four timers over one answer (headers, first byte, silence, progress).
 //
-// They are stamps and one timeout, not four timeouts set anew with each chunk, and they run on the
-// monotonic clock. Time in which nobody asked for more does not count: it is the reader that is slow
-// then, not the server. Nor does time in which this process was too busy to look: before a timer is
-// said to have run out, whatever is waiting in the socket is read first.
+// Guarantees
+//   1. Time in which the reader does not ask for more data does not count: then the reader is slow, not the server.
+//   2. Time in which this process was too busy does not count: before a timer fires, pending socket data is read.
+//
+// The timers are timestamps on the monotonic clock and one timeout, so a chunk does not restart four timeouts.
 
 import type { Failure, StreamTimer } from '@drover/protocol/failures';
 import type { StreamTimeouts } from '../../provider.ts';
 
-const TIMEOUT_MS_MAX = 2 ** 31 - 1; // what setTimeout takes
-const PAUSED_MS = 50; // how often at most to look while the reader holds things up
-/** A finished answer's connection is given this long to end by itself, so that it can be used again. */
+const TIMEOUT_MS_MAX = 2 ** 31 - 1; // the most that setTimeout accepts
+const PAUSED_MS = 50; // shortest check interval while the reader is slow
+/** How long a finished answer's connection may take to end by itself, so that it can be reused. */
 const SETTLE_MS = 1_000;
 
 type Due = { readonly timer: StreamTimer | 'settled'; readonly at: number; readonly limitMs: number };
@@ -25,7 +26,7 @@ export class StreamWatch {
   #isSettled = false;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `expire` is called once at most; without a failure it means that a finished answer's connection lingers. */
+  /** Calls `expire` at most once. Without a failure, a finished answer's connection did not close in time. */
   constructor(timeouts: StreamTimeouts, expire: (failure: Failure | undefined) => void) {
     this.#timeouts = timeouts;
     this.#expire = expire;
@@ -38,7 +39,7 @@ export class StreamWatch {
     this.#arm();
   }
 
-  /** Bytes arrived, and are now being dealt with: the clocks stand still until `resume`. */
+  /** Records bytes that the reader now handles. The timers pause until `resume`. */
   bytesArrived(isProgress: boolean): void {
     const now = performance.now();
     this.#byteAt = this.#pausedAt = now;
@@ -48,7 +49,7 @@ export class StreamWatch {
     this.#arm();
   }
 
-  /** More is being waited for. */
+  /** Restarts the timers: the reader waits for more data. */
   resume(): void {
     if (this.#pausedAt === undefined) return;
     const idleMs = performance.now() - this.#pausedAt;
@@ -57,7 +58,7 @@ export class StreamWatch {
     this.#pausedAt = undefined;
   }
 
-  /** Whether the last thing that arrived was the end of the answer. */
+  /** Records whether the latest frame ended the answer. */
   settle(isSettled: boolean): void {
     if (isSettled === this.#isSettled) return;
     this.#isSettled = isSettled;
@@ -94,7 +95,7 @@ export class StreamWatch {
 
   #check(): void {
     if (!this.#isOver()) return this.#arm();
-    // Immediates run after the sockets have been read.
+    // Immediates run after pending socket data is read.
     setImmediate(() => {
       if (this.#timer === undefined) return;
       if (!this.#isOver()) return this.#arm();
