@@ -10,7 +10,7 @@ export const pages: Readonly<Record<Name, PageText>> = {
     title: 'The config file',
     source: 'bin/files/config-file.ts',
     intro:
-      'Your config is `~/.config/drover/config.yaml`, and a project may have one in `.drover/config.yaml`. `drover init` writes both with every key commented out. A flag wins over the environment, the environment over your config, and your config over that of the project. A project may set `workers`, `ignore`, `turns`, `ask` and `deny`, propose `gates`, and require a `sandbox`; drover ignores its other keys until you approve the file with `drover trust`.',
+      'Your config is `~/.config/drover/config.yaml`, and a project may have one in `.drover/config.yaml`. `drover init` writes both with every key commented out. A flag wins over the environment, the environment over your config, and your config over that of the project. A project may set `workers`, `ignore`, `steps` (or `turns`, its former name), `ask` and `deny`, propose `gates`, and require a `sandbox`; drover ignores its other keys until you approve the file with `drover trust`.',
     example: `
 model: anthropic/claude-sonnet-4-5
 workers: 4

@@ -1,5 +1,6 @@
 // drover chat: one agent, and somebody who talks with it.
 
+import { STEPS_MAX_DEFAULT } from '@drover/core/agent/limits';
 import { UsageError } from '@drover/core/errors';
 import { command, value } from '../start/command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
@@ -8,7 +9,7 @@ import { sessionFor } from '../session/begun.ts';
 import type { Io } from '../io.ts';
 import { parseSessionName } from '../history/id.ts';
 
-const { model, cwd, log, allow, ask, deny, yes, sandbox, net, writable, turns, timeout, budget } = agentOptions;
+const { model, cwd, log, allow, ask, deny, yes, sandbox, net, writable, steps, timeout, budget } = agentOptions;
 
 export const chat = command({
   options: {
@@ -23,7 +24,7 @@ export const chat = command({
     sandbox,
     net,
     writable,
-    turns: { ...turns, about: 'At most so many steps for each message' },
+    steps: { ...steps, about: `Maximum number of steps per message (default: ${STEPS_MAX_DEFAULT})` },
     timeout: { ...timeout, about: 'Stop after so long with each message: 90s, 30m' },
     budget,
   },

@@ -12,7 +12,7 @@ import { runOptions, untyped } from '../run/run-options.ts';
 import { newSettings, surroundingsOf } from '../run/start-run.ts';
 import { clean, forLog } from '../views/text/terminal-text.ts';
 
-const { model, tasks, timeout, budget, turns, cwd, log } = runOptions;
+const { model, tasks, timeout, budget, steps, cwd, log } = runOptions;
 
 export const plan = command({
   word: { name: 'goal', about: 'What shall be achieved; - reads it from standard input', required: false },
@@ -23,7 +23,7 @@ export const plan = command({
     tasks,
     timeout,
     budget,
-    turns,
+    steps,
     cwd,
     log,
   },

@@ -11,7 +11,7 @@ const PORT_DEFAULT = 7117;
 const PORT_MAX = 65_535;
 const NAME = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
 
-const { model, log, yes, sandbox, net, writable, turns, budget } = agentOptions;
+const { model, log, yes, sandbox, net, writable, steps, budget } = agentOptions;
 
 export const serve = command({
   options: {
@@ -29,7 +29,7 @@ export const serve = command({
     sandbox,
     net,
     writable,
-    turns,
+    steps,
     budget,
   },
   examples: [
@@ -48,7 +48,7 @@ export const serve = command({
           rules: [...args.allow, ...args.ask, ...args.deny],
           yes: args.yes,
           sandbox: args,
-          turns: args.turns,
+          steps: args.steps,
           budget: args.budget,
           diagnostics,
           io,

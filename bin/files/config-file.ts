@@ -73,11 +73,14 @@ export const configSchema = z.strictObject({
   workers: wholeNumberFrom(0, 64)
     .exactOptional()
     .describe('How many tasks of a run are worked on at a time. Default: twice the cores, at most 8.'),
-  turns: wholeNumberFrom(1, 10_000)
+  steps: wholeNumberFrom(1, 10_000)
     .exactOptional()
     .describe(
-      `How many steps an agent may take. Default: ${STEPS_MAX_DEFAULT}. The lower of yours and the project's holds.`,
+      `Maximum number of steps of an agent. Default: ${STEPS_MAX_DEFAULT}. The lower of yours and the project's applies.`,
     ),
+  turns: wholeNumberFrom(1, 10_000)
+    .exactOptional()
+    .describe('The former name of steps, still accepted. If both are set, the lower one applies.'),
   textCallRetries: wholeNumberFrom(0, 10)
     .exactOptional()
     .describe(

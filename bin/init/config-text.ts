@@ -9,8 +9,11 @@ import { wrapped } from '../views/text/word-wrap.ts';
 
 const COMMENT_COLUMNS = 98;
 
-/** What to write in order to set a key. */
-const examples = (gates: readonly string[]): Readonly<Record<keyof Config, readonly string[]>> => ({
+/** Every key but former names, which a new config should not use. */
+type Key = Exclude<keyof Config, 'turns'>;
+
+/** The lines that set each key, as examples. */
+const examples = (gates: readonly string[]): Readonly<Record<Key, readonly string[]>> => ({
   model: ['model: anthropic/claude-sonnet-4-5'],
   providers: [
     'providers:',
@@ -21,7 +24,7 @@ const examples = (gates: readonly string[]): Readonly<Record<keyof Config, reado
   contextTokens: ['contextTokens: 200000'],
   charsPerToken: [`charsPerToken: ${CHARS_PER_TOKEN_DEFAULT}`],
   workers: ['workers: 4'],
-  turns: [`turns: ${STEPS_MAX_DEFAULT}`],
+  steps: [`steps: ${STEPS_MAX_DEFAULT}`],
   textCallRetries: [`textCallRetries: ${TEXT_CALL_RETRIES_DEFAULT}`],
   gates: [`gates: [${(gates.length === 0 ? ['make test'] : gates).map(quoted).join(', ')}]`],
   setup: ["setup: ['pnpm install']"],
@@ -48,9 +51,9 @@ export function projectConfig(gates: readonly string[]): string {
 
 type Examples = ReturnType<typeof examples>;
 
-function configOf(head: string, lines: Examples, isWanted: (key: keyof Config) => boolean): string {
+function configOf(head: string, lines: Examples, isWanted: (key: Key) => boolean): string {
   const how = 'Take the # away from what you want to set.';
-  const keys = (Object.keys(configSchema.shape) as (keyof Config)[]).filter(isWanted);
+  const keys = (Object.keys(lines) as Key[]).filter(isWanted);
   const blocks = keys.map((key) =>
     [comment(configSchema.shape[key].description ?? ''), ...lines[key].map((line) => `#${line}`)].join('\n'),
   );

@@ -65,14 +65,14 @@ function reasonOf({ status, reason }: TaskRow): string {
 }
 
 function settingsFor(args: RunArgs, before: RunSettings, settings: Settings, io: Io): RunSettings {
-  const { model, workers, budget, timeout, turns } = args;
+  const { model, workers, budget, timeout, steps } = args;
   return {
     ...before,
     ...(model !== undefined && { model: chooseModel(model, settings, io.cwd).label }),
     ...(workers !== undefined && { workers }),
     ...(budget !== undefined && { cap: budget }),
     ...(timeout !== undefined && { timeoutMs: timeout }),
-    taskLimits: { ...before.taskLimits, ...(turns !== undefined && { stepsMax: turns }) },
+    taskLimits: { ...before.taskLimits, ...(steps !== undefined && { stepsMax: steps }) },
   };
 }
 

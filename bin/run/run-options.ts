@@ -92,7 +92,7 @@ export function settingsOf(args: RunArgs, place: Place): RunSettings {
     attemptsMax: ATTEMPTS_DEFAULT,
     failFast: args['fail-fast'],
     taskLimits: {
-      stepsMax: args.turns ?? settings.turns ?? STEPS_MAX_DEFAULT,
+      stepsMax: args.steps ?? settings.steps ?? STEPS_MAX_DEFAULT,
       textCallRetriesMax: settings.textCallRetries ?? TEXT_CALL_RETRIES_DEFAULT,
       ...(taskTimeout !== undefined && { timeoutMs: taskTimeout }),
       ...(idleTimeout !== undefined && { idleMs: idleTimeout }),

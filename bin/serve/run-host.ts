@@ -88,12 +88,12 @@ function heardBy(listeners: Set<StopListener>, listener: StopListener, server: I
   };
 }
 
-function argsOf(wanted: RunWanted, { model, yes, budget, turns }: ServeWishes): RunArgs {
+function argsOf(wanted: RunWanted, { model, yes, budget, steps }: ServeWishes): RunArgs {
   return {
     ...untyped(),
     model: wanted.model ?? model,
     yes,
-    turns,
+    steps,
     workers: wanted.workers,
     gate: wanted.gates ?? [],
     deliver: wanted.deliver,

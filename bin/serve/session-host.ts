@@ -44,7 +44,7 @@ export async function hostSession(
     rules: [...settings.rules, ...wishes.rules],
     yes: wishes.yes,
     gates: settings.gates,
-    turns: wishes.turns,
+    steps: wishes.steps,
     timeoutMs: undefined,
     budget,
     containment: wishes.containment,

@@ -12,7 +12,7 @@ export type ServeWishes = {
   readonly rules: readonly Rule[];
   readonly yes: boolean;
   readonly containment: Containment;
-  readonly turns: number | undefined;
+  readonly steps: number | undefined;
   readonly budget: Budget | undefined; // of each session, and of each run that says nothing else
   readonly diagnostics: Diagnostics;
   readonly io: Io;

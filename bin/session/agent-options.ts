@@ -2,6 +2,7 @@
 
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { STEPS_MAX_DEFAULT } from '@drover/core/agent/limits';
 import type { Input } from '@drover/core/session/execution';
 import { UsageError } from '@drover/core/errors';
 import { flag, list, nonEmpty, value, type Values } from '../start/command.ts';
@@ -21,7 +22,7 @@ import type { Executed } from './execution.ts';
 import { chooseModel, inFolder, type ModelChoice } from '../model/model-choice.ts';
 import type { SessionWork } from './open-session.ts';
 
-const TURNS_MAX = 10_000;
+const STEPS_MAX = 10_000;
 
 export const agentOptions = {
   model: value('Model:', 'PROVIDER/NAME', 'The model to ask', nonEmpty),
@@ -31,7 +32,12 @@ export const agentOptions = {
   ...ruleOptions,
   ...sandboxOptions,
   yes: flag('Permission:', 'Answer every question with yes; what is denied stays denied'),
-  turns: value('Limits:', 'N', 'At most so many steps', (text) => parseCount(text, 1, TURNS_MAX)),
+  steps: {
+    ...value('Limits:', 'N', `Maximum number of steps (default: ${STEPS_MAX_DEFAULT})`, (text) =>
+      parseCount(text, 1, STEPS_MAX),
+    ),
+    formerly: 'turns',
+  },
   timeout: value('Limits:', 'TIME', 'Stop after so long: 90s, 30m, 1h30m', parseDuration),
   budget: value('Limits:', 'AMOUNT', 'Spend no more than this: 5usd, 200ktok', parseBudget),
   gate: list('Limits:', 'CMD', 'A command that must pass when the agent is done', nonEmpty),
@@ -69,13 +75,13 @@ export async function sessionWork(
   const settings = await loadSettings(io, cwd);
   for (const warning of [...settings.warnings, ...elsewhere(session, cwd, args.cwd, io)]) await complain(io, warning);
   const model = modelFor(args.model, session, settings, { io, cwd });
-  const { allow, ask, deny, yes, turns, timeout: timeoutMs, budget, gate } = args;
+  const { allow, ask, deny, yes, steps, timeout: timeoutMs, budget, gate } = args;
   const rules = [...settings.rules, ...allow, ...ask, ...deny];
   const gates = [...settings.gates, ...gate];
   const wish = sandboxWish(args, { settings, cwd: io.cwd, root: cwd });
   const containment = await openContainment(wish, { io, state: settings.home, root: cwd, project: cwd });
   if (containment.notice !== undefined) await complain(io, containment.notice);
-  const work = { session: session.id, cwd, model, rules, yes, gates, turns, timeoutMs, budget, containment };
+  const work = { session: session.id, cwd, model, rules, yes, gates, steps, timeoutMs, budget, containment };
   return { settings, work };
 }
 

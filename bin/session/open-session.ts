@@ -34,7 +34,7 @@ export type SessionWork = {
   readonly rules: readonly Rule[];
   readonly yes: boolean;
   readonly gates: readonly string[];
-  readonly turns: number | undefined;
+  readonly steps: number | undefined;
   readonly timeoutMs: number | undefined;
   readonly budget: Budget | undefined;
   readonly containment: Containment;
@@ -118,7 +118,7 @@ export function openSession(
     },
     sandbox: contained === undefined && work.containment.use.used !== 'off' ? 'none' : work.containment.use.used,
     limits: {
-      stepsMax: stepsBefore + (work.turns ?? settings.turns ?? STEPS_MAX_DEFAULT),
+      stepsMax: stepsBefore + (work.steps ?? settings.steps ?? STEPS_MAX_DEFAULT),
       textCallRetriesMax: settings.textCallRetries ?? TEXT_CALL_RETRIES_DEFAULT,
       ...(work.timeoutMs !== undefined && { timeoutMs: work.timeoutMs }),
     },

@@ -5,7 +5,7 @@
 
 import yargs, { type Argv, type Options } from 'yargs';
 import { UsageError } from '@drover/core/errors';
-import type { Command, Option, Typed, Word } from './command.ts';
+import { acceptedNames, type Command, type Option, type Typed, type Word } from './command.ts';
 import { exitCode, exitCodeWords } from './exit-code.ts';
 import { type Io, print } from '../io.ts';
 import { wordsMax } from './plain-words.ts';
@@ -149,7 +149,9 @@ function declare(args: Argv, { name, about: sentence, command }: Loaded, offered
     const choices = offered?.get(each);
     args.positional(each.name, { type: 'string', describe: each.about, ...(choices && { choices }) });
   }
-  for (const [key, option] of Object.entries(options)) args.option(key, yargsOption(option, offered !== undefined));
+  for (const [key, option] of acceptedNames(options)) {
+    args.option(key, { ...yargsOption(option, offered !== undefined), hidden: option.formerly === key });
+  }
   for (const [line, about] of examples) args.example(line, about);
   args.epilogue(`Exit codes: ${exitCodeWords.map(([code, meaning]) => `${code} ${meaning}`).join(' · ')}`);
 }
@@ -164,7 +166,7 @@ function yargsOption({ about, group, takes, choices }: Option<unknown>, isComple
 function typedIn(args: Readonly<Record<string, unknown>>, argv: readonly string[], { name, command }: Loaded): Typed {
   const { word, second, options } = command;
   const texts = new Map<string, readonly string[]>();
-  for (const [key, { takes }] of Object.entries(options)) {
+  for (const [key, { takes }] of acceptedNames(options)) {
     const given = args[key];
     if (takes !== undefined && given !== undefined) texts.set(key, [given].flat().map(String).map(undashed));
     if (takes !== undefined || given === undefined) continue;
@@ -196,11 +198,12 @@ function explained(message: string, argv: readonly string[], loaded: Loaded | un
   }
   if (!message.startsWith('Unknown argument')) return new UsageError(message);
 
-  const known = Object.keys(command.options);
+  const accepted = acceptedNames(command.options).map(([key]) => key);
   const bare = (flag: string): string => flag.replace(/^--?/, '');
   const flags = flagWords(argv).map((word) => word.replace(/=.*$/s, ''));
-  const flag = flags.find((candidate) => !known.includes(bare(candidate)));
+  const flag = flags.find((candidate) => !accepted.includes(bare(candidate)));
   if (flag === undefined) return tooManyWords(loaded);
+  const known = Object.keys(command.options);
   return new UsageError(`drover ${name} has no ${flag}${suggestion(bare(flag), known, '--') || `; ${help}`}`);
 }
 

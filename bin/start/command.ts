@@ -15,6 +15,8 @@ export type Option<Value> = {
   /** The word for its value in the help; absent for a flag, which has none. */
   readonly takes?: string;
   readonly choices?: readonly string[];
+  /** An older name that still works. Help and completion do not show it. */
+  readonly formerly?: string;
   /** From what was typed, one text per time it was given. */
   readonly read: (texts: readonly string[]) => Value;
 };
@@ -59,20 +61,29 @@ export function command<const Options extends OptionTable>(declaration: Declarat
   return {
     ...declaration,
     run: async ({ word, second, texts }, io) => {
-      const read = Object.entries(declaration.options).map(([name, option]) => [
-        name,
-        readOption(name, option, texts.get(name) ?? []),
-      ]);
+      const read = Object.entries(declaration.options).map(([name, option]) => [name, readOption(name, option, texts)]);
       return declaration.run({ ...(Object.fromEntries(read) as Values<Options>), word, second }, io);
     },
   };
 }
 
-function readOption(name: string, option: Option<unknown>, texts: readonly string[]): unknown {
+/** Every accepted name with its option, former names included. */
+export function acceptedNames(options: OptionTable): readonly (readonly [name: string, option: Option<unknown>])[] {
+  return Object.entries(options).flatMap(([name, option]) =>
+    option.formerly === undefined
+      ? [[name, option] as const]
+      : [[name, option] as const, [option.formerly, option] as const],
+  );
+}
+
+function readOption(name: string, option: Option<unknown>, texts: Typed['texts']): unknown {
+  const current = texts.get(name) ?? [];
+  const former = option.formerly === undefined ? [] : (texts.get(option.formerly) ?? []);
   try {
-    return option.read(texts);
+    return option.read([...current, ...former]);
   } catch (error) {
-    if (error instanceof UsageError) throw new UsageError(`--${name}: ${error.message}`, { cause: error });
+    const typed = current.length === 0 && former.length > 0 ? option.formerly : name;
+    if (error instanceof UsageError) throw new UsageError(`--${typed}: ${error.message}`, { cause: error });
     throw error;
   }
 }

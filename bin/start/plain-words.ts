@@ -5,9 +5,10 @@
 // not perfectly plain (help, a mistake, a quote, anything odd) gives undefined, and yargs is asked.
 // What is plain, yargs reads the same: a test compares the two.
 
-import type { Command, Typed } from './command.ts';
+import { acceptedNames, type Command, type Typed } from './command.ts';
 
 export function plainlyTyped(command: Command, argv: readonly string[]): Typed | undefined {
+  const options = new Map(acceptedNames(command.options));
   const texts = new Map<string, readonly string[]>();
   const words: string[] = [];
   for (let at = 0; at < argv.length; at++) {
@@ -18,7 +19,7 @@ export function plainlyTyped(command: Command, argv: readonly string[]): Typed |
       continue;
     }
     const [, name = '', given] = /^--([a-z][a-z-]*)(?:=(.*))?$/s.exec(typed) ?? [];
-    const option = Object.hasOwn(command.options, name) ? command.options[name] : undefined;
+    const option = options.get(name);
     if (option === undefined) return undefined;
     if (option.takes === undefined) {
       if (given !== undefined || texts.has(name)) return undefined;

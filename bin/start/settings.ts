@@ -35,7 +35,7 @@ export type Settings = {
   readonly charsPerToken: number | undefined;
   readonly textCallRetries: number | undefined;
   readonly contextTokens: number | undefined;
-  readonly turns: number | undefined;
+  readonly steps: number | undefined;
   readonly workers: number | undefined;
   readonly gates: readonly string[];
   readonly setup: readonly string[];
@@ -91,7 +91,7 @@ export async function settingsFrom({ userPath, user, project }: ConfigFiles, io:
     textCallRetries:
       countIn(env, 'DROVER_TEXT_TOOL_CALL_RETRY_LIMIT', 0, 10) ?? own.textCallRetries ?? trusted.textCallRetries,
     contextTokens: own.contextTokens ?? trusted.contextTokens,
-    turns: lower(own.turns, theirs.turns),
+    steps: lower(stepsOf(own), stepsOf(theirs)),
     workers: own.workers ?? theirs.workers,
     gates: [...(own.gates ?? []), ...(trusted.gates ?? [])],
     setup: [...(own.setup ?? []), ...(trusted.setup ?? [])],
@@ -125,7 +125,7 @@ function absolutePaths(folder: string, paths: readonly string[] = []): readonly 
   return paths.map((path) => resolve(folder, path));
 }
 
-const MAY_BE_SET_BY_A_PROJECT: readonly (keyof Config)[] = ['workers', 'ignore', 'turns', 'ask', 'deny'];
+const MAY_BE_SET_BY_A_PROJECT: readonly (keyof Config)[] = ['workers', 'ignore', 'steps', 'turns', 'ask', 'deny'];
 
 /** What it makes sense to write into a project's config: what it may set, and the gates that it proposes. */
 export const projectKeys: readonly (keyof Config)[] = [...MAY_BE_SET_BY_A_PROJECT, 'gates', 'sandbox'];
@@ -159,6 +159,10 @@ function loosening({ path, config }: ConfigFile, cwd: string): readonly string[]
 
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+function stepsOf({ steps, turns }: Config): number | undefined {
+  return lower(steps, turns);
 }
 
 function lower(a: number | undefined, b: number | undefined): number | undefined {

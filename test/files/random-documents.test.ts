@@ -53,6 +53,7 @@ const config: Kind = {
       someOf({
         model: same(model),
         workers: same(count),
+        steps: same(count),
         turns: same(count),
         gates: same(commands),
         writable: same(commands),

@@ -26,6 +26,8 @@ test.each<[string, number, readonly string[], readonly string[]]>([
   ['an unknown tool alone', 0, [UNKNOWN, SAYS], []],
   ['refused calls up to the limit of steps', 8, [DENIED, DENIED, SAYS], ['--turns', '2']],
   ['calls that work up to the limit of steps', 3, [LIST, LIST, SAYS], ['--turns', '2']],
+  ['calls that work up to --steps', 3, [LIST, LIST, SAYS], ['--steps', '2']],
+  ['calls that work up to --steps=2', 3, [LIST, LIST, SAYS], ['--steps=2']],
   ['a refused call, one that works, and the limit', 3, [DENIED, LIST, SAYS], ['--turns', '2']],
   ['a refused call, then empty answers', 8, [DENIED, EMPTY, EMPTY], []],
   ['empty answers alone', 3, [LIST, EMPTY, EMPTY], []],

@@ -16,7 +16,7 @@ const ALL_KEYS = [
   'contextTokens',
   'charsPerToken',
   'workers',
-  'turns',
+  'steps',
   'textCallRetries',
   'gates',
   'setup',
@@ -113,7 +113,7 @@ test('the config of a project sets nothing, describes all that a project may set
   expect(parseConfig(written, 'config.yaml')).toEqual({});
   expect(Object.keys(parseConfig(uncommented(written), 'config.yaml'))).toEqual([
     'workers',
-    'turns',
+    'steps',
     'gates',
     'ignore',
     'sandbox',

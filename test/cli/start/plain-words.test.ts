@@ -19,6 +19,16 @@ test('of three words none is plain where two may be', () => {
   expect(plainlyTyped(withTwo, ['a', 'b', 'c'])).toBeUndefined();
 });
 
+test('the former name of an option is plain', () => {
+  expect(plainlyTyped(declared, ['go', '--turns', '3', '--steps=4'])).toEqual({
+    word: 'go',
+    texts: new Map([
+      ['turns', ['3']],
+      ['steps', ['4']],
+    ]),
+  });
+});
+
 test('an ordinary command line is plain', () => {
   expect(
     plainlyTyped(declared, ['fix the test', '--model', 'a/b', '--json', '--allow', 'shell(x *)', '--allow=read']),

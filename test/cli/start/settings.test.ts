@@ -64,7 +64,7 @@ const NOTHING_SET = {
   prices: new Map(),
   charsPerToken: undefined,
   contextTokens: undefined,
-  turns: undefined,
+  steps: undefined,
   workers: undefined,
   gates: [],
   setup: [],
@@ -91,7 +91,7 @@ prices:
   deepseek/chat: {input: 1, output: 2, cacheRead: 0.1, cacheWrite: 1.5}
 charsPerToken: 3.5
 contextTokens: 32000
-turns: 50
+steps: 50
 textCallRetries: 3
 workers: 4
 gates: [pnpm test]
@@ -124,7 +124,7 @@ const EVERYTHING_SET = {
   charsPerToken: 3.5,
   contextTokens: 32_000,
   textCallRetries: 3,
-  turns: 50,
+  steps: 50,
   workers: 4,
   gates: ['pnpm test'],
   setup: ['make'],
@@ -155,7 +155,7 @@ test("a project's config may ask for less and wish for more; the rest is named a
   const { env: _, ...settings } = await settingsIn({ project: EVERYTHING });
   expect(settings).toEqual({
     ...NOTHING_SET,
-    turns: 50,
+    steps: 50,
     workers: 4,
     ignore: ['dist'],
     rules: [ASK, DENY],
@@ -203,23 +203,30 @@ proves('sandbox.kept', 'a project may require a sandbox, and never do away with 
 test('the user wins over the project, but for the number of steps, where the lower one does', async () => {
   const user = 'turns: 20\nworkers: 2\ndeny: ["shell(a)"]';
   const higher = await settingsIn({ user, project: 'turns: 99\nworkers: 9\ndeny: ["shell(b)"]' });
-  const lower = await settingsIn({ user, project: 'turns: 5' });
-  const rules = higher.rules.map(({ text }) => text);
-  expect([higher.turns, higher.workers, rules]).toEqual([20, 2, ['shell(a)', 'shell(b)']]);
-  expect(lower.turns).toBe(5);
+  expect([higher.steps, higher.workers, higher.rules.map(({ text }) => text)]).toEqual([
+    20,
+    2,
+    ['shell(a)', 'shell(b)'],
+  ]);
+});
+
+test.each([
+  ['turns: 20', 'steps: 7', 7],
+  ['steps: 20', 'turns: 6', 6],
+  ['steps: 20\nturns: 9', '', 9],
+])('of steps and its former name turns the lower one holds (%j, %j)', async (user, project, steps) => {
+  expect(await settingsIn({ user, project })).toMatchObject({ steps, warnings: [] });
 });
 
 test("a project's config is found from a folder inside the project", async () => {
-  const settings = await settingsIn({ project: 'turns: 5' }, 'src/deep');
-  expect(settings.turns).toBe(5);
+  expect((await settingsIn({ project: 'turns: 5' }, 'src/deep')).steps).toBe(5);
 });
 
 test("in the user's home, .drover is not a project's", async () => {
   const home = await temporaryFolder();
   await mkdir(join(home, '.drover'));
   await writeFile(join(home, '.drover/config.yaml'), 'turns: 5');
-  const { io } = new FakeIo({ cwd: home });
-  expect((await loadSettings(io, home)).turns).toBe(undefined);
+  expect((await loadSettings(new FakeIo({ cwd: home }).io, home)).steps).toBe(undefined);
 });
 
 test('XDG_CONFIG_HOME, DROVER_HOME and DROVER_CHARS_PER_TOKEN are heard', async () => {
@@ -228,8 +235,8 @@ test('XDG_CONFIG_HOME, DROVER_HOME and DROVER_CHARS_PER_TOKEN are heard', async 
   await writeFile(join(root, 'xdg/drover/config.yaml'), 'turns: 7\ncharsPerToken: 5');
   const folders = { XDG_CONFIG_HOME: join(root, 'xdg'), DROVER_HOME: join(root, 'state') };
   const given = { ...env, ...folders, DROVER_CHARS_PER_TOKEN: '2.5' };
-  const { home, turns, charsPerToken } = await loadSettings(new FakeIo({ cwd, env: given }).io, cwd);
-  expect({ home, turns, charsPerToken }).toEqual({ home: join(root, 'state'), turns: 7, charsPerToken: 2.5 });
+  const { home, steps, charsPerToken } = await loadSettings(new FakeIo({ cwd, env: given }).io, cwd);
+  expect({ home, steps, charsPerToken }).toEqual({ home: join(root, 'state'), steps: 7, charsPerToken: 2.5 });
 });
 
 test.each<[string, string, string]>([
@@ -237,7 +244,7 @@ test.each<[string, string, string]>([
   [
     'an unknown key far from any',
     'turns: 3\ncolour: red',
-    "2:1: unknown key 'colour'; known are model, providers, prices, contextTokens, charsPerToken, workers, turns, textCallRetries, gates, setup, ignore, sandbox, net, writable, allow, ask, deny, timeouts",
+    "2:1: unknown key 'colour'; known are model, providers, prices, contextTokens, charsPerToken, workers, steps, turns, textCallRetries, gates, setup, ignore, sandbox, net, writable, allow, ask, deny, timeouts",
   ],
   [
     'an unknown key inside',

@@ -66,6 +66,14 @@ test.each<[string, readonly string[], string]>([
     ['exec', 'go', '--budget', '5eur'],
     "--budget: '5eur' is not a budget; write it like 5usd, 0.50usd, 200ktok or 1mtok",
   ],
+  [
+    'a number of steps that is none',
+    ['exec', 'go', '--steps', 'many'],
+    "--steps: 'many' is not a whole number from 1 to 10000",
+  ],
+  ['steps under both names', ['exec', 'go', '--steps', '3', '--turns', '3'], '--steps: give it once'],
+  ['a misspelt --steps', ['exec', 'go', '--step', '3'], 'drover exec has no --step; did you mean --steps?'],
+  ['a misspelt --turns', ['exec', 'go', '--turn', '3'], 'drover exec has no --turn; see drover exec --help'],
   ['a count that is none', ['exec', 'go', '--turns', 'many'], "--turns: 'many' is not a whole number from 1 to 10000"],
   ['a negative count', ['exec', 'go', '--turns', '-5'], "--turns: '-5' is not a whole number from 1 to 10000"],
   [
