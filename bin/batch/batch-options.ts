@@ -27,7 +27,7 @@ export const batchOptions = {
 
 export type BatchArgs = Values<typeof batchOptions>;
 
-export function parseShard(text: string): Shard {
+function parseShard(text: string): Shard {
   const [, index = '', count = ''] = /^(\d+)\/(\d+)$/.exec(text) ?? [];
   const shard = { index: Number(index), count: Number(count) };
   if (index === '' || shard.count < 1 || shard.count > SHARDS_MAX)

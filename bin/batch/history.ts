@@ -31,7 +31,7 @@ export type Within = {
   readonly payers?: readonly string[];
 };
 
-export type KeptTask = {
+type KeptTask = {
   readonly group: string;
   readonly files: readonly string[];
   readonly key: string; // in the cache

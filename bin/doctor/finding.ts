@@ -7,7 +7,7 @@ import { clean, columnsOf } from '../views/text/terminal-text.ts';
 import { wrapped } from '../views/text/word-wrap.ts';
 
 /** `bad`: drover can't work before it is mended. `note`: it can, and something is worth knowing. */
-export type State = 'good' | 'note' | 'bad';
+type State = 'good' | 'note' | 'bad';
 
 export type Finding = {
   readonly check: string;

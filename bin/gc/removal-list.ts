@@ -43,14 +43,14 @@ function shortened(text: string, columns: number): string {
   return `${cell(line, half).replace(/…$/, '')}…${line.slice(-half)}`;
 }
 
-export function bytesOf(items: readonly Listed[]): number {
+function bytesOf(items: readonly Listed[]): number {
   return items.reduce((sum, { bytes = 0 }) => sum + bytes, 0);
 }
 
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'];
 
 /** 950 B, 12.4 kB, 1.2 GB. */
-export function inBytes(bytes: number): string {
+function inBytes(bytes: number): string {
   const power = bytes < 1 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log10(bytes) / 3));
   const amount = bytes / 1000 ** power;
   return `${power === 0 ? amount : amount.toFixed(1)} ${UNITS[power]}`;

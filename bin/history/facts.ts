@@ -7,7 +7,7 @@ import { wrapped } from '../views/text/word-wrap.ts';
 const NAME_COLUMNS = 8;
 
 /** A mark at the beginning of the text has a colour. */
-export type Mark = { readonly sign: string; readonly format: Parameters<Style>[0] };
+type Mark = { readonly sign: string; readonly format: Parameters<Style>[0] };
 export type Fact = readonly [name: string, text: string, mark?: Mark];
 export type Paper = { readonly columns: number; readonly style: Style };
 

@@ -8,7 +8,7 @@ import type { ProviderConfig } from '../files/config-file.ts';
 import { type Settings, textOf } from '../start/settings.ts';
 import { suggestion } from '@drover/documents/suggestion';
 
-export type ServedModel = {
+type ServedModel = {
   readonly kind: 'served';
   readonly label: string; // provider/name
   readonly provider: string;
@@ -19,7 +19,7 @@ export type ServedModel = {
 };
 
 /** A scripted model that this process serves itself, in the wire format of `api`. */
-export type RehearsedModel = {
+type RehearsedModel = {
   readonly kind: 'rehearsed';
   readonly label: string;
   readonly provider: string;

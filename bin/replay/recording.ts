@@ -13,7 +13,7 @@ export type RecordedAnswer = {
   readonly results: readonly (ToolResult | undefined)[];
 };
 
-export type RecordedTurn = {
+type RecordedTurn = {
   readonly asked: UserMessage;
   readonly answers: readonly RecordedAnswer[];
   /** How it ended, the last time it did; undefined where nothing says so. */

@@ -87,7 +87,7 @@ export type Companion = {
   readonly ended: (end: RunEnd, left: LeftBehind) => Promise<void>;
 };
 
-export type LeftBehind = {
+type LeftBehind = {
   readonly git: Git;
   readonly redactor: Redactor;
   /** Hides exact values only: a token in a patch may be meant. */

@@ -42,7 +42,7 @@ export type Containment = {
 };
 
 /** A sandbox needs this of the agent that it is for. */
-export type Outside = {
+type Outside = {
   readonly rules: readonly Rule[];
   readonly onConnection: (event: NetworkEvent, label: Label) => void;
 };

@@ -33,7 +33,7 @@ export type Word = {
   /** What the shell offers to complete it with; `first` is the word before it. */
   readonly offered?: (io: Io, first: string | undefined) => readonly string[] | Promise<readonly string[]>;
 };
-export type Example = readonly [line: string, about: string];
+type Example = readonly [line: string, about: string];
 
 type Declaration<Options extends OptionTable> = {
   readonly word?: Word;

@@ -6,7 +6,7 @@ import type { Event, Owner, Place, Recorded } from '@drover/protocol/events';
 import { isLiveOnly } from '@drover/client/stream';
 
 export type Answer = { readonly status?: number; readonly body?: unknown } | Channel | 'hang up';
-export type Asked = {
+type Asked = {
   readonly params: readonly string[];
   readonly body: unknown;
   readonly after: number; // Last-Event-ID

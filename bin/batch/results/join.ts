@@ -25,7 +25,7 @@ const FOLDERS_MAX = 10_000;
 const OUTPUT_BYTES_MAX = 256 * MB;
 const OVERLAPS_NAMED_MAX = 10;
 
-export type Part = { readonly folder: string; readonly summary: BatchSummary; readonly results: readonly Result[] };
+type Part = { readonly folder: string; readonly summary: BatchSummary; readonly results: readonly Result[] };
 
 export type Joined = { readonly summary: BatchSummary; readonly results: readonly Result[] };
 
@@ -87,7 +87,7 @@ async function readOutput(folder: string, name: string): Promise<Buffer> {
 }
 
 /** Throws UsageError where they are not parts of one batch. */
-export function joined(parts: readonly Part[]): Joined {
+function joined(parts: readonly Part[]): Joined {
   const [first] = parts;
   if (first === undefined) throw new UsageError('--merge: there is nothing to join');
   for (const { folder, summary } of parts) checkSame(first, { folder, summary });

@@ -13,7 +13,7 @@ import type { RemoteResult, RemoteTool } from './wire.ts';
 const TIMEOUT_MS = 10 * 60_000;
 const REMEMBERED_MAX = 10_000;
 
-export type Arguments = JsonObject;
+type Arguments = JsonObject;
 
 export type ClientTool = {
   readonly description: string;

@@ -8,7 +8,7 @@
 // Pieces of an unfinished line are kept as they came and joined once, so that a stream that arrives byte by
 // byte costs no more than one that arrives at once. A line or an event that never ends fails at a bound.
 
-export const EVENT_CHARS_MAX = 64 * 1024 * 1024;
+const EVENT_CHARS_MAX = 64 * 1024 * 1024;
 
 export type SseEvent = {
   readonly type: string; // `message` where the server named none

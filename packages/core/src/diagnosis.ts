@@ -5,6 +5,6 @@
 //   info   a run, session or turn begins or ends
 //   debug  everything else: requests, calls, questions, waits, tasks, merges and gates; the default
 
-export type DiagnosticLevel = 'debug' | 'info' | 'warn' | 'error';
+type DiagnosticLevel = 'debug' | 'info' | 'warn' | 'error';
 
 export type Diagnose = (message: string, fields: object, level?: DiagnosticLevel) => void;

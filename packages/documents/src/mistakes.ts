@@ -15,7 +15,7 @@ type Union = z.core.$ZodIssueInvalidUnion;
 export type Subject = { readonly source: YamlSource; readonly what: string };
 
 /** Parameters of a schema's own issue. `piece` is the part of a longer text that the issue is about. */
-export type IssueParams = { readonly piece?: string };
+type IssueParams = { readonly piece?: string };
 
 /** Collects what zod knows while it checks, and makes sentences of it afterwards. */
 export class Wording {

@@ -6,7 +6,7 @@
 import type { ExitName } from './outcomes.ts';
 
 export type StreamTimer = 'headers' | 'first-byte' | 'silence' | 'progress';
-export type LimitName = 'steps' | 'output-tokens' | 'budget' | 'time' | 'idle' | 'failures';
+type LimitName = 'steps' | 'output-tokens' | 'budget' | 'time' | 'idle' | 'failures';
 
 export type Failure =
   | { readonly kind: 'aborted'; readonly by: 'user' | 'shutdown' | 'crash' }
@@ -210,7 +210,7 @@ export const FAILURES: { readonly [Kind in FailureKind]: FailureTraits<Kind> } =
 };
 
 /** What each limit overrides. Only `budget` resumes: the user can raise it. */
-export const LIMITS: { readonly [Name in LimitName]: Pick<FailureTraits<'limit.reached'>, 'resume' | 'exit'> } = {
+const LIMITS: { readonly [Name in LimitName]: Pick<FailureTraits<'limit.reached'>, 'resume' | 'exit'> } = {
   steps: { resume: false, exit: 'incomplete' },
   'output-tokens': { resume: false, exit: 'incomplete' },
   budget: { resume: true, exit: 'budget' },

@@ -6,7 +6,7 @@
 import type { Json } from './json.ts';
 
 export type TextPart = { readonly type: 'text'; readonly text: string };
-export type ThinkingPart = { readonly type: 'thinking'; readonly text: string };
+type ThinkingPart = { readonly type: 'thinking'; readonly text: string };
 export type ImagePart = { readonly type: 'image'; readonly mediaType: string; readonly data: string };
 
 /** The model's request to run a tool. `problem` says why `args` are unusable; such a call never runs. */
@@ -36,7 +36,7 @@ export type NativeItem =
   | { readonly part: number; readonly payload: Json } // belongs to content[part]
   | { readonly before: number; readonly payload: Json }; // a separate item, placed before content[before]
 
-export type Native = { readonly provider: string; readonly model: string; readonly items: readonly NativeItem[] };
+type Native = { readonly provider: string; readonly model: string; readonly items: readonly NativeItem[] };
 
 export type UserMessage = { readonly role: 'user'; readonly content: readonly (TextPart | ImagePart)[] };
 export type AssistantMessage = {

@@ -45,7 +45,7 @@ export type Exchange = {
 };
 
 /** What is not recorded: the keys, and the bytes of which the record holds the text. */
-export type Unrecorded = { readonly secrets: readonly string[]; readonly bytes: Buffer };
+type Unrecorded = { readonly secrets: readonly string[]; readonly bytes: Buffer };
 
 /** Answers in place of the script, or leaves it to the script. */
 export type RequestHook = (request: RequestView) => RawResponse | undefined | Promise<RawResponse | undefined>;

@@ -7,7 +7,7 @@
 // conditions are given once each, in order, to whoever finds no conditional one.
 
 import type { FaultRule, FaultSpec } from './faults/fault.ts';
-import type { Json, JsonObject } from './json.ts';
+import type { JsonObject } from './json.ts';
 import type { OverflowDialect } from './strict/overflow.ts';
 import type { Api, RequestView, Stop, TokenCounts } from './wire/wire.ts';
 
@@ -41,7 +41,7 @@ export type Script = {
 };
 
 /** `requests`: the nth request gets the nth answer. `conversation`: as many assistant messages as the request holds, so many answers are behind it. */
-export type Order = 'requests' | 'conversation';
+type Order = 'requests' | 'conversation';
 
 export type AgentScript = {
   /** A regular expression for the system prompt and the first user text; without it, the agent's name as a word. */
@@ -133,5 +133,3 @@ export type RateLimits = {
 export class ScriptError extends Error {
   override readonly name = 'ScriptError';
 }
-
-export type { Json };

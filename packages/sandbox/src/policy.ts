@@ -5,7 +5,7 @@
 
 import type { HostRule } from './net/hosts.ts';
 
-export type Backend = 'bubblewrap' | 'seatbelt';
+type Backend = 'bubblewrap' | 'seatbelt';
 
 /** What is the same for every sandbox of this process: found out once, by `open.ts`. */
 export type SandboxSystem = {

@@ -24,7 +24,7 @@ export type Bounds = {
   readonly runsMax: number; // at work at once
 };
 
-export const BOUNDS: Bounds = {
+const BOUNDS: Bounds = {
   bodyBytesMax: 8 * 1024 * 1024,
   streamBytesMax: 8 * 1024 * 1024,
   streamsMax: 1_536,
@@ -34,7 +34,7 @@ export const BOUNDS: Bounds = {
   runsMax: 4,
 };
 
-export type PageFile = { readonly body: string | Uint8Array; readonly type: string };
+type PageFile = { readonly body: string | Uint8Array; readonly type: string };
 
 export type AppOptions = {
   readonly token: string;

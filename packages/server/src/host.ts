@@ -28,7 +28,7 @@ export type Host = {
 export type SessionWanted = { readonly id: string; readonly begin?: SessionBeginning; readonly model?: string };
 
 /** Checked: the folder is there and inside of what is served. */
-export type SessionBeginning = Pick<NewSession, 'model' | 'remoteTimeoutMs' | 'options'> & {
+type SessionBeginning = Pick<NewSession, 'model' | 'remoteTimeoutMs' | 'options'> & {
   readonly messages: readonly Message[];
   readonly cwd: string;
   readonly tools: readonly RemoteTool[];

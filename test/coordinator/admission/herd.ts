@@ -17,7 +17,7 @@ import type { Script } from '@drover/rehearsal/script';
 import { z } from 'zod';
 import { never, patient, providerOn, rehearsal, temporaryFolder } from '../../support/agent.ts';
 
-export const echo = defineTool({
+const echo = defineTool({
   name: 'echo',
   description: 'Says it back after a while.',
   input: z.object({ text: z.string(), ms: z.number().default(0) }),

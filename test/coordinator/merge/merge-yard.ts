@@ -11,11 +11,11 @@ import { runSync } from '../../support/process/run-sync.ts';
 import { never, temporaryFolder } from '../../support/workspace.ts';
 
 export const RUN = 'run_1';
-export const WHEN = '2026-03-04T05:06:07.890Z';
+const WHEN = '2026-03-04T05:06:07.890Z';
 export const env = childEnvironment(process.env);
 
 /** Of a file; undefined removes it, and a mode makes it a link or a program. */
-export type Content = string | Buffer | { readonly mode: '100755' | '120000'; readonly data: string } | undefined;
+type Content = string | Buffer | { readonly mode: '100755' | '120000'; readonly data: string } | undefined;
 export type Changes = Readonly<Record<string, Content>>;
 
 export type Told = TrainEvent & { readonly task?: string };

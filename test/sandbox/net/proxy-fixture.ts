@@ -37,7 +37,7 @@ export async function proxyFixture({ rules, ...options }: Settings): Promise<Pro
   return { socket, connections, close: proxy.close };
 }
 
-export type Seen = { readonly method: string; readonly url: string; readonly headers: string[]; readonly body: string };
+type Seen = { readonly method: string; readonly url: string; readonly headers: string[]; readonly body: string };
 export type Site = { readonly port: number; readonly seen: Seen[] };
 
 /** A site that remembers each request and answers with its path. */

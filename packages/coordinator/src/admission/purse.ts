@@ -56,7 +56,7 @@ export type Claim = {
 };
 
 /** `isExceeded`: it came to more than the worst case. */
-export type Settled = { readonly isExceeded: boolean; readonly requestCost?: number };
+type Settled = { readonly isExceeded: boolean; readonly requestCost?: number };
 
 export type Balance = {
   readonly usage: Usage;

@@ -27,7 +27,7 @@ export type Result = {
   readonly run: string;
 };
 
-export type Selection = { readonly group: string; readonly files: readonly string[] };
+type Selection = { readonly group: string; readonly files: readonly string[] };
 
 export type About = {
   readonly run: string;

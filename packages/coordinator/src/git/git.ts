@@ -30,7 +30,7 @@ export type GitPlace = {
   readonly env: Readonly<Record<string, string>>;
 };
 
-export type GitOptions = {
+type GitOptions = {
   readonly input?: string | Buffer;
   /** Exit codes that are answers and not failures; 0 always is. */
   readonly accept?: readonly number[];

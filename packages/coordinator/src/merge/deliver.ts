@@ -17,7 +17,7 @@ import { writePatches } from './patches.ts';
 
 const COMMIT_CHARS = 8;
 
-export type KeptWork = { readonly task: string; readonly commit: string };
+type KeptWork = { readonly task: string; readonly commit: string };
 
 export type DeliveryOrder = OwnCheckout & {
   readonly store: string; // its git folder

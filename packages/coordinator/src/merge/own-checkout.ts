@@ -15,7 +15,7 @@ const OUTPUT_BYTES_MAX = 1_000_000;
 const PATHS_NAMED_MAX = 3;
 const PROBLEM_CHARS_MAX = 1_000;
 
-export type UserRepository = {
+type UserRepository = {
   readonly top: string;
   readonly gitDir: string;
   readonly branch?: string; // as the run began; absent where HEAD was detached

@@ -85,7 +85,7 @@ type WaitingTask = Arrival & {
 };
 type Candidate = Point & { readonly waiting: WaitingTask };
 
-export function mergedRef(run: string): string {
+function mergedRef(run: string): string {
   return `refs/heads/drover/${run}/merged`;
 }
 

@@ -127,7 +127,7 @@ export async function planOnly(
 }
 
 /** One task, where splitting it made no sense. */
-export function wholeGoal(goal: string): PlannedTask {
+function wholeGoal(goal: string): PlannedTask {
   const title = goal.trim().split('\n', 1)[0]?.slice(0, TITLE_CHARS_MAX) ?? goal;
   return { id: 'goal', title, prompt: goal, dependsOn: [], files: [], mode: 'write' };
 }

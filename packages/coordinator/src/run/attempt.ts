@@ -281,7 +281,7 @@ function cacheMiss({ system, seed }: AttemptOptions): string | undefined {
 }
 
 /** The same event as this worker's. */
-export function relabelled(event: Event, worker: number): Event {
+function relabelled(event: Event, worker: number): Event {
   if ('callIndex' in event && 'index' in event) return { ...event, index: worker * CALLS_MAX + event.callIndex };
   return event;
 }

@@ -33,8 +33,8 @@ export type RunHistory = {
   readonly records: readonly Recorded[];
 };
 
-export type PlanRecord = Extract<Recorded, { readonly type: 'plan_ready' }>;
-export type GateHistory = Pick<Extract<Recorded, { readonly type: 'gate_end' }>, 'passed' | 'flaky' | 'output'>;
+type PlanRecord = Extract<Recorded, { readonly type: 'plan_ready' }>;
+type GateHistory = Pick<Extract<Recorded, { readonly type: 'gate_end' }>, 'passed' | 'flaky' | 'output'>;
 
 export type TaskHistory = {
   readonly attempts: number;
@@ -57,7 +57,7 @@ export type Before = {
   readonly conflict?: { readonly onto: string; readonly commit: string };
 };
 
-export type Finished = {
+type Finished = {
   readonly attempt: number;
   readonly commit?: string;
   readonly files: readonly string[];

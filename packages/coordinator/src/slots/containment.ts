@@ -2,7 +2,7 @@
 
 import type { SandboxPolicy } from '@drover/sandbox/policy';
 
-export type WorkspaceView = {
+type WorkspaceView = {
   readonly root: string;
   /** For private files of its commands. */
   readonly folder: string;

@@ -17,7 +17,7 @@ const LINKS_MAX = 10_000;
 const BYTES_MAX = 256 * 1024 * 1024;
 
 /** How much is copied in all. */
-export type CopyTotal = { entries: number; links: number; bytes: number };
+type CopyTotal = { entries: number; links: number; bytes: number };
 
 type Survey = {
   readonly top: string; // of the repository

@@ -33,8 +33,6 @@ const SLOTS_MAX = 256;
 const TRASH_MS_AFTER = 300; // that what is set aside stays there
 const TRASH_MS_MAX = 2_000; // that closing waits for what is being removed
 
-export type { CommitOrder, Committed } from './commit.ts';
-
 export type Workspace = {
   readonly path: string;
   readonly base: string;

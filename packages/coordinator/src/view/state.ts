@@ -16,7 +16,7 @@ import { type RunSettings, type TaskRow, isDone } from '@drover/protocol/run';
 import { SpendingFold } from './spending.ts';
 import { AgentProgress, isStatus, type Of, type Progress, Task, type TaskProgress } from './progress.ts';
 
-export type { Activity, Progress, TaskProgress, TaskState } from './progress.ts';
+export type { Progress, TaskProgress, TaskState } from './progress.ts';
 export type Landed = { readonly task: string; readonly commit: string };
 export type PlanRound = {
   readonly round: number;

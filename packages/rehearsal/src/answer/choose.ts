@@ -8,11 +8,11 @@ import { templateFill, type Fill } from './template.ts';
 import type { Api, Outline, RequestView, ToolOutput } from '../wire/wire.ts';
 
 /** The agent of all requests that carry no other agent's marker. */
-export const DEFAULT_AGENT = 'default';
+const DEFAULT_AGENT = 'default';
 
 export type Chosen = { readonly answer: Answer; readonly fill: Fill; readonly putBack: () => void };
 
-export type Arrived = {
+type Arrived = {
   readonly n: number;
   readonly api: Api;
   readonly outline: Outline;
@@ -118,7 +118,7 @@ function matched(when: When, view: RequestView): readonly string[] | undefined {
 const SLASHED = /^\/(.+)\/([a-z]*)$/s;
 
 /** A regular expression, also from a text like `fix (\w+)` or `/fix (\w+)/i`. */
-export function pattern(source: string | RegExp): RegExp {
+function pattern(source: string | RegExp): RegExp {
   // One with the g or y flag would remember where it stopped.
   if (typeof source !== 'string')
     return source.global || source.sticky ? new RegExp(source.source, source.flags.replace(/[gy]/g, '')) : source;

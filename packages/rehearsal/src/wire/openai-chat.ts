@@ -165,7 +165,7 @@ function hasText(reply: Reply): boolean {
   return reply.parts.some(({ type }) => type === 'text');
 }
 
-export function wholeText(parts: readonly ReplyPart[]): string {
+function wholeText(parts: readonly ReplyPart[]): string {
   return parts.map((part) => (part.type === 'text' ? part.pieces.whole() : '')).join('');
 }
 

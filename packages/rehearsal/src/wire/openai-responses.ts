@@ -35,7 +35,7 @@ export const openaiResponses: Wire = {
 
 // ── request ───────────────────────────────────────────────────────────────────────────────────
 
-export function inputItems(input: Json | undefined): readonly JsonObject[] {
+function inputItems(input: Json | undefined): readonly JsonObject[] {
   return isList(input) ? objectsIn(input) : [{ role: 'user', content: textOf(input) }];
 }
 

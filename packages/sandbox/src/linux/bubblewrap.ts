@@ -15,8 +15,8 @@ import type { SandboxPolicy } from '../policy.ts';
 const SHARED_MEMORY_BYTES = 512 * 1024 * 1024;
 const RUN_BYTES = 16 * 1024 * 1024;
 
-export const FILTER_DESCRIPTOR = 3;
-export const REPORT_DESCRIPTOR = 4;
+const FILTER_DESCRIPTOR = 3;
+const REPORT_DESCRIPTOR = 4;
 
 export const PROXY_SOCKET = '/run/drover-proxy';
 

@@ -41,7 +41,7 @@ const give = (value: number): Instruction => [RETURN, 0, 0, value];
 /** Runs the next instruction if the condition holds, else skips it. */
 const when = (code: number, value: number): Instruction => [code, 0, 1, value];
 
-export function filterInstructions(architecture: Architecture): readonly Instruction[] {
+function filterInstructions(architecture: Architecture): readonly Instruction[] {
   return [
     load(ARCH),
     [EQUAL, 1, 0, AUDIT_ARCH[architecture]],

@@ -13,7 +13,7 @@ import { domainToASCII } from 'node:url';
 
 export type HostRule = { readonly host: string; readonly subdomains: boolean; readonly port?: number };
 
-export type Host = { readonly host: string; readonly kind: 'name' | 'address' };
+type Host = { readonly host: string; readonly kind: 'name' | 'address' };
 export type Target = Host & { readonly port: number };
 
 const DEFAULT_PORTS: readonly number[] = [80, 443];

@@ -21,7 +21,7 @@ import { openTunnel } from './tunnel.ts';
 
 export type { Connection } from './decide.ts';
 
-export type ProxyBounds = {
+type ProxyBounds = {
   readonly connectionsMax: number; // also of requests that one pipelining client has open
   readonly headerBytesMax: number;
   readonly headersMs: number; // until all headers of a request arrived

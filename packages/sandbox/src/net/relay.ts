@@ -18,7 +18,7 @@ const PRIVILEGED_PORTS = 1_024; // the box may not listen on these
  * A CommonJS program: `node -e RELAY PORT SOCKET [ADDRESS,PORT,TARGET]...`. Writes `ready` and a newline to stdout once
  * it listens, then closes stdout. Ends with status 1 and a line on stderr if it cannot listen.
  */
-export const RELAY = `'use strict';
+const RELAY = `'use strict';
 const fs = require('node:fs');
 const net = require('node:net');
 const self = require('node:process');

@@ -266,8 +266,9 @@ type Same<Schema extends z.ZodType, Type> = [Frozen<z.output<Schema>>] extends [
     : 'the schema misses something'
   : 'the schema lets something else through';
 
-/** Nobody calls it: what it is given is what the compiler compares. */
+/** Accepts only `true`: the compiler compares its arguments, and no code uses it. */
 type Checked<_ extends readonly true[]> = true;
+/** @public Exported so that the compiler keeps it: a schema that differs from its wire type fails to compile. */
 export type WireIsChecked = Checked<
   [
     Same<typeof newSession, wire.NewSession>,

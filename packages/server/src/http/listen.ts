@@ -17,7 +17,7 @@ export type SocketBounds = {
   readonly stalledMs: number; // without a byte either way
 };
 
-export const SOCKET_BOUNDS: SocketBounds = {
+const SOCKET_BOUNDS: SocketBounds = {
   connectionsMax: 2_048,
   headerBytesMax: 16 * 1024,
   headersMs: 10_000,

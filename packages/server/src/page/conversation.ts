@@ -317,7 +317,7 @@ export class Conversation {
 }
 
 /** Both ends of a long text: the first error stands first, the verdict last. */
-export function clipped(text: string, charsMax: number): string {
+function clipped(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text;
   const head = Math.floor(charsMax / 3);
   const tail = charsMax - head;

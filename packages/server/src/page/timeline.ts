@@ -9,10 +9,10 @@ import type { Recorded } from '@drover/protocol/events';
 const BARS_MAX = 2_500; // of a lane
 const BARS_DROPPED = 500; // at once
 const SPANS_MAX = 500;
-export const ROWS_MAX = 3; // of calls side by side that are drawn apart
+const ROWS_MAX = 3; // of calls side by side that are drawn apart
 
 export type BarKind = 'step' | 'call' | 'wait' | 'merge' | 'gate';
-export type BarState = 'open' | 'held' | 'ok' | 'bad';
+type BarState = 'open' | 'held' | 'ok' | 'bad';
 
 export type Bar = {
   readonly id: number; // rises within its lane

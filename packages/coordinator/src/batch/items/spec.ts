@@ -36,7 +36,7 @@ export const GROUPINGS = ['file', 'directory', 'codeowners', 'package'] as const
 export type Grouping = { readonly by: (typeof GROUPINGS)[number]; readonly max: number }; // files in a task
 
 /** Texts with templates in them. */
-export type TaskTemplate = {
+type TaskTemplate = {
   readonly id?: string;
   readonly title?: string;
   readonly prompt: string;

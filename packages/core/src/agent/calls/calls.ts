@@ -28,7 +28,7 @@ import { Lanes } from './lanes.ts';
 import { refusal } from './refused-calls.ts';
 
 // worker*100 + callIndex must not collide within an answer.
-export const CALLS_MAX = 100;
+const CALLS_MAX = 100;
 const PARALLEL_MAX = 8;
 const UNCERTAIN =
   'UNCERTAIN: drover was stopped while this ran, so it may or may not have taken effect. Find out before you do it again.';
@@ -81,7 +81,7 @@ export type OpenCalls = {
   readonly pending: readonly PendingCall[];
 };
 
-export type AskedCall = { readonly requestId: string; readonly label: CallLabel };
+type AskedCall = { readonly requestId: string; readonly label: CallLabel };
 
 export function openCalls(calls: readonly CallPart[]): OpenCalls {
   return { calls, results: [], begun: new Map(), asked: new Map(), pending: [] };

@@ -123,7 +123,7 @@ export function checkTimeout(timeoutMs: number | undefined): void {
 }
 
 /** What a journal has to say of a session's remote tools, so that it is enough to go on from. */
-export type Declared = { readonly remoteTools?: readonly RemoteTool[]; readonly remoteTimeoutMs?: number };
+type Declared = { readonly remoteTools?: readonly RemoteTool[]; readonly remoteTimeoutMs?: number };
 
 function declaredIn(tools: readonly Tool[], remoteTimeoutMs: number | undefined): Declared {
   const remoteTools = tools

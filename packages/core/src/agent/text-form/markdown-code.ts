@@ -17,7 +17,7 @@ const CODE_INDENT = 4;
 const LIST_INDENT = 2;
 
 /** A fence with this name is a way to call a tool, so its first line stays. */
-export const CALL_FENCE = 'tool_code';
+const CALL_FENCE = 'tool_code';
 
 function withoutBlocks(text: string): string {
   let fence: Fence | undefined;

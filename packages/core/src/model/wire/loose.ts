@@ -8,7 +8,7 @@ export function objectOf(value: Json | undefined): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
 
-export function listOf(value: Json | undefined): readonly Json[] {
+function listOf(value: Json | undefined): readonly Json[] {
   return Array.isArray(value) ? value : [];
 }
 

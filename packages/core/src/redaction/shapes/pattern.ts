@@ -51,7 +51,7 @@ export const BASE64_ANY = alphabet(/[\w+/-]/); // both alphabets
 export const PADDED = alphabet(/[\w+/=-]/); // both alphabets, to the very end
 export const WRAPPED = alphabet(/[\w+/=\r\n-]/); // the same, in lines
 
-export function isMember(of: Alphabet, code: number): boolean {
+function isMember(of: Alphabet, code: number): boolean {
   return of[code < ASCII ? code : ASCII] === 1;
 }
 

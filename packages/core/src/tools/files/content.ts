@@ -8,7 +8,7 @@ import { byteSize, isPlainText } from '../output/bytes.ts';
 import { temporaryName } from './leftovers.ts';
 import { codeOf, type Place, unusable } from './paths.ts';
 
-export const TEXT_BYTES_MAX = 10_000_000;
+const TEXT_BYTES_MAX = 10_000_000;
 const NEAR_NAMES_MAX = 3;
 const NEAR_ENTRIES_MAX = 5_000;
 const BOM = '\uFEFF';
