@@ -4,6 +4,7 @@
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
+import { SHARED_TYPE_NAMES } from './tidy/exceptions.ts';
 
 type File = { readonly path: string; readonly text: string; readonly code: string };
 
@@ -87,6 +88,19 @@ test('a type name is declared once in the coordinator', () => {
     .filter(({ path }) => path.startsWith('packages/coordinator/'))
     .flatMap(({ code }) => [...code.matchAll(/^(?:export )?(?:type|class) (\w+)/gm)].map((match) => match[1] ?? ''));
   expect(declared.filter((name, at) => declared.indexOf(name) !== at)).toEqual([]);
+});
+
+/** The types that each package exports under one name from several files, as `package: name`, sorted. */
+function sharedTypeNames(): readonly string[] {
+  const names = sources.flatMap(({ path, code }) => {
+    const home = Object.keys(MAY_IMPORT).find((folder) => path.startsWith(`${folder}/`)) ?? '';
+    return [...code.matchAll(/^export type (\w+)\b(?! *\})/gm)].map(([, name]) => `${home}: ${name}`);
+  });
+  return [...new Set(names.filter((name, at) => names.indexOf(name) !== at))].sort();
+}
+
+test('a package exports each type name once', () => {
+  expect(sharedTypeNames()).toEqual(SHARED_TYPE_NAMES);
 });
 
 const rules: [string, (file: File) => boolean][] = [
