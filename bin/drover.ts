@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // drover: the list of its commands, and the process they run in.
 //
-// `main` is the whole program as a function of what was typed and an Io; a test calls it. Below it
-// stands what only a process has: its streams, its signals, its exit code.
+// `main` is the whole program as a function of arguments and an Io; tests call it. The code below it
+// handles what only a process has: streams, signals and the exit code.
 
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -13,9 +13,9 @@ import { complain, type Io, isGone, type Job, print, type StopCause, type StopLi
 import { plainlyTyped } from './start/plain-words.ts';
 
 const NODE_MIN = 24;
-// Whoever asked us to stop waits no longer than 3 s, whatever is still open; a stubborn child takes one.
+// Deadline of a stop. With up to 1 s for a stubborn child, the process ends within 3 s.
 const STOP_MS_MAX = 2_000;
-// Of these, that a reader is waited for who reads nothing at all: the last words are not for them.
+// How long a stop waits for a stalled stdout reader.
 const UNREAD_MS_MAX = 1_000;
 const FLUSH_MS_MAX = 1_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -24,91 +24,91 @@ const commands: readonly Listed[] = [
   {
     name: 'run',
     words: '[goal]',
-    about: 'Plan a goal, have its tasks done side by side, merge and test what they did',
+    about: 'Plan a goal, run its tasks in parallel, then merge and test the results',
     load: async () => (await import('./commands/run.ts')).run,
   },
   {
     name: 'plan',
     words: '[goal]',
-    about: 'Make the plan for a goal, print or save it, and run nothing',
+    about: 'Plan a goal and print or save the plan, without running it',
     load: async () => (await import('./commands/plan.ts')).plan,
   },
   {
     name: 'batch',
     words: '[spec]',
-    about: 'One task for each file, folder or repository that a spec selects; made for CI',
+    about: 'Run one task per file, folder or repository that a spec selects; made for CI',
     load: async () => (await import('./commands/batch.ts')).batch,
   },
   {
     name: 'exec',
     words: '[prompt]',
-    about: 'One agent works in this folder until it is done, and nobody has to watch',
+    about: 'Run one agent in this folder until it is done, without supervision',
     load: async () => (await import('./commands/exec.ts')).exec,
   },
   {
     name: 'chat',
     words: '',
-    about: 'Talk with one agent in this folder; Esc interrupts it, the next message goes on',
+    about: 'Chat with one agent in this folder; Esc interrupts it, your next message continues',
     load: async () => (await import('./commands/chat.ts')).chat,
   },
   {
     name: 'resume',
     words: '[id]',
-    about: 'Go on with a run or session that was interrupted',
+    about: 'Resume an interrupted run or session',
     load: async () => (await import('./commands/resume.ts')).resume,
   },
   {
     name: 'runs',
     words: '',
-    about: 'List the runs and sessions there are',
+    about: 'List runs and sessions',
     load: async () => (await import('./commands/runs.ts')).runs,
   },
   {
     name: 'show',
     words: '[id] [task]',
-    about: 'Tell what became of a run, of one of its tasks, or of a session',
+    about: 'Show the result of a run, of one of its tasks, or of a session',
     load: async () => (await import('./commands/show.ts')).show,
   },
   {
     name: 'logs',
     words: '<id> [task]',
-    about: 'Print the events of a run or session, or watch them come',
+    about: 'Print the events of a run or session, or follow them live',
     load: async () => (await import('./commands/logs.ts')).logs,
   },
   {
     name: 'replay',
     words: '<id>',
-    about: 'Give a run or session again from its journal: no key, no network, nothing done twice',
+    about: 'Replay a run or session from its journal: no key, no network, nothing executed',
     load: async () => (await import('./commands/replay.ts')).replay,
   },
   {
     name: 'serve',
     words: '',
-    about: 'Sessions and runs over HTTP, and a page that shows them',
+    about: 'Serve sessions and runs over HTTP, with a web page that shows them',
     load: async () => (await import('./commands/serve.ts')).serve,
   },
   {
     name: 'trust',
     words: '',
-    about: 'Let the config of this project set what a project may not',
+    about: 'Approve the config of this project, so that all of its keys apply',
     load: async () => (await import('./commands/trust.ts')).trust,
   },
   {
     name: 'gc',
     words: '',
-    about: 'Show what no run needs any more, and remove it if you agree; never the only copy of work',
+    about: 'List data that no run needs, and remove it if you agree; never the only copy of work',
     load: async () => (await import('./commands/gc.ts')).gc,
   },
   {
     name: 'doctor',
     words: '',
-    about: 'Say what works here, what is missing, and how to mend it',
+    about: 'Check what works here, what is missing, and how to fix it',
     load: async () => (await import('./commands/doctor.ts')).doctor,
   },
   {
     name: 'init',
     words: '',
-    about: 'Write a commented config and an example batch; never over what is there',
+    about: 'Write a commented config and an example batch; existing files stay',
     load: async () => (await import('./commands/init.ts')).init,
   },
   {
@@ -158,14 +158,14 @@ async function report(error: unknown, io: Io): Promise<number> {
 }
 
 function processIo(): Io {
-  // Node reports a reader that went away as an error of the stream; unheard, it would be a crash. That is
-  // no trouble of the user's, as a full disk is; and nobody hears of trouble with stderr.
+  // Node reports a closed reader as a stream error, which would crash the process without a listener. EPIPE is
+  // not worth a message; a full disk is. Errors of stderr cannot be reported anywhere.
   process.stdout.once('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') process.stderr.write(`drover: the output cannot be written (${error.code})\n`);
   });
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', () => undefined);
-    // Node pipes the output of every thread into these, with listeners each: more than ten are no leak.
+    // Node adds listeners for the output of every thread, so more than ten are not a leak.
     stream.setMaxListeners(0);
   }
   return {
@@ -184,7 +184,7 @@ const processJob: Job = {
   signal: (name) => void process.kill(0, name),
   isForeground: () => {
     try {
-      // Behind the name, which may hold anything: state, parent, group, session, terminal, its foreground group.
+      // The fields after the process name: state, parent, group, session, terminal, foreground group.
       const [, , group, , , foreground] = (readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1) ?? '').split(' ');
       return group === foreground;
     } catch {
@@ -201,7 +201,7 @@ const processJob: Job = {
   },
 };
 
-/** The first cause asks politely, and not for ever; a second SIGINT does not ask. */
+/** The first stop has a deadline; a second SIGINT exits at once. */
 function onStop({ stop, atOnce }: StopListener): () => void {
   let deadline: NodeJS.Timeout | undefined;
   const end = (cause: StopCause): void => {
@@ -233,7 +233,7 @@ async function flushed(io: Io): Promise<void> {
 
 let isRunning = false;
 
-/** The program. Also called by bin/drover.cjs, which an older Node can read; it runs once all the same. */
+/** Runs the program once, even if bin/drover.cjs (readable by an older Node) calls it too. */
 export async function run(): Promise<void> {
   if (isRunning) return;
   isRunning = true;
@@ -248,5 +248,5 @@ export async function run(): Promise<void> {
   process.exit(code);
 }
 
-// Undefined in a bundle, and in a Node that is too old: that one shall hear so.
+// `import.meta.main` is undefined in a bundle and in an old Node; `run` tells the old Node to upgrade.
 if (import.meta.main !== false) void run();

@@ -1,4 +1,4 @@
-// The options of drover batch: those of a run, without the plan, and what is a batch's own.
+// Options of drover batch: those of a run except the plan, and a few of its own.
 
 import { UsageError } from '@drover/core/errors';
 import type { Shard } from '@drover/coordinator/batch/shard';
@@ -13,16 +13,21 @@ const { plan: _, rounds: __, tasks: ___, seed: ____, ...shared } = runOptions;
 
 export const batchOptions = {
   ...shared,
-  list: flag('Batch:', 'Print the tasks, and do nothing'),
-  'dry-run': flag('Batch:', 'Show tasks, overlaps, tokens and what it could cost, and do nothing'),
-  canary: value('Batch:', 'N', 'Have so many tasks go ahead, and say what all would cost', (text) =>
+  list: flag('Batch:', 'Print the tasks without running them'),
+  'dry-run': flag('Batch:', 'Show tasks, overlaps, tokens and the estimated cost, without running anything'),
+  canary: value('Batch:', 'N', 'Number of tasks to run first, to estimate the cost of all (default: none)', (text) =>
     parseCount(text, 1, CANARY_MAX),
   ),
-  'canary-max-cost': value('Batch:', 'AMOUNT', 'Stop after the canary if all would cost more', parseBudget),
-  shard: value('Batch:', 'I/N', 'Do only this part of the tasks, such as 2/5', parseShard),
-  fresh: flag('Batch:', 'Do also what is known from an earlier run'),
-  schema: flag('Batch:', 'Print the JSON Schema of a spec, for editors'),
-  out: value('Batch:', 'DIR', 'Where results, patches and reports go (.drover/out)', nonEmpty),
+  'canary-max-cost': value(
+    'Batch:',
+    'AMOUNT',
+    'Stop after the canary if all tasks would cost more than this',
+    parseBudget,
+  ),
+  shard: value('Batch:', 'I/N', 'Run only this part of the tasks, such as 2/5', parseShard),
+  fresh: flag('Batch:', 'Ignore results of earlier runs, and run every task'),
+  schema: flag('Batch:', 'Print the JSON Schema of batch specs, for editors'),
+  out: value('Batch:', 'DIR', 'Folder for results, patches and reports (default: .drover/out)', nonEmpty),
 };
 
 export type BatchArgs = Values<typeof batchOptions>;
@@ -31,7 +36,7 @@ function parseShard(text: string): Shard {
   const [, index = '', count = ''] = /^(\d+)\/(\d+)$/.exec(text) ?? [];
   const shard = { index: Number(index), count: Number(count) };
   if (index === '' || shard.count < 1 || shard.count > SHARDS_MAX)
-    throw new UsageError(`'${text}' is no shard; write it like 2/5: the second of five`);
+    throw new UsageError(`'${text}' is not a shard; write it like 2/5, the second of five`);
   if (shard.index < 1 || shard.index > shard.count)
     throw new UsageError(
       `there is no shard ${shard.index} of ${shard.count}; they are 1/${shard.count} to ${shard.count}/${shard.count}`,

@@ -1,4 +1,4 @@
-// drover chat: one agent, and somebody who talks with it.
+// drover chat: a conversation between the user and one agent.
 
 import { STEPS_MAX_DEFAULT } from '@drover/core/agent/limits';
 import { UsageError } from '@drover/core/errors';
@@ -14,7 +14,7 @@ const { model, cwd, log, allow, ask, deny, yes, sandbox, net, writable, steps, t
 export const chat = command({
   options: {
     model,
-    session: value('Input:', 'NAME', 'Go on with the session of this name, or begin it', parseSessionName),
+    session: value('Input:', 'NAME', 'Continue the session of this name, or start it', parseSessionName),
     cwd,
     log,
     allow,
@@ -25,13 +25,13 @@ export const chat = command({
     net,
     writable,
     steps: { ...steps, about: `Maximum number of steps per message (default: ${STEPS_MAX_DEFAULT})` },
-    timeout: { ...timeout, about: 'Stop after so long with each message: 90s, 30m' },
+    timeout: { ...timeout, about: 'Time limit per message, such as 90s or 30m (default: none)' },
     budget,
   },
   examples: [
-    ['drover chat --model anthropic/claude-sonnet-4-5', 'Talk about what is in this folder, and have it changed'],
-    ['drover chat --session docs', 'Go on where it was left, or begin a session of this name'],
-    [`drover chat --allow 'shell(pnpm test*)' --budget 2usd`, 'Fewer questions, and no surprises'],
+    ['drover chat --model anthropic/claude-sonnet-4-5', 'Chat about this folder, and let the agent change it'],
+    ['drover chat --session docs', 'Continue the session of this name, or start it'],
+    [`drover chat --allow 'shell(pnpm test*)' --budget 2usd`, 'Fewer questions, and a capped cost'],
   ],
   async run(args, io) {
     checkTerminal(io);
@@ -52,8 +52,8 @@ export const chat = command({
 });
 
 function checkTerminal({ stdin, stdout, env }: Io): void {
-  const instead = 'drover exec "…" --session NAME says one thing in a session, without a terminal';
-  if (stdin.isTTY !== true || stdout.isTTY !== true)
-    throw new UsageError(`drover chat needs a terminal to talk in; ${instead}`);
-  if (env['TERM'] === 'dumb') throw new UsageError(`drover chat needs a terminal that can be painted on; ${instead}`);
+  const instead = 'drover exec "…" --session NAME sends one message without a terminal';
+  if (stdin.isTTY !== true || stdout.isTTY !== true) throw new UsageError(`drover chat needs a terminal; ${instead}`);
+  if (env['TERM'] === 'dumb')
+    throw new UsageError(`drover chat needs a terminal that can move its cursor, and TERM is dumb; ${instead}`);
 }

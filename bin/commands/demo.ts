@@ -25,7 +25,7 @@ const GATE = 'node --test';
 const WORKERS = 4;
 
 export const demo = command({
-  options: { keep: flag('Options:', 'Leave the sample project where it is, to look at') },
+  options: { keep: flag('Options:', 'Keep the sample project') },
   examples: [
     ['drover demo', 'Watch it'],
     ['drover demo --keep', 'Watch it, and look at the result afterwards'],
@@ -47,7 +47,7 @@ function whereKept(folder: string): string {
   return `\nThe project is in ${join(folder, 'shop')}\nThe run is found with DROVER_HOME=${join(folder, '.drover')}\n`;
 }
 
-/** The same outside, without the user's own config, keys and state, and with our Node first on the PATH. */
+/** The same Io without the user's config, keys and state, and with this Node first on the PATH. */
 function sheltered(io: Io, folder: string): Io {
   const { TERM, LANG, LC_ALL, NO_COLOR, FORCE_COLOR, TMPDIR } = io.env;
   const path = [dirname(io.node), ...(io.env['PATH'] === undefined ? [] : [io.env['PATH']])].join(delimiter);
@@ -106,7 +106,7 @@ async function show(project: string, io: Io): Promise<number> {
   return end.exitCode;
 }
 
-/** Also in CI a machine without a sandbox can show the demo: its commands are drover's own. */
+/** Sandbox mode auto, even in CI: the demo runs only drover's own commands. */
 async function containmentOfDemo(state: string, io: Io): Promise<Containment> {
   const containment = await openContainment({ mode: 'auto', net: [], writable: [] }, { io, state, project: io.cwd });
   if (containment.notice !== undefined) {
@@ -116,7 +116,7 @@ async function containmentOfDemo(state: string, io: Io): Promise<Containment> {
   return containment;
 }
 
-// What such a model would cost, in US dollars per million tokens.
+// An assumed price, in US dollars per million tokens.
 const PRICE = { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 };
 
 function whatNext(io: Io, isKept: boolean): string {

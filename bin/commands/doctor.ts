@@ -1,6 +1,6 @@
-// drover doctor: what works here, what is missing, and how to mend it.
+// drover doctor: checks what works here, what is missing, and how to fix it.
 //
-// It is run when something is broken, so nothing it looks at may end it: a mistake in a config is a finding.
+// Users run it when something is broken, so no problem ends it: a mistake in a config is a finding.
 
 import { command, flag, nonEmpty, value } from '../start/command.ts';
 import { redactorFor } from '../diagnostics.ts';
@@ -14,15 +14,15 @@ import { workFolder } from '../start/settings.ts';
 
 export const doctor = command({
   options: {
-    online: flag('Options:', 'Ask each provider that has a key one short question; without it, none is asked anything'),
-    model: value('Options:', 'PROVIDER/NAME', 'The model to look at, or to ask', nonEmpty),
-    cwd: value('Options:', 'DIR', 'The folder to look at', nonEmpty),
-    json: flag('Options:', 'For programs: {ok, checks} as one JSON object'),
+    online: flag('Options:', 'Send one short request to each provider that has a key (default: no requests)'),
+    model: value('Options:', 'PROVIDER/NAME', 'Model to check (default: model of your config)', nonEmpty),
+    cwd: value('Options:', 'DIR', 'Folder to check (default: the current folder)', nonEmpty),
+    json: flag('Options:', 'Print {ok, checks} as one JSON object'),
   },
   examples: [
-    ['drover doctor', 'Exit code 0: drover can work. 2: something must be mended first'],
+    ['drover doctor', 'Exit code 0: drover can work; 2: fix a problem first'],
     ['drover doctor --online', 'Does the key work? Costs a few tokens. Exit code 9: a provider does not answer'],
-    [`drover doctor --json | jq '.checks[] | select(.state != "good")'`, 'What is not as it should be'],
+    [`drover doctor --json | jq '.checks[] | select(.state != "good")'`, 'List only problems and warnings'],
   ],
   async run({ online, model, cwd: folder, json }, io) {
     const cwd = await workFolder(folder, io);
@@ -31,7 +31,7 @@ export const doctor = command({
     const sandbox = await sandboxFindings(io, settings);
     const providers = settings === undefined ? [] : providerFindings(settings, model, io.cwd);
     const answers = settings !== undefined && online ? await answerFindings(settings, model, io.cwd) : [];
-    // A provider may say a key back to us.
+    // A provider's answer may contain the key.
     const redactor = await redactorFor(io);
     const findings = [...machine, ...sandbox, ...place.findings, ...providers, ...answers].map((finding): Finding => ({
       ...finding,

@@ -9,18 +9,18 @@ import { parseSessionName } from '../history/id.ts';
 const { model, ...others } = agentOptions;
 
 export const exec = command({
-  word: { name: 'prompt', about: 'What the agent shall do; - reads it from standard input', required: false },
+  word: { name: 'prompt', about: 'Task of the agent; - reads it from standard input', required: false },
   options: {
     model,
     'prompt-file': value('Input:', 'FILE', 'Read the prompt from a file', nonEmpty),
-    session: value('Input:', 'NAME', 'Go on with the session of this name, or begin it', parseSessionName),
+    session: value('Input:', 'NAME', 'Continue the session of this name, or start it', parseSessionName),
     ...others,
   },
   examples: [
     ['drover exec "fix the failing test" --model anthropic/claude-sonnet-4-5', 'With ANTHROPIC_API_KEY set'],
     ['drover exec - --json < prompt.txt', 'For scripts: the prompt from standard input, events as JSON'],
     [`drover exec "update the docs" --allow 'shell(pnpm *)' --budget 2usd`, 'Allow some commands, cap the cost'],
-    ['drover exec "and now the tests" --session docs', 'Say more in a session that was begun under this name'],
+    ['drover exec "and now the tests" --session docs', 'Continue the session of this name'],
   ],
   async run(args, io) {
     const prompt = await readPrompt({ word: args.word, file: args['prompt-file'], cwd: io.cwd, stdin: io.stdin });

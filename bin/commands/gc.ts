@@ -1,7 +1,9 @@
-// drover gc: show what no run needs any more, and remove it once somebody has agreed.
+// drover gc: lists data that no run needs, and removes it once the user agrees.
 //
-// Nothing that may hold the only copy of work is ever on the list, nor anything of a run that is at work or
-// could go on. Whatever changes between the look and the removal stays.
+// Guarantees
+//   1. Data that may be the only copy of work is never listed.
+//   2. Data of a run that is live or can be resumed is never listed.
+//   3. Data that changes between listing and removal stays.
 
 import { type Garbage, findGarbage, type GarbageOptions, removeGarbage } from '@drover/coordinator/gc/garbage';
 import { keptIds } from '@drover/core/journal/listing';
@@ -34,15 +36,15 @@ export const gc = command({
     'older-than': value(
       'Options:',
       'AGE',
-      'Also runs and sessions that are over, and results not used, for so long: 30d, 8w',
+      'Also remove finished runs, sessions and unused results older than this, such as 30d or 8w',
       parseAge,
     ),
-    yes: flag('Options:', 'Remove it without asking'),
-    json: flag('Options:', 'For programs: one JSON object; removes nothing without --yes'),
+    yes: flag('Options:', 'Remove without asking'),
+    json: flag('Options:', 'Print one JSON object; removes nothing without --yes'),
   },
   examples: [
-    ['drover gc', 'See what could go; at a terminal you are asked'],
-    ['drover gc --older-than 30d --yes', 'Remove it, and what has been over for a month'],
+    ['drover gc', 'List what can be removed, and ask before removing it'],
+    ['drover gc --older-than 30d --yes', 'Also remove what ended over 30 days ago'],
   ],
   async run({ 'older-than': olderThanMs, yes, json }, io) {
     const home = stateFolder(io);
@@ -127,7 +129,7 @@ async function isAgreedTo({ removable }: Found, io: Io, stop: Stop): Promise<boo
 
 async function removeFound({ workspaces, old, results }: Found, home: string, io: Io): Promise<readonly Staying[]> {
   await removeOldResults(home, results);
-  // The journals last: they say what has landed.
+  // Remove journals last, because they record what landed.
   const stayed = await removeGarbage(workspaces, await optionsFor(home, io));
   return [...stayed, ...(await removeOld(home, old))];
 }

@@ -1,4 +1,4 @@
-// drover init: write a commented config and an example batch spec; never over what is there.
+// drover init: writes a commented config and an example batch spec. Existing files stay.
 
 import { stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
@@ -17,8 +17,8 @@ import { wrapped } from '../views/text/word-wrap.ts';
 
 export const init = command({
   options: {
-    user: flag('Options:', 'Write your own config, ~/.config/drover/config.yaml, and nothing else'),
-    cwd: value('Options:', 'DIR', 'A folder of the project', nonEmpty),
+    user: flag('Options:', 'Write only your own config, ~/.config/drover/config.yaml'),
+    cwd: value('Options:', 'DIR', 'Folder of the project (default: the current folder)', nonEmpty),
   },
   examples: [
     ['drover init', 'A config and an example batch in .drover, at the top of the repository'],

@@ -1,5 +1,4 @@
-// drover logs <id> [task]: the records of a run, of one of its tasks or of a session, one a line, as they
-// were or as they come.
+// drover logs <id> [task]: prints the records of a run, task or session, one per line, and can follow new ones.
 
 import { UsageError } from '@drover/core/errors';
 import { journalTail } from '@drover/core/journal/file/tail';
@@ -23,24 +22,24 @@ import { columnsOf, forLog } from '../views/text/terminal-text.ts';
 export const logs = command({
   word: {
     name: 'id',
-    about: 'The run or session, or as much of its id as is unique',
+    about: 'Run or session: its id or a unique prefix',
     required: true,
     offered: offeredIds,
   },
   second: {
     name: 'task',
-    about: 'Only this task of the run, or its coordinator',
+    about: 'Show only this task of the run, or its coordinator',
     required: false,
     offered: offeredTasks,
   },
   options: {
-    follow: flag('Options:', 'Go on as long as somebody works on it'),
-    json: flag('Options:', 'For programs: the records as they are, one JSON object a line'),
+    follow: flag('Options:', 'Follow new events until the run or session stops'),
+    json: flag('Options:', 'Print the raw records, one JSON object per line'),
   },
   examples: [
     ['drover logs 1a2b3c', 'What happened, step by step'],
     ['drover logs 1a2b3c billing', 'What happened in one task of a run'],
-    ['drover logs nightly --follow', 'Watch what runs elsewhere, until it ends'],
+    ['drover logs nightly --follow', 'Follow a session of another process until it stops'],
     [`drover logs nightly --json | jq 'select(.type == "usage")'`, 'For scripts'],
   ],
   async run({ word = '', second, follow, json }, io) {

@@ -15,11 +15,11 @@ import { clean, forLog } from '../views/text/terminal-text.ts';
 const { model, tasks, timeout, budget, steps, cwd, log } = runOptions;
 
 export const plan = command({
-  word: { name: 'goal', about: 'What shall be achieved; - reads it from standard input', required: false },
+  word: { name: 'goal', about: 'Goal to achieve; - reads it from standard input', required: false },
   options: {
     model,
     'goal-file': value('Plan:', 'FILE', 'Read the goal from a file', nonEmpty),
-    out: value('Output:', 'FILE', 'Save the plan there, for drover run --plan', nonEmpty),
+    out: value('Output:', 'FILE', 'Save the plan to a file, for drover run --plan', nonEmpty),
     tasks,
     timeout,
     budget,
@@ -37,13 +37,14 @@ export const plan = command({
     const settings = await newSettings({ ...untyped(), ...args }, { goal, tasks: undefined }, around, io);
     const { makePlan } = await import('../run/plan/planning.ts');
     const made = await makePlan(args, { ...around, run: settings }, io);
-    if (made === undefined) throw new UsageError('the model answered without a plan: there is nothing to split');
+    if (made === undefined)
+      throw new UsageError('the model answered without a plan; drover exec does a goal that needs no plan');
     const redactor = await redactorFor(io);
     const text = redactor.text(await planText({ goal, tasks: made }));
     if (args.out === undefined) await print(io.stdout, forLog(clean(text), io.env));
     else {
       await writePlan(resolve(io.cwd, args.out), text);
-      await print(io.stderr, `${made.length} tasks; carry them out with: drover run --plan ${args.out}\n`);
+      await print(io.stderr, `${made.length} tasks; run them with: drover run --plan ${args.out}\n`);
     }
     return exitCode.done;
   },

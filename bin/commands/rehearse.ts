@@ -10,11 +10,9 @@ import { openRehearsal } from '../model/rehearsal.ts';
 import { watchForStop } from '../stop.ts';
 
 export const rehearse = command({
-  word: { name: 'script', about: 'A YAML file that says what the model answers', required: true },
+  word: { name: 'script', about: 'YAML file with the answers of the model', required: true },
   options: {
-    port: value('Options:', 'N', 'The port to listen on; any free one unless given', (text) =>
-      parseCount(text, 0, 65_535),
-    ),
+    port: value('Options:', 'N', 'Port to listen on (default: a free one)', (text) => parseCount(text, 0, 65_535)),
   },
   examples: [['drover rehearse script.yaml --port 4010', 'Then point any client at http://127.0.0.1:4010']],
   async run({ word, port }, io) {

@@ -1,8 +1,7 @@
-// drover replay <id>: a run or a session again, from its journal alone, to watch it and to see whether it
-// goes as it went.
+// drover replay <id>: replays a run or session from its journal alone, and checks that it matches.
 //
-// A session is performed: the loop runs again, with the recorded answers and results. A run is shown: its
-// events, in the time they took or quicker.
+// For a session the agent loop runs again, with the recorded answers and results. For a run the recorded
+// events are shown, at their own speed or faster.
 
 import { UsageError } from '@drover/core/errors';
 import { command, value } from '../start/command.ts';
@@ -24,7 +23,7 @@ const SPEED_MAX = 1_000;
 export const replay = command({
   word: {
     name: 'id',
-    about: 'The run or session, or as much of its id as is unique',
+    about: 'Run or session: its id or a unique prefix',
     required: true,
     offered: offeredIds,
   },
@@ -33,14 +32,14 @@ export const replay = command({
     speed: value(
       'Output:',
       'N',
-      'Show a run N times as fast as it went; 0 at once (1 on the dashboard, else 0)',
+      'Speed factor for a run; 0 shows all at once (default: 1 on the dashboard, else 0)',
       parseSpeed,
     ),
   },
   examples: [
-    ['drover replay 1a2b3c', 'Watch it again; 0 if it goes as it went, 1 if not'],
-    ['drover replay 1a2b3c --speed 20', 'A run, twenty times as fast'],
-    ['drover replay nightly --view silent', 'Only whether it does'],
+    ['drover replay 1a2b3c', 'Watch it again; exits with 0 if it matches the record, else 1'],
+    ['drover replay 1a2b3c --speed 20', 'Watch a run at twenty times its speed'],
+    ['drover replay nightly --view silent', 'Only check whether it matches'],
   ],
   async run({ word = '', speed, view, json }, io) {
     const home = stateFolder(io);
@@ -65,7 +64,7 @@ export const replay = command({
 function parseSpeed(text: string): number {
   const speed = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
   if (speed >= 0 && speed <= SPEED_MAX) return speed;
-  throw new UsageError(`'${text}' is no speed; write it like 0.5, 1 or 20, or 0 for at once`);
+  throw new UsageError(`'${text}' is not a speed; write it like 0.5, 1 or 20, or 0 for all at once`);
 }
 
 type Around = { readonly io: Io; readonly stop: Stop };
@@ -80,7 +79,7 @@ async function replayRun(kept: KeptRun, { speed, ...wanted }: Wanted, { io, stop
   const clock = new RecordedClock(speed ?? (isPicture ? 1 : 0));
   const view = await openRunView(wanted, io, clock.now);
   const events = eventsIn(kept);
-  // A picture that has ended is not painted again, so there it is one run with one end.
+  // The dashboard stops at the first run_end, so it gets only the last one.
   const last = events.findLastIndex(({ type }) => type === 'run_end');
   const shown = isPicture ? events.filter(({ type }, at) => type !== 'run_end' || at === last) : events;
   await performRun(shown, { view, clock }, stop.signal);

@@ -1,4 +1,4 @@
-// drover resume [id]: go on with a run or a session that was interrupted, where it was.
+// drover resume [id]: resumes an interrupted run or session.
 
 import { UsageError } from '@drover/core/errors';
 import { command, type Values } from '../start/command.ts';
@@ -17,41 +17,41 @@ const TITLE_COLUMNS = 40;
 const { view: _, ...shared } = agentOptions;
 const { view, result, junit, summary, workers, 'allow-partial': allowPartial } = runOptions;
 
-// What the help says of these is different here: a run goes on counting, a session begins to count anew.
+// Own help texts: limits of a run count from its start, limits of a session start anew.
 const resumeOptions = {
   ...shared,
-  cwd: { ...shared.cwd, about: 'The folder to work in, for a session; a run stays in its repository' },
-  timeout: { ...shared.timeout, about: 'Stop after so long; for a run, in all since it began' },
-  budget: { ...shared.budget, about: 'Spend no more than this; for a run, in all since it began' },
-  gate: { ...shared.gate, about: 'A command that must pass, for a session; a run keeps its own (repeatable)' },
+  cwd: { ...shared.cwd, about: 'Folder for a session (default: its own); a run stays in its repository' },
+  timeout: { ...shared.timeout, about: 'Time limit, such as 30m; for a run, in total since it began' },
+  budget: { ...shared.budget, about: 'Maximum to spend, such as 5usd; for a run, in total since it began' },
+  gate: { ...shared.gate, about: 'Command that must pass, for a session; a run keeps its gates (repeatable)' },
   view,
   result,
   junit,
   summary,
-  workers: { ...workers, group: 'Limits:', about: 'Work on so many tasks of a run at a time' },
+  workers: { ...workers, group: 'Limits:', about: 'Number of tasks of a run to run at once (default: as before)' },
   'allow-partial': allowPartial,
 };
 
 export const resume = command({
   word: {
     name: 'id',
-    about: 'The run or session, or as much of its id as is unique; without it, the newest that was interrupted',
+    about: 'Run or session: its id or a unique prefix (default: the newest interrupted one)',
     required: false,
     offered: offeredIds,
   },
   options: resumeOptions,
   examples: [
-    ['drover resume', 'Go on with the newest run or session that is not done'],
-    ['drover resume 1a2b3c --budget 10usd', 'A run that had spent its budget gets more'],
-    ['drover resume 1a2b3c --model openai/gpt-5', 'Go on with another model'],
-    [`drover resume nightly --allow 'shell(pnpm *)'`, 'What is allowed is said anew each time'],
+    ['drover resume', 'Resume the newest run or session that is not done'],
+    ['drover resume 1a2b3c --budget 10usd', 'Give more budget to a run that had spent it'],
+    ['drover resume 1a2b3c --model openai/gpt-5', 'Resume with another model'],
+    [`drover resume nightly --allow 'shell(pnpm *)'`, 'Pass the allow rules again each time'],
   ],
   async run(args, io) {
     const home = stateFolder(io);
     const { kind, id } = args.word === undefined ? await newestOpen(home) : await findKept(home, args.word);
     if (kind === 'session') return resumeSession(args, await readSession(home, id), io);
     if (args.cwd !== undefined) throw new UsageError('--cwd is for sessions; a run stays in its repository');
-    if (args.gate.length > 0) throw new UsageError('--gate is for sessions; a run keeps those it was begun with');
+    if (args.gate.length > 0) throw new UsageError('--gate is for sessions; a run keeps its own');
     const { resumeRun } = await import('../run/resume-run.ts');
     return resumeRun({ ...untyped(), ...args }, id, io);
   },

@@ -1,4 +1,4 @@
-// drover run <goal>: plan it, have the tasks done side by side, merge what they did, hand it over.
+// drover run <goal>: plans the goal, runs its tasks in parallel, merges and delivers the result.
 
 import { newId } from '@drover/core/ids';
 import { command, nonEmpty, value } from '../start/command.ts';
@@ -13,11 +13,11 @@ import { newSettings, startRun, surroundingsOf } from '../run/start-run.ts';
 const { model, ...others } = runOptions;
 
 export const run = command({
-  word: { name: 'goal', about: 'What shall be achieved; - reads it from standard input', required: false },
+  word: { name: 'goal', about: 'Goal to achieve; - reads it from standard input', required: false },
   options: { model, 'goal-file': value('Plan:', 'FILE', 'Read the goal from a file', nonEmpty), ...others },
   examples: [
     ['drover run "replace moment with date-fns" --gate "pnpm test"', 'Plan, work, merge what passes the tests'],
-    ['drover run --plan plan.yaml --workers 4', 'Carry out a plan, four tasks at a time'],
+    ['drover run --plan plan.yaml --workers 4', 'Run a saved plan, four tasks at a time'],
     ['drover run "add types to src" --budget 5usd --timeout 30m --json', 'For scripts: bounded, events as JSON'],
     ['drover run "update the docs" --deliver merge', 'Merge the result into your branch at the end'],
   ],
@@ -36,7 +36,7 @@ export const run = command({
   },
 });
 
-/** Loads zod, so only for a run that has a plan file. */
+/** Reads a plan file. Loads zod, so only runs with a plan file call it. */
 async function planIn(place: PlanPlace): Promise<PlanFile> {
   return (await import('../files/plan-file.ts')).readPlan(place);
 }

@@ -1,4 +1,4 @@
-// drover runs: the runs and sessions there are, the newest first.
+// drover runs: lists runs and sessions, newest first.
 
 import { command, flag } from '../start/command.ts';
 import { redactorFor } from '../diagnostics.ts';
@@ -18,13 +18,13 @@ const NEWEST = 20;
 
 export const runs = command({
   options: {
-    all: flag('Options:', `All of them, and not only the newest ${NEWEST}`),
-    json: flag('Options:', 'For programs: one JSON object a line'),
+    all: flag('Options:', `List all (default: the newest ${NEWEST})`),
+    json: flag('Options:', 'Print one JSON object per line'),
   },
   examples: [
-    ['drover runs', 'What there is, and how it ended'],
-    ['drover runs --all --json', 'All of it, for a script'],
-    [`drover runs --json | jq 'select(.kind == "run" and .canGoOn)'`, 'Runs that could go on'],
+    ['drover runs', 'List the newest, with their status'],
+    ['drover runs --all --json', 'List all, for a script'],
+    [`drover runs --json | jq 'select(.kind == "run" and .canGoOn)'`, 'Runs that can be resumed'],
   ],
   async run({ all, json }, io) {
     const home = stateFolder(io);
@@ -61,7 +61,7 @@ function nothingYet(io: Io): string {
   const columns = columnsOf(io.stdout);
   return [
     style('bold', 'No runs or sessions yet.'),
-    wrapped('Everything that agents do is kept, and can be looked at and gone on with from here.', columns),
+    wrapped('drover records everything that agents do. You can inspect and resume it from here.', columns),
     '',
     '  drover run "add types to src"',
     style('dim', '    begins a run in this repository'),

@@ -15,14 +15,19 @@ const { model, log, yes, sandbox, net, writable, steps, budget } = agentOptions;
 
 export const serve = command({
   options: {
-    port: value('Address:', 'N', `The port (${PORT_DEFAULT}); 0 takes any that is free`, (text) =>
+    port: value('Address:', 'N', `Port to listen on; 0 takes a free one (default: ${PORT_DEFAULT})`, (text) =>
       parseCount(text, 0, PORT_MAX),
     ),
-    address: value('Address:', 'IP', 'Listen there instead of on 127.0.0.1; others can reach it then', nonEmpty),
-    name: list('Address:', 'HOST', 'A further name under which it is reached', hostName),
-    cwd: value('Input:', 'DIR', 'The folder to serve: sessions and runs work in it', nonEmpty),
+    address: value(
+      'Address:',
+      'IP',
+      'Address to listen on; any but the default may be reachable by others (default: 127.0.0.1)',
+      nonEmpty,
+    ),
+    name: list('Address:', 'HOST', 'Additional host name that clients use', hostName),
+    cwd: value('Input:', 'DIR', 'Folder in which sessions and runs work (default: the current folder)', nonEmpty),
     model,
-    json: flag('Output:', 'Say where it is as JSON, on one line'),
+    json: flag('Output:', 'Print the address as one line of JSON'),
     log,
     ...servedRuleOptions,
     yes,
@@ -33,9 +38,12 @@ export const serve = command({
     budget,
   },
   examples: [
-    ['drover serve', 'Serve this folder, and print the address of the page'],
-    ['drover serve --port 0 --json', 'For programs, on a port that is free, told as JSON'],
-    [`drover serve --model anthropic/claude-sonnet-4-5 --allow 'shell(pnpm test*)'`, 'A model and a rule for all'],
+    ['drover serve', 'Serve this folder and print the address of the page'],
+    ['drover serve --port 0 --json', 'For programs: a free port, printed as JSON'],
+    [
+      `drover serve --model anthropic/claude-sonnet-4-5 --allow 'shell(pnpm test*)'`,
+      'One model and one rule for all sessions',
+    ],
   ],
   async run({ port = PORT_DEFAULT, address = '127.0.0.1', name, cwd, json, log: file, ...args }, io) {
     const diagnostics = await openDiagnostics(io, file);
@@ -62,5 +70,5 @@ export const serve = command({
 
 function hostName(text: string): string {
   if (NAME.test(text)) return text.toLowerCase();
-  throw new UsageError(`'${text}' is no name of a host; leave out the scheme and the port`);
+  throw new UsageError(`'${text}' is not a host name; leave out the scheme and the port`);
 }

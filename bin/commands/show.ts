@@ -1,4 +1,4 @@
-// drover show <id> [task]: what became of a run, of one of its tasks, or of a session; and how to go on.
+// drover show <id> [task]: the result of a run, of one of its tasks, or of a session, and the next step.
 
 import { join, resolve } from 'node:path';
 import { rowsOf } from '@drover/coordinator/view/state';
@@ -27,21 +27,21 @@ import { clean, columnsOf, forLog } from '../views/text/terminal-text.ts';
 export const show = command({
   word: {
     name: 'id',
-    about: 'The run or session, or as much of its id as is unique',
+    about: 'Run or session: its id or a unique prefix',
     required: false,
     offered: offeredIds,
   },
-  second: { name: 'task', about: 'Only this task of the run', required: false, offered: offeredTasks },
+  second: { name: 'task', about: 'Show only this task of the run', required: false, offered: offeredTasks },
   options: {
-    json: flag('Options:', 'For programs: one JSON object that sums it up'),
-    merge: list('Batch:', 'DIR', 'Join the outputs of a batch’s shards, in DIR or the folders in it', nonEmpty),
-    out: value('Batch:', 'DIR', 'Where what was joined goes (.drover/out)', nonEmpty),
-    junit: value('Batch:', 'FILE', 'Write the joined JUnit report there as well', nonEmpty),
+    json: flag('Options:', 'Print a summary as one JSON object'),
+    merge: list('Batch:', 'DIR', 'Join the outputs of batch shards in DIR or its subfolders', nonEmpty),
+    out: value('Batch:', 'DIR', 'Folder for the joined outputs (default: .drover/out)', nonEmpty),
+    junit: value('Batch:', 'FILE', 'Also write the joined JUnit report to a file', nonEmpty),
   },
   examples: [
-    ['drover show 1a2b3c', 'What landed, what did not and why, and how to go on'],
-    ['drover show 1a2b3c billing', 'What became of one task of a run'],
-    ['drover show nightly --json', 'The figures, for a script'],
+    ['drover show 1a2b3c', 'What landed, what failed and why, and what to do next'],
+    ['drover show 1a2b3c billing', 'The result of one task of a run'],
+    ['drover show nightly --json', 'The summary, for a script'],
     ['drover show --merge shards --out all', 'The shards of a batch as one report'],
   ],
   async run({ word, second, json, merge, out, junit }, io) {
@@ -66,7 +66,7 @@ type Joining = {
   readonly json: boolean;
 };
 
-/** Exits as the batch would have, had it been one. */
+/** Joins shards; returns the exit code of the batch as a whole. */
 async function showJoined({ merge, out: wanted, junit, json }: Joining, io: Io): Promise<number> {
   const { joinBatches, joinedLine } = await import('../batch/results/join.ts');
   const out = resolve(io.cwd, wanted ?? join('.drover', 'out'));
@@ -110,7 +110,7 @@ const isCancelled =
 
 type Telling = { readonly paper: Paper; readonly short: string };
 
-/** The report where there is an end to report, else how it stands. */
+/** The report of a run that ended, or the progress of one that did not. */
 function toldRun(summary: RunSummary, kept: KeptRun, { paper, short }: Telling): string {
   const isOver = kept.state.end !== undefined && summary.state !== 'live' && kept.failure === undefined;
   if (isOver) return reportOf(kept.state, paper, 'later');
@@ -133,7 +133,7 @@ async function tellSession(kept: KeptSession, summary: SessionSummary, io: Io): 
   await print(io.stdout, `${forLog(headOf(summary, paper), io.env)}\n`);
   const view = linesView(io.stdout, io.env, 'asked shown');
   if (kept.past !== undefined) {
-    // The head has said which model and where, unless another went on later.
+    // The head shows model and folder already, so skip the first session_start. Later ones may differ.
     for (const [at, event] of eventsIn(kept).entries())
       if (at > 0 || event.type !== 'session_start') await view.show(event);
     await view.close();
@@ -143,7 +143,7 @@ async function tellSession(kept: KeptSession, summary: SessionSummary, io: Io): 
   await print(io.stdout, adviceLine(nextStep(summary.state, short), paper.columns));
 }
 
-/** What could not be read is told last, where it can't be overlooked. */
+/** Prints the problem of a damaged journal last, so the user sees it. Returns the exit code. */
 async function complaint({ failure, problem }: KeptJournal, io: Io): Promise<number> {
   if (failure === undefined) return exitCode.done;
   await complain(io, problem ?? '');

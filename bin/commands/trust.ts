@@ -1,8 +1,8 @@
-// drover trust: let the config of this project set what a project may not, until it is changed or moved.
+// drover trust: approves the config of this project with all its keys, until the file changes or moves.
 //
 // The file is read once: the bytes that are shown are the bytes whose digest is stored. Invisible characters are
-// refused by the reader. Of what is shown, only values of secrets are hidden, which no stranger knows: a pattern for
-// secrets could be made to hide lines from the user.
+// refused by the reader. The output hides only exact values of secrets, which a stranger does not know. Redaction by
+// pattern would let a config hide lines from the user.
 
 import { UsageError } from '@drover/core/errors';
 import { approvalOf, approve, type ProjectConfig, revoke, whyNotApproved } from '../start/approved-configs.ts';
@@ -25,13 +25,13 @@ import { clean, forLog } from '../views/text/terminal-text.ts';
 
 export const trust = command({
   options: {
-    cwd: value('Input:', 'DIR', 'The folder of the project', nonEmpty),
-    yes: flag('Options:', 'Approve it without asking'),
-    revoke: flag('Options:', 'Take the approval back'),
+    cwd: value('Input:', 'DIR', 'Folder of the project (default: the current folder)', nonEmpty),
+    yes: flag('Options:', 'Approve without asking'),
+    revoke: flag('Options:', 'Revoke the approval'),
   },
   examples: [
-    ['drover trust', 'See what the project’s config says, and approve it'],
-    ['drover trust --revoke', 'Treat it as a stranger’s again'],
+    ['drover trust', 'Review the config of the project, and approve it'],
+    ['drover trust --revoke', 'Treat the config as untrusted again'],
   ],
   async run({ cwd, yes, revoke: isRevoked }, io) {
     const home = stateFolder(io);

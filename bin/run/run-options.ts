@@ -1,4 +1,4 @@
-// The options of every command that plans or runs, and the settings that they make.
+// Options of every command that plans or runs, and the run settings they become.
 
 import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
 import { UsageError } from '@drover/core/errors';
@@ -26,32 +26,46 @@ const { view: _, json: __, gate, ...shared } = agentOptions;
 
 export const runOptions = {
   ...shared,
-  gate: { ...gate, about: 'A command that must pass on the merged result (repeatable)' },
+  gate: { ...gate, about: 'Command that must pass on the merged result (repeatable)' },
   ...runViewOptions,
-  result: value('Output:', 'FILE', 'Write what became of the run to a file, as JSON', nonEmpty),
+  result: value('Output:', 'FILE', 'Write the result of the run to a file, as JSON', nonEmpty),
   junit: value('Output:', 'FILE', 'Write a JUnit report of the tasks to a file', nonEmpty),
-  summary: value('Output:', 'FILE', 'Append a report for people to a file, as Markdown', nonEmpty),
-  plan: value('Plan:', 'FILE', 'Carry out this plan, without asking for one', nonEmpty),
-  rounds: value('Plan:', 'N', `At most so many plans (${ROUNDS_DEFAULT})`, (text) => parseCount(text, 1, ROUNDS_MAX)),
-  tasks: value('Plan:', 'N', `At most so many tasks a plan (${TASKS_DEFAULT})`, (text) =>
+  summary: value('Output:', 'FILE', 'Append a Markdown report to a file', nonEmpty),
+  plan: value('Plan:', 'FILE', 'Run the plan in this file instead of making one', nonEmpty),
+  rounds: value('Plan:', 'N', `Maximum number of plans (default: ${ROUNDS_DEFAULT})`, (text) =>
+    parseCount(text, 1, ROUNDS_MAX),
+  ),
+  tasks: value('Plan:', 'N', `Maximum number of tasks per plan (default: ${TASKS_DEFAULT})`, (text) =>
     parseCount(text, 1, TASKS_MAX),
   ),
-  'dry-run': flag('Plan:', 'Show the plan, and do nothing'),
-  workers: value('Workers:', 'N', 'Work on so many tasks at a time; 0 works in this thread', (text) =>
-    parseCount(text, 0, WORKERS_MAX),
+  'dry-run': flag('Plan:', 'Show what would run, without running it'),
+  workers: value(
+    'Workers:',
+    'N',
+    'Number of tasks to run at once; 0 uses this thread (default: twice the cores, at most 8)',
+    (text) => parseCount(text, 0, WORKERS_MAX),
   ),
-  setup: list('Workers:', 'CMD', 'Prepare each workspace with it, such as "pnpm install"', nonEmpty),
-  seed: choice('Workers:', 'What a worker begins with: the whole conversation, a brief, or its task', SEEDINGS),
-  'task-timeout': value('Workers:', 'TIME', 'End a task after so long', parseDuration),
-  'idle-timeout': value('Workers:', 'TIME', 'End a task in which nothing happens for so long', parseDuration),
-  'fail-fast': flag('Workers:', 'Stop everything when one task fails'),
-  deliver: choice('Result:', 'How to hand over what has landed (branch; patch in CI)', DELIVERIES),
-  'allow-partial': flag('Result:', 'Exit with 0 also where some tasks failed'),
+  setup: list('Workers:', 'CMD', 'Command that prepares each workspace, such as "pnpm install"', nonEmpty),
+  seed: choice(
+    'Workers:',
+    'Context of a worker: the conversation, a brief, or only its task (default: full)',
+    SEEDINGS,
+  ),
+  'task-timeout': value('Workers:', 'TIME', 'Time limit per task (default: none)', parseDuration),
+  'idle-timeout': value(
+    'Workers:',
+    'TIME',
+    'Time limit for a task without any progress (default: none)',
+    parseDuration,
+  ),
+  'fail-fast': flag('Workers:', 'Stop the run when one task fails'),
+  deliver: choice('Result:', 'How to deliver the result (default: branch; in CI: patch)', DELIVERIES),
+  'allow-partial': flag('Result:', 'Exit with 0 even if some tasks failed'),
 };
 
 export type RunArgs = Values<typeof runOptions>;
 
-/** What they are where nothing was typed. */
+/** The values of all options if the user typed none. */
 export function untyped(): RunArgs {
   const read = Object.entries(runOptions).map(([name, option]) => [name, option.read([])]);
   return Object.fromEntries(read) as RunArgs;
@@ -65,14 +79,14 @@ export type Place = {
   readonly cores: number;
 };
 
-/** What a run is started with, from what was typed and what is configured. */
+/** Combines arguments and settings into the settings of a run. */
 export function settingsOf(args: RunArgs, place: Place): RunSettings {
   const { goal, model, repository, settings, cores } = place;
   const workers = args.workers ?? settings.workers ?? Math.min(WORKERS_DEFAULT_MAX, Math.max(2, 2 * cores));
   const { timeout, budget: cap } = args;
   const setup = [...settings.setup, ...args.setup];
   const [taskTimeout, idleTimeout] = [args['task-timeout'], args['idle-timeout']];
-  if (goal.trim() === '') throw new UsageError('the goal is empty; say what shall be achieved');
+  if (goal.trim() === '') throw new UsageError('the goal is empty; say what to achieve');
   return {
     goal,
     model,

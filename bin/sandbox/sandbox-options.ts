@@ -1,4 +1,4 @@
-// The options and config keys that say how commands are contained, as one wish.
+// Combines the sandbox options and config keys into one wish.
 
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -13,11 +13,11 @@ import { isIn, realOf } from '@drover/sandbox/paths';
 export const sandboxOptions = {
   sandbox: choice(
     'Sandbox:',
-    'Contain commands where possible, always, or never (default: auto; in CI: required)',
+    'Run commands in a sandbox if possible, always, or never (default: auto; in CI: required)',
     SANDBOX_MODES,
   ),
-  net: list('Sandbox:', 'HOST', 'Let contained commands reach a host', parseHost),
-  writable: list('Sandbox:', 'PATH', 'Let contained commands write to a path outside the workspace', nonEmpty),
+  net: list('Sandbox:', 'HOST', 'Host that commands in the sandbox may reach', parseHost),
+  writable: list('Sandbox:', 'PATH', 'Path outside the workspace that commands in the sandbox may write to', nonEmpty),
 };
 
 export type SandboxArgs = Values<typeof sandboxOptions>;
@@ -32,7 +32,7 @@ type Place = {
   readonly settings: Settings;
   readonly cwd: string; // where relative paths begin
   readonly root: string; // the folder, or the repository, that is worked on
-  /** As recorded by the run that is resumed. */
+  /** The sandbox that the resumed run recorded. */
   readonly before?: {
     readonly mode: SandboxMode;
     readonly net: readonly string[];
@@ -40,7 +40,7 @@ type Place = {
   };
 };
 
-/** A flag counts before what a run was begun with, and that before the config. Throws UsageError. */
+/** A flag wins over the resumed run's sandbox, and that over the config. Throws UsageError. */
 export function sandboxWish(args: SandboxArgs, { settings, cwd, root, before }: Place): SandboxWish {
   const configured = settings.sandbox ?? (isContinuousIntegration(settings.env) ? 'required' : 'auto');
   const net = [...settings.net, ...(before?.net ?? []).map(parseHost), ...args.net];
@@ -52,7 +52,7 @@ export function sandboxWish(args: SandboxArgs, { settings, cwd, root, before }: 
   };
 }
 
-// Commands have their own of the first ones; writing to the others would change the machine.
+// The sandbox has its own /proc, /sys, /dev and /run; writes to the others would change the machine.
 const SYSTEM = ['/proc', '/sys', '/dev', '/run', '/etc', '/usr', '/bin', '/sbin', '/lib', '/lib64', '/boot'];
 const CREDENTIALS = ['.ssh', '.gnupg', '.aws', '.kube', '.docker', '.config', '.netrc', '.npmrc', '.git-credentials'];
 

@@ -1,4 +1,4 @@
-// The options of every command that sets an agent to work, and the work that they make.
+// Options of every command that runs one agent, and the session work they describe.
 
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -25,22 +25,22 @@ import type { SessionWork } from './open-session.ts';
 const STEPS_MAX = 10_000;
 
 export const agentOptions = {
-  model: value('Model:', 'PROVIDER/NAME', 'The model to ask', nonEmpty),
-  cwd: value('Input:', 'DIR', 'The folder to work in', nonEmpty),
+  model: value('Model:', 'PROVIDER/NAME', 'Model to use (default: model of your config)', nonEmpty),
+  cwd: value('Input:', 'DIR', 'Folder to work in (default: the current folder)', nonEmpty),
   ...viewOptions,
-  log: value('Output:', 'FILE', 'Write diagnostics to a file (DROVER_LOG sets their level)', nonEmpty),
+  log: value('Output:', 'FILE', 'Write diagnostics to a file; DROVER_LOG sets their level', nonEmpty),
   ...ruleOptions,
   ...sandboxOptions,
-  yes: flag('Permission:', 'Answer every question with yes; what is denied stays denied'),
+  yes: flag('Permission:', 'Approve every question; deny rules still apply'),
   steps: {
     ...value('Limits:', 'N', `Maximum number of steps (default: ${STEPS_MAX_DEFAULT})`, (text) =>
       parseCount(text, 1, STEPS_MAX),
     ),
     formerly: 'turns',
   },
-  timeout: value('Limits:', 'TIME', 'Stop after so long: 90s, 30m, 1h30m', parseDuration),
-  budget: value('Limits:', 'AMOUNT', 'Spend no more than this: 5usd, 200ktok', parseBudget),
-  gate: list('Limits:', 'CMD', 'A command that must pass when the agent is done', nonEmpty),
+  timeout: value('Limits:', 'TIME', 'Time limit, such as 90s, 30m or 1h30m (default: none)', parseDuration),
+  budget: value('Limits:', 'AMOUNT', 'Maximum to spend, such as 5usd or 200ktok (default: no limit)', parseBudget),
+  gate: list('Limits:', 'CMD', 'Command that must pass when the agent is done', nonEmpty),
 };
 
 export async function runAgent(
@@ -65,7 +65,7 @@ export async function runAgent(
 
 type SessionArgs = Omit<Values<typeof agentOptions>, 'view' | 'json' | 'log'>;
 
-/** What was typed and what is configured, as the work of one session. What the user should know is told. */
+/** Combines arguments and settings into the work of one session. Prints warnings and notices. */
 export async function sessionWork(
   args: SessionArgs,
   session: Begun,
@@ -86,12 +86,12 @@ export async function sessionWork(
 }
 
 function adviceAfter({ code, status }: Executed, short: string): string {
-  // A turn may be done and a gate fail, or what was asked for not be allowed.
+  // A turn can be done although a gate failed or its last calls were denied.
   const next = nextStep(status === 'suspended' || status === 'done' ? status : 'incomplete', short);
   return code === exitCode.blocked ? `its last calls were not allowed (exit code ${code}); ${next}` : next;
 }
 
-/** Where --cwd says; else where the session was begun; else here. */
+/** The folder of --cwd; else the folder of the session; else the current one. */
 async function workFolder(wanted: string | undefined, { id, past }: Begun, io: Io): Promise<string> {
   const path = wanted === undefined ? (past?.cwd ?? io.cwd) : resolve(io.cwd, wanted);
   const found = await stat(path).catch(() => undefined);
@@ -100,18 +100,18 @@ async function workFolder(wanted: string | undefined, { id, past }: Begun, io: I
   throw new UsageError(`${path}, the folder of session ${id}, is gone; say where to work with --cwd DIR`);
 }
 
-/** Whoever is in another folder than the session may have meant another session. */
+/** Warns a user whose folder differs from the session's: another session may be meant. */
 function elsewhere({ id, past }: Begun, cwd: string, wanted: string | undefined, io: Io): readonly string[] {
   if (past === undefined) return [];
   if (cwd !== past.cwd) return [`session ${id} worked in ${past.cwd} before; now it works in ${cwd}`];
   return wanted === undefined && io.cwd !== cwd
-    ? [`session ${id} works in ${cwd}, where it was begun; --cwd . has it work here`]
+    ? [`session ${id} works in ${cwd}, where it was begun; --cwd . makes it work here`]
     : [];
 }
 
 type Place = { readonly io: Io; readonly cwd: string };
 
-/** What --model says; else the session's own; else what the config says. */
+/** The model of --model; else of the session; else of the config. */
 function modelFor(wanted: string | undefined, { past }: Begun, settings: Settings, { io, cwd }: Place): ModelChoice {
   if (wanted === undefined && past !== undefined) return chooseModel(past.model, settings, past.cwd);
   return inFolder(chooseModel(wanted, settings, io.cwd), { from: io.cwd, to: cwd });

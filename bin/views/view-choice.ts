@@ -1,4 +1,4 @@
-// Which view shows what happens: --view, or --json for short.
+// Opens the view that --view or --json selects.
 
 import { UsageError } from '@drover/core/errors';
 import { choice, flag, type Values } from '../start/command.ts';
@@ -6,8 +6,8 @@ import { type Io, print } from '../io.ts';
 import type { RunView, View } from './view.ts';
 
 export const viewOptions = {
-  view: choice('Output:', 'What to show', ['lines', 'json', 'silent']),
-  json: flag('Output:', 'The same as --view json: one event a line'),
+  view: choice('Output:', 'Output format (default: lines)', ['lines', 'json', 'silent']),
+  json: flag('Output:', 'Print one JSON event per line; same as --view json'),
 };
 
 export async function openView(
@@ -26,11 +26,16 @@ export async function openView(
 }
 
 export const runViewOptions = {
-  view: choice('Output:', 'What to show', ['dashboard', 'lines', 'json', 'silent']),
+  view: choice('Output:', 'Output format (default: dashboard on a terminal, else lines)', [
+    'dashboard',
+    'lines',
+    'json',
+    'silent',
+  ]),
   json: viewOptions.json,
 };
 
-/** On a terminal a run is a dashboard; elsewhere, and in CI, it is lines. `now` is the clock of what is shown. */
+/** Opens the dashboard on a terminal, and lines elsewhere and in CI. `now` is the clock of the events. */
 export async function openRunView(
   wanted: Values<typeof runViewOptions>,
   io: Io,
@@ -53,7 +58,7 @@ export async function openRunView(
   }
 }
 
-/** Whether that is the dashboard. */
+/** Whether `openRunView` would open the dashboard. */
 export function isPainted(wanted: Values<typeof runViewOptions>, io: Io): boolean {
   const view = chosen(wanted) ?? (isContinuousIntegration(io.env) ? 'lines' : 'dashboard');
   return view === 'dashboard' && obstacleTo(io) === undefined;
@@ -65,7 +70,7 @@ function chosen<View extends string>({ view, json }: { readonly view: View | und
   return json ? 'json' : view;
 }
 
-/** Why nothing can be painted here. */
+/** Why this output cannot show the dashboard; undefined if it can. */
 function obstacleTo({ stdout, env }: Io): string | undefined {
   if (stdout.isTTY !== true) return 'the output is not a terminal';
   return env['TERM'] === 'dumb' ? 'this terminal cannot be painted on' : undefined;
@@ -75,7 +80,7 @@ export function isContinuousIntegration({ CI: ci = '' }: Io['env']): boolean {
   return ci !== '' && ci !== '0' && ci.toLowerCase() !== 'false';
 }
 
-/** What isn't painted can't be painted over a question. */
+/** Views that only append never paint over a question. */
 function unpainted(view: View): RunView {
   return { ...view, whileAsking: (ask) => ask() };
 }

@@ -173,7 +173,7 @@ test('a spec that is not there, a shard out of range, a flag that is none: exit 
   expect(await said(['--shard', '6/5'])).toEqual(['drover: --shard: there is no shard 6 of 5; they are 1/5 to 5/5']);
   expect(await said(['--shard', '0/5'])).toEqual(['drover: --shard: there is no shard 0 of 5; they are 1/5 to 5/5']);
   expect(await said(['--shard', 'x'])).toEqual([
-    "drover: --shard: 'x' is no shard; write it like 2/5: the second of five",
+    "drover: --shard: 'x' is not a shard; write it like 2/5, the second of five",
   ]);
   expect((await said(['--canry', '3'])).join(' ')).toContain('did you mean --canary?');
   expect(await said([], 'none.yaml')).toEqual(['drover: none.yaml cannot be read (ENOENT); name a batch spec']);

@@ -292,11 +292,11 @@ test('a terminal that is gone ends it', async () => {
 
 test('without a terminal it points to drover exec', async () => {
   const stderr =
-    'drover: drover chat needs a terminal to talk in; drover exec "…" --session NAME says one thing in a session, without a terminal\n';
+    'drover: drover chat needs a terminal; drover exec "…" --session NAME sends one message without a terminal\n';
   expect(await drover(['chat', '--model', 'anthropic/any'])).toEqual({ code: 2, stdout: '', stderr });
   const desk = await ChatDesk.with({});
   const dumb = desk.chat([], { env: { TERM: 'dumb' } });
-  expect([await dumb.code, dumb.modes, dumb.errors.includes('that can be painted on')]).toEqual([2, [], true]);
+  expect([await dumb.code, dumb.modes, dumb.errors.includes('that can move its cursor')]).toEqual([2, [], true]);
 });
 
 test('a session that somebody else talks in is refused, and the terminal is not touched', async () => {

@@ -138,6 +138,6 @@ test('what can’t be replayed so is refused', async () => {
   expect(await said('s', '--speed', '2')).toEqual([2, 'drover: --speed is for runs, and this is a session\n']);
   expect(await said('s', '--speed', 'fast')).toEqual([
     2,
-    "drover: --speed: 'fast' is no speed; write it like 0.5, 1 or 20, or 0 for at once\n",
+    "drover: --speed: 'fast' is not a speed; write it like 0.5, 1 or 20, or 0 for all at once\n",
   ]);
 });

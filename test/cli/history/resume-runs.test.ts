@@ -216,10 +216,7 @@ test('what a run can’t be given is refused: a flag for sessions, a time that i
     return [code, stderr.replaceAll(/\b[0-9a-f]{8}\b/g, '<id>').replace(/[\d.]+ m?s,/, '<time>,')];
   };
   expect(await said('--cwd', '.')).toEqual([2, 'drover: --cwd is for sessions; a run stays in its repository\n']);
-  expect(await said('--gate', 'true')).toEqual([
-    2,
-    'drover: --gate is for sessions; a run keeps those it was begun with\n',
-  ]);
+  expect(await said('--gate', 'true')).toEqual([2, 'drover: --gate is for sessions; a run keeps its own\n']);
   expect(await said('--timeout', '1ms')).toEqual([
     2,
     'drover: run <id> has been at work for <time>, and its time is 1 ms; go on with more: drover resume <id> --timeout 1m\n',

@@ -62,7 +62,7 @@ test('a session works where it was begun, wherever one is, unless --cwd says oth
   const gone = await desk.run(['resume', 's'], elsewhere);
 
   expect([there, here, gone].map(({ code, stderr }) => [code, tidy(stderr)])).toEqual([
-    [3, 'drover: session s works in <desk>/project, where it was begun; --cwd . has it work here\n'],
+    [3, 'drover: session s works in <desk>/project, where it was begun; --cwd . makes it work here\n'],
     [3, 'drover: session s worked in <desk>/project before; now it works in <cwd>\n'],
     [2, 'drover: <desk>/project, the folder of session s, is gone; say where to work with --cwd DIR\n'],
   ]);

@@ -93,8 +93,8 @@ test('where nothing is kept yet, runs says how to begin', async () => {
   expect(`\n${stdout}`).toMatchInlineSnapshot(`
     "
     No runs or sessions yet.
-    Everything that agents do is kept, and
-    can be looked at and gone on with from
+    drover records everything that agents
+    do. You can inspect and resume it from
     here.
 
       drover run "add types to src"

@@ -246,7 +246,7 @@ test.each([
   [['--port', '65536'], "--port: '65536' is not a whole number from 0 to 65535"],
   [['--address', '192.0.2.1'], '192.0.2.1 is no address of this machine to listen at (EADDRNOTAVAIL)'],
   [['--cwd', 'nowhere'], '--cwd: there is no folder <cwd>/nowhere'],
-  [['--name', 'http://here'], "--name: 'http://here' is no name of a host; leave out the scheme and the port"],
+  [['--name', 'http://here'], "--name: 'http://here' is not a host name; leave out the scheme and the port"],
   [['--model', 'nobody/any'], "there is no provider 'nobody'"],
   [['--model', 'rehearsal/nowhere.yaml'], 'nowhere.yaml'],
 ])('%o is refused before anything is served', async (args, words) => {

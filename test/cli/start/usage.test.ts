@@ -152,34 +152,34 @@ test('the help lists the commands there are', async () => {
     One goal, many agents, one tested result.
 
     Commands:
-      drover run [goal]         Plan a goal, have its tasks done side by side, merge
-                                and test what they did
-      drover plan [goal]        Make the plan for a goal, print or save it, and run
-                                nothing
-      drover batch [spec]       One task for each file, folder or repository that a
+      drover run [goal]         Plan a goal, run its tasks in parallel, then merge
+                                and test the results
+      drover plan [goal]        Plan a goal and print or save the plan, without
+                                running it
+      drover batch [spec]       Run one task per file, folder or repository that a
                                 spec selects; made for CI
-      drover exec [prompt]      One agent works in this folder until it is done, and
-                                nobody has to watch
-      drover chat               Talk with one agent in this folder; Esc interrupts
-                                it, the next message goes on
-      drover resume [id]        Go on with a run or session that was interrupted
-      drover runs               List the runs and sessions there are
-      drover show [id] [task]   Tell what became of a run, of one of its tasks, or
-                                of a session
-      drover logs <id> [task]   Print the events of a run or session, or watch them
-                                come
-      drover replay <id>        Give a run or session again from its journal: no
-                                key, no network, nothing done twice
-      drover serve              Sessions and runs over HTTP, and a page that shows
-                                them
-      drover trust              Let the config of this project set what a project
-                                may not
-      drover gc                 Show what no run needs any more, and remove it if
-                                you agree; never the only copy of work
-      drover doctor             Say what works here, what is missing, and how to
-                                mend it
-      drover init               Write a commented config and an example batch; never
-                                over what is there
+      drover exec [prompt]      Run one agent in this folder until it is done,
+                                without supervision
+      drover chat               Chat with one agent in this folder; Esc interrupts
+                                it, your next message continues
+      drover resume [id]        Resume an interrupted run or session
+      drover runs               List runs and sessions
+      drover show [id] [task]   Show the result of a run, of one of its tasks, or of
+                                a session
+      drover logs <id> [task]   Print the events of a run or session, or follow them
+                                live
+      drover replay <id>        Replay a run or session from its journal: no key, no
+                                network, nothing executed
+      drover serve              Serve sessions and runs over HTTP, with a web page
+                                that shows them
+      drover trust              Approve the config of this project, so that all of
+                                its keys apply
+      drover gc                 List data that no run needs, and remove it if you
+                                agree; never the only copy of work
+      drover doctor             Check what works here, what is missing, and how to
+                                fix it
+      drover init               Write a commented config and an example batch;
+                                existing files stay
       drover demo               Watch a whole run on a sample project: no key, no
                                 network
       drover rehearse <script>  Serve a scripted model to this and other programs,
@@ -218,41 +218,42 @@ test('the help of a command has groups, examples and the exit codes, and fits th
     "
     drover exec [prompt] [options]
 
-    One agent works in this folder until it is done, and nobody has to watch.
+    Run one agent in this folder until it is done, without supervision.
 
     Positionals:
-      prompt  What the agent shall do; - reads it from standard input
+      prompt  Task of the agent; - reads it from standard input
 
     Model:
-          --model  PROVIDER/NAME: The model to ask
+          --model  PROVIDER/NAME: Model to use (default: model of your config)
 
     Input:
           --prompt-file  FILE: Read the prompt from a file
-          --session      NAME: Go on with the session of this name, or begin it
-          --cwd          DIR: The folder to work in
+          --session      NAME: Continue the session of this name, or start it
+          --cwd          DIR: Folder to work in (default: the current folder)
 
     Output:
-          --view  lines|json|silent: What to show
-          --json  The same as --view json: one event a line
-          --log   FILE: Write diagnostics to a file (DROVER_LOG sets their level)
+          --view  lines|json|silent: Output format (default: lines)
+          --json  Print one JSON event per line; same as --view json
+          --log   FILE: Write diagnostics to a file; DROVER_LOG sets their level
 
     Permission:
-          --allow  RULE: Allow what matches, such as 'shell(pnpm test*)' (repeatable)
-          --ask    RULE: Ask before what matches; wins over --allow (repeatable)
-          --deny   RULE: Never allow what matches; wins over --ask and --yes (repeatable)
-          --yes    Answer every question with yes; what is denied stays denied
+          --allow  RULE: Allow matching calls, such as 'shell(pnpm test*)' (repeatable)
+          --ask    RULE: Ask before matching calls; wins over --allow (repeatable)
+          --deny   RULE: Deny matching calls; wins over --ask and --yes (repeatable)
+          --yes    Approve every question; deny rules still apply
 
     Sandbox:
-          --sandbox   auto|required|off: Contain commands where possible, always, or never (default:
-                      auto; in CI: required)
-          --net       HOST: Let contained commands reach a host (repeatable)
-          --writable  PATH: Let contained commands write to a path outside the workspace (repeatable)
+          --sandbox   auto|required|off: Run commands in a sandbox if possible, always, or never
+                      (default: auto; in CI: required)
+          --net       HOST: Host that commands in the sandbox may reach (repeatable)
+          --writable  PATH: Path outside the workspace that commands in the sandbox may write to
+                      (repeatable)
 
     Limits:
-          --turns    N: At most so many steps
-          --timeout  TIME: Stop after so long: 90s, 30m, 1h30m
-          --budget   AMOUNT: Spend no more than this: 5usd, 200ktok
-          --gate     CMD: A command that must pass when the agent is done (repeatable)
+          --steps    N: Maximum number of steps (default: 200)
+          --timeout  TIME: Time limit, such as 90s, 30m or 1h30m (default: none)
+          --budget   AMOUNT: Maximum to spend, such as 5usd or 200ktok (default: no limit)
+          --gate     CMD: Command that must pass when the agent is done (repeatable)
 
     Options:
       -h, --help  Show help
@@ -264,8 +265,7 @@ test('the help of a command has groups, examples and the exit codes, and fits th
                                                           events as JSON
       drover exec "update the docs" --allow 'shell(pnpm   Allow some commands, cap the cost
       *)' --budget 2usd
-      drover exec "and now the tests" --session docs      Say more in a session that was begun under
-                                                          this name
+      drover exec "and now the tests" --session docs      Continue the session of this name
 
     Exit codes: 0 done · 1 internal error · 2 usage or config invalid · 3 incomplete: of a run, some
     tasks failed or a gate left them out · 4 a gate fails: of a run, nothing landed · 5 unresolved

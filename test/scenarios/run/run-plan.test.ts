@@ -119,7 +119,7 @@ test('drover plan on a terminal ends with the plan, and not with an interruption
   const { code, stderr } = await desk.drover(['plan', 'do both', '--out', '../plan.yaml'], { columns: 80 });
   expect(code).toBe(0);
   expect(stderr).toContain('submit_plan');
-  expect(stderr).toMatch(/\n2 tasks; carry them out with: drover run --plan \.\.\/plan\.yaml\n$/);
+  expect(stderr).toMatch(/\n2 tasks; run them with: drover run --plan \.\.\/plan\.yaml\n$/);
   expect(stderr).not.toMatch(/interrupted|incomplete/);
 });
 
