@@ -1,18 +1,17 @@
-// An agent inside a program of your own: make a session, execute, read its events, take the result.
+// An agent inside your own program: create a session, execute, read its events, await the result.
 //
 //   const session = createSession('session-123', { tools: [search, openEditor] }, { model, env: process.env });
 //   const stream = execute(session, { role: 'user', content: 'Hello' });
 //   for await (const event of stream) show(event);
 //   const { status, pendingToolCalls } = await stream.result();
 //
-// WHAT HOLDS
-//   result() settles, whether or not anybody iterates, and also where somebody stops half way: who leaves
-//   the events does not stop the work; the signal does. What does not fit the state of the session (it is
-//   at work, or waits for results) is refused by result() and by the iteration, and changes nothing.
-//   With `home` the session is kept there, and a session of the same id goes on with it, in whatever process.
-//
-// What is declared with remoteTool() is for the program to run: the execution ends with
-// `awaiting_tool_execution`, and the next one begins with the results, all of them or a few.
+// Guarantees
+//   1. result() settles even if the caller reads no events or stops reading. Only the signal stops the work.
+//   2. Input that does not fit the state of the session (running, or awaiting results) is rejected by result() and
+//      by the iteration. It changes nothing.
+//   3. With `home` the session is durable. A session with the same id resumes it, in this or another process.
+//   4. Your program runs the tools declared with remoteTool(): the execution ends with `awaiting_tool_execution`,
+//      and the next one starts with some or all of the results.
 
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -55,50 +54,50 @@ import { secretValues } from './redaction/secret-values.ts';
 import { childEnvironment } from './tools/process/environment.ts';
 import type { Tool } from './tools/tool.ts';
 
-/** It names a folder. */
+/** A session id, which is also the name of a folder. */
 const ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/;
 
 export type AgentContext = {
   readonly tools: readonly Tool[];
-  /** What was said before the session began. A kept session is given the same again. */
+  /** Messages before the session began. Pass the same ones when you resume a session from `home`. */
   readonly messages?: readonly Message[];
-  /** The folder that tools work in; where the program runs unless told. */
+  /** Working folder of the tools (default: the current folder). */
   readonly cwd?: string;
-  /** Instead of drover's own system prompt. */
+  /** System prompt (default: drover's own). */
   readonly system?: string;
 };
 
 export type AgentOptions = {
   readonly model: string; // provider/name
-  /** Mostly process.env: the provider's key and address are looked up in it, and commands that tools run see what is harmless of it. */
+  /** Usually process.env. Supplies the provider's key and base URL; commands of tools get its harmless variables. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly apiKey?: string;
   readonly baseUrl?: string;
-  /** The format a server of your own speaks; its provider may then have any name. */
+  /** API format of your own server; its provider may then have any name. */
   readonly api?: Api;
-  /** What is known of the model, where the catalog doesn't know it, or better. */
+  /** Facts about the model; they override the catalog. */
   readonly facts?: Partial<ModelFacts>;
-  /** Of the whole session, also of a kept one that is opened again. */
+  /** Budget of the whole session, earlier processes included. */
   readonly budget?: Cap;
   readonly limits?: Partial<Limits>;
-  /** What may run by itself, is asked about, or is refused. */
+  /** Permission rules: which calls run unasked, are asked about, or are refused. */
   readonly rules?: readonly Rule[];
-  /** Asked one question at a time about what no rule allows; without it, such calls are refused. */
+  /** Decides about calls that no rule allows, one question at a time. If omitted, such calls are refused. */
   readonly ask?: (question: Question, signal: AbortSignal) => Promise<Answer>;
-  /** How long a remote call may wait for its result, where its tool doesn't say it. Ten minutes unless told. */
+  /** Timeout of remote calls whose tool has none (default: ten minutes). */
   readonly remoteTimeoutMs?: number;
-  /** The folder in which sessions are kept. Without it, this one is gone with the process. */
+  /** Folder that stores sessions. If omitted, the session ends with the process. */
   readonly home?: string;
-  /** Told when that folder can't be written, and that it can be again. */
+  /** Called when that folder can't be written, and when it can be written again. */
   readonly onTrouble?: (message: string) => void;
 };
 
-/** A message, the results that are waited for, or the wish to go on with what was interrupted. */
+/** A message, results of pending calls, or a request to resume an interrupted turn. */
 export type ExecuteInput =
   | {
       readonly role: 'user';
       readonly content: string | readonly (TextPart | ImagePart)[];
-      /** Remote calls that are waited for are given up; without it, a message meanwhile is refused. */
+      /** Gives up pending remote calls. Without it, a message is refused while calls are pending. */
       readonly cancelPending?: boolean;
     }
   | readonly RemoteResult[]
@@ -107,7 +106,7 @@ export type ExecuteInput =
 export type ExecuteResult = Ending & {
   readonly messages: readonly Message[]; // the new ones
   readonly usage: Usage; // of this execution
-  readonly cost?: number; // of this execution, in US dollars; absent where the price is unknown
+  readonly cost?: number; // of this execution, in US dollars; absent if the price is unknown
 };
 
 type Ending =
@@ -121,7 +120,7 @@ type Ending =
 
 export type ExecuteStream = AsyncIterable<Shown> & { readonly result: () => Promise<ExecuteResult> };
 
-/** Throws where what it is made of can't be used. Nothing is opened before it is needed. */
+/** Creates a session. Throws on invalid arguments; opens no file and no connection yet. */
 export function createSession(id: string, context: AgentContext, options: AgentOptions): AgentSession {
   return new AgentSession(id, context, options);
 }
@@ -133,7 +132,7 @@ export function execute(
 ): ExecuteStream {
   const execution = session.open().then((opened) => opened.execute(inputOf(input), signal));
   const result = execution.then(async (begun) => resultOf(await begun.result()));
-  // Whoever iterates, or awaits it, hears of a failure; whoever does neither must not be crashed by it.
+  // Iteration and result() report a failure. A caller that uses neither must not crash on an unhandled rejection.
   result.catch(() => undefined);
   return { [Symbol.asyncIterator]: () => eventsOf(execution), result: () => result };
 }
@@ -173,17 +172,17 @@ export class AgentSession {
     return this.#session?.ending;
   }
 
-  /** provider/name: the one that is asked. */
+  /** The model as provider/name. */
   get model(): string {
     return this.#options.model;
   }
 
-  /** US dollars of all executions, also of other processes; undefined where the price is unknown. 0 until it is open. */
+  /** Cost of all executions in US dollars, earlier processes included; undefined if unknown, 0 until opened. */
   get totalCost(): number | undefined {
     return this.#session === undefined ? 0 : this.#session.totalCost;
   }
 
-  /** The whole conversation. Of a kept session only what was given, until it is open. */
+  /** The whole conversation. Until the session is opened, only the messages of its context. */
   get messages(): readonly Message[] {
     return this.#session?.conversation.messages ?? this.#context.messages ?? [];
   }
@@ -192,17 +191,17 @@ export class AgentSession {
     return this.#session?.pending ?? [];
   }
 
-  /** The session itself, for what else it can do. Executing opens it anyway. */
+  /** Returns the underlying session, for its other methods. `execute` opens it automatically. */
   open(): Promise<Session> {
     this.#opening ??= this.#open().catch((error: unknown) => {
-      // Another process may have it now, and not in a minute.
+      // Allow a retry: another process may hold the session only for a moment.
       this.#opening = undefined;
       throw error;
     });
     return this.#opening;
   }
 
-  /** Waits for what is under way, and lets go of what the session is kept in: another process may go on with it. */
+  /** Waits for work in progress and closes the journal, so that another process can resume the session. */
   async close(): Promise<void> {
     const opened = await this.#opening?.catch(() => undefined);
     await opened?.idle;
@@ -263,7 +262,7 @@ export class AgentSession {
   }
 }
 
-/** The keys of providers that this program was given: no request holds one of them. */
+/** Returns all provider keys given to this program. They are removed from every request. */
 function keysIn({ env = {}, apiKey }: AgentOptions): readonly string[] {
   const known = knownProviders.flatMap(({ keyEnv }) => env[keyEnv]?.trim() ?? []);
   return apiKey === undefined ? known : [apiKey, ...known];
@@ -296,7 +295,7 @@ function endingOf(outcome: TurnOutcome, pending: readonly PendingCall[]): Ending
   }
 }
 
-/** What is wrong with the choice is told at once; the provider is opened later. */
+/** Checks the provider options at once; the returned function connects. */
 function connectionTo(options: AgentOptions): () => Promise<Provider> {
   const { env = {} } = options;
   const { provider: id } = parseModel(options.model);
@@ -308,7 +307,7 @@ function connectionTo(options: AgentOptions): () => Promise<Provider> {
   }
   const named = (name: string | undefined) => (name === undefined ? undefined : env[name]?.trim() || undefined);
   const baseUrl = options.baseUrl ?? named(known?.baseUrlEnv);
-  // A server of one's own often wants no key.
+  // The user's own server often needs no key.
   const apiKey = options.apiKey ?? named(known?.keyEnv) ?? (baseUrl === undefined ? undefined : 'none');
   if (apiKey === undefined) {
     const source = known === undefined ? '' : `, or env with ${known.keyEnv} in it`;
@@ -328,7 +327,7 @@ function permissions(root: string, { rules = [], ask }: AgentOptions): Pick<Sess
     try {
       questions.answer(question.requestId, await ask(question, signal));
     } catch (error) {
-      // A question that was withdrawn may well fail; anything else is a bug of whoever is asked.
+      // A cancelled question may fail. Any other error is a bug in the caller's `ask`.
       if (!signal.aborted) fail?.(error);
     }
   };

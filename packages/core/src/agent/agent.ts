@@ -1,4 +1,4 @@
-// An agent, put together from the options of its session.
+// Builds an agent from the options of its session.
 
 import { EVENTS } from '@drover/protocol/events';
 import { codePoints, type Conversation } from '../conversation/conversation.ts';
@@ -13,11 +13,11 @@ import { REMOTE_TIMEOUT_MS_DEFAULT } from './calls/remote-calls.ts';
 import type { SessionOptions } from '../session/session-options.ts';
 import type { Agent } from './turn.ts';
 
-/** What an agent has of its session. */
+/** The parts of a session that its agent uses. */
 export type Ties = Pick<Agent, 'conversation' | 'emit' | 'settled' | 'spend'> & {
   readonly conversation: Conversation;
   readonly instructions: Instructions;
-  /** Something came of the work. */
+  /** Resets the idle clock. */
   readonly progress: () => void;
 };
 
@@ -53,7 +53,7 @@ export function makeAgent(options: SessionOptions, ties: Ties): Agent {
   };
 }
 
-/** Tools get ready for calls while the model is asked, once the request is on its way. */
+/** Lets tools prepare for calls as soon as a request was sent. */
 function preparing({ admit }: Admission, { tools, context }: SessionOptions): Admission {
   const prepare = () => tools.forEach((tool) => tool.prepare?.(context, 'possible'));
   return {

@@ -1,7 +1,8 @@
-// One answer of a turn that is worth keeping: asked for, and the conversation shortened where it must be.
+// Gets one usable answer for a turn, and compacts the conversation when it is too long.
 //
-// An answer that is of no use (empty, or a call written as text) is asked for again, with a reminder
-// that goes into that one request and never into history.
+// Guarantees
+//   1. An unusable answer (empty, or a call written as text) is discarded and requested again.
+//   2. The reminder for such a retry goes into that one request, never into the history.
 
 import { promptTokensMax, utf8Bytes } from '../conversation/prompt-bound.ts';
 import { DroverError } from '../errors.ts';
@@ -17,7 +18,7 @@ const NUDGE = 'Your last answer was empty. Go on with the work, or say that it i
 const WRITTEN_CALL =
   'Your last answer held a tool call written as text, which does nothing, so it was discarded. Call the tool through the interface for tool calls.';
 
-/** An answer worth keeping, or undefined where the model must be asked once more. */
+/** Returns a usable answer, or undefined if the caller must ask the model again. */
 export async function takeAnswer(agent: Agent, turn: Turn, signal: AbortSignal): Promise<AssistantMessage | undefined> {
   const answer = await askCompacting(agent, turn, signal);
   const { message, notes } = answer;
@@ -29,9 +30,9 @@ export async function takeAnswer(agent: Agent, turn: Turn, signal: AbortSignal):
     });
   }
   if (message.stop === 'refusal') {
-    // Shown, but not kept: a conversation that holds a refusal is refused again.
+    // Shown, but not added to the history: a conversation that contains a refusal is refused again.
     emit(agent, turn, { ...endOfAnswer(answer), kept: false });
-    // What it said before it declined was asked for, shown and paid for.
+    // The text before the refusal was shown and paid for, so it counts as an answer.
     if (message.content.length > 0) turn.answers += 1;
     const explanation = notes.explanation ?? textOf(message) ?? 'no reason was given';
     throw new DroverError({ kind: 'answer.refused', message: explanation });
@@ -56,7 +57,7 @@ export async function takeAnswer(agent: Agent, turn: Turn, signal: AbortSignal):
   return message;
 }
 
-/** True for a call written as text, which is taken back and asked for again. */
+/** Returns true for a call written as text, after discarding the answer and setting a reminder. */
 function isWrittenCall(agent: Agent, turn: Turn, { message, notes }: Answer): boolean {
   const limit = agent.limits.textCallRetriesMax;
   if (limit === 0 || message.content.some(({ type }) => type === 'tool_call')) return false;
@@ -75,7 +76,7 @@ function isWrittenCall(agent: Agent, turn: Turn, { message, notes }: Answer): bo
   return true;
 }
 
-// The stop reason isn't asked: a server that says "tool_calls" and sends none has said nothing.
+// Ignores the stop reason "tool_calls": some servers send it without a call.
 function isEmpty({ content, stop }: AssistantMessage): boolean {
   if (stop === 'pause' || stop === 'length') return false;
   return !content.some((part) => part.type === 'tool_call' || (part.type === 'text' && !isBlank(part.text)));
@@ -120,7 +121,7 @@ async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<A
       retry: agent.retry,
       patience: turn.patience,
       emit: (event) => emit(agent, turn, event),
-      // Calibrated first, so that the event tells what this very prompt has shown.
+      // Calibrate first, so that the usage event includes the ratio of this prompt.
       spend: (usage) => {
         const { input, cacheRead, cacheWrite } = usage;
         if (usage.estimated !== true) conversation.calibrate(estimated, input + cacheRead + cacheWrite);

@@ -1,10 +1,9 @@
-// One answer from the model: asks, shows what arrives, and asks again where that can help.
+// One answer from the model: sends the request, emits the stream as events, and retries failures that may pass.
 //
 // Guarantees
 //   1. Calls of a failed attempt are not run.
-//   2. An attempt that is followed by another leaves only its cost: `attempt_discarded` tells views to take
-//      back what was shown of it.
-//   3. The last attempt's text is kept as an answer that was cut off, where the caller wants that.
+//   2. A retried attempt leaves only its cost: `attempt_discarded` tells views to remove its text.
+//   3. If the caller passes `keep`, the partial text of the last attempt becomes a cut-off answer.
 
 import { NO_USAGE } from '../model/spending/usage.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,28 +23,28 @@ export type Asking = {
   readonly provider: Provider;
   readonly request: (outputTokensMax: number) => ModelRequest;
   readonly inputTokens: number; // expected
-  readonly inputTokensMax: number; // a budget must hold
+  readonly inputTokensMax: number; // upper bound, which the budget reserves
   readonly outputTokensMax: number;
   readonly admission: Admission;
   readonly retry: RetryPolicy;
-  /** How many attempts are left for this answer, whatever they fail of. */
+  /** Attempts left for this answer, counted over all kinds of failure. */
   readonly patience: { left: number };
   readonly emit: (event: Event) => void;
-  /** Every attempt's usage, also of those that failed. Returns its dollars. */
+  /** Records the usage of each attempt, failed ones included. Returns its cost in US dollars. */
   readonly spend: (usage: Usage) => number | undefined;
-  /** Takes the text of an answer that was cut off and isn't asked for again; without it, such text is discarded. */
+  /** Stores the partial text of the last attempt. If omitted, that text is discarded. */
   readonly keep?: (partial: Omit<Answer, 'notes'>) => void;
 };
 
 export type Answer = {
   readonly message: AssistantMessage;
   readonly notes: AnswerNotes;
-  readonly cost: number | undefined; // US dollars; undefined where the price is unknown
+  readonly cost: number | undefined; // US dollars; undefined if the price is unknown
 };
 
 export async function ask(asking: Asking, signal: AbortSignal): Promise<Answer> {
   const begun = performance.now();
-  let waitedMs = 0; // for leave: that is no time of the provider's
+  let waitedMs = 0; // for admission; not counted as time of the provider
   for (let attempt = 1; ; attempt++) {
     asking.patience.left -= 1;
     const asked = performance.now();
@@ -89,7 +88,7 @@ async function tryOnce(asking: Asking, admitted: Admitted, signal: AbortSignal):
   };
   const shown: ShownSoFar = { started: false, partial: new PartialAnswer(), usage: NO_USAGE };
   try {
-    // Nothing is waited for between what came together.
+    // Read groups: events that arrived together need no await between them.
     for await (const group of inGroups(asking.provider.stream(asking.request(admitted.outputTokensMax), signal))) {
       for (const event of group) {
         if (event.type === 'finished') {
@@ -112,7 +111,7 @@ async function tryOnce(asking: Asking, admitted: Admitted, signal: AbortSignal):
   }
 }
 
-/** No other attempt follows here. A prompt that was too long is shortened and asked again, so its text doesn't count. */
+/** Ends the last attempt. A context overflow is discarded too, because the caller compacts and asks again. */
 function endAttempt(asking: Asking, failed: FailedAttempt, signal: AbortSignal): void {
   const { failure, shown, usage, cost } = failed;
   if (asking.keep === undefined || !shown.partial.hasText || failure.kind === 'context.overflow')
@@ -132,14 +131,14 @@ function show(event: Exclude<ModelEvent, { type: 'finished' }>, shown: ShownSoFa
     shown.usage = event.usage ?? NO_USAGE;
     return;
   }
-  // Only with the first content, so that an attempt that failed before it needs no taking back.
+  // Emit the start with the first content: an attempt that fails earlier has nothing to discard.
   if (!shown.started) emit({ type: 'message_start', role: 'assistant' });
   shown.started = true;
   shown.partial.take(event);
   emit(event);
 }
 
-// The provider charges for what it produced, and did not live to say how much that was.
+// The provider charges for a failed stream without reporting its usage, so estimate it from the text.
 function usageOfFailed(shown: ShownSoFar, inputTokens: number): Usage {
   if (!shown.started) return shown.usage;
   const output = Math.max(shown.usage.output, Math.ceil(shown.partial.characters / 4));

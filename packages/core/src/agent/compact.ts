@@ -1,10 +1,10 @@
-// Shortens an agent's conversation: before a request that leaves no room for its answer, after a refusal
-// for length, or on the user's wish.
+// Compacts an agent's conversation: before a request that leaves no room for its answer, after the provider
+// rejected a prompt as too long, or when the user asks for it.
 //
 // Guarantees
 //   1. A prompt leaves room for the answer, unless the task alone is too long for that.
-//   2. A compaction that fails, or would make the history longer, leaves it as it was and says so.
-//   3. At most three compactions follow each other without an answer; each cuts deeper than the one before.
+//   2. A compaction that fails, or would make the history longer, changes nothing and emits the failure.
+//   3. At most three compactions run without an answer between them. Each cuts more than the one before.
 
 import {
   applyCut,
@@ -22,31 +22,31 @@ import { buildRequest } from '../model/request.ts';
 import { ask } from './ask.ts';
 import { emit, textOf, Turn, type Agent } from './turn.ts';
 
-// The answer's share of the window: as much as it may have, within these bounds.
+// Share of the window reserved for the answer: `outputTokensMax`, within these bounds.
 const ANSWER_SHARE = { min: 0.2, max: 0.4 };
-const ANSWER_TOKENS_MIN = 1_024; // asked for, however full the window seems
+const ANSWER_TOKENS_MIN = 1_024; // requested even if the window seems full
 const SUMMARY_TOKENS_MAX = 4_096;
 const SUMMARY_SHARE = 0.1; // of the window
 const TRANSCRIPT_SHARE = 0.5; // of the window
-const TRANSCRIPT_ATTEMPTS = 4; // each with half of the transcript before
+const TRANSCRIPT_ATTEMPTS = 4; // each attempt sends half as much as the one before
 const NO_GAIN = 'a summary would be longer than what it replaces';
 
 export function isOverflow(error: unknown): boolean {
   return error instanceof DroverError && error.failure.kind === 'context.overflow';
 }
 
-/** True where the next prompt would leave too little room for its answer. */
+/** Returns true if the next prompt would leave too little room for its answer. */
 export function isTooLong(agent: Agent): boolean {
   return tokensNow(agent) > promptLimit(agent, agent.contextTokens);
 }
 
-/** How long the next answer may be. */
+/** Returns the output limit for the next answer, in tokens. */
 export function answerTokensMax(agent: Agent): number {
   const left = Math.max(ANSWER_TOKENS_MIN, agent.contextTokens - tokensNow(agent));
   return Math.min(agent.outputTokensMax, left);
 }
 
-/** Resolves to true where the conversation became shorter. */
+/** Resolves to true if the conversation became shorter. */
 export async function compact(
   agent: Agent,
   turn: Turn,
@@ -55,7 +55,7 @@ export async function compact(
 ): Promise<boolean> {
   if (turn.compactionsInARow >= COMPACTIONS_IN_A_ROW_MAX) return false;
   const { conversation, definitionChars } = agent;
-  // A provider that refuses a prompt has a smaller window, or counts more tokens, than was believed.
+  // After an overflow, the real window is smaller than the catalog says, or the provider counts more tokens.
   const window = reason === 'overflow' ? Math.min(agent.contextTokens, tokensNow(agent)) : agent.contextTokens;
   const room = {
     tokensOf: (messages: readonly Message[]) => conversation.expectedTokensWith(messages, definitionChars),
@@ -68,7 +68,7 @@ export async function compact(
   return carryOut({ agent, turn, reason }, cut, signal);
 }
 
-/** Between two turns, as short as it gets. A failure is told, and changes nothing. */
+/** Compacts as much as possible, between two turns. A failure is emitted and changes nothing. */
 export async function compactOnWish(agent: Agent, { number, steps }: Turn, signal: AbortSignal): Promise<boolean> {
   const turn = Object.assign(new Turn(number), { steps });
   try {
@@ -81,7 +81,7 @@ export async function compactOnWish(agent: Agent, { number, steps }: Turn, signa
 
 type Compacting = { readonly agent: Agent; readonly turn: Turn; readonly reason: CompactionReason };
 
-/** Without a cut there is nothing to gain, which is told like any other failure. */
+/** Applies a cut and emits the result. An undefined cut is emitted as a failed compaction. */
 async function carryOut(compacting: Compacting, cut: Cut | undefined, signal: AbortSignal): Promise<boolean> {
   const { agent, turn, reason } = compacting;
   const { conversation } = agent;
@@ -108,7 +108,7 @@ async function shortened(
   const before = agent.conversation.messages;
   const isShorter = (messages: readonly Message[]): boolean =>
     agent.conversation.expectedTokensWith(messages, agent.definitionChars) < tokensNow(agent);
-  // Even the shortest summary has to be shorter than what it replaces, or it isn't asked for.
+  // Request a summary only if even the shortest one would make the history shorter.
   if (cut === undefined || !isShorter(applyCut(before, cut, '-'))) throw failed(NO_GAIN);
   const head = cut.tail === undefined ? [] : before.slice(0, before.length - cut.tail);
   const summary = cut.tail === undefined ? undefined : await summarise({ agent, turn }, head, signal);
@@ -117,7 +117,7 @@ async function shortened(
   return { messages, summary };
 }
 
-/** A transcript that the provider finds too long, because we count otherwise, is halved. */
+/** Asks for a summary. Halves the transcript and retries if the provider finds it too long. */
 async function summarise(
   of: Pick<Compacting, 'agent' | 'turn'>,
   head: readonly Message[],
@@ -149,13 +149,13 @@ async function summaryOf(
       provider,
       request: (outputTokensMax) => buildRequest({ ...fixed, outputTokensMax }),
       inputTokens: Math.ceil(text.length / Math.max(1, agent.conversation.charsIn(1_000) / 1_000)),
-      // All of it was in a prompt that was no longer than the context; with more, the request is refused for nothing.
+      // The transcript fitted into the context before. A higher bound could exceed the budget for no reason.
       inputTokensMax: Math.min(promptTokensMax(messages, utf8Bytes(SUMMARY_SYSTEM)), agent.contextTokens),
       outputTokensMax: summaryTokensMax(agent, agent.contextTokens),
       admission: agent.admission,
       retry: agent.retry,
       patience: turn.patience,
-      emit: () => undefined, // a side request, which no view shows
+      emit: () => undefined, // views do not show this request
       spend: (usage) => agent.spend(usage),
     },
     signal,

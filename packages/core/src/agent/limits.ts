@@ -1,5 +1,5 @@
-// What ends a turn from outside: the user, the deadline, idleness. Each aborts one signal, and the
-// signal's reason says which it was.
+// Ends a turn from outside: cancel by the user, deadline, or idle timeout. Each aborts the same signal with
+// its own reason.
 
 import { DroverError } from '../errors.ts';
 import type { Failure } from '@drover/protocol/failures';
@@ -9,16 +9,16 @@ import type { Admission } from '../model/spending/admission.ts';
 export const STEPS_MAX_DEFAULT = 200;
 export const TEXT_CALL_RETRIES_DEFAULT = 2;
 
-const WAITING_TOLD_MS = 100; // to the idle clock
+const WAITING_TOLD_MS = 100; // interval of progress reports while waiting for admission
 
 export type Watch = {
   readonly signal: AbortSignal;
-  /** Something came of the work: the idle clock starts anew. */
+  /** Resets the idle clock. */
   readonly progress: () => void;
   readonly stop: () => void;
 };
 
-/** Timers are monotonic, so a clock that jumps neither ends nor prolongs a turn. */
+/** Watches the limits of a turn. Uses monotonic timers, so a change of the system clock has no effect. */
 export function watch(limits: Limits, outer: AbortSignal): Watch {
   const own = new AbortController();
   const timers: NodeJS.Timeout[] = [];
@@ -43,12 +43,12 @@ export function watch(limits: Limits, outer: AbortSignal): Watch {
   };
 }
 
-/** Why a signal was aborted. */
+/** Returns why a signal was aborted. */
 export function failureOf(signal: AbortSignal): Failure {
   return signal.reason instanceof DroverError ? signal.reason.failure : { kind: 'aborted', by: 'user' };
 }
 
-/** Waiting for leave is no idleness: others decide how long that takes. */
+/** Wraps an admission so that waiting for it does not count as idle time. */
 export function unhurried({ admit }: Admission, progress: () => void): Admission {
   return {
     admit: async (wanted, signal) => {
@@ -62,7 +62,7 @@ export function unhurried({ admit }: Admission, progress: () => void): Admission
   };
 }
 
-/** Waits, but not longer than anybody wants to. */
+/** Waits for `work`, or throws the signal's failure as soon as it is aborted. */
 export async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   const given = Promise.withResolvers<void>();
   const giveUp = () => given.reject(new DroverError(failureOf(signal)));

@@ -1,18 +1,14 @@
-// The loop: ask the model, run what it asks for, tell it what came of that; until it asks for nothing.
+// The agent loop: asks the model, runs the calls it makes, sends back their results, until it makes no more calls.
 //
-// It prints nothing and knows no terminal, no file and no thread: everything it needs is handed in, and
-// what happens goes out as events. It returns how the turn ended, which is for the session to tell; it
-// throws only what is a bug.
+// Guarantees
+//   1. The loop touches no terminal, file or thread. It gets all it needs as arguments and emits events.
+//   2. The loop returns how the turn ended; the session emits that ending. It throws only on a bug.
+//   3. The message that starts a turn is durable before the first request.
+//   4. Results of a step become durable while the next request runs. The request waits only for events of the
+//      step before that, so a stalled disk lets at most one more request start.
+//   5. An answer is shown, and its calls are run, only after all earlier events are durable.
 //
-// WHAT IS ON THE DISK BEFORE A REQUEST
-//   What the turn begins with: nothing is asked for the sake of a message that may yet be lost. The
-//   results of the step before go to the disk while the model is asked, because a request leaves nothing
-//   behind that anybody would have to know of after a crash. The model remembers nothing. Its answer
-//   stands behind the results, so it is not told before they are safe; and what comes of it is a call,
-//   which waits for its intent, which stands behind them, too. Were they lost all the same, their calls
-//   would be uncertain, as after any crash before a result was safe, and the model would be asked again.
-//   What was there before the last request is safe before the next, also where every call was refused and
-//   no intent was waited for: so a disk that stands still is outrun by one request and no more.
+// Crash: results that were not durable are lost. Their calls count as uncertain, and the model is asked again.
 
 import { DroverError } from '../errors.ts';
 import type { Failure } from '@drover/protocol/failures';
@@ -38,7 +34,7 @@ export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Pr
         turn.steps += 1;
         await (safe ?? agent.settled(signal));
         safe = agent.settled(signal);
-        // The next request awaits it. A turn that ends before must not leave its rejection unhandled.
+        // The next request awaits it. If the turn ends before, a rejection must not stay unhandled.
         safe.catch(() => undefined);
         const answer = await takeAnswer(agent, turn, signal);
         if (answer === undefined) continue;
@@ -60,7 +56,7 @@ export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Pr
   }
 }
 
-/** All results as one message, in the order of the calls; `suspended` while remote ones have yet to come, or a question is open. */
+/** Adds all results as one message. Returns `suspended` while a remote result or an answer of the user is missing. */
 async function settleOpen(
   agent: Agent,
   turn: Turn,
@@ -95,7 +91,7 @@ async function settleOpen(
   throw new DroverError({ kind: 'tool.unknown', limit: UNKNOWN_IN_A_ROW_MAX });
 }
 
-/** The model has said its last word, and only the ending is missing. */
+/** Returns true if the turn is complete and only its ending event is missing. */
 export function isAnswered({ conversation, bench }: Agent, turn: Turn): boolean {
   const last = conversation.messages.at(-1);
   if (turn.open !== undefined || turn.answers === 0) return false;

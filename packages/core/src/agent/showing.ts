@@ -1,15 +1,15 @@
-// Work whose events can be watched while it is done.
+// Work in progress whose events can be read while it runs.
 
 import type { Bus, Shown } from '../bus.ts';
 
-/** Iterate it, or await `result()`, or both. */
+/** Callers can iterate the events, await `result()`, or both. */
 export type Showing<Result> = AsyncIterable<Shown> & { readonly result: () => Promise<Result> };
 
 export function showing<Result>(bus: Bus, begin: () => Promise<Result>): Showing<Result> {
   const reader = bus.reader();
   try {
     const result = begin().finally(() => reader.finish());
-    // Whoever awaits result() hears of a failure; whoever doesn't must not be crashed by it.
+    // result() reports a failure. A caller that never awaits it must not crash on an unhandled rejection.
     result.catch(() => undefined);
     return { [Symbol.asyncIterator]: () => reader[Symbol.asyncIterator](), result: () => result };
   } catch (error) {

@@ -1,4 +1,4 @@
-// An agent, and one of its turns as far as it has come.
+// An agent, and the state of its current turn.
 
 import type { Bench, Denial, OpenCalls } from './calls/calls.ts';
 import type { Conversation } from '../conversation/conversation.ts';
@@ -31,26 +31,28 @@ export type Agent = {
   readonly cacheKey: string;
   readonly sampling: Sampling | undefined;
   readonly emit: (event: Event, place: Place) => void;
-  /** Everything that was told so far is safe. */
+  /** Resolves when every event emitted so far is durable. */
   readonly settled: (signal: AbortSignal) => Promise<void>;
-  /** Returns the dollars of the request; undefined where the price is unknown. */
-  /** `estimate`: our count of the prompt's tokens, where it was a prompt of the conversation. */
+  /**
+   * Returns the cost of the request in US dollars; undefined if the price is unknown.
+   * `estimate` is drover's token count of the prompt; omit it for requests outside the conversation.
+   */
   readonly spend: (usage: Usage, estimate?: number) => number | undefined;
 };
 
-/** Over all recoveries of one answer: retries, discards, reminders and compactions each have limits of their own, and share this one. */
+/** Maximum number of requests for one answer, over all retries, discards, reminders and compactions. */
 export const ATTEMPTS_MAX = 16;
 
-/** It outlives a suspension. */
+/** State of one turn. A suspended turn keeps it until it is resumed. */
 export class Turn {
   readonly number: number;
   readonly messages: Message[] = []; // the new ones
   readonly denials: Denial[] = [];
-  refused: RefusedCalls | undefined; // the last ones, unless a later call was run
+  refused: RefusedCalls | undefined; // the last refused calls; undefined once a later call was run
   steps = 0;
   outputTokens = 0;
-  answers = 0; // answers kept: work that was done
-  readonly patience = { left: ATTEMPTS_MAX }; // with the answer that is being asked for
+  answers = 0; // answers added to the history
+  readonly patience = { left: ATTEMPTS_MAX }; // attempts left for the current answer
   reminder: string | undefined; // for the next request only
   isNudged = false;
   textCalls = 0;
@@ -74,7 +76,7 @@ export function addMessage(agent: Agent, turn: Turn, message: Exclude<Message, A
   emit(agent, turn, { type: 'message_end', message });
 }
 
-/** Its beginning was told when it began to arrive. */
+/** Adds an answer. Its `message_start` was emitted when the answer began to arrive. */
 export function addAnswer(agent: Agent, turn: Turn, answer: Omit<Answer, 'notes'>): void {
   append(agent, turn, answer.message);
   emit(agent, turn, endOfAnswer(answer));
@@ -92,19 +94,19 @@ function append(agent: Agent, turn: Turn, message: Message): void {
   turn.messages.push(message);
 }
 
-/** What an answer says, without its thinking and calls; undefined where it says nothing. */
+/** Returns the text of an answer without thinking and calls; undefined if it is blank. */
 export function textOf({ content }: AssistantMessage): string | undefined {
   const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
   return isBlank(text) ? undefined : text;
 }
 
-/** A message from before the session: in the conversation and the journal, and new in no turn. */
+/** Adds a message from before the session to the conversation and the journal, but to no turn. */
 export function addOpening(agent: Agent, turn: Turn, message: Message): void {
   agent.conversation.append(message);
   emit(agent, turn, { type: 'message_end', message });
 }
 
-/** How a turn is told to have ended; undefined while it waits. */
+/** Returns the event that ends a turn; undefined while the turn is suspended. */
 export function endingOf(outcome: TurnOutcome, messages: readonly Message[]): Event | undefined {
   switch (outcome.status) {
     case 'done': {
@@ -117,6 +119,6 @@ export function endingOf(outcome: TurnOutcome, messages: readonly Message[]): Ev
     case 'cancelled':
       return { type: 'cancelled' };
     case 'suspended':
-      return undefined; // awaiting_tool_execution has told it
+      return undefined; // awaiting_tool_execution was emitted before
   }
 }

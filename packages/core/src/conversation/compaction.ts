@@ -1,13 +1,13 @@
 // Compaction: shortens a conversation that grows too long for the model's window.
 //
 // Guarantees
-//   1. The first user message, which is the task, stays to the letter. No call loses its result.
-//   2. The cut is made by tokens. Old results are shortened first, because that costs no request; then a
-//      summary replaces what stands before a tail, and the tail shrinks until the whole fits.
-//   3. The newest message of the user stays to the letter where it fits, so that a worker keeps its task.
-//   4. A cut is data: applied to the same messages, with the same summary, it gives the same history.
+//   1. The first user message, which is the task, stays unchanged. No call loses its result.
+//   2. The cut is chosen by tokens. Old results are truncated first, because that needs no request. Then a
+//      summary replaces all messages before a tail, and the tail shrinks until the history fits.
+//   3. The newest user message stays unchanged if it fits, so that a worker keeps its task.
+//   4. A cut is data and deterministic: the same messages and summary give the same history.
 //
-// The summary is asked for in a conversation of its own, from a transcript that is clipped to fit.
+// The summary is requested in a separate conversation, from a transcript truncated to fit.
 
 import type { Cut } from '@drover/protocol/events';
 import { DroverError } from '../errors.ts';
@@ -15,9 +15,9 @@ import type { Message, ToolResult } from '@drover/protocol/messages';
 import { isBlank } from '../model/request.ts';
 
 export const COMPACTIONS_IN_A_ROW_MAX = 3;
-/** Share of the room for history that a compaction leaves filled; half as much with each further one in a row. */
+/** Share of the available space that the history fills after a compaction; halved with each further one in a row. */
 const GOAL_SHARE = 0.6;
-const RECENT_SHARE = 0.5; // of that, for messages whose results stay whole
+const RECENT_SHARE = 0.5; // of that, for recent messages whose results are not truncated
 const OLD_RESULT_CHARS = 2_000;
 const TAIL_RESULT_CHARS = [8_000, 2_000, 400, 100];
 const TRANSCRIPT_RESULT_CHARS = 2_000;
@@ -29,15 +29,15 @@ export const SUMMARY_SYSTEM =
   'You condense the history of a coding agent so that it can go on without it. Write plain text: what was asked, what was found out (files, names, commands, errors), what was changed and where, what was decided and why, what remains to be done. Be specific; leave out pleasantries. Do not address anyone and do not continue the work.';
 
 export type Room = {
-  /** Tokens of the whole prompt, if these were its messages. */
+  /** Tokens of the whole prompt with these messages. */
   readonly tokensOf: (messages: readonly Message[]) => number;
   /** The longest prompt that leaves room for the answer. */
   readonly limit: number;
-  /** The most tokens that a summary has. */
+  /** Maximum tokens of a summary. */
   readonly summaryTokens: number;
 };
 
-/** The gentlest cut that reaches the goal, or else the one that comes nearest; undefined where none is shorter. */
+/** Returns the smallest cut that reaches the goal, else the nearest one; undefined if none shortens the prompt. */
 export function planCut(messages: readonly Message[], room: Room, inARow: number): Cut | undefined {
   const fixed = room.tokensOf(messages.filter((_, at) => at === taskIn(messages)));
   const space = Math.max(0, Math.min(room.limit, room.tokensOf(messages)) - fixed);
@@ -53,7 +53,7 @@ export function planCut(messages: readonly Message[], room: Room, inARow: number
   return best;
 }
 
-/** As short as it gets; undefined where there is nothing between the task and the end. */
+/** Returns the largest cut; undefined if nothing is left to summarize. */
 export function planWishedCut(messages: readonly Message[]): Cut | undefined {
   const at = cutPoints(messages).findLast((each) => each <= messages.length - WISHED_TAIL_MESSAGES);
   if (at === undefined) return undefined;
@@ -62,7 +62,7 @@ export function planWishedCut(messages: readonly Message[]): Cut | undefined {
   return isLeft ? undefined : cut;
 }
 
-/** The history that a cut makes. */
+/** Returns the messages after a cut. Throws if the cut needs a summary and it is blank. */
 export function applyCut(messages: readonly Message[], cut: Cut, summary: string | undefined): readonly Message[] {
   const clipped = clip(messages, cut.clip);
   if (cut.tail === undefined) return clipped;
@@ -74,15 +74,15 @@ export function applyCut(messages: readonly Message[], cut: Cut, summary: string
   return [...before, summaryMessage(summary), ...clipped.slice(at)];
 }
 
-/** The history as one text for the model that summarises it. */
+/** Returns messages as one text for the model that summarizes them. */
 export function transcript(head: readonly Message[], charsMax: number): string {
   const text = head.map(told).join('\n\n');
   const max = Math.max(1_000, Math.floor(charsMax));
-  // Both ends: the beginning says what was asked, the end says where things stand.
+  // Keep both ends: the task is at the start, the current state at the end.
   return text.length <= max ? text : `${text.slice(0, max / 4)}\n\n[… left out …]\n\n${text.slice(-(max * 3) / 4)}`;
 }
 
-/** True for a message that stands for what was said before. */
+/** Returns true for a message that holds a summary of earlier ones. */
 export function isSummary(message: Message | undefined): boolean {
   const part = message?.role === 'user' ? message.content[0] : undefined;
   return part?.type === 'text' && part.text.startsWith(FRAME);
@@ -92,13 +92,13 @@ function summaryMessage(summary: string): Message {
   return { role: 'user', content: [{ type: 'text', text: FRAME + summary.trim() }] };
 }
 
-// ── which cuts there are ──────────────────────────────────────────────────────────────────────
+// ── possible cuts ─────────────────────────────────────────────────────────────────────────────
 
-/** From gentle to harsh. */
+/** Yields possible cuts, from the smallest to the largest. */
 function* cuts(messages: readonly Message[], recentTokens: number, room: Room): Generator<Cut> {
   const points = cutPoints(messages);
   const isRecent = (at: number): boolean => room.tokensOf(messages.slice(at)) <= recentTokens;
-  // The newest step begins at the last point but one; its results are what the model waits for.
+  // The newest step begins at the second to last point. The model has not seen its results yet.
   const last = points.at(-2) ?? messages.length;
   const recent = Math.min(points.find(isRecent) ?? last, last);
   yield { clip: { messages: recent, chars: OLD_RESULT_CHARS } };
@@ -115,7 +115,7 @@ function summaryCut(messages: readonly Message[], at: number): Cut {
   return { tail: messages.length - at, kept: request > task && request < at ? [task, request] : [task] };
 }
 
-/** Positions behind the task at which no result is parted from its call; the end is the last one. */
+/** Returns positions after the task that separate no call from its result. The last one is the end. */
 function cutPoints(messages: readonly Message[]): readonly number[] {
   const points: number[] = [messages.length];
   let isFree = true; // no result stands between here and the next answer
@@ -137,7 +137,7 @@ function tokensAfter(messages: readonly Message[], cut: Cut, room: Room): number
   return room.tokensOf(applyCut(messages, cut, '-')) + room.summaryTokens;
 }
 
-// ── shorter texts ─────────────────────────────────────────────────────────────────────────────
+// ── truncated texts ───────────────────────────────────────────────────────────────────────────
 
 function clip(messages: readonly Message[], wanted: Cut['clip']): readonly Message[] {
   if (wanted === undefined) return messages;
@@ -148,7 +148,7 @@ function clip(messages: readonly Message[], wanted: Cut['clip']): readonly Messa
   );
 }
 
-/** At most so many characters, so that a result which was shortened once stays as it is. */
+/** Truncates a result to `chars`, note included. Idempotent. */
 function clipResult({ images, ...result }: ToolResult, chars: number): ToolResult {
   const { output } = result;
   const isWhole = output.length <= chars;

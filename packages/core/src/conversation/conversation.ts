@@ -1,10 +1,9 @@
-// A conversation: its messages, its system prompt and an estimate of its tokens. It knows no provider
+// A conversation: its messages, its system prompt and an estimate of its tokens. It depends on no provider
 // and no tool.
 //
-// The estimate is code points ÷ divisor, kept as messages come and go, so asking for it costs nothing
-// however long the conversation is. The ratio between what a provider reported and what was estimated
-// is kept as a moving average: it is shown, and it corrects the estimate. So the divisor decides only
-// until a provider has counted once; from then on the reported tokens do.
+// The estimate is code points ÷ divisor. It is updated with every message, so reading it is cheap for any length.
+// A moving average of reported ÷ estimated tokens corrects the estimate and is shown to the user. The divisor
+// alone matters only until the provider has reported its first count.
 
 import type { AssistantPart, ImagePart, Message } from '@drover/protocol/messages';
 import { UsageError } from '../errors.ts';
@@ -12,7 +11,7 @@ import { UsageError } from '../errors.ts';
 export const CHARS_PER_TOKEN_DEFAULT = 4;
 const CHARS_PER_TOKEN_RANGE = { min: 1, max: 32 };
 const RATIO_WEIGHT = 0.3; // of the newest observation
-const IMAGE_TOKENS = 1_600; // what a picture of ordinary size costs
+const IMAGE_TOKENS = 1_600; // of an image of usual size
 
 export type Snapshot = { readonly system: string; readonly messages: readonly Message[] };
 
@@ -51,7 +50,7 @@ export class Conversation {
     this.#system = prompt;
   }
 
-  /** As of now; what is appended later isn't in it. */
+  /** A copy of the messages as they are now. */
   get messages(): readonly Message[] {
     return [...this.#messages];
   }
@@ -66,44 +65,44 @@ export class Conversation {
     this.#size = sizeOfAll(messages);
   }
 
-  /** Deep and frozen: neither side sees what the other does later. */
+  /** Returns a frozen deep copy. */
   snapshot(): Snapshot {
     return freeze(structuredClone({ system: this.#system, messages: this.#messages }));
   }
 
-  /** Tokens by our own count, `extra` being code points that go along (tools, reminders). */
+  /** Returns the uncorrected estimate. `extra`: additional code points (tools, reminders). */
   estimate(extra: number): number {
     return Math.ceil(this.#tokensOf(this.#size, extra));
   }
 
-  /** The estimate, corrected by what the provider has reported so far. */
+  /** Returns the estimate, corrected by the counts the provider has reported. */
   expectedTokens(extra: number): number {
     return Math.ceil(this.estimate(extra) * this.#correction);
   }
 
-  /** The expected tokens, if these were its messages. */
+  /** Returns the expected tokens of a prompt with these messages. */
   expectedTokensWith(messages: readonly Message[], extra: number): number {
     return Math.ceil(Math.ceil(this.#tokensOf(sizeOfAll(messages), extra)) * this.#correction);
   }
 
-  /** How many characters are expected to make so many tokens. */
+  /** Returns the number of characters expected to fill `tokens`. */
   charsIn(tokens: number): number {
     return Math.floor((tokens * this.#charsPerToken) / this.#correction);
   }
 
-  /** Reported ÷ estimated, as a moving average; undefined until something was reported. */
+  /** Moving average of reported ÷ estimated tokens; undefined before the first report. */
   get ratio(): number | undefined {
     return this.#ratio;
   }
 
-  /** How long the next prompt is, with tools of `extra` code points, and how far the estimate was off so far. */
+  /** Returns the token figures of the next prompt, with tools of `extra` code points. */
   figures(extra: number, window: number): TokenFigures {
     const counted = { ...(this.#reported !== undefined && { reported: this.#reported }) };
     const ratio = this.#ratio === undefined ? {} : { ratio: rounded(this.#ratio) };
     return { estimate: this.estimate(extra), expected: this.expectedTokens(extra), ...counted, ...ratio, window };
   }
 
-  /** The calibration of an earlier process, for the same model. */
+  /** Restores the calibration of an earlier process for the same model. */
   recalibrate({ reported, ratio }: Pick<TokenFigures, 'reported' | 'ratio'>): void {
     this.#reported = reported;
     this.#ratio = ratio;
@@ -125,16 +124,16 @@ export class Conversation {
   }
 }
 
-/** Images are counted by themselves: their tokens don't depend on the divisor. */
+/** Images are counted separately: their tokens don't depend on the divisor. */
 type Size = { readonly codePoints: number; readonly images: number };
 
 const EMPTY: Size = { codePoints: 0, images: 0 };
 
-// Messages never change, and a compaction weighs the same ones many times.
+// Cache: messages never change, and a compaction measures the same ones many times.
 const sizes = new WeakMap<Message, Size>();
 
 export function codePoints(text: string): number {
-  // Nearly all text has no pairs; counting them is faster than walking the string.
+  // Counting surrogate pairs is faster than iterating the string: nearly all text has none.
   const pairs = text.match(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g);
   return text.length - (pairs?.length ?? 0);
 }

@@ -1,9 +1,10 @@
-// Instructions for agents as the ecosystem writes them: AGENTS.md and CLAUDE.md, from the repository's
-// root down to the file worked on. Those down to the working folder go into the system prompt; a deeper
-// folder's are told with the first result that touches it.
+// Instruction files for agents: AGENTS.md and CLAUDE.md, from the repository's root down to the file in use.
 //
-// A repository is a stranger's: a file that is no regular file, is over 1 MB or is a link that leads out of
-// the repository is left out, with a sentence for the user.
+// Files down to the working folder go into the system prompt. Files of deeper folders are appended to the first
+// result that touches the folder.
+//
+// Repositories are untrusted: a file is skipped, with a warning, if it is not a regular file, is larger than 1 MB,
+// or is a link out of the repository.
 
 import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
@@ -12,10 +13,10 @@ import { readOwnFile } from '../files/own-file.ts';
 const FILE_NAMES = ['AGENTS.md', 'CLAUDE.md'];
 const FILE_CHARS_MAX = 24_000;
 
-/** `text` is undefined where there is nothing to tell; `leftOut` holds a sentence for each unusable file. */
+/** `text` is undefined if there are no new instructions; `leftOut` holds a warning for each skipped file. */
 export type Told = { readonly text: string | undefined; readonly leftOut: readonly string[] };
 
-/** `isNew` is false where the files say what they said the last time. */
+/** `isNew` is false if the files have not changed since the last read. */
 export type ToldAtStart = Told & { readonly isNew: boolean };
 
 export class Instructions {
@@ -31,8 +32,8 @@ export class Instructions {
   }
 
   /**
-   * Those from the repository's root down to the working folder, as they are now. Deeper folders are looked at
-   * again, too, when a result touches them; there a text is told again only if it has changed.
+   * Reads the files from the repository's root down to the working folder. Also makes `newFor` check deeper
+   * folders again; it returns their texts only if they have changed.
    */
   async forStart(): Promise<ToldAtStart> {
     this.#seenFolders.clear();
@@ -48,7 +49,7 @@ export class Instructions {
     return { ...told, isNew };
   }
 
-  /** Those on the way to `path` that were not told yet. */
+  /** Returns the instructions of folders on the way to `path` that were not returned before. */
   async newFor(path: string): Promise<Told> {
     return this.#told(dirname(resolve(this.#cwd, path)));
   }
@@ -77,7 +78,7 @@ export class Instructions {
       return;
     }
     const text = found.bytes.toString('utf8').slice(0, FILE_CHARS_MAX).trim();
-    // One is often a copy of, or a link to, the other.
+    // CLAUDE.md is often a copy of AGENTS.md, or a link to it.
     if (text === '' || this.#seenTexts.has(text)) return;
     this.#seenTexts.add(text);
     texts.push(`Instructions of this repository (${shown}):\n${text}`);

@@ -1,23 +1,21 @@
-// The most tokens a prompt can have: proven where the estimate only guesses, so that a budget holds.
+// An upper bound for the tokens of a prompt, so that a budget is never exceeded. The estimate is no such bound.
 //
-// What the provider has counted itself needs no bound: the last answer says how long its prompt was, and
-// how long it is itself. Of what was said since, no tokenizer makes more tokens than there are bytes. So
-// the bound is far too high only for a first request, and for what has just been read; it is tight for
-// the long conversations that cost the money.
+// The bound is the provider's count of the last prompt and answer, plus the bytes of all later messages: no
+// tokenizer makes more tokens than bytes. It is far too high only for a first request and for text just read.
+// It is tight for long conversations, which cost the most.
 //
-// It is no proof where the one who counted was another model, or had another system prompt or other
-// tools: then it is as good as the two are alike.
+// The bound is not guaranteed if the last count came from another model, system prompt or set of tools.
 
 import type { AssistantMessage, AssistantPart, ImagePart, Message } from '@drover/protocol/messages';
 import { isCutOff } from '../model/partial-answer.ts';
 
-/** What a provider adds of its own: how tools are to be used, where a message begins and ends. */
+/** Tokens that a provider adds: instructions for tools, and marks around messages. */
 const FRAME_TOKENS = 1_000;
 const MESSAGE_TOKENS = 16;
 const IMAGE_TOKENS_MAX = 5_000;
-const CUT_OFF_TOKENS = 200; // the note behind an answer that was cut off
+const CUT_OFF_TOKENS = 200; // the note after an answer that was cut off
 
-/** `fixedBytes` are those of the system prompt and the tools. */
+/** Returns the upper bound. `fixedBytes`: size of the system prompt and the tools. */
 export function promptTokensMax(messages: readonly Message[], fixedBytes: number): number {
   const all = FRAME_TOKENS + fixedBytes + tokensMaxOf(messages);
   const at = messages.findLastIndex((message) => message.role === 'assistant' && countedIn(message) > 0);
@@ -30,7 +28,7 @@ export function utf8Bytes(text: string): number {
   return Buffer.byteLength(text);
 }
 
-/** The prompt and the answer together, or 0 where nobody counted. */
+/** Returns the provider's count of prompt and answer, or 0 if it reported none. */
 function countedIn({ usage }: AssistantMessage): number {
   const prompt = usage.input + usage.cacheRead + usage.cacheWrite;
   return usage.estimated === true || prompt === 0 ? 0 : prompt + usage.output;

@@ -1,5 +1,4 @@
-// The system prompt. It holds nothing that changes from one request, worker or day to the next, since
-// everything behind such a thing would fall out of the provider's cache.
+// The system prompt. It is the same for every request, worker and day, so that providers can cache the prefix.
 
 const PROMPT = `You are drover, a coding agent working in a repository through tools. There is usually nobody watching: do the work, don't ask for permission in prose.
 

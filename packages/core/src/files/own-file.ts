@@ -2,11 +2,11 @@
 //
 // Guarantees
 //   1. Reading never waits for a writer: files are opened with O_NONBLOCK, and only regular files are read.
-//   2. At most `bytesMax` bytes are kept in memory, also while the file grows.
-//   3. With `within`, the opened file lies in that folder, whatever links lead to it.
-//   4. All checks look at the open descriptor, so replacing the path meanwhile changes nothing.
+//   2. At most `bytesMax` bytes are accepted, even if the file grows during the read.
+//   3. With `within`, the opened file is inside that folder after all links are resolved.
+//   4. All checks use the open descriptor, so replacing the path during the read has no effect.
 //
-// A file that fails a check is data (`Unread`), and the caller decides whether that is an error or a warning.
+// A file that fails a check is returned as data (`Unread`). The caller decides: error or warning.
 
 import { constants, existsSync, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, readlink, realpath, stat } from 'node:fs/promises';
@@ -21,11 +21,11 @@ export type OwnFile = {
   readonly path: string;
   /** The repository that the file belongs to. Omit for a file that the user names: its links may lead anywhere. */
   readonly within?: string | undefined;
-  /** Default: 1 MB. */
+  /** Maximum size (default: 1 MB). */
   readonly bytesMax?: number;
 };
 
-/** `problem` continues a sentence that starts with the file's name; `fix` is a clause of its own. */
+/** `problem` continues a sentence that starts with the file's name; `fix` is a separate clause. */
 type Problem<Kind> = { readonly kind: Kind; readonly problem: string; readonly fix: string };
 
 export type Unread = Problem<'missing'> | Problem<'refused'>;
@@ -46,7 +46,7 @@ export async function readOwnFile(file: OwnFile): Promise<ReadFile | Unread> {
   }
 }
 
-/** The file's bytes; throws UsageError with the caller's sentence where there are none to be had. */
+/** Returns the file's bytes; throws UsageError with the caller's sentence if it cannot be read. */
 export async function requireOwnFile(file: OwnFile, sentence: (unread: Unread) => string): Promise<Buffer> {
   const found = await readOwnFile(file);
   if (found.kind === 'read') return found.bytes;
@@ -65,7 +65,7 @@ async function readOpened(handle: FileHandle, file: OwnFile): Promise<ReadFile |
   return { kind: 'read', bytes };
 }
 
-/** Undefined for more than `bytesMax` bytes. The size in the stats is a hint: files in /proc have none. */
+/** Returns undefined for more than `bytesMax` bytes. Reads to the end, because files in /proc report no size. */
 async function bytesOf(handle: FileHandle, bytesMax: number): Promise<Buffer | undefined> {
   const pieces: Buffer[] = [];
   for (let total = 0; total <= bytesMax;) {
@@ -84,7 +84,7 @@ async function isWithin(handle: FileHandle, path: string, folder: string): Promi
   return below !== '..' && !below.startsWith(`..${sep}`) && !isAbsolute(below);
 }
 
-/** Linux names the file behind a descriptor. Without /proc the path must lead to the same file once more. */
+/** Returns the real path of an open file: from /proc, else by resolving `path` and comparing the inode. */
 async function realPathOf(handle: FileHandle, path: string): Promise<string | undefined> {
   const descriptor = `/proc/self/fd/${handle.fd}`;
   if (existsSync(descriptor)) return readlink(descriptor);

@@ -7,11 +7,11 @@ import type { Denial } from '../agent/calls/calls.ts';
 import type { RemoteResult } from '../agent/calls/remote-calls.ts';
 import type { Showing } from '../agent/showing.ts';
 
-/** What an execution begins with: a message, the results a suspended session waits for, or the wish to go on. */
+/** Input of an execution: a message, results for a suspended session, or a request to resume. */
 export type Input =
   | {
       readonly content: string | readonly (TextPart | ImagePart)[];
-      /** Remote calls that are waited for are given up; without it, a message meanwhile is refused. */
+      /** Gives up pending remote calls. Without it, a message is refused while calls are pending. */
       readonly cancelPending?: boolean;
     }
   | { readonly results: readonly RemoteResult[] }
@@ -24,7 +24,7 @@ export type ExecutionResult = {
   readonly messages: readonly Message[]; // the new ones
   readonly pending: readonly PendingCall[];
   readonly denials: readonly Denial[];
-  /** The subjects of calls that were refused last: the agent stopped for want of them. */
+  /** Subjects of the last refused calls, if no call ran after them. */
   readonly refused: readonly string[];
   readonly usage: Usage; // of this execution
   readonly cost?: number;

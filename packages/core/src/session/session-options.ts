@@ -1,4 +1,4 @@
-// What a session is made from.
+// Options of a session.
 
 import type { Bus, BusOptions, Store } from '../bus.ts';
 import type { Decision } from '@drover/protocol/events';
@@ -25,24 +25,24 @@ export type SessionOptions = {
   readonly outputTokensMax: number;
   readonly price?: Price;
   readonly cap?: Cap;
-  /** Counts against the cap: what was spent before it was opened. */
+  /** Spending of earlier processes, which counts against the cap. */
   readonly spentBefore?: Spent;
-  /** Leave for its requests, where it shares a provider with others; else its own cap decides. */
+  /** Admission of its requests, if sessions share a provider. Default: its own cap. */
   readonly admission?: Admission;
   readonly charsPerToken?: number;
   readonly tools: readonly Tool[];
-  /** What the model is told of them, made elsewhere, to the byte. */
+  /** Definitions to send to the model, byte for byte. Default: made from `tools`. */
   readonly definitions?: readonly ToolDefinition[];
-  /** How long a call that is handed out may wait for its result, where its tool doesn't say it. */
+  /** Timeout of remote calls whose tool has none. */
   readonly remoteTimeoutMs?: number;
   readonly context: TurnContext;
-  /** How its commands are contained, for the journal. */
+  /** How commands are sandboxed, for the journal. */
   readonly sandbox?: SandboxUse['used'];
-  /** A system prompt made elsewhere, to the byte. */
+  /** System prompt to send, byte for byte. Default: drover's prompt with the repository's instructions. */
   readonly system?: string;
-  /** What was said before it began, by others. */
+  /** Messages before the session, which are not in its journal. */
   readonly seed?: readonly Message[];
-  /** Messages that a new session begins with. They are in its journal, unlike the seed. */
+  /** First messages of a new session. Unlike the seed, they are in its journal. */
   readonly opening?: readonly Message[];
   readonly sampling?: Sampling;
   readonly cacheKey?: string;
@@ -53,11 +53,11 @@ export type SessionOptions = {
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision | undefined>;
   readonly pass: BusOptions['pass'];
   readonly store?: Store;
-  /** Where events go instead of to a bus of its own. */
+  /** Receives the events. Default: the session's own bus. */
   readonly outlet?: Outlet;
-  /** What a session of this id has been through before. */
+  /** History of the session that is resumed. */
   readonly past?: Past;
 };
 
-/** What a session needs of a bus. */
+/** The methods of a bus that a session uses. */
 export type Outlet = Pick<Bus, 'emit' | 'settled'>;

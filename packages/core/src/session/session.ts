@@ -1,5 +1,11 @@
-// A session: one agent's conversation with an id. It runs one turn at a time, can wait for remote tools
-// and go on later, and tells everything that happens as events.
+// A session: one agent's conversation with an id.
+//
+// Guarantees
+//   1. A session runs one turn at a time. It rejects input that does not fit its state, and changes nothing then.
+//   2. A session that waits for remote tools is suspended, and can be resumed later by another process.
+//   3. Everything that happens is emitted as events. An execution ends when all of them are durable.
+//
+// Crash: `past`, read from the journal, restores messages, open calls, spending and the state of the last turn.
 
 import { Bus } from '../bus.ts';
 import { CHARS_PER_TOKEN_DEFAULT, Conversation, rounded, type TokenFigures } from '../conversation/conversation.ts';
@@ -50,8 +56,8 @@ export class Session {
   #total: Spent = NO_SPENDING;
   #isRunning = false;
   #started: Promise<void> | undefined;
-  #last: Promise<void> = Promise.resolve(); // settled when all that was begun before is over
-  readonly #handedOut = new Set<string>(); // all calls that ever were, by id
+  #last: Promise<void> = Promise.resolve(); // resolves when all earlier work has ended
+  readonly #handedOut = new Set<string>(); // ids of all remote calls so far
   #isOpen = false; // a turn has begun and not ended
   #canResume = false;
   #ending: Past['ending'];
@@ -85,17 +91,17 @@ export class Session {
     return this.#turn.open?.pending ?? [];
   }
 
-  /** provider/name. */
+  /** The model as provider/name. */
   get model(): string {
     return `${this.#options.provider.id}/${this.#options.model}`;
   }
 
-  /** US dollars of all its turns, each request at the price of its model; undefined where no price is known. */
+  /** Cost of all turns in US dollars, each request at the price of its model; undefined if no price is known. */
   get totalCost(): number | undefined {
     return tokensOf(this.#total.usage) === 0 ? 0 : this.#total.cost;
   }
 
-  /** How the last turn ended; undefined while it hasn't, and before there was one. */
+  /** How the last turn ended; undefined while a turn runs and before the first one. */
   get ending(): Past['ending'] {
     return this.#isRunning ? undefined : this.#ending;
   }
@@ -105,42 +111,42 @@ export class Session {
     return this.pending.length > 0 ? 'awaiting_tool_execution' : 'idle';
   }
 
-  /** How long the next prompt is, tools included. */
+  /** Token figures of the next prompt, tools included. */
   get tokens(): TokenFigures {
     return this.conversation.figures(this.#agent.definitionChars, this.#options.contextTokens);
   }
 
-  /** Settles when all that was begun so far is over. */
+  /** Resolves when all work begun so far has ended. */
   get idle(): Promise<void> {
     return this.#last;
   }
 
-  /** Puts its beginning on the disk, before anything is asked of it. */
+  /** Makes the start of the session durable, before its first execution. */
   async begin(): Promise<void> {
     await this.#start();
     await this.#outlet.settled();
   }
 
-  /** Shows what happens while it happens. */
+  /** Starts an execution whose events can be read while it runs. */
   execute(input: Input, signal: AbortSignal): Execution {
     return showing(this.bus, () => this.#begin(input, signal));
   }
 
-  /** Shortens the conversation because the user wishes so. Resolves to whether it became shorter. */
+  /** Compacts the conversation at the user's request. Resolves to true if it became shorter. */
   compact(signal: AbortSignal): Showing<boolean> {
     if (this.status !== 'idle') throw isBusy(this.id);
     this.#isRunning = true;
     return showing(this.bus, () => this.#inOrder(() => this.#compact(signal)));
   }
 
-  /** The same, for whoever sees the events where they go. */
+  /** Executes without a stream of events, for callers that read them from the outlet. */
   async run(input: Input, signal: AbortSignal): Promise<ExecutionResult> {
     return this.#begin(input, signal);
   }
 
   /**
-   * Takes results of remote calls, in any order and a few at a time, and puts them on the disk. Resolves to
-   * the calls that are still waited for; where there are none, `resume` goes on. Throws RemoteCallProblem.
+   * Stores results of remote calls, in any order, some or all of them. Resolves to the calls still pending, once the
+   * results are durable. With none pending, `resume` continues the turn. Throws RemoteCallProblem.
    */
   async deliver(results: readonly RemoteResult[]): Promise<readonly PendingCall[]> {
     this.#matched(results);
@@ -148,13 +154,13 @@ export class Session {
     return this.#inOrder(() => this.#take(this.#matched(results)));
   }
 
-  /** Calls past their deadline get a result that says so. Resolves to those that are still waited for. */
+  /** Gives calls past their deadline an error result. Resolves to the calls still pending. */
   async expire(now: number): Promise<readonly PendingCall[]> {
     if (this.#isRunning) return this.pending;
     return this.#inOrder(() => this.#take(overdue(this.pending, now)));
   }
 
-  /** Gives up the remote calls that are waited for, and with them the turn. */
+  /** Gives up the pending remote calls and cancels the turn. */
   async abandon(): Promise<ExecutionResult> {
     if (this.#isRunning) throw isBusy(this.id);
     return this.#inOrder(async () => {
@@ -173,7 +179,7 @@ export class Session {
     return this.#inOrder(() => this.#run(input, signal));
   }
 
-  // What is told of an ending may be answered before it is on the disk; that comes first all the same.
+  // A caller may send input as soon as it sees the ending. That input waits until the ending is durable.
   #inOrder<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = this.#last.then(work);
     this.#last = result.then(
@@ -233,7 +239,7 @@ export class Session {
       addMessage(this.#agent, this.#turn, { role: 'user', content });
     }
     await this.#take(answers);
-    // Whoever goes on does not wait for what is overdue.
+    // A resumed turn does not wait for overdue calls.
     if ((await this.#take(overdue(this.pending, Date.now()))).length > 0) return { status: 'suspended' };
     if ('resume' in input && isAnswered(this.#agent, this.#turn)) return { status: 'done' };
     this.#isOpen = true;
@@ -254,7 +260,7 @@ export class Session {
     await this.#readInstructions();
   }
 
-  /** Again with each message: the files may have changed. A run that hands out the prompt has warned of them. */
+  /** Reads the instruction files again with each message. With a given `system` prompt, the run reports problems. */
   async #readInstructions(): Promise<void> {
     const { text, leftOut, isNew } = await this.#instructions.forStart();
     if (this.#options.system !== undefined || !isNew) return;
@@ -278,7 +284,7 @@ export class Session {
     for (const callId of handedOut) this.#handedOut.add(callId);
   }
 
-  /** A new message ends what is open: calls get results that say so, and the turn its ending. */
+  /** Ends an open turn before a new message: open calls get error results, and the turn its ending. */
   #abandonTurn(): void {
     if (!this.#isOpen) return;
     const wasWaiting = this.pending.length > 0;
@@ -336,7 +342,7 @@ export class Session {
     return { ...told, ...this.#spent };
   }
 
-  /** A bug ends the turn, too, and is told as its ending before it goes up. Where even that fails, it just goes up. */
+  /** Emits a bug as the ending of the turn. The caller throws the error, even if the ending cannot be stored. */
   async #tellBug(error: unknown): Promise<void> {
     const message = error instanceof Error ? error.message : String(error);
     this.#tell({ status: 'error', failure: { kind: 'internal', message } });
@@ -347,13 +353,13 @@ export class Session {
     emit(this.#agent, this.#turn, event);
   }
 
-  /** Waits for the disk, but not longer than anybody wants to. */
+  /** Resolves when all events are durable; throws as soon as the signal is aborted. */
   async #settled(signal: AbortSignal): Promise<void> {
     if (this.#options.store === undefined && this.#options.outlet === undefined) return;
     await unlessAborted(this.#outlet.settled(), signal);
   }
 
-  /** Prices a request, once; returns its dollars. */
+  /** Adds the usage of a request to the totals. Returns its cost in US dollars. */
   #spend(usage: Usage, estimate: number | undefined): number | undefined {
     const request = priced(usage, this.#options.price);
     this.#spent = sumSpent(this.#spent, request);

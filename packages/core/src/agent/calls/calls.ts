@@ -1,18 +1,17 @@
-// The calls of one answer: each is checked, permitted, run, and gets exactly one result.
+// Runs the calls of one answer: checks each call, asks for permission, runs it and gives it exactly one result.
 //
-// Whatever goes wrong with a call (unknown, malformed, refused, failing, interrupted) becomes an error
-// result for the model, and the others are not affected: providers reject a conversation in which a
-// call has no result, and the model is the one who knows what to do instead. A call that was never
-// started, or that was handed out to a remote tool, has a `tool_execution_end` without a start.
+// Guarantees
+//   1. A failed call (unknown, malformed, refused, failing, interrupted) gets an error result for the model.
+//      Other calls are not affected. Providers reject a history in which a call has no result.
+//   2. A call that was never started, or went to a remote tool, has a `tool_execution_end` without a start.
+//   3. If drover fails a call (for example, its sandbox did not start), the call gets a result and the turn ends with
+//      that failure. The model is not asked to work around it.
+//   4. `tool_execution_start` is durable before the call runs.
+//   5. A question that is unanswered when drover stops stays open: its call has no result and the turn is suspended.
+//      A resumed turn asks the same question again, under the same id.
 //
-// A call for which drover could not do its part (its sandbox did not start) gets a result, too, so that the history
-// stays valid; then the turn ends with that failure, and the model is not asked to work round it.
-//
-// A call's intent is on the disk before it is run, so after a crash it is known which calls may have had
-// an effect: those get a result that says so, unless the tool is safe to repeat.
-//
-// A question that drover stops before it is answered stays open: its call gets no result, and the turn is suspended.
-// A resumed turn asks the same question again, under the same id.
+// Crash: a call with a start and no end may have had an effect. It gets a result that says so, unless the tool is
+// idempotent; then the call runs again.
 
 import type { CallLabel, Decision, Event, PendingCall } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
@@ -36,8 +35,8 @@ const UNCERTAIN =
 export type Verdict = { readonly effect: 'allow' | 'ask' | 'deny'; readonly why: string; readonly obstacle?: Obstacle };
 
 /**
- * Why an allow rule would not let the call run: an ask rule wins over it, a deny rule may concern it, or the call writes
- * where only other tools than drover's may write.
+ * Why an allow rule would not help: an ask rule takes precedence, a deny rule may apply, or the path is
+ * off limits for drover's tools.
  */
 export type Obstacle = 'ask-rule' | 'deny-doubt' | 'outside' | 'git-folder';
 
@@ -49,10 +48,10 @@ export type Question = {
   readonly why: string;
   readonly obstacle?: Obstacle;
   readonly label: CallLabel;
-  readonly task?: string; // whose worker asks
+  readonly task?: string; // the task whose worker asks
 };
 
-/** What the calls need of the agent they belong to. */
+/** Context that calls get from their agent. */
 export type Bench = {
   readonly tools: readonly Tool[];
   readonly worker: number;
@@ -62,20 +61,20 @@ export type Bench = {
   /** Resolves to undefined if the question stays open for the next process. */
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision | undefined>;
   readonly emit: (event: Event) => void;
-  /** What was emitted can't be lost any more: a call's intent is, before it is run. */
+  /** Resolves when every event emitted so far is durable. */
   readonly settled: (signal: AbortSignal) => Promise<void>;
-  /** How long a call that is handed out may wait for its result. */
+  /** Default timeout of a remote call. */
   readonly remoteTimeoutMs: number;
 };
 
 /** The calls of an answer while not all of them have a result. */
 export type OpenCalls = {
   readonly calls: readonly CallPart[];
-  /** In the order of the calls: what is known already. */
+  /** Results so far, in the order of the calls. */
   readonly results: (ToolResult | undefined)[];
-  /** By position: calls that were begun, by a process that is gone, and of which nothing more is known. */
+  /** By position: calls that an earlier process started and did not finish. */
   readonly begun: Map<number, CallLabel>;
-  /** By position: questions that a process which is gone asked, without an answer. */
+  /** By position: questions that an earlier process asked and that were not answered. */
   readonly asked: Map<number, AskedCall>;
   /** Calls that wait for a remote tool. */
   readonly pending: readonly PendingCall[];
@@ -91,13 +90,13 @@ export type Denial = { readonly name: string; readonly subject: string; readonly
 
 export type Settled = Pick<OpenCalls, 'results' | 'pending'> & {
   readonly denials: readonly Denial[];
-  /** A call was run, or handed out to a remote tool. */
+  /** True if a call was run, or sent to a remote tool. */
   readonly hasRun: boolean;
   readonly unknownOnly: boolean;
-  readonly isFinal: boolean; // a call that ends the turn has worked
-  /** A question stays open, so a call has no result. */
+  readonly isFinal: boolean; // true if a call that ends the turn succeeded
+  /** True if a question stays open, so its call has no result. */
   readonly isLeftOpen: boolean;
-  /** Drover could not do its part of a call; the turn ends with this. */
+  /** A failure of drover itself, which ends the turn. */
   readonly failure: Failure | undefined;
 };
 
@@ -135,7 +134,7 @@ export async function settleCalls(bench: Bench, open: OpenCalls, signal: AbortSi
   return { results, pending, denials, hasRun, unknownOnly, isFinal, isLeftOpen, failure: failures[0] };
 }
 
-/** In the order of the calls. The clock starts when the last local call has ended, since they are told of then. */
+/** Returns remote calls with their deadlines. The time starts now, because they are announced after all local calls. */
 function handedOut(bench: Bench, calls: readonly Outgoing[]): readonly PendingCall[] {
   const now = Date.now();
   return calls
@@ -151,7 +150,7 @@ export function resultOf(call: Pick<CallPart, 'id' | 'name'>, { output, isError,
   return { id: call.id, name: call.name, output, isError: isError ?? false, ...(images && { images }) };
 }
 
-/** Results for calls that nobody will run any more. */
+/** Returns results for the calls of an abandoned turn, and ends processes they left behind. */
 export function abandonedCalls({ calls, results, begun }: OpenCalls): readonly ToolResult[] {
   for (const { callId } of begun.values()) endOrphans(callId);
   return calls.map(
@@ -206,7 +205,7 @@ async function settle(
   const { bench } = settling;
   const refuse = (output: string): ToolOutput => ended(bench, label, { output, isError: true });
 
-  // What it started may still be running, and would go on behind the back of whoever finds out.
+  // Processes of the interrupted call may still run. End them before the model checks what the call did.
   if (wasBegun) endOrphans(label.callId);
   const tool = toolNamed(bench.tools, call.name);
   if (tool === undefined)
@@ -287,7 +286,7 @@ async function execute(
   return ended(bench, label, text === undefined ? output : { ...output, output: `${output.output}\n\n${text}` });
 }
 
-/** The result of a call for which drover could not do its part. */
+/** Returns the result text of a call that drover failed to run. */
 export function notRun(failure: Failure): string {
   return `Not run: ${describe(failure)}`;
 }
@@ -308,16 +307,16 @@ export function endOf(label: CallLabel, { output, isError = false, details }: To
   };
 }
 
-/** The label alone, of whatever carries one. */
+/** Returns only the label fields of a value. */
 export function labelIn({ callId, toolUseId, callIndex, index, name, summary }: CallLabel): CallLabel {
   return { callId, toolUseId, callIndex, index, name, summary };
 }
 
-// Some servers leave their own grammar in a name: a namespace in front, a channel mark behind.
+// Some servers leave parts of their own syntax in a name: a namespace prefix or a channel suffix.
 const NAME_PREFIX = /^(?:functions?|tools?|default_api)[.:]/i;
 const NAME_SUFFIX = /<\|.*$/s;
 
-/** The tool a model means. Another case, or a known decoration, is forgiven only if the rest is exactly a tool. */
+/** Finds a tool by name. Ignores case and known prefixes and suffixes if exactly one tool matches. */
 export function toolNamed(tools: readonly Tool[], name: string): Tool | undefined {
   const exact = tools.find((tool) => tool.name === name);
   if (exact !== undefined) return exact;

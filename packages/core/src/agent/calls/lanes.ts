@@ -1,5 +1,9 @@
-// Which calls may run at the same time: at most so many, one that demands to be alone by itself, and
-// never two that write the same path. Those that conflict run in the order they came.
+// Schedules the calls of one answer.
+//
+// Guarantees
+//   1. At most `parallelMax` calls run at the same time.
+//   2. A call that demands to run alone runs alone. Two calls that touch the same path never overlap.
+//   3. Calls that conflict run in the order they came.
 
 export type Demand = { readonly alone: boolean; readonly touches: readonly string[] };
 

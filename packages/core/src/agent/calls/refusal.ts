@@ -1,4 +1,4 @@
-// What a session is not ready for. It is refused before anything is changed.
+// Rejects input that does not fit the state of a session, before anything is changed.
 
 import type { PendingCall } from '@drover/protocol/events';
 import { UsageError } from '../../errors.ts';

@@ -1,16 +1,16 @@
-// Which calls of a turn were refused last, so that it is known whether the agent stopped for want of permission.
+// Tracks the last refused calls of a turn, to tell whether the agent stopped because permission was missing.
 //
 // Guarantees
-//   1. Calls that a rule or the user refused count until a later answer gets a call to run. Calls that were never run
+//   1. Calls that a rule or the user refused count until a call of a later answer runs. Calls that were not run
 //      for another reason (unknown, malformed) change nothing.
-//   2. A journal gives the same as the turn itself, so a resumed session knows of refusals before it.
+//   2. The journal gives the same result as the turn itself, so a resumed session knows earlier refusals.
 
 import type { Recorded } from '@drover/protocol/events';
 
-/** Calls that one answer asked for and did not get. */
+/** Refused calls of one answer. */
 export type RefusedCalls = { readonly step: number; readonly calls: readonly string[] };
 
-/** What became of calls of one answer: all of them, or some. */
+/** Refused calls of one answer, and whether another call of it ran. */
 export type SettledStep = RefusedCalls & { readonly hasRun: boolean };
 
 export function refusedAfter(
@@ -22,18 +22,18 @@ export function refusedAfter(
   return hasRun && same.length === 0 ? undefined : before;
 }
 
-/** What the model is told of a call that was refused. */
+/** Returns the result text of a refused call. */
 export function refusal(why: string): string {
   return `${REFUSAL}${why}`;
 }
 
-/** The beginning of each such result. */
+/** Prefix of the result text of every refused call. */
 export const REFUSAL = 'Not allowed: ';
 
-/** Those of the last turn that a journal tells of. */
+/** Returns the refused calls of the last turn in a journal. */
 export function refusedIn(records: readonly Recorded[]): RefusedCalls | undefined {
   let refused: RefusedCalls | undefined;
-  const begun = new Set<string>(); // ids of calls that were run here or handed out
+  const begun = new Set<string>(); // ids of calls that were run here or sent to a remote tool
   for (const record of records) {
     const { step = 0 } = record;
     if (record.type === 'message_end' && record.message.role === 'user') refused = undefined;

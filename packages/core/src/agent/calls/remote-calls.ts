@@ -1,8 +1,8 @@
-// Calls that are handed out, because somebody else runs their tools: which results may be taken, and what
-// becomes of a call that gets none.
+// Remote calls: calls of tools that a client runs. Checks delivered results and makes results for overdue calls.
 //
-// A refusal changes nothing: all results of a delivery are looked at before the first is taken, so one
-// that doesn't fit refuses them all.
+// Guarantees
+//   1. A delivery is atomic: if one result is invalid, none of them is accepted.
+//   2. Every remote call gets one result: from the client, or from drover on timeout or cancel.
 
 import type { Event, PendingCall, RemoteTool } from '@drover/protocol/events';
 import { UsageError } from '../../errors.ts';
@@ -13,13 +13,13 @@ import { resultOf, type OpenCalls } from './calls.ts';
 import type { SessionOptions } from '../../session/session-options.ts';
 
 export const REMOTE_TIMEOUT_MS_DEFAULT = 600_000;
-/** Of one result. What the model sees of it is bounded further, as with every tool. */
+/** Maximum size of one result. The model sees a truncated form, as with every tool. */
 export const REMOTE_RESULT_BYTES_MAX = 1024 * 1024;
 const REMOTE_TIMEOUT_MS_MAX = 7 * 24 * 3_600_000;
 
 export type RemoteResult = { readonly callId: string; readonly output: string; readonly isError?: boolean };
 
-/** Why a result can't be taken. */
+/** Says why a delivered result was rejected. */
 export class RemoteCallProblem extends UsageError {
   readonly kind: 'unknown' | 'answered' | 'too-large';
   readonly callId: string;
@@ -31,17 +31,17 @@ export class RemoteCallProblem extends UsageError {
   }
 }
 
-/** A call that was handed out, and what comes of it. */
+/** A remote call and its output. */
 export type Answered = { readonly call: PendingCall; readonly output: ToolOutput };
 
 export type Handed = {
   readonly session: string;
   readonly pending: readonly PendingCall[];
-  /** The ids of all calls that were ever handed out. */
+  /** Ids of all remote calls of the session so far. */
   readonly known: ReadonlySet<string>;
 };
 
-/** Each result with its call; throws RemoteCallProblem where one can't be taken. */
+/** Returns each result with its call; throws RemoteCallProblem if one is invalid. */
 export function matched(results: readonly RemoteResult[], { session, pending, known }: Handed): readonly Answered[] {
   const open = new Map(pending.map((call) => [call.callId, call]));
   return results.map(({ callId, output, isError = false }) => {
@@ -60,7 +60,7 @@ export function matched(results: readonly RemoteResult[], { session, pending, kn
   });
 }
 
-/** As much of the outputs as a model is to see. */
+/** Returns the answers with their outputs truncated to what the model may see. */
 export function bounded(
   answers: readonly Answered[],
   context: Pick<ToolContext, 'outputFolder'>,
@@ -73,7 +73,7 @@ export function bounded(
   );
 }
 
-/** The same calls, with fewer that are waited for. */
+/** Returns the open calls with these results added and fewer calls pending. */
 export function answeredCalls(open: OpenCalls, answers: readonly Answered[]): OpenCalls {
   const results = [...open.results];
   for (const { call, output } of answers)
@@ -82,7 +82,7 @@ export function answeredCalls(open: OpenCalls, answers: readonly Answered[]): Op
   return { ...open, results, pending };
 }
 
-/** What is said for calls whose time is over. */
+/** Returns error results for calls past their deadline. */
 export function overdue(pending: readonly PendingCall[], now: number): readonly Answered[] {
   return pending
     .filter(({ deadline }) => Date.parse(deadline) <= now)
@@ -92,7 +92,7 @@ export function overdue(pending: readonly PendingCall[], now: number): readonly 
     });
 }
 
-/** What is said for calls that nobody waits for any more. */
+/** Returns error results for calls that the session gave up. */
 export function givenUp(pending: readonly PendingCall[]): readonly Answered[] {
   return pending.map((call) => {
     const output = `No result: ${call.name} is run elsewhere, and was no longer waited for. It may have taken effect all the same.`;
@@ -100,7 +100,7 @@ export function givenUp(pending: readonly PendingCall[]): readonly Answered[] {
   });
 }
 
-/** Throws where the tools can't be those of one session. */
+/** Throws if a tool is invalid or two tools share a name. */
 export function checkTools(tools: readonly Tool[]): void {
   const names = new Set<string>();
   for (const { name, execute, remote } of tools) {
@@ -108,7 +108,7 @@ export function checkTools(tools: readonly Tool[]): void {
       const problem = remote === true ? 'is remote, and has an execute' : 'has no execute, and is not declared remote';
       throw new TypeError(`the tool ${name} ${problem}`);
     }
-    // A model that writes a name in another case is understood, so that must not make it another tool.
+    // Tool names are matched without case, so they must differ by more than case.
     const key = name.toLowerCase();
     if (names.has(key)) throw new UsageError(`there are two tools with the name ${name}`);
     names.add(key);
@@ -122,7 +122,7 @@ export function checkTimeout(timeoutMs: number | undefined): void {
   throw new UsageError(`how long a remote call may take is ${range}, not ${timeoutMs}`);
 }
 
-/** What a journal has to say of a session's remote tools, so that it is enough to go on from. */
+/** Declaration of the remote tools in the journal, from which a session can be resumed. */
 type Declared = { readonly remoteTools?: readonly RemoteTool[]; readonly remoteTimeoutMs?: number };
 
 function declaredIn(tools: readonly Tool[], remoteTimeoutMs: number | undefined): Declared {
@@ -139,7 +139,7 @@ function declaredIn(tools: readonly Tool[], remoteTimeoutMs: number | undefined)
   return { remoteTools, ...(remoteTimeoutMs !== undefined && { remoteTimeoutMs }) };
 }
 
-/** True where the journal says so already. */
+/** Returns true if the journal already holds this declaration. */
 function isDeclared({ remoteTools, remoteTimeoutMs }: Declared, past: Past): boolean {
   if (remoteTools === undefined) return true;
   const now = [remoteTools, remoteTimeoutMs ?? past.remoteTimeoutMs];
@@ -147,8 +147,8 @@ function isDeclared({ remoteTools, remoteTimeoutMs }: Declared, past: Past): boo
 }
 
 /**
- * The event that a session begins with. Told again where another model goes on, or one with other tools, so that
- * the journal says who did what; undefined where all is as it was.
+ * Returns the event that starts a session. A resumed session repeats it only if its model or its remote tools
+ * changed; otherwise undefined.
  */
 export function startOf(options: SessionOptions, model: string): Event | undefined {
   const { context, past, tools, remoteTimeoutMs, sandbox, sampling } = options;

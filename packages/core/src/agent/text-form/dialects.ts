@@ -1,7 +1,7 @@
 // The dialects in which models write a call as text: how each begins, and where it ends.
 //
-// `opening` matches up to the arguments; its group `tool` is the name that is called. `end` returns the
-// position behind the arguments, or undefined where something else follows.
+// `opening` matches up to the arguments; its group `tool` is the name of the tool. `end` returns the
+// position after the arguments, or undefined if something else follows.
 
 /** Returns where a text ends that stops in the middle of a call, or undefined if it is no such text. */
 export type CutOff = (from: number) => number | undefined;
@@ -66,11 +66,11 @@ export const dialects: readonly Dialect[] = [
   },
 ];
 
-/** Where a call of any dialect may begin: at the beginning of a line; with tokens that no person types, anywhere. */
+/** Matches a possible start of a call: tags at the start of a line, special tokens anywhere. */
 export const STARTS =
   /^[ \t]*(?:<(?:\w+:)?(?:function_calls?>|invoke\s|tool_call>|tool_use>|function=)|\[TOOL_CALLS\]|```tool_code)|<｜tool▁call▁begin|<\|(?:channel|start|tool_call_begin)\|>/gm;
 
-/** Tags and tokens that may stand behind a call, or between two. */
+/** Tags and tokens that may follow a call or separate two calls. */
 export const FRAME =
   /\s+|<\/?(?:\w+:)?(?:invoke|function_calls?|tool_calls?|tool_use|function|parameter)>|<[|｜][^<>\n]{1,40}[|｜]>/y;
 
@@ -90,7 +90,7 @@ function elementsEnd(text: string, from: number, cutOff: CutOff): number | undef
   }
 }
 
-/** Behind a JSON object or list, whose brackets are counted; what is inside may be wrong. */
+/** Returns the position after a JSON object or array. Counts brackets only; the content may be invalid. */
 function jsonEnd(text: string, from: number, cutOff: CutOff): number | undefined {
   const start = behind(text, from, /\s*(?=[{[])/y);
   if (start === undefined) return undefined;
@@ -105,7 +105,7 @@ function jsonEnd(text: string, from: number, cutOff: CutOff): number | undefined
   return cutOff(start);
 }
 
-/** Returns the position behind a match of a sticky pattern, or undefined without one. */
+/** Returns the position after a match of a sticky pattern, or undefined without one. */
 export function behind(text: string, at: number | undefined, pattern: RegExp): number | undefined {
   if (at === undefined) return undefined;
   pattern.lastIndex = at;

@@ -1,7 +1,7 @@
-// Markdown code and quotations: the parts of a text that show something rather than say it.
+// Blanks Markdown code and quotations: parts of an answer that show an example and are no call.
 //
 // Covers fenced and indented code blocks, code spans of any number of backticks, block quotes, nested lines of
-// list items, `<pre>` and `<code>` elements, and comments. One pass over the lines; time grows with the length.
+// list items, `<pre>` and `<code>` elements, and comments. The time is linear in the length of the text.
 
 type Fence = { readonly mark: string; readonly closing: RegExp };
 
@@ -16,7 +16,7 @@ const LIST_ITEM = /^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]/;
 const CODE_INDENT = 4;
 const LIST_INDENT = 2;
 
-/** A fence with this name is a way to call a tool, so its first line stays. */
+/** A fence with this name is a dialect of calls, so its first line is not blanked. */
 const CALL_FENCE = 'tool_code';
 
 function withoutBlocks(text: string): string {
@@ -79,7 +79,7 @@ function withoutElements(text: string): string {
 }
 
 function withoutSpans(text: string): string {
-  // A span ends with its paragraph, so a stray backtick blanks nothing further on.
+  // A span ends with its paragraph, so a stray backtick blanks nothing in later paragraphs.
   return text
     .split(/(\n[ \t]*\n)/)
     .map(withoutSpansInParagraph)
@@ -88,7 +88,7 @@ function withoutSpans(text: string): string {
 
 function withoutSpansInParagraph(text: string): string {
   const runs = [...text.matchAll(/`+/g)].filter(({ 0: run, index }) => !isCallFence(text, run, index));
-  const later = new Map<number, number>(); // by length of the run: the next one of it
+  const later = new Map<number, number>(); // by length: index of the next run of that length
   const closing = runs.map(() => -1);
   for (const [i, { 0: run }] of [...runs.entries()].reverse()) {
     closing[i] = later.get(run.length) ?? -1;

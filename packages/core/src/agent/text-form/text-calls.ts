@@ -1,7 +1,7 @@
 // Finds calls that a model wrote as text instead of making them.
 //
-// Every model does it now and then, in the dialect it was trained on. Such an answer does nothing, and in
-// history it teaches the model to repeat it. So drover discards it and asks again; it never runs such a call.
+// Every model does this now and then, in the dialect it was trained on. Such an answer has no effect, and in
+// the history it teaches the model to repeat it. Drover discards the answer, asks again, and never runs the call.
 //
 // An answer counts as a call only if all of this holds:
 //   1. The markup stands at the beginning of a line, outside of code and quotations of any Markdown form.
@@ -12,13 +12,13 @@ import type { Stop } from '@drover/protocol/messages';
 import { behind, type CutOff, type Dialect, dialects, FRAME, STARTS } from './dialects.ts';
 import { withoutCode } from './markdown-code.ts';
 
-const STARTS_MAX = 20; // the last ones of an answer: a call that ends it is among them
+const STARTS_MAX = 20; // only the last ones are checked: a call that ends the answer is among them
 
 export type TextFormCall = { readonly tool: string; readonly dialect: string };
 
 /** Returns the call that a text ends with, or undefined for an ordinary answer. */
 export function textFormCall(text: string, tools: readonly string[], stop: Stop): TextFormCall | undefined {
-  // Nearly every answer ends here.
+  // Fast path for nearly every answer.
   if (!/[<[`]/.test(text)) return undefined;
   for (const { index } of [...withoutCode(text).matchAll(STARTS)].slice(-STARTS_MAX)) {
     for (const dialect of dialects) {
@@ -36,7 +36,7 @@ function toolAt(text: string, at: number, { opening }: Dialect): string | undefi
   return (groups?.['tool'] ?? groups?.['bare'])?.replace(/^functions\./, '');
 }
 
-/** True if nothing follows but calls, to the end of the text. */
+/** Returns true if only calls follow, up to the end of the text. */
 function isLast(text: string, start: number, stop: Stop): boolean {
   const cutOff: CutOff = (from) =>
     stop === 'length' || !/\n\s*\n\s*\S/.test(text.slice(from)) ? text.length : undefined;
