@@ -1,20 +1,20 @@
-// The bus: stamps each event once, has it stored, then hands it to any number of readers.
+// The event bus: numbers each event, stores it, then delivers it to any number of readers.
 //
-// WHAT HOLDS
-//   With a store, an event that must not be lost is on the disk before anybody is told of it; `settled`
-//   waits for that. Deltas are told at once, but never before what happened before them.
-//   Sequence numbers start at 1 and rise by 1. `emit` never waits: every reader has a queue of its own,
-//   bounded in bytes. A reader that keeps up gets every event as it was. For one that lags by more
-//   than 6 MB, neighbouring deltas of one block are joined; past half of its bound deltas are dropped,
-//   the next event it gets carries `gap: true`, and the block's `_end` repairs the text. Nothing else
-//   is ever dropped: a reader whose queue is full all the same is cut off, and its iteration throws
-//   ReaderLost, so that nobody takes a part for the whole.
+// Guarantees
+//   1. With a store, an event is durable before readers get it. `settled` waits for that. Deltas are delivered at
+//      once, but never before earlier events.
+//   2. Sequence numbers start at 1 and increase by 1.
+//   3. `emit` never waits: every reader has its own queue, bounded in bytes.
+//   4. A reader that keeps up gets every event unchanged. For a reader that lags by more than 6 MB, adjacent deltas
+//      of one block are merged. Past half of its bound, deltas are dropped: the next event has `gap: true`, and
+//      the block's `_end` holds the whole text.
+//   5. No other event is dropped. A reader whose queue is full is disconnected, and its iteration throws ReaderLost.
 
 import { EVENTS, type Event, type Owner, type Place, type Recorded } from '@drover/protocol/events';
 import { oneByOne } from './one-by-one.ts';
 
 const QUEUE_BYTES_MAX = 48 * 1024 * 1024;
-// More than one turn of the event loop can bring, or nobody could keep up: 2 MB from a socket, twice that as events.
+// Must exceed what one turn of the event loop can bring: 2 MB from a socket, which is 4 MB as events.
 const LAGGING_BYTES = 6 * 1024 * 1024;
 const ENVELOPE_BYTES = 200;
 
@@ -26,11 +26,11 @@ export class ReaderLost extends Error {
   override readonly name = 'ReaderLost';
 }
 
-/** Where events are kept. It is given all of them and decides which to keep, and how. */
+/** Stores events. It receives all of them and decides which to write, and how. */
 export type Store = {
-  /** Resolves when what must not be lost can't be lost any more. */
+  /** Resolves when the events are durable. */
   readonly append: (events: readonly Recorded[]) => Promise<void>;
-  /** A delta that is shown without waiting. */
+  /** Receives a delta that is delivered without waiting for the disk. */
   readonly note: (event: Recorded) => void;
 };
 
@@ -38,7 +38,7 @@ export type BusOptions = {
   readonly owner: Owner;
   readonly lastSeq: number; // 0 at first
   readonly store?: Store;
-  /** What is shown instead of an event: redaction, which may hold text back until it is known to be harmless. */
+  /** Returns the events to emit instead: redaction, which may delay text until it is known to be harmless. */
   readonly pass: (event: Event, place: Place) => readonly Event[];
 };
 
@@ -46,14 +46,14 @@ export class Bus {
   readonly #options: BusOptions;
   readonly #readers = new Set<Reader>();
   #seq: number;
-  #told: number; // the number of the last event that readers were told
+  #told: number; // number of the last event delivered to readers
   #lastMs = 0;
   #lastTime = '';
   #isTimeFresh = false;
   #lastStreamed: Streamed | undefined;
   #unstored: Recorded[] = [];
   #storedSeq = 0;
-  #storing: Promise<void> | undefined; // a batch at a time; it stays where it failed
+  #storing: Promise<void> | undefined; // the current batch; a failed one stays here
 
   constructor(options: BusOptions) {
     this.#options = options;
@@ -68,25 +68,25 @@ export class Bus {
     }
   }
 
-  /** The number of the last event that readers were told. */
+  /** Number of the last event delivered to readers. */
   get told(): number {
     return this.#told;
   }
 
-  /** Everything emitted so far is stored and told. Once something could not be, nothing after it is either. */
+  /** Resolves when every event emitted so far is durable and delivered. Rejects forever after a failed write. */
   async settled(): Promise<void> {
     const upTo = this.#seq;
     while (this.#storing !== undefined && this.#storedSeq < upTo) await this.#storing;
   }
 
-  /** Reads everything emitted from now on. */
+  /** Returns a reader of all events delivered from now on. */
   reader(bytesMax: number = QUEUE_BYTES_MAX): Reader {
     const reader = new Reader(bytesMax, this.#told, () => this.#readers.delete(reader));
     this.#readers.add(reader);
     return reader;
   }
 
-  /** No more events: readers end once they have read what is queued. */
+  /** Ends all readers once they have read their queues. */
   close(): void {
     for (const reader of this.#readers) reader.finish();
     this.#readers.clear();
@@ -97,7 +97,7 @@ export class Bus {
     if (event.type !== 'text_delta' && event.type !== 'thinking_delta')
       return { v: 1, seq: this.#seq, at: this.#now(), ...owner, ...place, ...event };
     const last = this.#lastStreamed;
-    // Most events by far go on where the last one ended. To copy that one costs a fifth of putting three together.
+    // Most deltas continue the last block. Copying the last event costs a fifth of merging three objects.
     this.#lastStreamed =
       last !== undefined && last.part === event.part && last.type === event.type && isSamePlace(last, place)
         ? { ...last, seq: this.#seq, at: this.#now(), delta: event.delta }
@@ -105,7 +105,7 @@ export class Bus {
     return this.#lastStreamed;
   }
 
-  // What happens in one go happens at one time. To ask for it, and to write it out, is what costs most of stamping.
+  // Events of one synchronous run share a timestamp: reading and formatting the time is most of the cost of `emit`.
   #now(): string {
     if (this.#isTimeFresh) return this.#lastTime;
     this.#isTimeFresh = true;
@@ -131,19 +131,19 @@ export class Bus {
 
   #storeSoon(store: Store): void {
     this.#storing = this.#storeAll(store);
-    // Whoever waits for `settled` hears of a failure.
+    // `settled` reports a failure.
     this.#storing.catch(() => undefined);
   }
 
   async #storeAll(store: Store): Promise<void> {
-    // What happens in one go is stored in one go: an answer and the intents of its calls share a sync.
+    // Wait, so that events of one run share one sync: an answer and the starts of its calls.
     await new Promise<void>((resolve) => setImmediate(resolve));
     const batch = this.#unstored;
     this.#unstored = [];
     await store.append(batch);
     for (const event of batch) this.#tell(event);
     this.#storedSeq = batch.at(-1)?.seq ?? this.#storedSeq;
-    // What came meanwhile goes next.
+    // Events emitted during the write form the next batch.
     if (this.#unstored.length > 0) this.#storeSoon(store);
     else this.#storing = undefined;
   }
@@ -155,7 +155,7 @@ export class Bus {
 }
 
 export class Reader implements AsyncIterable<Shown> {
-  /** The number of the last event that was told before this reader was made: it gets every later one. */
+  /** Number of the last event delivered before this reader existed. The reader gets every later one. */
   readonly after: number;
   readonly #bytesMax: number;
   readonly #leave: () => void;
@@ -190,12 +190,12 @@ export class Reader implements AsyncIterable<Shown> {
 
   finish(): void {
     this.#ended = true;
-    // Who never reads what is queued must not be kept alive by the bus.
+    // The bus must not keep a finished reader in memory.
     this.#leave();
     this.#wake?.();
   }
 
-  /** Stops reading; what is queued is forgotten. */
+  /** Stops reading and drops the queue. */
   close(): void {
     this.#queue = [];
     this.finish();
@@ -208,7 +208,7 @@ export class Reader implements AsyncIterable<Shown> {
   async *#batches(): AsyncGenerator<readonly Shown[]> {
     try {
       while (true) {
-        // The next macrotask, so that what arrived in one read of the socket is shown in one go.
+        // Wait for the next macrotask, so that events from one read of the socket arrive as one batch.
         await new Promise<void>((resolve) => setImmediate(resolve));
         const batch = this.#queue;
         this.#queue = [];
@@ -230,7 +230,7 @@ export class Reader implements AsyncIterable<Shown> {
     const last = this.#queue.at(-1);
     if (last === undefined || !('delta' in last) || !('delta' in event) || !sameBlock(last, event)) return false;
     if (this.#bytes + event.delta.length * 2 > this.#bytesMax / 2) return false;
-    // A reader that comes back with this number has heard both.
+    // A reader that reconnects with this number has received both deltas.
     this.#queue[this.#queue.length - 1] = { ...last, seq: event.seq, at: event.at, delta: last.delta + event.delta };
     this.#bytes += event.delta.length * 2;
     return true;
@@ -255,7 +255,7 @@ function sameBlock(a: Recorded, b: Recorded): boolean {
   return 'part' in a && 'part' in b && a.part === b.part;
 }
 
-// Most events are deltas, and there are many: theirs is told from the text alone.
+// Most events are deltas, so their size is computed from the text alone.
 function sizeOf(event: Recorded): number {
   return 'delta' in event ? ENVELOPE_BYTES + event.delta.length * 2 : sizeOfValue(event);
 }

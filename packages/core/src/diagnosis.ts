@@ -1,7 +1,7 @@
-// Diagnostics: facts that help to find a fault in drover itself, each with a level.
+// Diagnostics: log lines that help to find a bug in drover itself, each with a level.
 //
 //   error  drover broke: a run, a turn or a request ended with a bug
-//   warn   drover goes on with less, or after a repair: a lost thread, a repaired journal, a missing sandbox
+//   warn   drover continues with less, or after a repair: a lost thread, a repaired journal, a missing sandbox
 //   info   a run, session or turn begins or ends
 //   debug  everything else: requests, calls, questions, waits, tasks, merges and gates; the default
 

@@ -1,5 +1,5 @@
-// The three things that may be thrown: DroverError (the turn or run must hear of it), ToolError (text for the model)
-// and UsageError (text for the person at the prompt). Anything else is a bug.
+// The three errors that may be thrown: DroverError (ends a turn or run), ToolError (text for the model)
+// and UsageError (text for the user). Any other error is a bug.
 
 import { describe, type Failure } from '@drover/protocol/failures';
 
@@ -13,12 +13,12 @@ export class DroverError extends Error {
   }
 }
 
-/** Text for the model: the call it made did not work. */
+/** Tells the model why its call failed. */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
 }
 
-/** Text for the person at the prompt: what is wrong with what they typed or configured, and the fix. */
+/** Tells the user what is wrong with the command line or the config, and how to fix it. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }

@@ -1,6 +1,4 @@
-// A text that grows by a piece at a time.
-//
-// Pieces are put together many at once: a chain of them all is what the garbage collector would carry around.
+// A string builder. It joins pieces in batches, because one long chain of concatenations burdens the garbage collector.
 
 const PIECES_MAX = 256;
 

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 
 const ID_BYTES = 16;
-// To be given random bits takes far longer than to use them.
+// Random bytes are fetched in batches, because each call to randomBytes is slow.
 const IDS_AT_ONCE = 64;
 
 export type IdPrefix = 'run' | 'ses' | 'call' | 'ask' | 'msg';

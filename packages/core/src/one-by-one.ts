@@ -1,8 +1,8 @@
-// Things that come in groups, one by one; and in groups again, for whoever would rather have them so.
+// Iterates over the items of an async generator of groups, one by one or group by group.
 //
-// An answer may come in a thousand pieces a second, and a generator that yields each of them waits twice for
-// every one. This waits for groups only: what is in them is there when it is asked for. Whoever has nothing to
-// wait for between two pieces asks for the groups themselves, and waits for none.
+// An answer may stream a thousand items a second, and a generator that yields each item awaits twice for every one.
+// This iterator awaits only once per group. A consumer that awaits nothing between items can read whole groups
+// with `inGroups`.
 
 const OVER = { value: undefined, done: true } as const;
 
@@ -10,7 +10,7 @@ export function oneByOne<Item>(groups: AsyncGenerator<readonly Item[]>): AsyncIt
   return new OneByOne(groups);
 }
 
-/** The same things, as many at once as came together. */
+/** Returns the items in the groups in which they arrived. */
 export function inGroups<Item>(items: AsyncIterable<Item>): AsyncIterable<readonly Item[]> {
   const iterator = items[Symbol.asyncIterator]();
   return iterator instanceof OneByOne ? (iterator as OneByOne<Item>).inGroups() : alone(iterator);
@@ -47,7 +47,7 @@ class OneByOne<Item> implements AsyncIterableIterator<Item> {
 
   async #later(): Promise<IteratorResult<Item>> {
     const { value, done } = await this.#groups.next();
-    // Something is left of the last group only where two have asked at once.
+    // Items of the last group are left only if two calls of next() overlapped.
     this.#group = [...this.#rest(), ...(done === true ? [] : value)];
     return done === true && this.#group.length === 0 ? OVER : this.next();
   }

@@ -1,6 +1,6 @@
-// The thread's door: a task comes in with the port to its run, its outcome goes out.
+// Entry point of a worker thread: receives a task with a port to its run, and returns the outcome.
 //
-// What a task throws is a bug. It goes out as it is, and whoever started the thread takes the worker for lost.
+// Failure: an error thrown by a task is a bug. It reaches the pool unchanged, which counts the worker as lost.
 
 import { threadId } from 'node:worker_threads';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
@@ -10,7 +10,7 @@ import { runTask } from './task.ts';
 
 export async function work(order: Order): Promise<TaskOutcome | undefined> {
   launchWith(order.launcher);
-  // To be loaded was all that was wanted.
+  // Warm-up order: importing this module was the purpose.
   if ('warm' in order) return undefined;
   const { link, signal, close } = linkOver(order, threadId);
   try {

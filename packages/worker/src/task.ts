@@ -1,9 +1,9 @@
-// One task, in whatever thread this is: a session that works in the task's workspace, tells the run what
-// happens, and ends with an outcome.
+// Runs one task: a session that works in the task's workspace, sends its events to the run and returns an outcome.
 //
-// Whatever goes wrong with the work is in the outcome; what is thrown is a bug. A worker declares the same
-// tools as the coordinator, byte for byte, and is refused what is not its own: it makes no plans, and
-// where the task is to look, it writes nothing.
+// Guarantees
+//   1. Every failure of the work is in the outcome. A thrown error is a bug.
+//   2. A worker declares the same tools as the coordinator, byte for byte, so that they share the provider's cache.
+//   3. A worker cannot plan. A task in read mode cannot use tools that write.
 
 import type { Verdict } from '@drover/core/agent/calls/calls';
 import { failureOf } from '@drover/core/agent/limits';
@@ -32,7 +32,7 @@ export const runTask: RunTask = async (spec, link, signal) => {
   const { past, seed, begin } = spec;
   const before = ownMessages(past?.messages ?? [], seed.length);
   const tally = { spent: past === undefined ? NO_SPENDING : spentIn(past) }; // of the whole attempt
-  // It had said its last word before a crash; only its outcome was not heard.
+  // The attempt was complete before the crash; only its outcome was lost.
   if (past?.ending === 'done' && 'resume' in begin)
     return outcomeOf({ status: 'finished', said: before, refused: past.refused?.calls ?? [], ...tally.spent });
   try {
@@ -61,7 +61,7 @@ function openSession(spec: TaskSpec, link: TaskLink): Session {
   const policy: Policy = { ...spec.policy, root: workspace, workspace: true };
   return new Session({
     id: newId('ses'),
-    worker: 0, // whoever gets the events knows which worker it is
+    worker: 0, // the run that receives the events fills in the worker
     provider: link.provider,
     model: model.name,
     contextTokens: model.contextTokens,
@@ -123,7 +123,7 @@ function endOf({ outcome }: ExecutionResult, signal: AbortSignal): End {
   }
 }
 
-/** Cancelled where it ended because the run said so, for whatever reason; a limit of its own is a failure. */
+/** Returns `cancelled` if the run's signal ended the task, else `failed`, for example at a limit of the task. */
 function statusOf({ kind }: Failure, signal: AbortSignal): 'cancelled' | 'failed' {
   return signal.aborted && kind === failureOf(signal).kind ? 'cancelled' : 'failed';
 }

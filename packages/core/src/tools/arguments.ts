@@ -1,7 +1,8 @@
-// A call's arguments, checked: the tool's input, or what is wrong with it in words the model can act on.
+// Checks the arguments of a call. Returns the tool's input, or a description of the problem for the model.
 //
-// Nothing is coerced: the string "5" is not the number 5, and a path that is not a string is not a
-// path. Nothing is dropped: an unknown argument is a problem, since it is most often a misspelt one.
+// Guarantees
+//   1. Values are not coerced: the string "5" is not the number 5.
+//   2. An unknown argument is a problem and is not dropped, because it is most often a misspelt one.
 
 import { type $ZodIssue, type $ZodType, safeParse } from 'zod/v4/core';
 import { isJsonObject, type Json } from '@drover/protocol/json';
@@ -14,14 +15,14 @@ export type ParsedArguments =
   | { readonly ok: false; readonly problem: string };
 
 export function parseArguments(schema: $ZodType, args: Json): ParsedArguments {
-  // A tool without arguments streams no JSON at all; where something is required, the schema says so.
+  // Models stream no JSON for a call without arguments. The schema reports missing ones.
   const given = args === null || args === '' ? {} : args;
   const parsed = safeParse(schema, given);
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => wording(issue, schema, given));
     return { ok: false, problem: listed(problems) };
   }
-  // No system call takes a NUL in a path or a command, and what cuts at it would run something else.
+  // System calls reject a NUL in a path or command, and code that truncates at it would run something else.
   const withNul = pathsWithNul(parsed.data as Json, '');
   if (withNul.length > 0) {
     return { ok: false, problem: listed(withNul.map((path) => `${path}: contains a NUL character`)) };
@@ -90,7 +91,7 @@ function sizeOf(value: Json | undefined): string {
   return typeof value === 'string' || Array.isArray(value) ? String(value.length) : quoted(value);
 }
 
-// Only the outermost object's own arguments are listed: that is where models misspell.
+// Lists the known arguments of the outermost object only: models misspell those most.
 function known(issue: $ZodIssue, schema: $ZodType): string {
   const definition = schema._zod.def;
   if (issue.path.length > 0 || !('shape' in definition) || typeof definition.shape !== 'object') return '';

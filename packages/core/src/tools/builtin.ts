@@ -1,5 +1,5 @@
-// The tools every agent has, in the order in which the model is told of them. The order is part of
-// the cached beginning of every request: a new one goes to the end.
+// The tools of every agent, in the order in which requests declare them. The order is part of the cached prefix
+// of every request, so add new tools at the end.
 
 import type { ToolDefinition } from '@drover/protocol/messages';
 import { commit } from './commit.ts';
@@ -17,15 +17,15 @@ import { write } from './write.ts';
 
 export const builtinTools: readonly Tool[] = [read, write, edit, list, glob, grep, shell, git];
 
-/** Those of a session in the user's own folder; in the workspace of a task drover commits. */
+/** Tools of a session in the user's folder. Tasks have no `commit`: drover commits their workspaces. */
 export const sessionTools: readonly Tool[] = [...builtinTools, commit];
 
-/** Those of a run: the coordinator and all its workers declare the same, and each is refused what is not its own. */
+/** Tools of a run. Coordinator and workers declare the same ones; each is refused the tools of the other. */
 export function runTools(carryOut: CarryOut): readonly Tool[] {
   return [...builtinTools, submitPlan(carryOut), submitResult];
 }
 
-/** What the model is told of them, whoever it is. */
+/** Returns the tool definitions of a run, the same for the coordinator and all workers. */
 export function runDefinitions(): readonly ToolDefinition[] {
   return runTools(unplanned).map(definitionOf);
 }

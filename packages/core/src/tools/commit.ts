@@ -1,9 +1,11 @@
-// commit: make a commit in the user's repository. It is asked about, unless a rule allows it.
+// commit: creates a commit in the user's repository. Asks the user, unless a rule allows it.
 //
-// The sandbox mounts .git read-only, so a command cannot commit. This tool runs git outside: no hook runs, nothing is
-// signed, no editor opens. Filters that the user has configured, such as LFS, run: a commit without them would be wrong.
-// Repositories inside the folder, submodules too, are left out: git would start another git there, and that runs what
-// their own configuration says.
+// The sandbox mounts .git read-only, so a command cannot commit. This tool runs git outside the sandbox.
+//
+// Guarantees
+//   1. No hook runs, nothing is signed, no editor opens.
+//   2. Filters that the user has configured, such as LFS, run: a commit without them would be wrong.
+//   3. Nested repositories and submodules are left out: git would start another git there, with their configuration.
 
 import * as z from 'zod/mini';
 import { ToolError } from '../errors.ts';
@@ -49,7 +51,7 @@ export const commit = defineTool({
   },
 });
 
-/** Untracked repositories and submodules. Listing looks into none of them. */
+/** Lists untracked repositories and submodules without entering them. */
 async function nestedRepositories(context: ToolContext): Promise<readonly string[]> {
   const listed = await git(['ls-files', '-z', '--others', '--stage', '--exclude-standard'], context);
   return listed.split('\0').flatMap((line) => {
@@ -72,7 +74,7 @@ async function git(args: readonly string[], context: ToolContext): Promise<strin
       timeoutMs: TIMEOUT_MS,
       onStdout: (chunk): undefined => {
         bytes += chunk.length;
-        // Copied, since the chunk is gone after this.
+        // Copy: the chunk is released after this call.
         if (bytes <= OUTPUT_BYTES_MAX) chunks.push(Buffer.from(chunk));
       },
     },
@@ -80,7 +82,7 @@ async function git(args: readonly string[], context: ToolContext): Promise<strin
   );
   const text = Buffer.concat(chunks).toString();
   if (end.endedBy === 'abort') throw new ToolError('interrupted');
-  // Half of a list must not be taken for the whole.
+  // A truncated list of nested repositories must not be used.
   if (bytes > OUTPUT_BYTES_MAX) throw new ToolError('the repository has too many files for this tool');
   if (end.exitCode === 0) return text;
   throw new ToolError(text.trim() || `git ended by ${end.signal ?? `exit code ${end.exitCode}`}`);

@@ -1,8 +1,8 @@
-// edit: replace a passage of a file.
+// edit: replaces a passage of a file.
 //
-// The passage is looked for as it stands, then with white space forgiven (see files/passage.ts). It must be
-// there once, or `all` be asked for: to guess which one was meant is to break the other. Line ends
-// and byte order mark stay as they are.
+// The tool looks for the exact passage, then ignores differences in white space (see files/passage.ts). The passage
+// must occur once unless `all` is set, because a guess could change the wrong place. Line ends and the byte order
+// mark are preserved.
 
 import * as z from 'zod/mini';
 import { ToolError } from '../errors.ts';

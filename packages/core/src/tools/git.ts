@@ -1,9 +1,8 @@
-// git: what has changed, read-only.
+// git: shows status, diff and log, read-only.
 //
-// A repository can make git run programs: hooks, fsmonitor, external diffs, text conversions,
-// filters, pagers, editors, transports, signature checks. The workspace's configuration is not to be
-// trusted with that, so each of them is switched off, and nothing from the environment can switch it
-// on again. Submodules bring configurations of their own and are not entered.
+// A repository's configuration can make git run programs: hooks, fsmonitor, external diffs, text conversions,
+// filters, pagers, editors, transports, signature checks. The workspace is untrusted, so all of them are disabled,
+// and the environment cannot enable them. Submodules have their own configuration and are not entered.
 
 import * as z from 'zod/mini';
 import { ToolError } from '../errors.ts';
@@ -49,7 +48,7 @@ export const git = defineTool({
   },
 });
 
-/** The path as it is written, without what rules deny to reading. */
+/** Returns pathspecs for a literal path, without the paths that rules deny to read. */
 function pathspecs(path: string | undefined, { denied }: ToolContext): readonly string[] {
   const excluded = (denied?.patterns ?? []).map((pattern) => `:(exclude,glob)${pattern}`);
   if (path === undefined && excluded.length === 0) return [];
@@ -69,7 +68,7 @@ const OFF = [
   'core.sshCommand=false',
   'core.untrackedCache=false',
   'diff.external=',
-  'diff.autoRefreshIndex=false', // it would lock and write the index
+  'diff.autoRefreshIndex=false', // a refresh would lock and write the index
   'diff.noprefix=false',
   'diff.mnemonicPrefix=false',
   'protocol.allow=never',
@@ -85,14 +84,14 @@ const OFF = [
 ].flatMap((setting) => ['-c', setting]);
 
 const ENVIRONMENT = {
-  GIT_OPTIONAL_LOCKS: '0', // no index is written, so no hook for that either, and no lock is waited for
+  GIT_OPTIONAL_LOCKS: '0', // git writes no index, runs no hook for it and waits for no lock
   GIT_TERMINAL_PROMPT: '0',
   GIT_NO_LAZY_FETCH: '1',
   GIT_PAGER: 'cat',
   GIT_EDITOR: ':',
 };
 
-// A revision that looks like an option would be one.
+// Rejects revisions that git would read as an option.
 function asRevision(revision: string): string {
   if (/^[\w@^:][\w@^~:./{}+-]*$/.test(revision)) return revision;
   throw new ToolError(`${JSON.stringify(revision)} is not a revision`);
@@ -103,13 +102,13 @@ function told(text: string, nothing: string): string {
   return trimmed === '' ? nothing : trimmed;
 }
 
-// Filters have names of their own, so those that are configured have to be asked for first.
+// Filters have arbitrary names, so list the configured ones first.
 async function filtersOff(context: ToolContext): Promise<readonly string[]> {
   const answer = await ask(['config', '--name-only', '--get-regexp', '^filter\\.'], context, [1]);
   const drivers = new Set(answer.split('\n').map((line) => line.replace(/\.[^.]*$/, '')));
   drivers.delete('');
   if (drivers.size > FILTERS_MAX) throw new ToolError('the repository configures too many filters');
-  // On the command line everything after the first "=" is the value, so such a one could not be switched off.
+  // `-c` takes everything after the first "=" as the value, so a filter with "=" in its name cannot be disabled.
   if (answer.includes('=')) throw new ToolError('the repository configures a filter with = in its name');
   return [...drivers].flatMap((driver) =>
     ['clean=', 'smudge=', 'process=', 'required=false'].flatMap((setting) => ['-c', `${driver}.${setting}`]),

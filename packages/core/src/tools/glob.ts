@@ -1,4 +1,4 @@
-// glob: files by name.
+// glob: finds files by name.
 
 import { relative } from 'node:path';
 import * as z from 'zod/mini';

@@ -1,4 +1,4 @@
-// grep: lines by content.
+// grep: finds lines by regular expression.
 
 import { relative } from 'node:path';
 import * as z from 'zod/mini';
@@ -8,7 +8,7 @@ import { defineTool } from './tool.ts';
 
 const LINES_MAX = 300;
 const LINE_CHARS_MAX = 300;
-// Stands behind the path in ripgrep's answer: a path may contain anything that is more usual.
+// Separates the path from the line in ripgrep's output. Paths may contain any common character.
 const MARK = '\x1f';
 
 export const grep = defineTool({

@@ -1,4 +1,4 @@
-// list: what is in a folder.
+// list: lists the entries of a folder.
 
 import type { Dirent } from 'node:fs';
 import { readdir, readlink } from 'node:fs/promises';

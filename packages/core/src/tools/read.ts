@@ -1,6 +1,6 @@
-// read: show the model a file, with line numbers it can refer to, or a picture.
+// read: returns a text file with line numbers, or an image.
 //
-// Only the lines asked for are kept in memory, so the size of the file does not matter.
+// Only the requested lines are held in memory, so files may have any size.
 
 import type { FileHandle } from 'node:fs/promises';
 import * as z from 'zod/mini';
@@ -16,10 +16,10 @@ const LINES_MAX = 5_000;
 const LINE_NUMBER_MAX = 1_000_000_000;
 const LINE_CHARS_MAX = 2_000;
 const LINE_BYTES_MAX = 4 * LINE_CHARS_MAX;
-// A little below the bound of all output: the last line says where to go on.
+// Below the limit of all output, to leave room for the line that says where to continue.
 const SHOWN_CHARS_MAX = OUTPUT_CHARS_MAX - 500;
 const CHUNK_BYTES = 64 * 1024;
-// In base64 this is the 5 MiB that providers accept.
+// As base64 this is 5 MiB, the limit of providers.
 const IMAGE_BYTES_MAX = 3_932_160;
 
 export const read = defineTool({
@@ -53,7 +53,7 @@ async function firstBytes(file: FileHandle): Promise<Buffer> {
   return buffer.subarray(0, bytesRead);
 }
 
-// By content, not by name: providers refuse a picture that is not what it says.
+// Detects the type by content, because providers reject an image whose declared type is wrong.
 function imageType(start: Buffer): string | undefined {
   const text = start.toString('latin1', 0, 12);
   if (text.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';
@@ -97,7 +97,7 @@ async function textOutput(file: FileHandle, place: Place, wanted: Wanted): Promi
   return numbered.join('\n');
 }
 
-/** `bytes` is the line without its end, or the beginning of a long one; `length` the number of all its bytes. */
+/** `bytes` is the line without its line end, truncated if long; `length` is its full size in bytes. */
 type Line = { readonly bytes: Buffer; readonly length: number };
 type Lines = { readonly lines: readonly Line[]; readonly counted: number; readonly hasMore: boolean };
 
@@ -141,7 +141,7 @@ async function linesOf(file: FileHandle, { from, lines: linesMax, signal }: Want
 
 function closedLine(parts: readonly Buffer[], length: number): Line {
   const bytes = Buffer.concat(parts);
-  // Where a long line was cut, so may be its last character.
+  // Truncation may have split the last character.
   return { length, bytes: bytes.length === length ? bytes : bytes.subarray(0, bytes.length - unfinishedBytes(bytes)) };
 }
 

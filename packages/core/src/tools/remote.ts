@@ -1,9 +1,8 @@
-// Tools that are declared here and run elsewhere: by the program that embeds an agent, or by a client
-// across a network. Their arguments are checked here all the same, so that whoever runs them gets what
-// was declared.
+// Remote tools: declared here, run by the program that embeds the agent or by a client over the network.
 //
-// A declaration comes from outside: what can't be read, and what no provider would take, is refused when
-// the tool is declared, and not when the first call comes.
+// Guarantees
+//   1. Arguments are checked here against the declared schema before the call is sent out.
+//   2. A declaration that is invalid, or that providers would reject, is refused when the tool is declared.
 
 import { fromJSONSchema, registry, type ZodType } from 'zod';
 import { checkTimeout } from '../agent/calls/remote-calls.ts';
@@ -13,12 +12,12 @@ import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json'
 import { type ParsedArguments, parseArguments } from './arguments.ts';
 import type { Tool } from './tool.ts';
 
-// What all providers take as a name.
+// Names that all providers accept.
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 const DESCRIPTION_CHARS_MAX = 10_000;
 const SCHEMA_CHARS_MAX = 100_000;
 
-/** Throws UsageError where the declaration can't be used. */
+/** Makes a tool from a declaration; throws UsageError if it is invalid. */
 export function remoteTool({ name, label, description, schema: given, timeoutMs }: RemoteTool): Tool {
   if (!NAME.test(name))
     throw new UsageError(
@@ -36,7 +35,7 @@ export function remoteTool({ name, label, description, schema: given, timeoutMs 
     schema,
     remote: true,
     ...(timeoutMs !== undefined && { timeoutMs }),
-    // Whoever runs it decides what it may do; rules by its name hold all the same.
+    // The client decides what the tool may do. Rules with its name still apply.
     access: 'none',
     parse: (args) => parsed(input, args),
     subject: (value) => JSON.stringify(value),
@@ -51,19 +50,19 @@ function parsed(input: ZodType, args: Json): ParsedArguments {
   try {
     return parseArguments(input, args);
   } catch (error) {
-    // A schema may refer to itself, and then a model may nest as deep as it likes.
+    // A recursive schema lets a model nest arguments without limit.
     if (error instanceof RangeError) return { ok: false, problem: 'they are nested too deep' };
     throw error;
   }
 }
 
-/** A copy, so that nobody changes it afterwards. */
+/** Returns a checked copy, which the caller cannot change afterwards. */
 function checkedSchema(name: string, given: Json): JsonObject {
   const text = jsonOf(name, given);
   if (text.length > SCHEMA_CHARS_MAX)
     throw new UsageError(`the schema of ${name} is longer than ${SCHEMA_CHARS_MAX} characters`);
   const schema = JSON.parse(text) as Json;
-  // Providers take nothing else for the arguments of a tool.
+  // Providers require an object schema for the arguments of a tool.
   if (!isJsonObject(schema) || schema['type'] !== 'object')
     throw new UsageError(`the schema of ${name} must be a JSON Schema with "type": "object"`);
   return schema;
@@ -79,7 +78,7 @@ function jsonOf(name: string, given: Json): string {
 
 function readSchema(name: string, schema: JsonObject): ZodType {
   try {
-    // A registry of its own, for what it says besides: the global one would remember every tool there ever was.
+    // Use a separate registry for metadata: the global one would keep every tool in memory.
     return fromJSONSchema(schema, { registry: registry() });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);

@@ -1,7 +1,9 @@
-// shell: run a command in the workspace, inside the sandbox where there is one.
+// shell: runs a command in the workspace, inside the sandbox if there is one.
 //
-// The command gets no input, no keys and no terminal; stdout and stderr arrive as one text in the order they
-// were written; nothing it started is left when it is over.
+// Guarantees
+//   1. The command gets no stdin, no provider keys and no terminal.
+//   2. stdout and stderr arrive as one text, in the order they were written.
+//   3. Every process that the command started is ended with it.
 
 import { hintsFor } from '@drover/sandbox/hints';
 import * as z from 'zod/mini';
@@ -14,7 +16,7 @@ import { defineTool, outputFile, type ToolContext, type ToolEvent, type TurnCont
 
 const TIMEOUT_MS = 120_000;
 const TIMEOUT_MS_MAX = 1_800_000;
-// Linux takes no longer argument.
+// Linux limits the length of one argument.
 const COMMAND_BYTES_MAX = 120_000;
 
 // Pagers and editors would wait for input that never comes.
@@ -40,7 +42,7 @@ async function* runCommand(command: string, timeoutMs: number, context: ToolCont
   }
   const capture = new Capture(outputFile(context));
   const deltas = new Deltas();
-  // Also when the caller wants no more: then the loop below is left by a return.
+  // Ends the command if the consumer stops iterating early, which returns from the loop below.
   const left = new AbortController();
   const keep = (chunk: Buffer) => {
     deltas.push(chunk);
@@ -79,9 +81,9 @@ function told(text: string, notes: readonly string[]): string {
   return lines.join('\n');
 }
 
-/** Options with which the user could allow what a failed command wanted. */
 type Ran = { readonly text: string; readonly command: string; readonly end: ShellEnd };
 
+/** Returns the options with which the user could allow what a failed command needed. */
 function hints({ text, command, end }: Ran, { sandbox }: ToolContext): readonly string[] {
   return sandbox === undefined || end.exitCode === 0 ? [] : hintsFor(text, command, sandbox);
 }

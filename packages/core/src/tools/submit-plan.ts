@@ -1,7 +1,6 @@
-// submit_plan: the coordinator's call that has a plan carried out. Its result is what became of the tasks.
+// submit_plan: the coordinator's tool to execute a plan. Its result lists the status of the tasks.
 //
-// Workers are told of it too, since what is declared is part of the cached beginning that all share; they
-// are refused when they call it.
+// Workers declare it too, because all agents of a run share one cached prefix. Their calls are refused.
 
 import * as z from 'zod/mini';
 import type { PlannedTask } from '@drover/protocol/plan';

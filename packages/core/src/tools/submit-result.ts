@@ -1,4 +1,4 @@
-// submit_result: a worker's last call, which says what it did. Whoever started the worker reads the details.
+// submit_result: the last call of a worker, with a summary of its work. The run reads it from the details.
 
 import * as z from 'zod/mini';
 import { createSimpleTool } from './tool.ts';

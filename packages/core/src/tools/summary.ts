@@ -1,7 +1,7 @@
-// A call and its result in a line each, for rows and spinners.
+// One-line summaries of a call and its result, for rows and spinners.
 //
-// What is shown here was written by a model or a stranger's program, so nothing in it may move the
-// cursor, hide text or turn it round.
+// The text comes from a model or an untrusted program, so sequences that move the cursor, hide text or reverse it
+// are removed.
 
 import { stripVTControlCharacters } from 'node:util';
 import { isJsonObject, type Json } from '@drover/protocol/json';
@@ -11,7 +11,7 @@ const OUTPUT_SUMMARY_CODE_POINTS_MAX = 80;
 const LOOKED_AT_CHARS_MAX = 4_000;
 const TELLING_ARGUMENTS = ['command', 'path', 'query', 'pattern', 'url'];
 
-/** `name`: the label of the tool, or its name. */
+/** Summarizes the arguments of a call. `name` is the tool's label, or its name. */
 export function inputSummary(name: string, args: Json): string {
   const telling = isJsonObject(args) ? TELLING_ARGUMENTS.map((key) => args[key]).find(isTold) : undefined;
   const text = telling === undefined ? `${name} ${JSON.stringify(args)}` : `${name}: ${telling}`;
@@ -41,5 +41,5 @@ function oneLine(text: string, codePointsMax: number): string {
     .trimEnd()}…`;
 }
 
-// Direction marks and overrides, zero-width and tag characters. The joiner U+200D stays: emoji need it.
+// Direction marks and overrides, zero-width and tag characters. The joiner U+200D is allowed, because emoji need it.
 const INVISIBLE = /[\u061C\u200B\u200C\u200E\u200F\u202A-\u202E\u2060-\u2064\u2066-\u206F\uFEFF\u{E0000}-\u{E007F}]/gu;

@@ -1,7 +1,8 @@
-// What a tool is, and how one is made and run.
+// Defines tools and runs them.
 //
-// Whatever a tool does (throws, answers nothing, never ends, floods), running it gives one bounded
-// output: the loop needs a result for every call, and no tool may bring it down.
+// Guarantees
+//   1. Every run of a tool gives one bounded output, even if the tool throws, returns nothing or floods.
+//   2. A tool that ignores its abort signal is abandoned after a grace period.
 
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -14,36 +15,35 @@ import type { ImagePart, ToolDefinition } from '@drover/protocol/messages';
 import { type ParsedArguments, parseArguments } from './arguments.ts';
 import { boundedText, OUTPUT_CHARS_MAX } from './output/capture.ts';
 
-// How long a tool may take to stop once its signal says so, before it is left to itself. The shell
-// needs a second to be sure that all it started is gone.
+// Time that an aborted tool gets to stop before it is abandoned. The shell needs a second to end its processes.
 const STOP_GRACE_MS = 2_500;
 const DETAILS_CHARS_MAX = 200_000;
 
-/** Paths that rules deny to reading. */
+/** Paths that rules deny to read. */
 export type Denied = {
   readonly patterns: readonly string[];
   /** `path` is relative to the workspace. */
   readonly matches: (path: string) => boolean;
 };
 
-/** What a tool may use of the world. */
+/** Context of a call. */
 export type ToolContext = {
   readonly cwd: string; // the workspace: every path resolves inside it
   readonly callId: string;
   readonly env: Readonly<Record<string, string>>; // for child processes: allow-listed, no provider keys
-  readonly ignore?: readonly string[]; // patterns of files that searches leave out, as in .gitignore
-  /** Paths that no tool may read, for tools that look at many files. */
+  readonly ignore?: readonly string[]; // patterns of files that searches skip, as in .gitignore
+  /** Paths that no tool may read, for tools that read many files. */
   readonly denied?: Denied;
-  readonly outputFolder: string; // where the whole of a long output is kept; made when needed
-  /** Contains the commands that tools run; absent where they run outside. */
+  readonly outputFolder: string; // stores the full text of long outputs; created when needed
+  /** Sandbox of the commands that tools run; absent if they run without one. */
   readonly sandbox?: SandboxPolicy;
   readonly signal: AbortSignal;
 };
 
-/** The same before there is a call. */
+/** Context of a turn, before there is a call. */
 export type TurnContext = Omit<ToolContext, 'callId' | 'signal'>;
 
-/** How sure it is that a tool is called: the model is being asked, or it has begun to write a call. */
+/** How likely a call is: `possible` once a request was sent, `certain` once the model has begun a call. */
 export type Likelihood = 'possible' | 'certain';
 
 export type ToolEvent =
@@ -58,42 +58,42 @@ export type ToolEvent =
 
 export type ToolOutput = Omit<Extract<ToolEvent, { type: 'complete' }>, 'type'>;
 
-/** What a call may touch, which decides what the permission rules say by default. */
+/** Kind of access, which selects the default permission. */
 export type Access = 'read' | 'write' | 'run' | 'none';
 
 export type Tool = {
   readonly name: string;
-  /** For people: views show it in place of the name. */
+  /** Display name in views. */
   readonly label?: string;
   readonly description: string;
   readonly schema: Json; // JSON Schema of the arguments, byte-stable
   readonly access: Access;
-  /** Arguments as they came from the model -> input, or what is wrong with them, with the path. */
+  /** Turns the model's arguments into input, or into a problem with its path. */
   readonly parse: (args: Json) => ParsedArguments;
-  /** What permission rules match: a path, a command. */
+  /** Text that permission rules match: a path, a command. */
   readonly subject: (input: Json) => string;
-  /** The paths a call writes, normalised: two calls that share one must not overlap. */
+  /** Normalized paths that a call writes. Calls that share a path do not overlap. */
   readonly touches: (input: Json) => readonly string[];
-  /** True where no other call may run meanwhile. */
+  /** True if no other call may run at the same time. */
   readonly alone: boolean;
-  /** True where running it twice does no harm, so that it may be run again after a crash. */
+  /** True if calls are idempotent, so that they may be repeated after a crash. */
   readonly repeatable: boolean;
-  /** True where a call of it that worked is the last thing the agent has to do. */
+  /** True if a successful call ends the turn. */
   readonly final: boolean;
-  /** True where somebody else runs it: the call is handed out, and the session waits for its result. */
+  /** True if a client runs the tool. The session waits for the result. */
   readonly remote?: true;
-  /** How long a remote call may wait for its result; as the session says unless told. */
+  /** Timeout of a remote call (default: that of the session). */
   readonly timeoutMs?: number;
-  /** Gets ready for a call, so that it starts sooner. Called often; must not throw. */
+  /** Prepares for a call, so that it starts sooner. Called often; must not throw. */
   readonly prepare?: (context: TurnContext, likelihood: Likelihood) => void;
-  /** Absent for a remote tool, and for no other. */
+  /** Absent only for remote tools. */
   readonly execute?: (input: Json, context: ToolContext) => Promise<ToolOutput> | AsyncIterable<ToolEvent>;
 };
 
-/** `input` is a zod object, from `zod` or from `zod/mini`: its type, validator and JSON Schema are one. */
+/** `input` is a zod object, from `zod` or `zod/mini`. It supplies the type, the validator and the JSON Schema. */
 export type ToolDeclaration<Schema extends $ZodType> = {
   readonly name: string;
-  /** For people: views show it in place of the name. */
+  /** Display name in views. */
   readonly label?: string;
   readonly description: string;
   readonly input: Schema;
@@ -122,7 +122,7 @@ export function defineTool<Schema extends $ZodType>(declaration: ToolDeclaration
     repeatable: declaration.repeatable ?? false,
     final: declaration.final ?? false,
     ...(declaration.prepare !== undefined && { prepare: declaration.prepare }),
-    // Made when first asked for: a command that sends no request should not pay for it.
+    // Lazy: a command that sends no request needs no schema.
     get schema() {
       schema ??= jsonSchemaOf(input);
       return schema;
@@ -137,12 +137,12 @@ export function defineTool<Schema extends $ZodType>(declaration: ToolDeclaration
   };
 }
 
-/** What the model is told of a tool. */
+/** Returns the part of a tool that requests declare. */
 export function definitionOf({ name, description, schema }: Pick<Tool, keyof ToolDefinition>): ToolDefinition {
   return { name, description, schema };
 }
 
-/** A tool that says nothing on the way and answers once. */
+/** Makes a tool without deltas, which returns one result. */
 export function createSimpleTool<Schema extends $ZodType>(
   config: Omit<ToolDeclaration<Schema>, 'run'>,
   answer: (
@@ -153,12 +153,12 @@ export function createSimpleTool<Schema extends $ZodType>(
   return defineTool({ ...config, run: answer });
 }
 
-/** Where the whole of a call's long output is kept. */
+/** Returns the path of the file for a call's full output. */
 export function outputFile(context: Pick<ToolContext, 'callId' | 'outputFolder'>): string {
   return join(context.outputFolder, `${context.callId}.txt`);
 }
 
-/** Runs a call to its end. Throws only DroverError: drover could not do its part. Anything else is an output with `isError`. */
+/** Runs a call to its end. Throws only DroverError, a failure of drover itself. Other errors become the output. */
 export async function runTool(
   tool: Tool,
   input: Json,
@@ -167,7 +167,7 @@ export async function runTool(
 ): Promise<ToolOutput> {
   let partial = '';
   const work = answerOf(tool, input, context, (delta) => {
-    // Twice the bound, so that cutting happens seldom.
+    // Truncate only at twice the limit, so that it happens rarely.
     if (partial.length > 2 * OUTPUT_CHARS_MAX) partial = partial.slice(-OUTPUT_CHARS_MAX);
     partial += delta;
     onDelta(delta);
@@ -188,7 +188,7 @@ export async function runTool(
   };
 }
 
-/** `partial`: what was said on the way belongs to the output. */
+/** `partial`: the deltas so far belong to the output. */
 type Answer = ToolOutput & { readonly partial?: true };
 
 async function answerOf(
@@ -208,14 +208,14 @@ async function answerOf(
     if (!isJsonObject(event)) continue;
     if (event['type'] === 'delta' && typeof event['delta'] === 'string') onDelta(event['delta']);
     if (event['type'] === 'complete') {
-      // Not awaited: what a tool still does after its answer is its own affair.
+      // Not awaited: a call is complete with its answer, even if the tool still cleans up.
       void Promise.resolve(events.return?.()).catch(() => undefined);
       return answerFrom(tool.name, event);
     }
   }
 }
 
-// What a tool gave back, of which only the type says that it is a ToolOutput.
+// Checks the returned value at run time: a tool may not follow its type.
 function answerFrom(name: string, given: unknown): Answer {
   if (given === undefined || given === null) throw new ToolError(`${name} returned nothing`);
   if (!isOutputLike(given)) return { output: textFrom(name, given) };
@@ -235,7 +235,7 @@ function textFrom(name: string, given: unknown): string {
   return json;
 }
 
-// Details are for views; ones that can't be told are left out rather than failing a call that worked.
+// Details are for views. Invalid or oversized details are dropped and do not fail the call.
 function jsonFrom(details: unknown): Json | undefined {
   const json = details === undefined ? undefined : stringified(details);
   return json === undefined || json.length > DETAILS_CHARS_MAX ? undefined : (JSON.parse(json) as Json);
@@ -257,7 +257,7 @@ function failedAnswer(name: string, error: unknown): Answer {
   return { output: error instanceof ToolError ? text : `${name} failed: ${text}`, isError: true, partial: true };
 }
 
-// Settles only when the signal has asked and the tool has not listened.
+// Resolves only if the tool is still running a grace period after the abort.
 async function deserted(name: string, signal: AbortSignal, settled: AbortSignal): Promise<Answer> {
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
@@ -280,8 +280,7 @@ function isOutputLike(value: unknown): value is { output: unknown } & Partial<Om
   return typeof value === 'object' && value !== null && 'output' in value;
 }
 
-// A misspelt optional argument that is silently dropped makes a call do something else than was
-// asked, so an object that doesn't say what it does with unknown keys refuses them.
+// Rejects unknown keys unless the schema says otherwise: a misspelt optional argument must not be dropped silently.
 function closed(schema: $ZodType): $ZodType {
   const definition = schema._zod.def;
   if (definition.type !== 'object' || ('catchall' in definition && definition.catchall !== undefined)) return schema;

@@ -1,4 +1,4 @@
-// write: make a file, or replace the whole of one.
+// write: creates a file, or replaces its whole content.
 
 import { stat } from 'node:fs/promises';
 import * as z from 'zod/mini';
