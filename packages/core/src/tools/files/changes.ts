@@ -1,14 +1,14 @@
-// What a change did to a text, as a unified diff and two numbers.
+// Describes a change of a text: a unified diff, and the number of added and removed lines.
 
 const DIFF_CONTEXT_LINES = 3;
-// Texts that differ more than this are not compared line by line: it would take minutes.
+// Texts with more differences get no diff: it would take minutes.
 const DIFF_LINES_MAX = 3_000;
 
-/** Without `diff` where the texts differ too much. */
+/** `diff` is absent if the texts differ too much. */
 export type Change = { readonly diff?: string; readonly added: number; readonly removed: number };
 
 export async function changeBetween(path: string, before: string, after: string): Promise<Change> {
-  // Loaded when something is changed, for it would slow every start.
+  // Imported lazily, because it would slow every start.
   const { structuredPatch } = await import('diff');
   const [old, now] = [before, after].map((text) => text.replaceAll('\r\n', '\n')) as [string, string];
   const options = { context: DIFF_CONTEXT_LINES, maxEditLength: DIFF_LINES_MAX };
@@ -33,7 +33,7 @@ export function lineCount(text: string): number {
   return text.endsWith('\n') ? breaks - 1 : breaks;
 }
 
-/** "+3 -1" */
+/** Formats a change as "+3 -1". */
 export function changeSize({ added, removed }: Change): string {
   return `+${added} -${removed}`;
 }

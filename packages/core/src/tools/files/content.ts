@@ -1,4 +1,4 @@
-// Files as the tools handle them: opened without surprises, replaced in one step.
+// File access of the tools: opens only regular files, and replaces files atomically.
 
 import { constants, type Stats } from 'node:fs';
 import { access, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -13,7 +13,7 @@ const NEAR_NAMES_MAX = 3;
 const NEAR_ENTRIES_MAX = 5_000;
 const BOM = '\uFEFF';
 
-/** Opens a regular file for reading. Nothing else: opening a pipe would wait for its writer for ever. */
+/** Opens a regular file for reading. Throws ToolError for anything else: opening a pipe could block forever. */
 export async function openFile({ real, shown }: Place): Promise<{ readonly file: FileHandle; readonly stats: Stats }> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   const file = await open(real, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(async (error: unknown) => {
@@ -25,7 +25,7 @@ export async function openFile({ real, shown }: Place): Promise<{ readonly file:
   throw new ToolError(stats.isDirectory() ? `${shown} is a folder: use list` : `${shown} is not a regular file`);
 }
 
-/** A whole text file: `text` without the byte order mark that `bom` holds. */
+/** Reads a whole text file. `bom` is its byte order mark or empty; `text` is the rest. */
 export async function readText(place: Place): Promise<{ readonly text: string; readonly bom: string }> {
   const { file, stats } = await openFile(place);
   try {
@@ -41,14 +41,14 @@ export async function readText(place: Place): Promise<{ readonly text: string; r
   }
 }
 
-/** Puts the text in place at once: a reader sees the old file or the new one. Keeps the mode; makes folders. */
+/** Replaces a file atomically: readers see the old or the new text. Preserves the mode; creates folders. */
 export async function replaceFile({ real, shown }: Place, text: string): Promise<void> {
   const temporary = join(dirname(real), temporaryName(basename(real)));
   try {
     const before = await existing(real);
     if (before !== undefined) {
       if (!before.isFile()) throw new ToolError(`${shown} is ${before.isDirectory() ? 'a folder' : 'not a file'}`);
-      // Replacing needs only the folder's consent, but a file made read-only is meant to stay.
+      // A rename needs write permission on the folder only, so check that the file is not read-only.
       await access(real, constants.W_OK);
     } else {
       await mkdir(dirname(real), { recursive: true });
@@ -56,7 +56,7 @@ export async function replaceFile({ real, shown }: Place, text: string): Promise
     const file = await open(temporary, 'wx', before === undefined ? 0o666 : before.mode & 0o7777);
     try {
       await file.writeFile(text);
-      // The umask has its say in open, but not over a mode that is to be kept.
+      // `open` applies the umask, so set the previous mode again.
       if (before !== undefined) await file.chmod(before.mode & 0o7777);
     } finally {
       await file.close();
@@ -77,7 +77,7 @@ async function existing(real: string): Promise<Stats | undefined> {
   }
 }
 
-/** The error as text for the model; where there is nothing of that name, with names that are like it. */
+/** Turns an error into text for the model. For a missing file it suggests similar names. */
 export async function withNearNames(error: unknown, { real, shown }: Place): Promise<unknown> {
   if (codeOf(error) !== 'ENOENT') return unusable(error, shown);
   const near = await nearNames(real, shown);

@@ -1,9 +1,9 @@
-// Files that stay when drover is killed while it writes: `.<name>.<mark>.drover-new` beside the file.
+// Temporary files that remain if drover is killed during a write: `.<name>.<mark>.drover-new` beside the file.
 //
 // Guarantees
-//   1. Only a leftover is removed: a plain file of this user, with that name, whose writer is gone.
-//   2. A live writer keeps its file: its process runs on this machine, or the file is younger than an hour.
-//   3. The search follows no link, leaves out .git and node_modules, and looks at a bounded number of entries.
+//   1. Only stale leftovers are removed: regular files of this user, with such a name, whose writer has ended.
+//   2. The file of a live writer is not removed while its process runs on this machine or it is under an hour old.
+//   3. The search follows no link, skips .git and node_modules, and reads a bounded number of entries.
 
 import { createHash } from 'node:crypto';
 import type { Dirent } from 'node:fs';
@@ -19,7 +19,7 @@ const HOST = createHash('sha256').update(hostname()).digest('hex').slice(0, 4);
 
 let written = 0;
 
-/** The name of a file while it is written. It holds the machine and the process, so that a later one can tell. */
+/** Returns a temporary name. It contains host and process id, so that a later process can detect a stale file. */
 export function temporaryName(name: string, pid = process.pid): string {
   written = (written + 1) % 256;
   const mark = `${HOST}${pid.toString(16).padStart(6, '0').slice(-6)}${written.toString(16).padStart(2, '0')}`;
@@ -27,18 +27,18 @@ export function temporaryName(name: string, pid = process.pid): string {
   return `.${name.slice(0, 50)}.${mark}.drover-new`;
 }
 
-/** True for what stays of a file that was being written when drover was killed. */
+/** Returns true for the name of a temporary file of drover. */
 export function isLeftover(path: string): boolean {
   return LEFTOVER.test(path);
 }
 
-/** Removes the stale leftovers in a folder and below it; gives their paths. */
+/** Removes stale leftovers in a folder and below it. Returns their paths. */
 export async function removeLeftovers(top: string): Promise<readonly string[]> {
   const removed: string[] = [];
   const folders = [top];
   let looked = 0;
   for (let folder = folders.shift(); folder !== undefined && looked < ENTRIES_MAX; folder = folders.shift()) {
-    // A folder that is gone or closed to the user holds nothing to remove.
+    // Skip folders that are gone or not readable.
     const entries: readonly Dirent[] = await readdir(folder, { withFileTypes: true }).catch(() => []);
     looked += entries.length;
     for (const entry of entries) {
@@ -58,7 +58,7 @@ async function removeIfStale(path: string): Promise<boolean> {
     await rm(path);
     return true;
   } catch {
-    // Another process was faster, or the folder is read-only: the file can stay.
+    // Another process removed the file, or the folder is read-only.
     return false;
   }
 }

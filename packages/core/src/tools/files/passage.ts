@@ -1,15 +1,14 @@
-// Finding a passage that a model quotes from a file.
+// Finds a passage that a model quotes from a file. Pure functions.
 //
-// Models quote nearly right: line ends, trailing blanks and indentation get lost on the way. What is
-// found with white space forgiven are whole lines, and the new text takes over their indentation.
-// Pure: text in, places out.
+// Models often lose line ends, trailing blanks and indentation. The tolerant search ignores white space, matches
+// whole lines, and gives the new text the indentation of the file.
 
 const MATCHES_MAX = 10_000;
 
-/** Replace text.slice(from, to). */
+/** `replacement` replaces text.slice(from, to). */
 export type Match = { readonly from: number; readonly to: number; readonly replacement: string };
 
-/** Where the passage stands as it is, the kind of line end aside. */
+/** Finds exact matches, ignoring the kind of line end. */
 export function findExact(text: string, old: string, replacement: string): readonly Match[] {
   const file = withoutReturns(text);
   const wanted = old.replaceAll('\r\n', '\n');
@@ -22,7 +21,7 @@ export function findExact(text: string, old: string, replacement: string): reado
   return matches;
 }
 
-/** Where its lines stand, one after the other, if white space doesn't count. */
+/** Finds matches of whole lines, ignoring white space. */
 export function findTolerant(text: string, old: string, replacement: string): readonly Match[] {
   const endsLine = old.endsWith('\n');
   const wanted = (endsLine ? old.replace(/\r?\n$/, '') : old).split('\n');
@@ -61,7 +60,7 @@ export function lineAt(text: string, offset: number): number {
   return line;
 }
 
-/** Where the passage begins, if only its beginning is there: most often something after it has changed. */
+/** Returns a hint for a passage that was not found: the line that matches its first line, if there is one. */
 export function nearestLine(text: string, old: string): string {
   const key = old
     .split('\n')
@@ -71,8 +70,8 @@ export function nearestLine(text: string, old: string): string {
   return at === -1 ? ': read it again' : `: its first line stands at line ${at + 1}, but what follows differs`;
 }
 
-// Offsets count in the text with CR LF made LF; originalAt leads back. A CR belongs to its LF, so a
-// passage that ends before a line end leaves both standing.
+// Replaces CR LF by LF; `originalAt` maps an offset back to the original text. A CR belongs to its LF, so a
+// passage that ends before a line end leaves both unchanged.
 function withoutReturns(text: string) {
   if (!text.includes('\r\n')) return { text, originalAt: (offset: number) => offset };
   const returns: number[] = []; // offsets, in the shorter text, of the LFs that had a CR
@@ -89,7 +88,7 @@ function withoutReturns(text: string) {
   return { text: text.replaceAll('\r\n', '\n'), originalAt };
 }
 
-// The kind of line end used at a place: that of its line, or for the last line that of the one before.
+// Returns the line end of the line at an offset, or for the last line that of the line before.
 function lineEndAt(text: string, offset: number): '\n' | '\r\n' {
   const after = text.indexOf('\n', offset);
   const end = after === -1 ? text.lastIndexOf('\n') : after;
@@ -101,7 +100,7 @@ function withLineEnds(text: string, lineEnd: '\n' | '\r\n'): string {
   return lineEnd === '\n' ? plain : plain.replaceAll('\n', '\r\n');
 }
 
-/** A line without its end at text.slice(from, to); the next one begins at `next`. */
+/** A line without its line end, at text.slice(from, to); the next line begins at `next`. */
 type TextLine = { readonly text: string; readonly from: number; readonly to: number; readonly next: number };
 
 function linesOf(text: string): readonly TextLine[] {
@@ -122,8 +121,8 @@ function keyOf(line: string): string {
   return line.trim().replace(/\s+/g, ' ');
 }
 
-// The new text was written with the quoted indentation; each of its lines gets what the file has in
-// place of it. The longest known beginning decides, so a deeper line keeps what it is deeper by.
+// Replaces the quoted indentation of each new line by that of the file. The longest matching prefix is replaced,
+// so deeper lines keep their additional indentation.
 function reindented(replacement: string, quoted: readonly string[], found: readonly string[]): string {
   const known = new Map<string, string>();
   quoted.forEach((line, index) => {

@@ -1,22 +1,23 @@
-// Paths from a model, resolved inside the workspace.
+// Resolves paths from a model inside the workspace.
 //
-// A path is followed through every symlink, also one that doesn't exist yet (then through its
-// deepest folder that does), and what it comes to must lie in the workspace. The real path is what
-// is opened, without following a link at its end, so that a link put there meanwhile is not followed.
-// Reading may also reach the folder of long outputs. Nothing is written into a .git folder: what
-// stands there (hooks, filters) is run by the next git command.
+// Guarantees
+//   1. All symlinks of a path are resolved, and the real path must be inside the workspace. A path that does not
+//      exist is resolved from its deepest existing folder.
+//   2. Tools open the real path without following a final link, so a link created in between has no effect.
+//   3. Reads may also reach the folder of long outputs.
+//   4. No path in a .git folder is writable: the next git command could run its hooks and filters.
 
 import { lstat, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, normalize, relative, resolve, sep } from 'node:path';
 import { ToolError } from '../../errors.ts';
 
 const LINKS_MAX = 40;
-// Bounds for a path that is written, relative to the workspace. File systems take names of at most 255 bytes.
+// Limits of a path to write, relative to the workspace. File systems accept names of at most 255 bytes.
 const FOLDERS_MAX = 64;
 const NAME_BYTES_MAX = 255;
 const PATH_BYTES_MAX = 1_024;
 
-/** `real` is what to open; `shown` is what to call it: relative to the workspace where it lies in it. */
+/** `real` is the path to open; `shown` is the path to print, relative to the workspace if inside it. */
 export type Place = { readonly real: string; readonly shown: string };
 
 export type Bounds = { readonly cwd: string; readonly outputFolder: string };
@@ -29,7 +30,7 @@ export async function readablePlace(path: string, { cwd, outputFolder }: Bounds)
   throw outside(path);
 }
 
-/** Throws ToolError before any folder is made for a path that is too deep or too long. */
+/** Resolves a path to write. Throws ToolError if it is outside, in a .git folder, too deep or too long. */
 export async function writablePlace(path: string, { cwd }: Pick<Bounds, 'cwd'>): Promise<Place> {
   const place = await inside(cwd, path);
   refuseExcess(place.shown);
@@ -51,20 +52,20 @@ function refuseOver(max: number, count: number, unit: string): void {
     throw new ToolError(`the path has ${count} ${unit}, at most ${max} are allowed: choose a shorter path`);
 }
 
-/** Where the path leads, if that is in the folder; throws ToolError otherwise. */
+/** Resolves a path inside a folder; throws ToolError if it leads outside. */
 export async function inside(cwd: string, path: string): Promise<Place> {
   const place = await placeIn(cwd, path);
   if (place === undefined) throw outside(path);
   return place;
 }
 
-/** One spelling for a path, by its letters alone: what rules match and calls are kept apart by. */
+/** Normalizes a path without reading the disk, for permission rules and for conflicts between calls. */
 export function tidyPath(path: string): string {
   const tidy = normalize(path);
   return tidy.length > 1 && tidy.endsWith(sep) ? tidy.slice(0, -1) : tidy;
 }
 
-/** Runs work on one file after another, so that no change is made to a text that another just replaced. */
+/** Serializes work on the same file, so that no change overwrites another one. */
 export async function exclusively<T>(real: string, work: () => Promise<T>): Promise<T> {
   const before = queues.get(real);
   const turn = before === undefined ? work() : before.then(work);
@@ -96,7 +97,7 @@ async function placeIn(folder: string, path: string): Promise<Place | undefined>
   return isInside ? { real, shown: below === '' ? '.' : below } : undefined;
 }
 
-// Like realpath, but for paths whose end does not exist.
+// Like realpath, but also for paths that do not exist yet.
 async function realEnd(absolute: string, asked: string, linksLeft: number): Promise<string> {
   try {
     return await realpath(absolute);
@@ -112,7 +113,7 @@ async function realEnd(absolute: string, asked: string, linksLeft: number): Prom
   return parent === absolute ? absolute : join(await realEnd(parent, asked, linksLeft), basename(absolute));
 }
 
-// A link to something that doesn't exist: realpath only says that there is nothing.
+// Returns the target of a dangling link, for which realpath only reports ENOENT.
 async function linkTarget(absolute: string): Promise<string | undefined> {
   try {
     return (await lstat(absolute)).isSymbolicLink() ? await readlink(absolute) : undefined;
@@ -139,7 +140,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   EDQUOT: 'could not be written: the disk quota is used up',
 };
 
-/** A system error as text for the model; what is no system error goes on as it is. */
+/** Turns a known system error into text for the model; returns other errors unchanged. */
 export function unusable(error: unknown, path: string): unknown {
   const problem = PROBLEMS[codeOf(error) ?? ''];
   return problem === undefined ? error : new ToolError(`${path} ${problem}`, { cause: error });

@@ -1,8 +1,7 @@
-// ripgrep, asked a question: its lines, until there are enough of them.
+// Runs ripgrep and reads its lines until the caller has enough.
 //
-// It honours ignore files, as the project means them. Its own --glob would override those, so a
-// pattern is given as a file type, which knows names only, and the folders of a pattern are compared
-// here.
+// ripgrep respects the project's ignore files. Its --glob would override them, so a pattern is passed as a file
+// type, which matches names only. This module matches the folders of the pattern.
 
 import { stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, matchesGlob } from 'node:path';
@@ -24,10 +23,10 @@ const COMMON = [
   '--no-require-git',
   '--color=never',
   '--glob=!.git',
-  '--sort=path', // so that the same question gets the same answer
+  '--sort=path', // makes the output deterministic
 ];
 
-/** Calls onLine for each line of the answer until it returns false. Paths in it are as `shown` in a Place. */
+/** Calls `onLine` for each line of output until it returns false. Paths are printed as `shown` in a Place. */
 export async function askRipgrep(
   question: { readonly args: readonly string[]; readonly place: Place },
   context: ToolContext,
@@ -47,7 +46,7 @@ export async function askRipgrep(
   const end = await runChild(
     {
       file,
-      // Led by a dot, for a name may begin like an option.
+      // Prefix with "./": a name may begin like an option.
       args: [
         ...COMMON,
         ...leftOut,
@@ -69,17 +68,17 @@ export async function askRipgrep(
   if (end.endedBy === 'abort') throw new ToolError('interrupted');
   if (end.endedBy === 'timeout') throw new ToolError(`stopped after ${TIMEOUT_MS / 1_000} s: narrow the search`);
   if (end.signal !== undefined) throw new ToolError(`the search was ended by ${end.signal}`);
-  // A file that may not be read makes it fail without a word, but what it found elsewhere counts.
+  // Unreadable files make ripgrep fail without a message. Its other matches are still valid.
   const { text } = await problem.finish();
   if (end.exitCode !== 0 && text !== '') throw new ToolError(text.trim().replace(/^rg: /, ''));
 }
 
-/** The program itself, which comes with drover. */
+/** Returns the path of the ripgrep that comes with drover. */
 export async function ripgrepFile(): Promise<string> {
   return (await import('@vscode/ripgrep')).rgPath;
 }
 
-/** A pattern without a folder means files of that name anywhere. */
+/** A pattern without a folder matches names in any folder. */
 export type NamePattern = { readonly args: readonly string[]; readonly matches: (path: string) => boolean };
 
 export function namePattern(pattern: string): NamePattern {
@@ -106,7 +105,7 @@ class LineSplitter {
     for (let at = 0; at < chunk.length;) {
       const found = chunk.indexOf(10, at);
       const end = found === -1 ? chunk.length : found;
-      // Copied, since the chunk is gone after this. Of a line without end only the beginning counts.
+      // Copy: the chunk is released after this call. Long lines are truncated.
       if (this.#bytes < LINE_BYTES_MAX) this.#parts.push(Buffer.from(chunk.subarray(at, end)));
       this.#bytes += end - at;
       if (found !== -1) this.end();

@@ -1,14 +1,14 @@
-// Bytes as text for a model. What is no text is described, never dumped.
+// Converts bytes to text for a model. Binary data is described, never printed.
 //
-// Output with a stray byte in it (one Latin-1 name in a log) is still worth reading: such bytes are
-// named where they stand. Where they are many, the whole is binary data and only its size is told.
+// A few invalid bytes (one Latin-1 name in a log) are replaced by a note in place. If there are many, the whole
+// is treated as binary data and only its size is reported.
 
 import { isUtf8 } from 'node:buffer';
 
-// Below this share of bytes that are no text, output is text with blemishes.
+// Output with at most this share of invalid bytes counts as text.
 const BINARY_SHARE = 0.1;
 
-/** The bytes as text; `totalBytes` is the size to tell where they are a part of something binary. */
+/** Converts bytes to text. `totalBytes` is the size to report if they are part of binary data. */
 export function textOf(bytes: Buffer, totalBytes = bytes.length): string {
   return isBinary(bytes) ? binaryData(totalBytes) : markedText(bytes);
 }
@@ -20,7 +20,7 @@ export function isBinary(bytes: Buffer): boolean {
   return odd > bytes.length * BINARY_SHARE;
 }
 
-/** The bytes as text, each run of what is no text named in its place. */
+/** Converts bytes to text, with a note in place of each run of invalid bytes. */
 export function markedText(bytes: Buffer): string {
   if (isPlainText(bytes)) return bytes.toString('utf8');
   let text = '';
@@ -38,7 +38,7 @@ export function binaryData(bytes: number): string {
   return `binary data, ${byteSize(bytes)}`;
 }
 
-/** 1234567 -> "1.2 MB" */
+/** Formats a size: 1234567 -> "1.2 MB". */
 export function byteSize(bytes: number): string {
   if (bytes < 1_000) return bytes === 1 ? '1 byte' : `${bytes} bytes`;
   const units = ['KB', 'MB', 'GB', 'TB'];
@@ -48,7 +48,7 @@ export function byteSize(bytes: number): string {
   return `${size.toFixed(1)} ${units[unit]}`;
 }
 
-/** How many bytes at the end are the beginning of a character whose rest is missing. */
+/** Returns the number of bytes at the end that belong to an incomplete character. */
 export function unfinishedBytes(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -57,7 +57,7 @@ export function unfinishedBytes(bytes: Buffer): number {
   return 0;
 }
 
-/** How many bytes at the start are the end of a character whose beginning is missing. */
+/** Returns the number of bytes at the start that belong to a character whose start is missing. */
 export function orphanedBytes(bytes: Buffer): number {
   let count = 0;
   while (count < 3 && isContinuation(bytes[count] ?? 0)) count++;
@@ -79,7 +79,7 @@ function* textRuns(bytes: Buffer): Generator<{ readonly isText: boolean; readonl
   if (bytes.length > from) yield { isText, bytes: bytes.subarray(from) };
 }
 
-// 0 where no character of text begins.
+// Returns the length of the character at a position, or 0 if it is invalid.
 function characterBytes(bytes: Buffer, at: number): number {
   const first = bytes[at] ?? 0;
   const length = expectedBytes(first);

@@ -1,14 +1,13 @@
-// Output on its way to the model: bounded, both ends kept, the whole of it on disk.
+// Captures output for the model: truncates it in the middle and stores the full text on disk.
 //
-// WHAT THE MODEL SEES
-//   Up to OUTPUT_CHARS_MAX characters as they came. Of more, the beginning and the end, since
-//   compilers put the first error first and test runners put the verdict last; between them a line
-//   that says how much is missing and which file has it. What is not text is described, not shown.
+// Guarantees
+//   1. The model sees up to OUTPUT_CHARS_MAX characters unchanged. Of longer output it sees both ends, because
+//      compilers print the first error first and test runners print the result last. A line between them says
+//      how much is missing and which file has it. Binary data is described, not shown.
+//   2. Memory is bounded by the size of the two ends.
+//   3. The file is created only for truncated output, and stops growing at FILE_BYTES_MAX.
 //
-// WHAT IT COSTS
-//   Memory for the two ends, however much arrives. The file is made only when something has to be
-//   left out, and stops growing at FILE_BYTES_MAX. A file that can't be written (a full disk) costs
-//   the file, not the output.
+// Failure: if the file cannot be written (a full disk), the output says so and both ends remain.
 
 import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -17,7 +16,7 @@ import { Ring } from './ring.ts';
 
 export const OUTPUT_CHARS_MAX = 30_000;
 const HEAD_CHARS = 12_000;
-const TAIL_CHARS = 16_500; // the rest is room for the line between, and for what a tool adds
+const TAIL_CHARS = 16_500; // the rest is for the line between, and for notes of the tool
 const FILE_BYTES_MAX = 64_000_000;
 const CUT_AT_LINE_WITHIN_CHARS = 500;
 // A character of a JavaScript string takes at most three bytes of UTF-8.
@@ -36,12 +35,12 @@ export class Capture {
   #fileProblem: string | undefined;
   #writes: Promise<void> = Promise.resolve();
 
-  /** `path` is where the whole goes once it is too long; its folder is made when needed. */
+  /** `path` is the file for the full text of a long output; its folder is created when needed. */
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** A promise where the chunk goes to disk: it is needed until that settles, which it does without failing. */
+  /** Returns a promise if the chunk is written to disk: do not reuse the chunk before. It never rejects. */
   write(chunk: Uint8Array): Promise<void> | undefined {
     const before = this.#bytes;
     this.#bytes += chunk.length;
@@ -104,7 +103,7 @@ export class Capture {
   }
 }
 
-/** Text within the bound: as it is, or both its ends and the whole at `path`. */
+/** Returns a short text unchanged; of a long one both ends, and stores the full text at `path`. */
 export async function boundedText(text: string, path: string): Promise<string> {
   if (text.length <= OUTPUT_CHARS_MAX) return text;
   const capture = new Capture(path);
@@ -117,7 +116,7 @@ export async function boundedText(text: string, path: string): Promise<string> {
   return (await capture.finish()).text;
 }
 
-// The first and the last bytes of a stream; whole() is all of it until they would overlap no more.
+// The first and last bytes of a stream. `whole()` is the complete stream if it fits into both buffers.
 class Ends {
   readonly #head: Buffer[] = [];
   #headBytes = 0;
@@ -125,7 +124,7 @@ class Ends {
 
   add(chunk: Uint8Array): void {
     const forHead = Math.min(HEAD_BYTES - this.#headBytes, chunk.length);
-    // Copied, because a slice would keep the whole chunk alive.
+    // Copy, because a slice would keep the whole chunk in memory.
     if (forHead > 0) this.#head.push(Buffer.from(chunk.subarray(0, forHead)));
     this.#headBytes += forHead;
     if (forHead < chunk.length) this.#tail.add(chunk.subarray(forHead));

@@ -1,5 +1,5 @@
-// Live output for whoever watches: the first of it at once, then a few times a second, and never
-// more at a time than someone could read. Deltas may be lost; the complete output follows them.
+// Live output for views: the first delta at once, then at most ten a second, each of bounded size.
+// Deltas may be lost; the complete output follows them.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { orphanedBytes, textOf, unfinishedBytes } from './bytes.ts';

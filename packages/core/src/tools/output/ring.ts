@@ -1,5 +1,4 @@
-// The last bytes of a stream, in one buffer that is used again and again: a copy of every chunk would
-// be small, but a gigabyte has many chunks.
+// A ring buffer that holds the last bytes of a stream. It allocates once, so large streams cost no allocations.
 
 export class Ring {
   readonly #capacity: number;
@@ -8,7 +7,7 @@ export class Ring {
   #length = 0;
   #hasLost = false;
 
-  /** The buffer is made when something comes. */
+  /** Allocates the buffer with the first chunk. */
   constructor(capacity: number) {
     this.#capacity = capacity;
   }
@@ -17,7 +16,7 @@ export class Ring {
     return this.#length;
   }
 
-  /** Was there more than fits, since it was last emptied? */
+  /** True if bytes were overwritten since the buffer was last emptied. */
   get hasLost(): boolean {
     return this.#hasLost;
   }
@@ -33,7 +32,7 @@ export class Ring {
     this.#length = Math.min(this.#capacity, this.#length + last.length);
   }
 
-  /** A copy, oldest first. */
+  /** Returns a copy of the bytes, oldest first. */
   contents(): Buffer {
     const buffer = this.#buffer ?? Buffer.alloc(0);
     if (this.#length < this.#capacity) return Buffer.from(buffer.subarray(0, this.#length));

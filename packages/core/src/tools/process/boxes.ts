@@ -1,12 +1,12 @@
-// Boxes: sandboxes for one command each. One can be started ahead, so that the next command finds it waiting.
+// Boxes: sandboxes for one command each. A box can be started ahead of its command.
 //
 // Guarantees
-//   1. A box runs one command. Then it is gone, with all that the command started.
-//   2. A box that waited is used only if it is what a new one would be: the same process, and the same files behind its
-//      mounts. Otherwise it is ended, and a new one is started.
-//   3. Boxes wait only between `keepBoxes` and its disposal, which is a turn; at most one for each private folder.
+//   1. A box runs one command. It ends with that command and every process the command started.
+//   2. A waiting box is used only if a new one would be the same: same process, same files behind its mounts.
+//      Otherwise it is discarded and a new one is started.
+//   3. Boxes wait only between `keepBoxes` and its disposal, which is one turn; at most one per private folder.
 //
-// Failure: a box that can't be started ahead is left out. The command starts its own, and reports what is wrong.
+// Failure: if a box can't be started ahead, the command starts its own and reports the problem.
 
 import { confine } from '@drover/sandbox/sandbox';
 import { mountIdentity } from '@drover/sandbox/linux/bubblewrap';
@@ -18,15 +18,15 @@ export type BoxPlace = {
   readonly sandbox: SandboxPolicy;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Marks the processes of a box that did not wait. */
+  /** Marks the processes of a box that was not started ahead. */
   readonly callId: string;
 };
 
 export type Box = {
   readonly child: StartedChild;
-  /** Begins the command. */
+  /** Starts the command. */
   readonly begin: (script: string) => void;
-  /** Ends a box whose command has not begun. */
+  /** Ends a box whose command was not started. */
   readonly discard: () => void;
 };
 
@@ -35,13 +35,13 @@ type WaitingBox = Box & {
   readonly isOver: () => boolean;
 };
 
-/** One that waits or is being started. It resolves to undefined where it could not be started. */
+/** A box that waits or is starting. Resolves to undefined if it could not be started. */
 type BoxAhead = Promise<WaitingBox | undefined>;
 
-// By the private folder of the policy. Undefined: a box may wait there, and none does.
+// By private folder of the policy. Undefined: a box may wait, but none does.
 const places = new Map<string, BoxAhead | undefined>();
 
-/** Until it is disposed of, boxes may wait for commands of this policy. */
+/** Lets boxes wait for commands of this policy until the result is disposed. */
 export function keepBoxes(sandbox: SandboxPolicy | undefined): Disposable {
   if (sandbox === undefined) return { [Symbol.dispose]: () => undefined };
   const { folder } = sandbox;
@@ -55,7 +55,7 @@ export function keepBoxes(sandbox: SandboxPolicy | undefined): Disposable {
   };
 }
 
-/** The box that waits, or a new one. Throws ToolError where it can't be started. */
+/** Returns the waiting box, or a new one. Throws ToolError if it can't be started. */
 export async function openBox(place: BoxPlace): Promise<Box> {
   const { folder } = place.sandbox;
   const ahead = places.get(folder);
@@ -68,11 +68,11 @@ export async function openBox(place: BoxPlace): Promise<Box> {
   return start(place);
 }
 
-/** Starts the next box, where boxes are kept for this policy and none waits. */
+/** Starts the next box if boxes may wait for this policy and none does. */
 export function startAhead(place: Omit<BoxPlace, 'callId'>): void {
   const { folder } = place.sandbox;
   if (!places.has(folder) || places.get(folder) !== undefined) return;
-  // The next command starts its own where this one can't be started.
+  // If this fails, the next command starts its own box.
   const ahead = start({ ...place, callId: newId('call') }).catch(() => undefined);
   places.set(folder, ahead);
 }

@@ -1,14 +1,12 @@
-// Child processes: started in a group of their own, and gone, all of them, when their call is over.
+// Child processes: each runs in its own process group and is ended, with all its descendants, when its call ends.
 //
-// HOW ONE ENDS
-//   By itself, by its time limit, or by the signal. In the last two cases, and where something it
-//   started outlives it, everything that belongs to it gets TERM and, a grace later, KILL.
+// Guarantees
+//   1. A child ends by itself, by timeout or by abort. On timeout and abort, and if descendants outlive it, all its
+//      processes get TERM and, after a grace period, KILL.
+//   2. A grandchild that keeps the pipes open cannot block the call: silent pipes are closed.
+//   3. A child that reads stdin cannot block the call: without `input`, its stdin is empty.
 //
-// WHAT CANNOT HANG IT
-//   A grandchild that keeps the pipes open: they are read for as long as something comes, then
-//   closed. A child that waits for input: its stdin is empty.
-//
-// Node's own spawn, without a library round it: starting a process is most of what a small call costs.
+// Uses Node's spawn without a library, because starting a process is most of the cost of a small call.
 
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -17,19 +15,19 @@ import { LauncherLost, type ProcessEnd, type ProcessInput, type ProcessSpec, typ
 import { startProcess } from './start.ts';
 import { endOrphans, MARK, markedProcesses, markOf, ProcessTree, sendSignal } from './tree.ts';
 
-// Between TERM and KILL. Cancelling has to be quick.
+// Time between TERM and KILL. Short, because a cancel must be quick.
 const TERM_GRACE_MS = 1_000;
 const KILL_ROUNDS_MAX = 20;
 const LOOK_AGAIN_FIRST_MS = 5;
 const LOOK_AGAIN_LAST_MS = 100;
-// After the process itself has ended: how long its pipes may stay open, and be silent.
+// Limits after the process has ended: how long its pipes may stay open, and stay silent.
 const PIPES_OPEN_MS = 100;
 const PIPES_SILENT_MS = 250;
 const PIPES_DRAIN_MS_MAX = 5_000;
-// Between the last look at a process that was ended, and word of how it ended.
+// Time to wait for the exit code of a process that was ended.
 const WORD_MS_MAX = 1_000;
 
-/** A promise holds the output back until it settles; it must not reject. The chunk is gone after that. */
+/** A returned promise pauses the output until it settles; it must not reject. Do not use the chunk after that. */
 export type OutputReader = (chunk: Buffer) => Promise<void> | undefined;
 
 export type ChildStart = {
@@ -40,9 +38,9 @@ export type ChildStart = {
   readonly callId: string;
   readonly files?: ProcessSpec['files'];
   readonly report?: ProcessSpec['report'];
-  /** The process is a sandbox. Ending it ends everything inside at once, so what is inside is asked first. */
+  /** The process is a sandbox. Killing it kills all processes inside at once, so those get TERM first. */
   readonly contains?: boolean;
-  /** Its standard input, which may come later; absent: empty. */
+  /** Standard input, which may be a promise (default: empty). */
   readonly input?: ProcessInput;
 };
 
@@ -55,7 +53,7 @@ export type ChildReaders = {
 
 export type ChildSpec = ChildStart & ChildReaders;
 
-/** A process that runs, and whose output has not been read yet. */
+/** A running process whose output has not been read yet. */
 export type StartedChild = { readonly spec: ChildStart; readonly process: StartedProcess };
 
 export type ChildEnd = {
@@ -63,12 +61,12 @@ export type ChildEnd = {
   readonly exitCode?: number;
   readonly signal?: NodeJS.Signals;
   readonly durationMs: number;
-  /** How many processes outlived the one that was started, and had to be ended. */
+  /** Number of processes that outlived the child and had to be ended. */
   readonly leftBehind: number;
   readonly report?: string;
 };
 
-/** Throws ToolError where it can't be started. */
+/** Runs a process to its end. Throws ToolError if it can't be started. */
 export async function runChild(spec: ChildSpec, signal: AbortSignal): Promise<ChildEnd> {
   if (signal.aborted) throw new ToolError('interrupted before it was started');
   const startedAt = performance.now();
@@ -77,7 +75,7 @@ export async function runChild(spec: ChildSpec, signal: AbortSignal): Promise<Ch
   return { ...end, durationMs: Math.round(performance.now() - startedAt) };
 }
 
-/** Reads its output, and ends it when it is time. Throws ToolError where its launcher is lost. */
+/** Reads a child's output and ends it on timeout or abort. Throws ToolError if its launcher is lost. */
 export async function attendChild(
   { spec, process: child }: StartedChild,
   readers: ChildReaders,
@@ -115,7 +113,7 @@ export async function attendChild(
   }
 }
 
-/** Ends a process that is not attended, with all it started. */
+/** Kills the group of a child whose output is not being read. */
 export function killChild({ process: { pid, stdout, stderr } }: StartedChild): void {
   sendSignal(-pid, 'SIGKILL');
   stdout.destroy();
@@ -125,22 +123,22 @@ export function killChild({ process: { pid, stdout, stderr } }: StartedChild): v
 
 const groups = new Set<number>();
 
-/** The process groups that this thread has running. */
+/** Returns the running process groups of this thread. */
 export function runningGroups(): readonly number[] {
   return [...groups];
 }
 
 /**
- * Sends a signal to all children at once, for a process that is about to end. On Linux it also finds
- * those of other threads, and those that left their group.
+ * Sends a signal to all children, for a process that is about to exit. On Linux this includes children of other
+ * threads and children that left their group.
  */
 export function endAllChildren(signal: NodeJS.Signals): void {
   for (const group of groups) sendSignal(-group, signal);
-  // Twice, because one that is just being started has no environment to show.
+  // Scan twice, because a process that is just starting has no readable environment yet.
   for (let look = 0; look < 2; look++) for (const id of markedProcesses()) sendSignal(id, signal);
 }
 
-/** `together`: stderr may come with stdout. Throws ToolError where it can't be started. */
+/** Starts a process. `together`: stderr may be merged into stdout. Throws ToolError if it can't be started. */
 export async function startChild(spec: ChildStart, together: boolean): Promise<StartedChild> {
   const { file, args, cwd, files, report, input } = spec;
   const env = { ...spec.env, [MARK]: markOf(spec.callId) };
@@ -151,7 +149,7 @@ export async function startChild(spec: ChildStart, together: boolean): Promise<S
     return { spec, process: started };
   } catch (error) {
     if (error instanceof LauncherLost) {
-      // It may have been started all the same.
+      // The launcher may have started it before it was lost.
       endOrphans(spec.callId);
       throw lost(spec, error);
     }
@@ -169,7 +167,7 @@ function stopRequest(timeoutMs: number, signal: AbortSignal) {
   const timer = setTimeout(asked.resolve, timeoutMs);
   const onAbort = () => asked.resolve();
   signal.addEventListener('abort', onAbort, { once: true });
-  // The signal may have come while the process was being started.
+  // The abort may have come during the start of the process.
   if (signal.aborted) onAbort();
   return {
     asked: asked.promise,
@@ -181,7 +179,7 @@ function stopRequest(timeoutMs: number, signal: AbortSignal) {
   };
 }
 
-// Returns how many there were.
+// Ends all processes of a tree. Returns how many were alive.
 async function endAll(tree: ProcessTree): Promise<number> {
   let alive = tree.look();
   const count = alive.length;
@@ -192,7 +190,7 @@ async function endAll(tree: ProcessTree): Promise<number> {
     pauseMs = Math.min(2 * pauseMs, LOOK_AGAIN_LAST_MS);
     alive = tree.look();
   }
-  // More than once, because a process may fork between the look and the blow.
+  // Repeat, because a process may fork between the scan and the kill.
   for (let round = 0; alive.length > 0 && round < KILL_ROUNDS_MAX; round++) {
     tree.signal(alive, 'SIGKILL');
     await delay(LOOK_AGAIN_FIRST_MS);
@@ -223,7 +221,7 @@ class Pipes {
     if (!this.areClosed) await within(ms, this.#closed.promise);
   }
 
-  /** Reads what is still in the pipes, then closes them. */
+  /** Reads the rest of the pipes, then closes them. */
   async drain(): Promise<void> {
     const deadline = performance.now() + PIPES_DRAIN_MS_MAX;
     this.#lastChunkAt = performance.now();
@@ -252,7 +250,7 @@ class Pipes {
         stream.resume();
       });
     });
-    // A pipe that breaks is closed, and its process will be heard of by its exit.
+    // A broken pipe is closed; the exit of the process is reported separately.
     stream.on('error', () => undefined);
     stream.once('close', () => {
       this.#open--;
@@ -268,7 +266,7 @@ async function within(ms: number, settled: Promise<void>): Promise<void> {
   timer.abort();
 }
 
-// The collector frees a chunk only after tens of megabytes of them; detaching frees it at once.
+// Detaching frees a chunk at once; the garbage collector waits for tens of megabytes.
 function release({ buffer, byteLength }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }

@@ -1,5 +1,5 @@
-// What of the user's environment a child process gets to see: an allow-list, because a deny-list
-// forgets the next provider's key.
+// Filters the user's environment for child processes. It is an allow-list, because a deny-list would miss the key
+// of the next provider.
 
 import { delimiter, isAbsolute } from 'node:path';
 
@@ -27,19 +27,19 @@ export function childEnvironment(env: Readonly<Record<string, string | undefined
   return allowed;
 }
 
-/** The same for drover's own git, which reads the user's config from where the user says it is. */
+/** Returns the environment for drover's own git, with the user's GIT_CONFIG_GLOBAL. */
 export function gitEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const { GIT_CONFIG_GLOBAL: global } = env;
   return { ...childEnvironment(env), ...(global !== undefined && { GIT_CONFIG_GLOBAL: global }) };
 }
 
-// A relative entry is a folder of the workspace, where a file could stand in for a command that is allowed.
+// A relative entry of PATH is in the workspace, where a file could replace an allowed command.
 function absolute(path: string): string {
   return path.split(delimiter).filter(isAbsolute).join(delimiter);
 }
 
 function isAllowed(name: string, value: string): boolean {
-  // A proxy's address may carry a password.
+  // The URL of a proxy may contain a password.
   if (PROXIES.has(name)) return !value.includes('@');
   return ALLOWED.has(name) || name.startsWith('LC_');
 }

@@ -1,8 +1,7 @@
-// The environment in which git runs below drover's tools: what a repository's config could start is off
-// as far as it can be switched off from outside, nothing is paged or asked for, and looking at a
-// repository writes nothing.
+// Environment of git in commands that agents run. It disables programs of the repository's config as far as variables
+// can, disables pager and prompts, and prevents reads from writing the index.
 //
-// It is deliberately mild. Hooks stay on, since a commit the user has allowed is to run them.
+// Hooks stay enabled, because a commit that the user has allowed should run them.
 
 export const gitEnvironment: Readonly<Record<string, string>> = environmentOf({
   'core.fsmonitor': 'false',

@@ -1,23 +1,19 @@
-// The launcher: a small process that starts processes for a big one. Both ends of the wire between them.
+// The launcher: a small process that starts processes for a large one. This file holds client and server.
 //
-// WHY
-//   Starting a process copies the page tables of whoever starts it, and a run with many threads has many:
-//   milliseconds for each command. The launcher has few, and is started while its owner is still small.
+// Purpose: starting a process copies the page tables of its parent. A run with many threads has large ones, which
+// costs milliseconds per command. The launcher is started early, while its owner is still small.
 //
-// THE WIRE
-//   A socket in a folder of the owner's. Every thread has one connection for lines of JSON: what to start goes
-//   over, its process id, and then how it ended, come back. Each pipe of a process is a connection too. Its
-//   first line says whose it is; then the process itself gets it, so that what it writes goes straight to the
-//   thread, and nothing is read that the thread doesn't want yet.
+// Protocol: a Unix socket in a folder of the owner. Each thread has one connection for lines of JSON: requests go out,
+// process ids and exit codes come back. Each pipe of a process is a connection too. Its first line names the process,
+// which then inherits the connection. So output goes straight to the thread, with its backpressure.
 //
-// WHO MAY ASK
-//   The first line of every connection carries a secret that the owner gave the launcher on its standard input. A
-//   connection without it is closed, and nothing is started for it.
+// Guarantees
+//   1. The first line of every connection must hold a secret, which the owner writes to the launcher's stdin. A
+//      connection without it is closed, and nothing is started.
+//   2. The launcher exits when its owner exits. Processes it started are not touched.
+//   3. Processes of a thread that is lost are killed.
 //
-// WHO DIES FIRST
-//   The owner: the launcher ends with it, and what it had started is left as it is. A thread: what it had
-//   started, or was about to, is ended. The launcher: whoever waits for a process is told so, and from then
-//   on threads start their processes themselves, as they do where there is none.
+// Failure: if the launcher is lost, waiting callers get LauncherLost. From then on, threads start processes directly.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { timingSafeEqual } from 'node:crypto';
@@ -27,34 +23,34 @@ import { dirname } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { threadId } from 'node:worker_threads';
 
-// Long enough for a machine that is overloaded; one that is silent for longer is taken for lost.
+// A launcher that does not reply in this time counts as lost. Long enough for an overloaded machine.
 const REPLY_MS_MAX = 10_000;
-// An owner that has died takes its threads along; the launcher has gone with it before this is over.
+// Delay before processes of a lost thread are killed. If the owner has exited, the launcher exits first.
 const THREAD_LOST_MS = 50;
 const CONNECTIONS_WAITING_MAX = 1_024;
 const REPORT_CHARS_MAX = 4_096;
 const SECRET_CHARS_MAX = 256;
 
-/** Where a launcher listens, and what it wants to hear first. */
+/** The socket of a launcher, and the secret it expects. */
 export type LauncherAddress = { readonly path: string; readonly secret: string };
 
 export type ProcessSpec = {
   readonly file: string;
-  /** What it is called, where that isn't the file. */
+  /** Name of the process (default: `file`). */
   readonly argv0?: string;
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly detached: boolean; // in a group and a session of its own
-  /** What it writes to stderr may come with what it writes to stdout. */
+  /** Allows stderr to be merged into stdout. */
   readonly together?: boolean;
-  /** Opened for reading as descriptor 3 and those that follow. */
+  /** Files to open for reading, as descriptors from 3 on. */
   readonly files?: readonly string[];
-  /** What it writes to the descriptor behind those comes with its end. */
+  /** Adds a descriptor after `files`. Its output is returned in `ProcessEnd`. */
   readonly report?: boolean;
 };
 
-/** A promise must not reject. */
+/** Standard input. A promise must not reject. */
 export type ProcessInput = string | Buffer | Promise<string>;
 
 export type ProcessEnd = {
@@ -66,8 +62,8 @@ export type ProcessEnd = {
 export type StartedProcess = {
   readonly pid: number;
   readonly stdout: Readable;
-  readonly stderr?: Readable; // absent where it comes with stdout
-  /** Rejects with LauncherLost where nobody can tell. */
+  readonly stderr?: Readable; // absent if merged into stdout
+  /** Rejects with LauncherLost if the launcher is lost before the process ends. */
   readonly ended: Promise<ProcessEnd>;
 };
 
@@ -80,7 +76,7 @@ type Reply = { readonly id: string } & (
   | { readonly end: ProcessEnd }
 );
 
-/** What becomes of a process is not known, since the launcher is gone. */
+/** The launcher is lost, so the state of a process is unknown. */
 export class LauncherLost extends Error {
   override readonly name = 'LauncherLost';
 }
@@ -90,7 +86,7 @@ type Open = {
   readonly ended: PromiseWithResolvers<ProcessEnd>;
 };
 
-/** A thread's end. */
+/** The client, used by a thread. */
 export class Launcher {
   readonly #address: LauncherAddress;
   readonly #replyMs: number;
@@ -104,7 +100,7 @@ export class Launcher {
     this.#replyMs = replyMs;
   }
 
-  /** Undefined where nothing was started, and the caller has to do it himself. */
+  /** Starts a process. Resolves to undefined if the launcher is not available; the caller then starts it directly. */
   async start(spec: ProcessSpec, input: ProcessInput | undefined): Promise<StartedProcess | undefined> {
     const line = await this.#connected();
     if (line === undefined) return undefined;
@@ -117,7 +113,7 @@ export class Launcher {
       return undefined;
     }
     const call: Open = { started: Promise.withResolvers(), ended: Promise.withResolvers() };
-    // Whoever waits hears of it; one that has stopped waiting need not.
+    // Callers that await `ended` get the error. Without one, the rejection must not stay unhandled.
     call.ended.promise.catch(() => undefined);
     this.#open.set(id, call);
     line.ref();
@@ -139,7 +135,7 @@ export class Launcher {
     this.#line?.destroy();
   }
 
-  // One that is not there yet is tried again with the next process; one that was lost is not.
+  // A launcher that does not listen yet is retried with the next process; a lost one is not.
   async #connected(): Promise<Socket | undefined> {
     if (this.#lost) return undefined;
     if (this.#line !== undefined) return this.#line;
@@ -176,7 +172,7 @@ export class Launcher {
   }
 }
 
-/** The launcher's end. The owner's first line is the secret; the owner is there for as long as `owner` is open. */
+/** The server. The owner writes the secret as first line to `owner`; the server exits when `owner` closes. */
 export function serveLaunches(path: string, owner: Socket, exit: () => void): void {
   const end = () => {
     rmSync(dirname(path), { recursive: true, force: true });
@@ -196,7 +192,7 @@ export function serveLaunches(path: string, owner: Socket, exit: () => void): vo
 
 class Launches {
   readonly #pipes = new Map<string, Socket>();
-  readonly #waiting = new Map<string, () => void>(); // for pipes, by the process
+  readonly #waiting = new Map<string, () => void>(); // requests that wait for their pipes, by id
   readonly #secret: string;
 
   constructor(secret: string) {
@@ -221,7 +217,7 @@ class Launches {
       const asked = JSON.parse(text) as Request;
       const begin = () => this.#begin(asked, connection, running);
       this.#waiting.set(asked.id, begin);
-      // The owner's end, or the thread's, may be there already, and then nothing is to be started.
+      // Defer: the owner or the thread may have closed already, and then nothing must be started.
       setImmediate(begin);
     });
   }
@@ -258,19 +254,19 @@ class Launches {
     } catch (error) {
       tell(refusal(id, error));
     } finally {
-      // The process has them now.
+      // The process has inherited them.
       for (const pipe of pipes) pipe.destroy();
     }
   }
 }
 
-/** Opened for a process that is about to start, and closed here when it has them. Throws what opening does. */
+/** Opens files for a process to inherit. Dispose after the start to close them here. Throws the errors of open. */
 export function openFiles(paths: readonly string[]): Disposable & { readonly descriptors: readonly number[] } {
   const descriptors = paths.map((path) => openSync(path, 'r'));
   return { descriptors, [Symbol.dispose]: () => descriptors.forEach((each) => closeSync(each)) };
 }
 
-/** How a process ended, with what it reported, where it was to report. */
+/** Resolves to how a process ended, with its report if `report` is set. */
 export async function processEnd(
   child: ChildProcess,
   { files = [], report }: Pick<ProcessSpec, 'files' | 'report'>,
@@ -289,7 +285,7 @@ function reportFrom(pipe: Socket): Promise<string> {
   let told = '';
   pipe.setEncoding('utf8');
   pipe.on('data', (text: string) => void (told = (told + text).slice(0, REPORT_CHARS_MAX)));
-  // A pipe that breaks is closed.
+  // A broken pipe is closed, which ends the report.
   pipe.on('error', () => undefined);
   return new Promise((resolve) => {
     pipe.once('close', () => resolve(told));
@@ -322,14 +318,14 @@ function endGroups(children: ReadonlySet<ChildProcess>): void {
       try {
         process.kill(id, 'SIGKILL');
       } catch (error) {
-        // It has no group of its own, or has ended.
+        // The process has no group, or has ended.
         if (!(error instanceof Error && 'code' in error)) throw error;
       }
     }
   }
 }
 
-/** Undefined where nobody listens. */
+/** Connects to the launcher. Resolves to undefined if it does not listen. */
 function connected(
   { path, secret }: LauncherAddress,
   first: { readonly pipe?: string } = {},
@@ -338,7 +334,7 @@ function connected(
     const socket = connect(path);
     socket.once('error', () => resolve(undefined));
     socket.once('connect', () => {
-      // What breaks later is heard of by its close.
+      // Later errors are handled by the close event.
       socket.on('error', () => undefined);
       resolve(socket);
     });

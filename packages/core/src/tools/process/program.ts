@@ -1,4 +1,4 @@
-// Where a program is: looked for on a PATH once, and not in every folder of it each time it is started.
+// Finds programs on a PATH and caches the result, so that a start does not search every folder again.
 
 import { statSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
@@ -11,8 +11,8 @@ const known = new Map<string, string>(); // by name and PATH
 const distrusted = new Set<string>();
 
 /**
- * From now on no program in these folders is run outside the sandbox: commands inside may have put it there. Holds
- * for this thread.
+ * Stops this thread from running programs in these folders outside the sandbox: commands inside the sandbox may
+ * have written them.
  */
 export function distrustPrograms(folders: readonly string[]): void {
   for (const folder of folders) distrusted.add(folder);
@@ -21,7 +21,7 @@ export function distrustPrograms(folders: readonly string[]): void {
 
 const trusted = new Map<string, string>(); // by PATH
 
-/** The PATH for a process outside the sandbox. */
+/** Returns a PATH without distrusted folders, for a process outside the sandbox. */
 export function trustedPath(path: string): string {
   if (distrusted.size === 0) return path;
   const before = trusted.get(path);
@@ -37,7 +37,7 @@ function isDistrusted(folder: string): boolean {
   return [...distrusted].some((each) => isIn(folder, each) || isIn(real, each));
 }
 
-/** Undefined where there is none. Folders that are meant from wherever a process is don't count: they could be a worker's. */
+/** Returns the path of a program, or undefined. Skips relative folders, which a worker could write. */
 export function programOn(path: string, name: string): string | undefined {
   const key = `${name}\0${path}`;
   const before = known.get(key);
@@ -56,7 +56,7 @@ function isProgram(file: string): boolean {
     const found = statSync(file, { throwIfNoEntry: false });
     return found?.isFile() === true && (found.mode & EXECUTABLE) !== 0;
   } catch (error) {
-    // Not for us: the search goes on, as the system's own would.
+    // Not accessible: continue the search, as the system does.
     if (error instanceof Error && 'code' in error) return false;
     throw error;
   }

@@ -1,10 +1,10 @@
-// Runs a shell command to its end: inside the sandbox where there is one, in the open where the caller says so.
+// Runs a shell command to its end: inside the sandbox if the caller passes one, else without.
 //
 // Guarantees
-//   1. With a sandbox the command never runs outside it. A sandbox that does not start is a DroverError, whatever was
-//      printed; the caller never mistakes it for a result of the command.
-//   2. stdout and stderr come as one stream, in the order they were written.
-//   3. A command that would fill the disk is ended while there is still room for drover's own files.
+//   1. With a sandbox, the command never runs outside it. A sandbox that does not start is a DroverError, never a
+//      result of the command.
+//   2. stdout and stderr arrive as one stream, in the order they were written.
+//   3. A command that fills the disk is ended while there is still space for drover's own files.
 
 import { lstatSync, statfsSync } from 'node:fs';
 import { hasStarted } from '@drover/sandbox/sandbox';
@@ -32,7 +32,7 @@ export type ShellSpec = {
 
 export type ShellEnd = ChildEnd & { readonly isDiskFull: boolean };
 
-/** Throws ToolError where there is no shell, and DroverError where the sandbox did not start. */
+/** Throws ToolError if the process can't be started, and DroverError if the sandbox did not start. */
 export async function runShell(spec: ShellSpec, signal: AbortSignal): Promise<ShellEnd> {
   const { sandbox } = spec;
   if (sandbox === undefined) return { ...(await runOutside(spec, signal)), isDiskFull: false };
@@ -64,8 +64,8 @@ export async function runShell(spec: ShellSpec, signal: AbortSignal): Promise<Sh
 }
 
 /**
- * Starts the sandbox of a command that may follow, where boxes are kept. Placeholders for protected paths are seen by the
- * user, so they are made only if a command is `certain`.
+ * Starts a sandbox ahead of a possible command, if boxes may wait. The user can see placeholders for protected
+ * paths, so they are created only if a command is `certain`.
  */
 export function prepareShell(
   { cwd, env, sandbox }: Pick<TurnContext, 'cwd' | 'env' | 'sandbox'>,
@@ -76,7 +76,7 @@ export function prepareShell(
   try {
     sealPaths(sandbox.folder, sandbox.sealed)[Symbol.dispose]();
   } catch (error) {
-    // The command fails of it too, and reports it.
+    // The command will meet and report the same error.
     if (error instanceof Error && 'code' in error) return;
     throw error;
   }
@@ -88,19 +88,19 @@ function runOutside(
   signal: AbortSignal,
 ): Promise<ChildEnd> {
   const file = programOn(env['PATH'] ?? '', 'bash') === undefined ? '/bin/sh' : 'bash';
-  // One pipe for both, since between two the order of lines is lost.
+  // Use one pipe for both: two pipes would lose the order of lines.
   const args = ['-c', `exec 2>&1; ${script}`];
   return runChild({ file, args, env, cwd, callId, timeoutMs, onStdout: onOutput }, signal);
 }
 
-/** A session in a folder above can put a link in the place of a folder, and a mount would follow it. */
+/** Rejects folders that are links: a session in a parent folder could create one, and a mount would follow it. */
 function checkFolders({ root, writable }: SandboxPolicy): void {
   for (const path of [root, ...writable])
     if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true)
       throw new DroverError({ kind: 'sandbox.failed', message: `${path} was replaced by a symbolic link` });
 }
 
-/** Aborts when the disk is nearly full and this command may be why: it was not so when it began. */
+/** Aborts when the disk gets nearly full during the command. Does nothing if it was full before. */
 function watchDisk({ root, system }: SandboxPolicy): Disposable & { readonly signal: AbortSignal } {
   const full = new AbortController();
   const isFull = () => freeBytes(root) < system.limits.diskFreeBytes;
@@ -111,7 +111,7 @@ function watchDisk({ root, system }: SandboxPolicy): Disposable & { readonly sig
   return { signal: full.signal, [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-// A folder that was removed under its command fills no disk.
+// Returns Infinity for a folder that was removed: it cannot fill the disk.
 function freeBytes(folder: string): number {
   try {
     const { bavail, bsize } = statfsSync(folder);

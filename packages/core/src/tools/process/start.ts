@@ -1,4 +1,4 @@
-// Starts a process: from here, or, where this thread has been given one, through the launcher.
+// Starts a process: through the launcher if this thread has one, else directly.
 
 import { spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
@@ -18,8 +18,8 @@ let launcher: Launcher | undefined;
 let launcherAddress: LauncherAddress | undefined;
 
 /**
- * From now on this thread has its processes started by the launcher that listens there; undefined: by itself.
- * Returns what it was before.
+ * Makes this thread start its processes through the launcher at an address; undefined: directly. Returns the
+ * previous address.
  */
 export function launchWith(address: LauncherAddress | undefined): LauncherAddress | undefined {
   const before = launcherAddress;
@@ -32,7 +32,7 @@ export function launchWith(address: LauncherAddress | undefined): LauncherAddres
 
 type Apart = StartedProcess & { readonly stderr: Readable };
 
-/** Throws what Node's spawn would. Without an input, its stdin is empty. */
+/** Starts a process. Throws the errors of Node's spawn. Without `input`, stdin is empty. */
 export async function startProcess(
   spec: ProcessSpec & { readonly together?: never },
   input?: ProcessInput,
@@ -43,9 +43,9 @@ export async function startProcess(spec: ProcessSpec, input?: ProcessInput): Pro
   return (await launcher?.start(found, input)) ?? startHere(found, input);
 }
 
-// What it is called stays as it was: programs use it when they talk of themselves.
+// Finds the program on the PATH. Keeps argv0, because programs print it in messages.
 function located(given: ProcessSpec): ProcessSpec {
-  // A sandbox reports; what runs in it may use every program it sees.
+  // `report` marks a sandbox. Commands inside it may use every program they see.
   const PATH = given.env['PATH'];
   const isOutside = given.report !== true && PATH !== undefined;
   const spec = isOutside ? { ...given, env: { ...given.env, PATH: trustedPath(PATH) } } : given;
@@ -76,9 +76,9 @@ async function startHere(spec: ProcessSpec, input: ProcessInput | undefined): Pr
     });
   }
   const ended = processEnd(child, spec);
-  // A signal that can't be delivered is reported here too; the end of the process is not.
+  // Ignore errors of undeliverable signals; the exit is reported separately.
   child.on('error', () => undefined);
-  // One that ends before it has read its input is heard of by its exit.
+  // The process may exit before it reads its input; the exit is reported separately.
   stdin?.on('error', () => undefined);
   if (stdin !== null) endWith(stdin, input ?? '');
   return { pid, stdout, stderr, ended };

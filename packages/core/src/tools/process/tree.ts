@@ -1,10 +1,9 @@
-// Who belongs to a child process: its group, its descendants, and whoever carries its mark.
+// Finds all processes that belong to a child: its group, its descendants, and every process with its mark.
 //
-// A process can leave its group (setsid) and lose its parent (a double fork); what it keeps is the
-// environment it was started with. So every child carries a variable that says which drover process
-// and which call it belongs to, and on Linux all processes are looked through for it. One that also
-// wipes its environment is still found if its parents were alive at the first look. Where there is
-// no /proc the group is all that is known.
+// A process can leave its group (setsid) and lose its parent (double fork), but keeps its initial environment. So
+// every child has a variable that names its drover process and its call. On Linux, all processes are scanned for
+// it. A process that clears its environment is still found if its parents were alive at the first scan. Without
+// /proc, only the group is known.
 
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -12,32 +11,32 @@ export const MARK = 'DROVER_CHILD';
 
 const SYSTEM_CALLS_REFUSED = new Set(['ENOENT', 'ESRCH', 'EACCES', 'EPERM', 'ENOTDIR']);
 
-/** The value of the mark: all children of this process share the beginning, also those of its threads. */
+/** Returns the value of the mark. All children of this process and its threads share the prefix. */
 export function markOf(callId: string): string {
   return `${process.pid}:${callId}`;
 }
 
-/** One call's processes, followed over time. */
+/** The processes of one call, tracked over time. */
 export class ProcessTree {
   readonly #group: number;
   readonly #mark: string;
   readonly #contains: boolean;
-  // Process id -> when it started: an id alone may be somebody else's by now.
+  // Process id -> start time, because ids are reused.
   readonly #seen = new Map<number, string>();
 
-  /** `contains`: the leader of the group is a sandbox, and all in it end with it. */
+  /** `contains`: the leader of the group is a sandbox, and all processes inside end with it. */
   constructor(group: number, callId: string, contains = false) {
     this.#group = group;
     this.#contains = contains;
     this.#mark = `${MARK}=${markOf(callId)}\0`;
   }
 
-  /** Is anybody left in the group? Cheap, but also true for the dead that nobody has buried. */
+  /** True if the group has processes. Cheap, but also true for zombies. */
   get groupMayLive(): boolean {
     return sendSignal(-this.#group, 0);
   }
 
-  /** The processes that are alive now. */
+  /** Returns the processes that are alive now. */
   look(): readonly number[] {
     const all = processes();
     if (all === undefined) return this.groupMayLive ? [this.#group] : [];
@@ -57,20 +56,20 @@ export class ProcessTree {
 
   signal(members: readonly number[], signal: NodeJS.Signals): void {
     const inside = members.filter((id) => id !== this.#group);
-    // The sandbox would take all inside along before any of them could tidy up.
+    // A signal to the sandbox would kill all processes inside before they could clean up.
     const isRequest = this.#contains && signal !== 'SIGKILL' && inside.length > 0;
     if (!isRequest) sendSignal(-this.#group, signal);
     for (const id of isRequest ? inside : members) sendSignal(id, signal);
   }
 }
 
-/** Everything that this process, or a thread of it, has started and that is still alive. */
+/** Returns all live processes that this process or one of its threads started. */
 export function markedProcesses(): readonly number[] {
   const mark = `${MARK}=${markOf('')}`;
   return (processes() ?? []).map(({ id }) => id).filter((id) => environmentOf(id).includes(mark));
 }
 
-/** Ends what a call started that drover, killed in the middle of it, could not end itself. Returns how many it found. */
+/** Kills orphans of a call that an earlier drover process did not end. Returns their number. */
 export function endOrphans(callId: string): number {
   const mark = `:${callId}\0`;
   const orphans = (processes() ?? []).filter(({ id }) => {
@@ -81,7 +80,7 @@ export function endOrphans(callId: string): number {
   return orphans.length;
 }
 
-/** False where there is nobody to send it to. */
+/** Sends a signal. Returns false if there is no such process. */
 export function sendSignal(id: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(id, signal);
@@ -98,8 +97,7 @@ type ProcessRow = {
   readonly startedAt: string;
 };
 
-// By id, so that a parent stands before its children (but for the rare case that ids have wrapped
-// round; then the next look finds them).
+// Sorted by id, so that parents come before their children. If ids have wrapped around, the next scan finds them.
 function processes(): readonly ProcessRow[] | undefined {
   if (process.platform !== 'linux') return undefined;
   const ids = (attempt(() => readdirSync('/proc')) ?? []).map(Number).filter(Number.isInteger);
@@ -112,7 +110,7 @@ function processes(): readonly ProcessRow[] | undefined {
 function rowOf(id: number): ProcessRow | undefined {
   const stat = attempt(() => readFileSync(`/proc/${id}/stat`, 'latin1'));
   if (stat === undefined) return undefined;
-  // The name stands in parentheses and may contain anything, so the fields are counted from its end.
+  // The name is in parentheses and may contain any character, so count the fields from its end.
   const [state, parent, group, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   if (state === 'Z' || state === 'X' || id === process.pid) return undefined;
   return { id, parent: Number(parent), group: Number(group), startedAt: rest[16] ?? '' };
@@ -122,7 +120,7 @@ function environmentOf(id: number): string {
   return attempt(() => readFileSync(`/proc/${id}/environ`, 'latin1')) ?? '';
 }
 
-// A process may end, or turn out to be somebody else's, while it is looked at.
+// A process may end during the scan, or belong to another user.
 function attempt<T>(look: () => T): T | undefined {
   try {
     return look();
