@@ -1,4 +1,4 @@
-// One request and its answer: the token, the bounds, and refusals as DroverProblem.
+// One request and its response: adds the token, applies bounds and throws refusals as DroverProblem.
 
 import { DroverProblem, problemOf } from './problem.ts';
 
@@ -16,7 +16,7 @@ export type Asked = {
   readonly signal: AbortSignal | undefined;
 };
 
-/** Asks and reads the answer as JSON; an answer without a body is undefined. */
+/** Sends a request and returns the JSON of the response; undefined if it has no body. */
 export async function askJson(server: Server, asked: Asked): Promise<unknown> {
   const timeout = AbortSignal.timeout(REQUEST_MS_MAX);
   const signal = asked.signal === undefined ? timeout : AbortSignal.any([asked.signal, timeout]);
@@ -24,7 +24,7 @@ export async function askJson(server: Server, asked: Asked): Promise<unknown> {
   return body === '' ? undefined : JSON.parse(body);
 }
 
-/** Asks for a stream. Whoever gets the answer reads its body to the end, or cancels it. */
+/** Opens a stream. The caller must read its body to the end or cancel it. */
 export async function askStream(server: Server, asked: Asked, headers: Record<string, string>): Promise<Response> {
   const response = await ask(server, asked, { accept: 'text/event-stream', ...headers });
   const type = response.headers.get('content-type') ?? '';

@@ -1,4 +1,4 @@
-// What the server refused, and why, as something to throw. Its fields are those of the problem document.
+// DroverProblem: a refusal of the server as an error to throw, with the fields of the problem document.
 
 import type { Problem } from './wire.ts';
 
@@ -24,13 +24,13 @@ export class DroverProblem extends Error {
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** Nothing but another request can help: the server was there, and said no. */
+  /** True if a retry of the same request cannot succeed. */
   get isFinal(): boolean {
     return this.status < 500 && this.status !== 408 && this.status !== 425 && this.status !== 429;
   }
 }
 
-/** Whatever stands in the way may answer in its own words, and those are told too. */
+/** Parses a refusal. A proxy in between may answer in another format; its text becomes the detail. */
 export function problemOf(response: Response, body: string): DroverProblem {
   const { status, statusText } = response;
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);

@@ -1,9 +1,7 @@
-// The calls that the server awaits of this process: each is run once, however often it is heard of, and its
-// result is delivered until the server has it.
+// Remote calls: runs each call that the server awaits once, and keeps its result until the server has it.
 //
-// A tool that throws, or takes longer than it may, has an error as its result: the model hears of it and
-// goes on. What a call came to is kept until it is delivered, so that a call that was begun before a
-// connection broke is not run again after it.
+// A tool that throws or exceeds its time limit has an error as its result, so the model can continue. A call that
+// began before a lost connection is not run again after it.
 
 import type { PendingCall } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
@@ -18,7 +16,7 @@ type Arguments = JsonObject;
 export type ClientTool = {
   readonly description: string;
   readonly schema: JsonObject; // JSON Schema of its arguments
-  /** What the model gets. The signal fires when nobody waits for it any more. */
+  /** Returns the text for the model. The signal fires when the server no longer waits for it. */
   readonly run: (args: Arguments, signal: AbortSignal) => Promise<string> | string;
   readonly timeoutMs?: number;
 };
@@ -34,11 +32,11 @@ export function declared(tools: ClientTools): readonly RemoteTool[] {
   }));
 }
 
-/** The calls that this process has begun, whichever session they are of: their ids are unique for ever. */
+/** Calls that this process has begun, of all sessions. Call ids are globally unique. */
 export class RemoteCalls {
   readonly #results = new Map<string, Promise<RemoteResult> | undefined>(); // undefined: the server has it
 
-  /** The result of a call, which is begun unless it was before; undefined where the server has it. */
+  /** Returns the result of a call and begins it at most once; undefined if the server has the result. */
   result(call: PendingCall, tool: ClientTool, signal: AbortSignal | undefined): Promise<RemoteResult> | undefined {
     if (this.#results.has(call.callId)) return this.#results.get(call.callId);
     const result = runTool(call, tool, signal);
@@ -57,7 +55,7 @@ export class RemoteCalls {
   }
 }
 
-/** What to deliver instead of a result that the server has no room for. */
+/** Returns an error to deliver in place of a result that the server refused as too large. */
 export function instead({ callId }: RemoteResult, { title, detail }: DroverProblem): RemoteResult {
   return { callId, output: `the result was not taken: ${detail ?? title}`, isError: true };
 }
@@ -77,7 +75,7 @@ async function runTool(call: PendingCall, tool: ClientTool, stop: AbortSignal | 
   }
 }
 
-// The server gives a call up at its deadline: whoever works longer works for nobody.
+// The server drops a call at its deadline, so the tool gets no more time than that.
 function timeoutOf(call: PendingCall, { timeoutMs = TIMEOUT_MS }: ClientTool): number {
   const leftMs = Date.parse(call.deadline) - Date.now();
   return Math.max(0, Math.min(timeoutMs, Number.isFinite(leftMs) ? leftMs : timeoutMs));

@@ -1,12 +1,12 @@
-// A session with tools on this side: what the user says goes out, the calls that the server awaits are run
-// here, and their results go back, until the turn is over.
+// A session whose tools run in this process: sends messages, runs the calls that the server awaits, and delivers
+// their results until the turn ends.
 //
 //   const session = await client.session({ tools: { now: { description, schema, run: () => Date() } } });
 //   const turn = await session.execute('What time is it?');
 //   for await (const event of turn) show(event);
 //   const { outcome, text } = await turn.result();
 //
-// Whoever only wants the result need not look at the events, and whoever stops looking gets it all the same.
+// Reading the events is optional: `result` also completes if the caller ignores them or stops reading.
 
 import type { PendingCall, Recorded } from '@drover/protocol/events';
 import type { Message, Usage } from '@drover/protocol/messages';
@@ -25,7 +25,7 @@ export type TurnResult = {
   readonly messages: readonly Message[]; // the new ones only
   readonly usage: Usage; // of this turn, as far as it was heard
   readonly cost?: number;
-  /** What the model said last. */
+  /** The last text of the model. */
   readonly text: string;
 };
 
@@ -53,7 +53,7 @@ export class ClientSession {
     return this.#options.client.snapshot(this.id, signal);
   }
 
-  /** Says something, and is back as soon as the server has taken it. */
+  /** Sends a message and resolves as soon as the server has accepted it. */
   async execute(content: string, { signal, ...wishes }: ExecuteOptions = {}): Promise<Turn> {
     const { client, id } = this.#options;
     const { seq } = await client.snapshot(id, signal, { messages: 0 });
@@ -62,7 +62,7 @@ export class ClientSession {
     return new Turn({ ...this.#options, events, pending: [], signal });
   }
 
-  /** Goes on with a turn that is under way, or waits for this side's tools; undefined where there is none. */
+  /** Resumes a turn that runs or waits for tools of this process; undefined if there is none. */
   async resume({ signal }: Pick<ExecuteOptions, 'signal'> = {}): Promise<Turn | undefined> {
     const { client, id } = this.#options;
     const { seq, status, pending } = await client.snapshot(id, signal, { messages: 0 });
@@ -78,7 +78,7 @@ type TurnOptions = SessionOptions & {
   readonly signal: AbortSignal | undefined;
 };
 
-/** One turn, read by whoever iterates it, or by `result` where nobody does. */
+/** One turn. The iterating caller reads its events, otherwise `result` does. */
 export class Turn implements AsyncIterable<Recorded> {
   readonly #source: AsyncGenerator<Recorded, TurnResult>;
   readonly #ended = Promise.withResolvers<TurnResult>();
@@ -87,7 +87,7 @@ export class Turn implements AsyncIterable<Recorded> {
 
   constructor(options: TurnOptions) {
     this.#source = takeTurn(options);
-    // Whoever asks for the result hears of a failure; whoever iterates hears of it there.
+    // A failure reaches the caller through the iteration or through `result`.
     this.#ended.promise.catch(() => undefined);
   }
 
@@ -113,7 +113,7 @@ export class Turn implements AsyncIterable<Recorded> {
     try {
       while ((await this.#next()) !== undefined);
     } catch (error) {
-      this.#ended.reject(error); // it was, by #next
+      this.#ended.reject(error); // no effect: #next has already rejected it
     }
   }
 
@@ -146,21 +146,21 @@ async function* takeTurn(options: TurnOptions): AsyncGenerator<Recorded, TurnRes
       if (event.outcome !== 'suspended') break;
     }
   } finally {
-    over.abort(); // what still runs here runs for nobody
+    over.abort(); // no caller needs the tools that still run
   }
   return resultOf(told);
 }
 
 type DeliveryOptions = SessionOptions & { readonly signal: AbortSignal };
 
-/** Runs what is awaited and takes it to the server, side by side. */
+/** Runs awaited calls concurrently and delivers their results. */
 class Deliveries {
   readonly #options: DeliveryOptions;
   readonly #failed = Promise.withResolvers<never>();
 
   constructor(options: DeliveryOptions) {
     this.#options = options;
-    this.#failed.promise.catch(() => undefined); // it is raced by whoever watches
+    this.#failed.promise.catch(() => undefined); // `watch` races it
   }
 
   begin(pending: readonly PendingCall[]): void {
@@ -170,7 +170,7 @@ class Deliveries {
       });
   }
 
-  /** The same events, unless a result can't be delivered: then waiting for the end would be in vain. */
+  /** Passes events on. Throws if a result cannot be delivered, since the turn would never end. */
   async *watch(events: AsyncIterable<Recorded>): AsyncGenerator<Recorded> {
     const iterator = events[Symbol.asyncIterator]();
     try {
@@ -187,7 +187,7 @@ class Deliveries {
   async #settle(call: PendingCall): Promise<void> {
     const { tools, calls, signal } = this.#options;
     const tool = Object.hasOwn(tools, call.name) ? tools[call.name] : undefined;
-    if (tool === undefined) return; // somebody else's
+    if (tool === undefined) return; // another client runs this tool
     const result = await calls.result(call, tool, signal);
     if (result === undefined || signal.aborted) return;
     await this.#deliver(result);
@@ -204,7 +204,7 @@ class Deliveries {
         signal.throwIfAborted();
         if (error instanceof DroverProblem && error.status === 413 && result.isError !== true)
           return this.#deliver(instead(result, error));
-        // It has it: a try whose answer was lost, or another client. Or it waits for it no longer.
+        // The server already has this result, or no longer waits for it.
         if (error instanceof DroverProblem && (error.status === 409 || error.status === 404)) return;
         const isFinal = error instanceof DroverProblem && error.isFinal;
         if (isFinal || tries === DELIVERY_TRIES_MAX) throw error;

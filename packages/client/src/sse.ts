@@ -1,28 +1,26 @@
-// Server-sent events: bytes in, events out, as the WHATWG standard has it.
+// Server-sent events parser, as in the WHATWG standard: bytes in, events out.
 //
-// Lines end in LF, CRLF or CR, a byte order mark may lead, `data` may span several lines, a line that begins
-// with a colon is a comment, an id with a NUL in it is none, unknown fields mean nothing, and an event whose
-// closing blank line never came does not count. However the bytes are split, also in the middle of a
-// character or between a CR and its LF, the events are the same, and none waits longer than it must.
-//
-// Pieces of an unfinished line are kept as they came and joined once, so that a stream that arrives byte by
-// byte costs no more than one that arrives at once. A line or an event that never ends fails at a bound.
+// Guarantees
+//   1. Chunk boundaries do not matter, even inside a character or between CR and LF. No event is delayed.
+//   2. Lines end in LF, CRLF or CR. A byte order mark, comments and unknown fields are ignored.
+//   3. An id that contains NUL is ignored. An event without its closing blank line is dropped.
+//   4. Parsing takes linear time: pieces of a line are joined once. A line or event over the bound throws.
 
 const EVENT_CHARS_MAX = 64 * 1024 * 1024;
 
 export type SseEvent = {
-  readonly type: string; // `message` where the server named none
+  readonly type: string; // `message` if the server sent none
   readonly data: string;
-  readonly id: string; // the last one told, with this event or before it; empty where none was
+  readonly id: string; // the last id received, with this event or an earlier one; empty if none
 };
 
-/** More than anybody sends: what would be asked for again would be too large again. */
+/** The event exceeds the bound. A retry would fail again. */
 export class SseTooLarge extends Error {
   override readonly name = 'SseTooLarge';
 }
 
 export class SseParser {
-  // It keeps split characters. The byte order mark is dropped here, since not all do so once only.
+  // The decoder keeps split characters. The parser drops the byte order mark, since not all decoders do so once only.
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   readonly #charsMax: number;
   #pieces: string[] = []; // of the line that has not ended
@@ -41,7 +39,7 @@ export class SseParser {
     this.#charsMax = charsMax;
   }
 
-  /** How long the server wants a lost reader to wait before it comes back, once it has said so. */
+  /** The reconnection time that the server sent, if any. */
   get retryMs(): number | undefined {
     return this.#retryMs;
   }

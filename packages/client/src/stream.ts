@@ -1,18 +1,17 @@
-// The events of a session or a run as one unbroken stream, whatever becomes of the connections under it.
+// Resumable event stream of a session or a run: reconnects and continues as one stream.
 //
 // Guarantees
-//   1. Every kept event comes exactly once and in order: a lost connection is resumed behind the last event that
-//      was heard, deltas included, and repeated events are dropped.
-//   2. The deltas of a block sum to the text of its `_end`, if its `_start` was heard: where the server could not
-//      repeat what was missed, the rest of the text comes as one more delta before the `_end`.
-//   3. A stream that begins behind an event which the server never told goes on behind the last one it has told.
+//   1. Every durable event comes exactly once and in order. A lost connection resumes after the last event received,
+//      deltas included, and repeated events are dropped.
+//   2. The deltas of a block sum to the text of its `_end`, if its `_start` was received. If the server cannot repeat
+//      missed deltas, the rest of the text comes as one more delta before the `_end`.
+//   3. A stream that begins after an event which never existed resumes after the server's last event.
 //
-// WHEN IT COMES BACK
-//   At once after the server asked for it (`resync`), or has told the end of an execution; otherwise after the time that the server told, doubled
-//   with every try that brought nothing, and spread, so that a thousand clients don't come back as one. It
-//   ends with DroverProblem where the server says no for good, and with the last error where nothing was
-//   heard for longer than its patience. A connection that is silent for too long counts as lost: a server
-//   that is there says so every fifteen seconds.
+// Reconnecting
+//   1. At once after `resync` or the end of an execution.
+//   2. Otherwise after the server's retry time, doubled with each failed try, with jitter.
+//   3. A final refusal ends the stream with DroverProblem. Silence beyond `patienceMs` ends it with the last error.
+//   4. A silent connection counts as lost: a working server sends a comment every fifteen seconds.
 
 import type { EventType, Recorded } from '@drover/protocol/events';
 import { DroverProblem } from './problem.ts';
@@ -24,25 +23,25 @@ const RETRY_MS_MAX = 30_000;
 const SILENCE_MS_MAX = 45_000;
 const PATIENCE_MS = 5 * 60_000;
 
-/** How it stands with the connection, for those who show it. */
+/** State of the connection, for display. */
 export type Connection =
   | { readonly state: 'open' }
   | { readonly state: 'lost'; readonly retryInMs: number; readonly reason: string };
 
 export type FollowOptions = {
-  /** Only what came after this event; 0 or absent: all of it. */
+  /** Only events after this one (default: 0, all events). */
   readonly after?: number;
   readonly signal?: AbortSignal;
-  /** How long nothing may be heard of the server before it is given up. */
+  /** How long the server may be silent before the stream fails. */
   readonly patienceMs?: number;
   readonly onConnection?: (connection: Connection) => void;
 };
 
 export type Follow = FollowOptions & {
   readonly connect: (after: number, signal: AbortSignal) => Promise<Response>;
-  /** A stream that is open already, to begin with. */
+  /** An already open response to read first. */
   readonly first?: Response;
-  /** Whether nothing more can come, asked where the server closes a stream that brought nothing. */
+  /** Returns true if no more events can come. Asked when the server closes a stream that brought none. */
   readonly isOver?: (signal: AbortSignal) => Promise<boolean>;
 };
 
@@ -81,7 +80,7 @@ class Following {
     return this.#isOver;
   }
 
-  /** One connection, to its end. */
+  /** Reads one connection to its end. */
   async *read(): AsyncGenerator<Recorded> {
     const { connect, onConnection, signal } = this.#options;
     signal?.throwIfAborted();
@@ -90,7 +89,7 @@ class Following {
     const both = signal === undefined ? leaving.signal : AbortSignal.any([signal, leaving.signal]);
     const response = this.#first ?? (await connect(this.#after, both));
     this.#first = undefined;
-    // What is said once more to everybody who comes means: there is nothing here for you any more.
+    // 204 means that the server has no more events.
     if (response.status === 204 || response.body === null) {
       this.#isOver = true;
       return;
@@ -114,7 +113,7 @@ class Following {
       }
       await this.#end(this.#after > before, both);
     } finally {
-      leaving.abort(); // whoever stops listening closes the connection
+      leaving.abort(); // closes the connection when the caller stops reading
     }
   }
 
@@ -122,7 +121,7 @@ class Following {
     const { signal, patienceMs = PATIENCE_MS } = this.#options;
     if (signal?.aborted === true) throw signal.reason;
     if (error instanceof DroverProblem && error.isFinal) throw error;
-    // It would be too large again.
+    // A retry would be too large again.
     if (error instanceof SseTooLarge) throw error;
     if (Date.now() - this.#heardAt > patienceMs) throw error;
     this.#failures += 1;
@@ -139,18 +138,18 @@ class Following {
     await sleep(retryInMs, signal);
   }
 
-  /** The server closed the stream: after the end of a run for good, otherwise it restarts, or wants to be rid of us. */
+  /** Handles a stream that the server closed: final after the end of a run, otherwise it reconnects. */
   async #end(hasBrought: boolean, signal: AbortSignal): Promise<void> {
     const { isOver } = this.#options;
     const isLast = this.#lastType === 'run_end' || (!hasBrought && (await isOver?.(signal)));
     if (isLast === true) this.#isOver = true;
-    // The stream of one execution ends with it; what comes next comes on another, and nobody waits for it in vain.
+    // An execution's stream ends with it. Later events come on another stream, so reconnect without a wait.
     this.#waitMs = hasBrought && this.#lastType === 'session_end' ? 0 : undefined;
     this.#failures += 1;
     this.#reason = 'the server closed the connection';
   }
 
-  /** We were too slow, or named an event that the server does not know: what is kept comes again from `seq`. */
+  /** Continues from `seq`: this reader was too slow, or named an event that the server does not know. */
   #resync({ reason, seq }: Resync): void {
     this.#after = Math.min(this.#after, seq);
     this.#reason = reason;
@@ -166,11 +165,11 @@ class Following {
   }
 }
 
-/** How much was heard of each block. */
+/** Counts the characters received of each block. */
 class HeardTexts {
   readonly #chars = new Map<string, number>(); // by worker and part
 
-  /** What was missed of the block that ends with this event, as a delta. */
+  /** Yields the missed text of the block that ends with this event, as a delta. */
   *missing(event: Recorded): Generator<Recorded> {
     switch (event.type) {
       case 'text_start':
@@ -199,7 +198,7 @@ function blockKey({ worker, part }: { readonly worker?: number; readonly part: n
   return `${worker} ${part}`;
 }
 
-/** Told to those who listen, and kept nowhere. */
+/** True for events that are sent live and never written to the journal. */
 export function isLiveOnly(type: EventType): boolean {
   return type === 'heartbeat' || type.endsWith('_delta');
 }
@@ -229,7 +228,7 @@ async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8
     }
     hasEnded = true;
   } finally {
-    // A stream that failed says so once more when it is cancelled, and that was heard already.
+    // Cancelling a failed stream repeats its error, which was already handled.
     if (!hasEnded) reader.cancel().catch(() => undefined);
   }
 }
@@ -244,7 +243,7 @@ async function inTime<Value>(reading: Promise<Value>): Promise<Value> {
   }
 }
 
-/** The server's own words are taken as they are typed; what is no JSON is no drover. */
+/** Parses an event. The server's types are trusted; text that is not JSON throws. */
 function parsed<Told>(data: string): Told {
   try {
     const told: Told = JSON.parse(data);

@@ -1,7 +1,6 @@
-// What goes over the wire besides events: the bodies of requests and of their answers.
+// Wire types besides events: the bodies of requests and responses.
 //
-// Both ends are written against this file: the client sends and reads these shapes, and the server's
-// schemas, which check what arrives and make the OpenAPI document, are checked against it by the compiler.
+// The client sends and reads these shapes. The compiler checks that the server's schemas match this file.
 
 import type { PendingCall, Recorded } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
@@ -33,9 +32,9 @@ export type NewSession = {
 /** POST /v1/sessions/:id/execute, answered with the events of the execution. */
 export type ExecuteRequest = {
   readonly content: string;
-  /** Remote calls that wait are given up for it; without this, a message while they wait is refused. */
+  /** Cancels waiting remote calls. Without it, the server refuses a message while calls wait. */
   readonly cancelPending?: boolean;
-  /** Another model, from this turn on. */
+  /** Changes the model from this turn on. */
   readonly model?: string;
 };
 
@@ -54,21 +53,21 @@ export type PermissionAnswer = { readonly allowed: boolean; readonly always?: bo
 /** A question that waits for an answer. */
 export type OpenQuestion = Extract<Recorded, { readonly type: 'permission_request' }>;
 
-/** The text so far of a block of an answer that is not whole yet. */
+/** The text so far of an unfinished block. */
 export type PartialBlock = { readonly part: number; readonly type: 'text' | 'thinking'; readonly text: string };
 
-/** GET /v1/sessions/:id: how it stands after the event `seq`, which is where to listen on from. */
+/** GET /v1/sessions/:id: the state after the event `seq`. Listen from `seq` on. */
 export type SessionSnapshot = {
   readonly id: string;
   readonly seq: number;
   readonly status: SessionStatus;
-  /** How its last turn ended; absent where none has. */
+  /** How the last turn ended; absent if none has. */
   readonly ending?: 'done' | 'incomplete' | 'error' | 'cancelled';
   readonly model: string;
   readonly cwd: string;
   readonly title: string;
   readonly messages: readonly Message[];
-  /** The answer in progress; absent where there is none. Its deltas behind `seq` are still to come. */
+  /** The answer in progress; absent if there is none. Its deltas after `seq` are still to come. */
   readonly partial?: readonly PartialBlock[];
   readonly tools: readonly RemoteTool[];
   readonly pending: readonly PendingCall[];
@@ -84,7 +83,7 @@ export type SessionRow = {
   readonly model: string;
   readonly cwd: string;
   readonly state: string;
-  readonly live: boolean; // somebody is at work on it, here or in another process
+  readonly live: boolean; // this or another process is working on it
   readonly startedAt: string;
   readonly updatedAt: string;
   readonly cost?: number;
@@ -119,7 +118,7 @@ export type RunRow = {
   readonly cost?: number;
 };
 
-/** GET /v1/runs/:id: how it stands after the event `seq`. */
+/** GET /v1/runs/:id: the state after the event `seq`. */
 export type RunSnapshot = RunRow & {
   readonly seq: number;
   readonly goal: string;
@@ -130,7 +129,7 @@ export type RunSnapshot = RunRow & {
 /** GET /v1/runs/:id/tasks/:task/diff: what a task changed, as a patch. */
 export type TaskDiff = { readonly task: string; readonly commit: string; readonly patch: string };
 
-/** What every refusal looks like (application/problem+json). */
+/** The format of every refusal (application/problem+json). */
 export type Problem = {
   readonly type: string; // a word for programs: unauthorized, session.running, ...
   readonly title: string; // what is the matter, in one sentence
@@ -139,8 +138,5 @@ export type Problem = {
   readonly errors?: readonly { readonly path: string; readonly message: string }[];
 };
 
-/**
- * An event of the stream that is no event of the session: this reader was too slow, or named an event that was never
- * told. It may come back behind the event `seq`.
- */
+/** A stream event outside the journal: the reader was too slow or named an unknown event. Reconnect after `seq`. */
 export type Resync = { readonly type: 'resync'; readonly seq: number; readonly reason: string };

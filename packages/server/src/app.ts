@@ -1,5 +1,4 @@
-// The server as a function from a request to its answer. A socket is not needed: see listen.ts for what only
-// a socket can bound.
+// The server as a function from a request to its response, without a socket. `listen.ts` adds the socket's bounds.
 
 import { Hono } from 'hono';
 import { readBody } from './http/body.ts';
@@ -40,7 +39,7 @@ export type AppOptions = {
   readonly token: string;
   /** What a request may call this server: names with their port (see hostsAt). */
   readonly hosts: () => readonly string[];
-  /** Pages that may ask besides its own. */
+  /** Extra origins that may send requests. */
   readonly origins?: () => readonly string[];
   readonly tickets?: Tickets;
   /** A file of the page, by its path. */
@@ -50,14 +49,14 @@ export type AppOptions = {
 
 export type App = {
   readonly fetch: (request: Request) => Promise<Response>;
-  /** Takes up what the last server left. */
+  /** Resumes the sessions that the previous server left. */
   readonly start: () => Promise<void>;
-  /** Interrupts what runs, and ends all streams. */
+  /** Interrupts running work and ends all streams. */
   readonly close: () => Promise<void>;
 };
 
-// What a page may do: its own files, its own server, nothing else, and in nobody's frame. No text becomes markup
-// or script there, whatever the page's own code would do with it.
+// Content security policy: the page may use its own files and its own server only, and no page may frame it. Text
+// cannot become markup or script, even if the page's code has a bug.
 const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -129,7 +128,7 @@ function serve(routes: readonly Route[], serving: Serving): (request: Request) =
     return bug().response;
   });
   return async (request) => {
-    // Asking for the head of a stream would open one that nobody reads.
+    // A HEAD request for a stream would open a stream without a reader.
     if (!['GET', 'POST', 'DELETE'].includes(request.method) && isApi(request))
       return refusedBecause(request, serving, true)?.response ?? METHOD.response;
     return app.fetch(request);
@@ -138,7 +137,7 @@ function serve(routes: readonly Route[], serving: Serving): (request: Request) =
 
 const METHOD = new Refusal(405, 'method.unfit', 'only GET, POST and DELETE are served here');
 
-/** All but the files of the page. */
+/** True for every path except the files of the page. */
 function isApi({ url }: Request): boolean {
   return /^\/(v1|healthz)(\/|$)/.test(new URL(url).pathname);
 }
@@ -158,7 +157,7 @@ async function replyTo(route: Route, { request, param }: Incoming, { bounds, fee
   return read instanceof Refusal ? read : route.reply({ ...asked, body: read.body });
 }
 
-/** The numbers in the query that the route takes. */
+/** Parses the query numbers that the route declares. */
 function numbersIn({ query = [] }: Route, { url }: Request): ReadonlyMap<string, number> | Refusal {
   const given = new URL(url).searchParams;
   const numbers = new Map<string, number>();
@@ -188,14 +187,14 @@ function answered({ answer }: Route, reply: Reply, request: Request): Response {
 }
 
 function streamed(stream: EventStream, { signal }: Request): Response {
-  // Whoever left before there was something to read never cancels it.
+  // A client that left before the first read never cancels the body.
   if (signal.aborted) stream.leave();
   else signal.addEventListener('abort', () => stream.leave(), { once: true });
   return new Response(stream.body, {
     headers: {
       'content-type': 'text/event-stream',
       'x-accel-buffering': 'no',
-      // Sent as it comes: else the first chunks are waited for, to see whether they are all.
+      // Send chunks as they come; otherwise the first chunks are buffered to find the length.
       'transfer-encoding': 'chunked',
     },
   });
@@ -214,7 +213,7 @@ function pageResponse({ body, type }: PageFile): Response {
   });
 }
 
-/** What every answer says, whatever it is. */
+/** Sets the security headers of every response. */
 function hardened(response: Response, request: Request): Response {
   response.headers.set('x-content-type-options', 'nosniff');
   response.headers.set('referrer-policy', 'no-referrer');

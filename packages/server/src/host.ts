@@ -1,5 +1,5 @@
-// What the server has others do. It answers requests and keeps sessions and runs apart; which model there
-// is, what an agent may do and how a run is carried out is for whoever starts the server to say.
+// Host: the functions that the server needs from its starter. The server answers requests and keeps sessions and
+// runs apart. The host chooses models and permissions, and executes runs.
 
 import type { Diagnose } from '@drover/core/diagnosis';
 import type { NewRun, NewSession, RemoteTool } from '@drover/client/wire';
@@ -17,17 +17,17 @@ export type Host = {
    * UsageError for a model that can't be used, DroverError for a journal that can't be written.
    */
   readonly openSession: (wanted: SessionWanted) => Promise<HostedSession>;
-  /** Starts a run in this process; throws UsageError for what can't be started. It is on the disk when this resolves. */
+  /** Starts a run in this process. The run is durable when this resolves. Throws UsageError if it cannot start. */
   readonly startRun: (wanted: RunWanted) => Promise<HostedRun>;
-  /** What a commit of a run changed; undefined where it is gone. */
+  /** Returns the patch of a commit of a run; undefined if the commit is gone. */
   readonly patchOf: (landed: LandedCommit, signal: AbortSignal) => Promise<string | undefined>;
   readonly diagnose: Diagnose;
 };
 
-/** `begin` for a session that is new. A kept one is as its journal says, but for another `model`. */
+/** `begin` is for a new session. An existing one is as its journal says, except for another `model`. */
 export type SessionWanted = { readonly id: string; readonly begin?: SessionBeginning; readonly model?: string };
 
-/** Checked: the folder is there and inside of what is served. */
+/** Already checked: the folder exists inside the served folder. */
 type SessionBeginning = Pick<NewSession, 'model' | 'remoteTimeoutMs' | 'options'> & {
   readonly messages: readonly Message[];
   readonly cwd: string;
@@ -37,7 +37,7 @@ type SessionBeginning = Pick<NewSession, 'model' | 'remoteTimeoutMs' | 'options'
 export type HostedSession = {
   readonly session: Session;
   readonly questions: Pick<Questions, 'answer' | 'leaveOpen'>;
-  /** The journal and the provider; afterwards its bus tells nothing more. */
+  /** Closes the journal and the provider. The bus sends no events afterwards. */
   readonly close: () => Promise<void>;
 };
 
@@ -46,7 +46,7 @@ export type RunWanted = NewRun & { readonly cwd: string };
 export type HostedRun = {
   readonly id: string;
   readonly bus: Pick<Bus, 'reader' | 'told'>; // closed when the run has ended
-  /** False where no such question waits. */
+  /** Returns false if no such question waits. */
   readonly answer: (requestId: string, answer: Answer) => boolean;
   readonly cancel: () => void;
   /** Never rejects. */

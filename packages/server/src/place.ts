@@ -1,16 +1,16 @@
-// Folders that clients name: only what is inside of the folder that is served, wherever links lead.
+// Checks folders that clients name: only folders inside the served folder are accepted, after following links.
 
 import { realpath, stat } from 'node:fs/promises';
 import { relative, resolve, sep } from 'node:path';
 import { type Refusal, unfit } from './http/problem.ts';
 
-/** The folder as it really is, or why it can't be worked in. */
+/** Returns the real path of the folder, or a refusal. */
 export async function folderInside(root: string, named: string | undefined): Promise<string | Refusal> {
   const refuse = (message: string): Refusal => unfit([{ path: 'cwd', message }]);
   if (named?.includes('\0') === true) return refuse('a path has no zero bytes');
   try {
     const [base, folder] = await Promise.all([realpath(root), realpath(resolve(root, named ?? '.'))]);
-    // The same words for what is outside and for what is not there: nobody need know which it is.
+    // The refusal does not reveal whether a folder exists outside the served folder.
     if (!isInside(base, folder) || !(await stat(folder)).isDirectory()) return refuse(NO_FOLDER);
     return folder;
   } catch (error) {

@@ -1,11 +1,11 @@
-// The body of a request: JSON, of bounded size, and what its route takes; or why not.
+// Request bodies: reads JSON of bounded size, checks it against the route's schema, or returns a refusal.
 
 import type { z } from 'zod';
 import { Refusal, unfit } from './problem.ts';
 
 const ERRORS_MAX = 20;
 
-/** The body, checked. */
+/** Returns the checked body, or a refusal. */
 export async function readBody<Body>(
   request: Request,
   schema: z.ZodType<Body>,
@@ -34,14 +34,14 @@ async function bytesOf(request: Request, bytesMax: number): Promise<Uint8Array |
     for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
       bytes += read.value.length;
       if (bytes > bytesMax) {
-        // Whoever sends it may go on; nobody listens.
+        // The client may keep sending; the server stops reading.
         void reader?.cancel().catch(() => undefined);
         return tooLarge;
       }
       chunks.push(read.value);
     }
   } catch (error) {
-    // The connection broke, or was too slow; nobody will read this.
+    // The connection broke or was too slow, so the client will not read this refusal.
     return new Refusal(400, 'body.cut', 'the body did not arrive whole', { detail: String(error).slice(0, 200) });
   }
   return Buffer.concat(chunks);

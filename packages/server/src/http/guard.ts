@@ -1,9 +1,7 @@
-// Who may ask at all. Whatever a request wants, it is looked at in this order: is it meant for this server
-// (a name that leads here by a trick is not), does it come from a page of this server or from no page at
-// all, and does it carry the token.
+// Request guard: checks the host, then the origin, then the token, before a route sees the request.
 //
-// The token alone keeps strangers out, since no browser adds it by itself. The rest is there for the day on
-// which somebody leaves it out somewhere.
+// The token alone keeps strangers out, since no browser adds it by itself. The host and origin checks are a second
+// line of defence, in case a route ever forgets to ask for the token.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
@@ -13,11 +11,11 @@ export type Guard = {
   readonly token: string;
   /** What a request may call this server: names with their port. */
   readonly hosts: () => readonly string[];
-  /** Pages that may ask besides those of this server under its own names: of whatever stands in front of it. */
+  /** Extra origins that may send requests, for example of a reverse proxy in front of this server. */
   readonly origins?: () => readonly string[];
 };
 
-/** Why a request is refused, or undefined where it may go on. */
+/** Returns the refusal of a request, or undefined if the request may proceed. */
 export function refusedBecause(request: Request, guard: Guard, needsToken: boolean): Refusal | undefined {
   const { token, hosts, origins = () => [] } = guard;
   const known = hosts().map((host) => host.toLowerCase());
@@ -29,7 +27,7 @@ export function refusedBecause(request: Request, guard: Guard, needsToken: boole
   if (origin !== null && ![...known.map((name) => `http://${name}`), ...origins()].includes(origin))
     return new Refusal(403, 'origin.foreign', 'the request comes from a page that is not of this server');
   if (!needsToken) return undefined;
-  // A browser says so itself, also where it sends no origin.
+  // Browsers send this header even when they send no origin.
   const site = headers.get('sec-fetch-site');
   if (site !== null && site !== 'same-origin' && site !== 'none')
     return new Refusal(403, 'origin.foreign', 'the request comes from a page that is not of this server');
@@ -45,7 +43,7 @@ function carriesToken(headers: Headers, token: string): boolean {
   return given !== undefined && isSame(token, given);
 }
 
-/** Takes the same time wherever they differ, and however long either is. */
+/** Compares in constant time, whatever the lengths of both texts. */
 export function isSame(secret: string, given: string): boolean {
   return timingSafeEqual(digest(secret), digest(given));
 }
@@ -54,14 +52,14 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** The names of a server that listens at this address: a name in the file of hosts that leads here is none. */
+/** Returns the host names of a server at this address. Names from the hosts file are not among them. */
 export function hostsAt(address: string, port: number): readonly string[] {
   const names = ['127.0.0.1', 'localhost', '[::1]', ...(isLoopback(address) ? [] : ownNames(address))];
-  // Browsers leave out the port that goes without saying.
+  // Browsers omit the default port.
   return names.flatMap((name) => (port === 80 ? [name, `${name}:80`] : [`${name}:${port}`]));
 }
 
-// A number leads to nowhere else, whoever has a name lead here.
+// IP literals cannot be DNS-rebound, so they are always accepted.
 function ownNames(address: string): readonly string[] {
   const addresses = isEvery(address)
     ? Object.values(networkInterfaces()).flatMap((each) => (each ?? []).map((own) => own.address))
@@ -69,7 +67,7 @@ function ownNames(address: string): readonly string[] {
   return addresses.map((each) => (each.includes(':') ? `[${each}]` : each));
 }
 
-/** All addresses of this machine. */
+/** True if the address means all addresses of this machine. */
 export function isEvery(address: string): boolean {
   return address === '0.0.0.0' || address === '::';
 }

@@ -1,5 +1,5 @@
-// The server on a socket, with the bounds that only a socket has: how many connections, how large and how slow
-// their headers and bodies may be, and how long one may take nothing of what is sent to it.
+// Listens on a socket and applies the bounds that only a socket has: the number of connections, the size and
+// duration of headers and bodies, and how long a client may stall.
 
 import { createServer, type Server, STATUS_CODES, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -25,7 +25,7 @@ const SOCKET_BOUNDS: SocketBounds = {
   stalledMs: 60_000,
 };
 
-// Connections over the bound that are told so; those beyond are closed without a word.
+// Connections over the bound that get an answer; the server closes those beyond without one.
 const REFUSED_MAX = 64;
 const HEADERS_MAX = 100;
 const CLOSE_MS_MAX = 2_000;
@@ -36,11 +36,11 @@ export type Listening = {
   readonly address: string;
   readonly port: number;
   readonly url: string;
-  /** Interrupts what runs, ends all streams, and lets nobody in any more. */
+  /** Interrupts running work, ends all streams and accepts no more connections. */
   readonly close: () => Promise<void>;
 };
 
-/** Throws what the system says where the address can't be had. */
+/** Listens at the address. Throws the system's error if the address cannot be used. */
 export async function listen(
   app: App,
   { address, port }: Address,
@@ -102,7 +102,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   ERR_HTTP_REQUEST_TIMEOUT: new Refusal(408, 'request.too_slow', 'the request took too long to arrive'),
 };
 
-/** For a connection that never becomes, or no longer is, a request. */
+/** Answers on a connection that has no HTTP request, or none any more. */
 function refuse(socket: Socket, { problem }: Refusal): void {
   const body = JSON.stringify(problem);
   const head = [

@@ -1,5 +1,4 @@
-// A refusal: what a request is answered with that changed nothing. It is a value and is returned, not thrown:
-// that somebody asks for what can't be is nothing unexpected here.
+// Refusals: answers to requests that changed nothing. Routes return a refusal as a value and do not throw it.
 
 import type { Problem } from '@drover/client/wire';
 import { describe } from '@drover/protocol/failures';
@@ -43,7 +42,7 @@ export function unfit(errors: NonNullable<Problem['errors']>): Refusal {
   return new Refusal(status, 'body.unfit', 'the body is not what this route takes', { detail, errors });
 }
 
-/** What the person who typed it would have been told. */
+/** Turns a UsageError into a refusal with the same sentence that the command line prints. */
 export function unusable(error: UsageError): Refusal {
   return new Refusal(422, 'unusable', 'this can’t be done as it was asked', { detail: error.message });
 }
@@ -54,7 +53,7 @@ export function unfitOptions(error: UnfitOptions): Refusal {
   return new Refusal(400, 'options.unfit', 'the model does not take these options', { detail: error.message, errors });
 }
 
-/** A journal that can't be written: somebody else has it, or it is damaged, or of a newer drover. */
+/** Refuses a journal that cannot be written: another process holds it, it is damaged, or a newer drover wrote it. */
 export function unavailable({ failure }: DroverError): Refusal {
   return new Refusal(409, failure.kind, 'this can’t be written now', { detail: describe(failure) });
 }

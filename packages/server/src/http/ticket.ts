@@ -1,5 +1,5 @@
-// Tickets: what the address that is printed at start carries instead of the token. One is good once, for a few
-// minutes, and stands behind the # of the address, which no browser sends to anybody.
+// Tickets: the printed start address carries a ticket instead of the token. A ticket is valid once, for a few
+// minutes. It stands behind the # of the address, which browsers never send to a server.
 
 import { randomBytes } from 'node:crypto';
 import { isSame } from './guard.ts';
@@ -18,7 +18,7 @@ export class Tickets {
     return ticket;
   }
 
-  /** True once for each. */
+  /** Returns true the first time a valid ticket is given. */
   redeem(given: string): boolean {
     const known = [...this.#tickets].find(([ticket]) => isSame(ticket, given));
     if (known === undefined) return false;

@@ -1,5 +1,5 @@
-// The runs of this server, and those that other processes started: all are read from their journals; only
-// those that are carried out here can be cancelled and answered.
+// Runs of this server and of other processes. All are read from their journals. Only runs of this process can be
+// cancelled and answered.
 
 import { isDone } from '@drover/protocol/run';
 import { existsSync } from 'node:fs';
@@ -78,7 +78,7 @@ export class Runs {
     return snapshotOf(id, records, { live, isDamaged: problem !== undefined });
   }
 
-  /** Every kept event behind `after` and what happens, to the end of the run; undefined where all is known. */
+  /** Streams every durable event after `after`, then live ones to the run's end; undefined if the client has all. */
   async events(id: string, after: number): Promise<EventStream | Refusal | undefined> {
     if (!this.#isKept(id)) return notFound('run');
     if (after > 0 && !this.#isLive(id)) {
@@ -117,7 +117,7 @@ export class Runs {
     return { task, commit, patch: patch.slice(0, PATCH_CHARS_MAX) };
   }
 
-  /** Runs are interrupted, and can be gone on with later. */
+  /** Interrupts all runs of this server. They can be resumed later. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const runs = [...this.#atWork.values()];

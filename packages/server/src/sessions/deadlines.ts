@@ -1,4 +1,4 @@
-// When the first call that a session waits for is over, for every session that waits.
+// Deadlines: one timer for each waiting session, which fires at its earliest call deadline.
 
 import type { PendingCall } from '@drover/protocol/events';
 
@@ -12,12 +12,12 @@ export class Deadlines {
     this.#onDue = onDue;
   }
 
-  /** Forgets what was waited for before; where there are no calls, nothing is. */
+  /** Replaces the session's timer. Without pending calls, no timer is set. */
   watch(id: string, pending: readonly PendingCall[]): void {
     this.forget(id);
     if (pending.length === 0) return;
     const due = Math.min(...pending.map(({ deadline }) => Date.parse(deadline)));
-    // What is further away than a timer reaches is looked at again when it has rung.
+    // A deadline beyond the longest possible timer is checked again when that timer fires.
     const waitMs = Math.min(Math.max(0, due - Date.now()), TIMER_MS_MAX);
     const timer = setTimeout(() => {
       this.#timers.delete(id);

@@ -1,5 +1,4 @@
-// A session that is open in this process: whoever works with it does so one after the other, and it is known
-// whether somebody does.
+// Desk: a session that is open in this process. Callers use it one after another, and it counts its users.
 
 import type { Diagnose } from '@drover/core/diagnosis';
 import type { Input } from '@drover/core/session/execution';
@@ -33,7 +32,7 @@ export class Desk {
     return this.#options.id;
   }
 
-  /** The model it was opened with; undefined where it has the one of its journal, or of the server. */
+  /** The model that was requested at opening; undefined for the journal's or the server's model. */
   get wantedModel(): string | undefined {
     return this.#options.model;
   }
@@ -42,7 +41,7 @@ export class Desk {
     return this.#options.hosted.session;
   }
 
-  /** What it does is not all on the disk yet. */
+  /** True while an execution runs, so its events are not all durable yet. */
   get isAtWork(): boolean {
     return this.#executions.size > 0;
   }
@@ -51,7 +50,7 @@ export class Desk {
     return this.#users > 0 || this.isAtWork;
   }
 
-  /** One after the other, so that nobody decides by what somebody else is about to change. */
+  /** Runs work in turn, so that no caller decides on a state that another is about to change. */
   async use<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#users += 1;
     const result = this.#last.then(work);
@@ -63,7 +62,7 @@ export class Desk {
     }
   }
 
-  /** Begins a turn, or goes on with one. True at its end, false where it broke, and may have told none. */
+  /** Begins or resumes a turn. Resolves to true at its end, to false if it failed, perhaps without an end event. */
   execute(input: Input): Promise<boolean> {
     const { diagnose } = this.#options;
     const controller = new AbortController();
@@ -82,7 +81,7 @@ export class Desk {
     return done.finally(() => this.#executions.delete(execution));
   }
 
-  /** Ends what is under way, and waits for that. A shutdown leaves open questions for the next server to ask again. */
+  /** Ends running executions and waits for them. A shutdown leaves open questions for the next server. */
   async stop(by: Extract<Failure, { kind: 'aborted' }>['by']): Promise<void> {
     const executions = [...this.#executions];
     if (by === 'shutdown') this.#options.hosted.questions.leaveOpen();

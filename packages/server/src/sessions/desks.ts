@@ -1,6 +1,5 @@
-// The sessions that are open in this process. One is opened when it is needed, by whoever comes first, and
-// closed when nobody has needed it for a while: a session that is closed costs nothing, and another process
-// may take it.
+// Sessions that are open in this process. The first caller opens a session. An idle one is closed after a while, so
+// that it costs nothing and another process may open it.
 
 import { realpath } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -26,7 +25,7 @@ export type DesksOptions = {
 
 export class Desks {
   readonly #options: DesksOptions;
-  readonly #opening = new Map<string, Promise<Desk>>(); // and those that are open
+  readonly #opening = new Map<string, Promise<Desk>>(); // includes those that are open
   readonly #open = new Map<string, Desk>();
   readonly #closing = new Map<string, Promise<void>>();
   readonly #idle = new Map<string, NodeJS.Timeout>();
@@ -40,7 +39,7 @@ export class Desks {
     return this.#open.get(id);
   }
 
-  /** Has something done with a session, which is opened for it; why not, where it can't be. */
+  /** Opens the session if necessary and runs `work` with it; returns a refusal if it cannot be opened. */
   async use<Result>(wanted: SessionWanted, work: (desk: Desk) => Promise<Result | Refusal>): Promise<Result | Refusal> {
     try {
       const desk = await this.#desk(wanted);
@@ -54,7 +53,7 @@ export class Desks {
     }
   }
 
-  /** It is closed after a while, unless somebody needs it. */
+  /** Closes the session after the idle time, unless a caller needs it. */
   rest(desk: Desk): void {
     clearTimeout(this.#idle.get(desk.id));
     if (this.#open.get(desk.id) !== desk || desk.isInUse) return;
@@ -62,7 +61,7 @@ export class Desks {
     this.#idle.set(desk.id, timer);
   }
 
-  /** Nobody may use it any more. */
+  /** Closes the session. No caller may use it afterwards. */
   close(desk: Desk): Promise<void> {
     const { id } = desk;
     if (this.#open.get(id) !== desk) return this.#closing.get(id) ?? Promise.resolve();
@@ -81,7 +80,7 @@ export class Desks {
     return closing;
   }
 
-  /** Interrupts what runs, and closes all. */
+  /** Interrupts running turns and closes all sessions. */
   async closeAll(): Promise<void> {
     this.#isClosed = true;
     await Promise.allSettled(this.#opening.values());
@@ -119,7 +118,7 @@ export class Desks {
   }
 }
 
-/** A session that was begun by hand may work anywhere; through the server, only inside of what is served. */
+/** A session begun from the command line may work anywhere; the server opens it only inside the served folder. */
 async function checkPlace(path: string, root: string): Promise<void> {
   const { records } = await readJournal(path);
   const cwd = pastOf(records)?.cwd;

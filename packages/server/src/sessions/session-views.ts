@@ -1,4 +1,4 @@
-// Journals of sessions as they were last read, so that the next look reads only what was added.
+// Cached views of session journals. The next look reads only the records that were added.
 
 import { DroverError } from '@drover/core/errors';
 import type { Recorded } from '@drover/protocol/events';
@@ -13,14 +13,14 @@ const BEGINNING: ReadTo = { line: 0, sum: '', bytes: 0 };
 /** A journal up to an event. */
 export type Looked = {
   readonly view: SessionView;
-  /** Nothing behind that event is on the disk. */
+  /** True if no later event is on disk. */
   readonly isAll: boolean;
 };
 
 export class SessionViews {
   readonly #views = new Map<string, GrowingView>();
 
-  /** The journal up to the event `upTo`, or why it can't be read. */
+  /** Reads the journal up to the event `upTo`, or returns the error that prevents it. */
   async look(path: string, upTo: number): Promise<Looked | DroverError> {
     const growing = this.#views.get(path) ?? new GrowingView(path);
     this.#views.delete(path);

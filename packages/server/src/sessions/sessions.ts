@@ -1,10 +1,10 @@
-// The sessions of this server. They are on the disk; one is open only while somebody works with it, and a
-// while longer.
+// Sessions of this server. They live on disk; one is open only while a client uses it, and a while longer.
 //
-// WHAT GOES ON BY ITSELF
-//   A turn whose remote calls have all their results. A call whose deadline passes, whether its session is
-//   open or not, and whether this server handed it out or one before it that was killed. And a turn that
-//   was under way when the server was killed, once there is a server again: whoever asked for it waits.
+// The server resumes these without a request:
+//   1. A turn whose remote calls all have results.
+//   2. A turn with a remote call whose deadline passed. The session may be closed, and an earlier server that was
+//      killed may have handed out the call.
+//   3. A turn that was running when the server was killed, once a server starts again.
 
 import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
@@ -34,7 +34,7 @@ import { SessionViews } from './session-views.ts';
 import { readKept, wasAsked } from './snapshot.ts';
 
 const ID = /^ses_[0-9a-f]{32}$/;
-// In a session's folder: it was begun by a server, so a server goes on with it.
+// A file in a session's folder: a server began the session, so a server resumes it.
 const MARK = 'served';
 const BROKEN_MS = 100;
 const BUSY_MS = 250;
@@ -55,7 +55,7 @@ export class Sessions {
     this.#desks = new Desks(options);
   }
 
-  /** Takes up what a server before this one left: turns that were under way, and deadlines. */
+  /** Resumes what the previous server left: running turns and deadlines. */
   async start(): Promise<void> {
     const { home } = this.#host;
     for (const { id, state } of listSessions(home)) {
@@ -89,12 +89,12 @@ export class Sessions {
       await writeFile(join(sessionFolder(home, id), MARK), '');
       return { id };
     });
-    // What could not be begun leaves nothing behind.
+    // A session that could not begin leaves nothing behind.
     if (made instanceof Refusal) await rm(sessionFolder(home, id), { recursive: true, force: true });
     return made;
   }
 
-  /** Begins a turn. Its events come on the stream, to its end; leaving that leaves the turn running. */
+  /** Begins a turn and streams its events to the end. The turn continues if the client leaves the stream. */
   async execute(id: string, wanted: wire.ExecuteRequest): Promise<EventStream | Refusal> {
     const { content, cancelPending = false, model } = wanted;
     if (model !== undefined) {
@@ -108,14 +108,14 @@ export class Sessions {
       const stream = this.#feeds.live({ path: this.#path(id) }, 'session_end');
       this.#deadlines.forget(id);
       void this.#execute(desk, { content, cancelPending }).then((isTold) => {
-        // What was told of it before is on its way.
+        // Events that were sent before are still on their way to the reader.
         if (!isTold) setTimeout(() => stream.finish(), BROKEN_MS);
       });
       return stream;
     });
   }
 
-  /** A session that has another model is closed, to be opened with this one. */
+  /** Closes a session that has another model, so that it is opened again with this one. */
   async #closeForModel(id: string, wanted: wire.ExecuteRequest): Promise<Refusal | undefined> {
     const desk = this.#desks.get(id);
     if (desk === undefined || desk.wantedModel === wanted.model) return undefined;
@@ -140,7 +140,7 @@ export class Sessions {
     });
   }
 
-  /** Ends the turn that is under way, or waits; where there is none, nothing happens. */
+  /** Cancels the turn that runs or waits. Does nothing if there is none. */
   cancel(id: string): Promise<{ readonly status: wire.SessionStatus } | Refusal> {
     return this.#with(id, async (desk) => {
       await desk.stop('user');
@@ -177,15 +177,15 @@ export class Sessions {
     return undefined;
   }
 
-  /** Every kept event behind `after`, and then what happens, for as long as somebody listens. */
+  /** Streams every durable event after `after`, then live ones until the reader leaves. */
   events(id: string, after: number): EventStream | Refusal {
     return this.#isKept(id) ? this.#feeds.replay({ path: this.#path(id) }, after) : notFound('session');
   }
 
-  /** How a session stands, with at most so many of its last messages. */
+  /** Returns the state of a session, with at most `messagesMax` of its last messages. */
   async snapshot(id: string, messagesMax?: number): Promise<wire.SessionSnapshot | Refusal> {
     if (!this.#isKept(id)) return notFound('session');
-    // The journal, the events told and the work under way are three things: looked at until they agree.
+    // Three sources describe a session: journal, events sent, running work. Read them until they agree.
     for (let look = 1; ; look++) {
       const progress = this.#progress(id);
       const looked = await this.#views.look(this.#path(id), progress?.seq ?? Number.POSITIVE_INFINITY);
@@ -200,7 +200,7 @@ export class Sessions {
     }
   }
 
-  /** How far the turn under way was told; undefined where none is at work here. */
+  /** How far the running turn's events were sent; undefined if no turn runs in this process. */
   #progress(id: string): Progress | undefined {
     return this.#desks.get(id)?.isAtWork === true ? this.#feeds.progress(this.#path(id), WORKER) : undefined;
   }
@@ -212,7 +212,7 @@ export class Sessions {
     });
   }
 
-  /** What runs is interrupted; what waits goes on with the next server. */
+  /** Interrupts running turns. The next server resumes waiting ones. */
   async close(): Promise<void> {
     this.#deadlines.close();
     await this.#desks.closeAll();
@@ -232,12 +232,12 @@ export class Sessions {
   async #goOn(id: string): Promise<Refusal | undefined> {
     const went = await this.#with(id, async (desk) => void this.#execute(desk, { resume: true }));
     if (!(went instanceof Refusal) || went.problem.type !== 'server.busy') return went;
-    // There were more of them than may be open at once: this one's turn comes when another has ended.
+    // Too many sessions are open at once. Retry when another has ended.
     setTimeout(() => void this.#byItself(id, () => this.#goOn(id)), BUSY_MS).unref();
     return undefined;
   }
 
-  /** Calls whose time is over get a result that says so; when it was the last one, the turn goes on. */
+  /** Gives expired calls an error result. The turn resumes when no call is missing. */
   #expire(id: string): Promise<void> {
     return this.#byItself(id, () =>
       this.#with(id, async (desk) => {
@@ -250,7 +250,7 @@ export class Sessions {
     );
   }
 
-  /** What nobody asked for has nobody to be told that it could not be done, and must not end the server. */
+  /** Runs work that no client requested: failures go to the diagnostics and never end the server. */
   async #byItself(id: string, work: () => Promise<Refusal | undefined>): Promise<void> {
     const { diagnose } = this.#host;
     try {
@@ -261,7 +261,7 @@ export class Sessions {
     }
   }
 
-  /** Here, or in another process. */
+  /** True if a turn runs here or in another process. */
   #isAtWork(id: string): boolean {
     return this.#desks.get(id)?.isAtWork ?? isLive(this.#host.home, id);
   }
@@ -277,7 +277,7 @@ export class Sessions {
 
 const AT_WORK = inTheWay('session.running', 'the session is at work on a turn already');
 
-/** Why a message can't be taken now. */
+/** Returns why a message cannot be accepted now, or undefined. */
 function refusedNow(desk: Desk, { cancelPending = false, model }: Asking): Refusal | undefined {
   const { status } = desk.session;
   if (status === 'running') return AT_WORK;

@@ -1,4 +1,4 @@
-// A session as it stands in its journal.
+// Session snapshots: the state of a session as its journal tells it.
 
 import { readFile } from 'node:fs/promises';
 import type { OpenQuestion, PartialBlock, SessionSnapshot } from '@drover/client/wire';
@@ -10,7 +10,7 @@ import { titleOf } from '@drover/core/journal/sessions';
 import { isJsonObject, type JsonObject } from '@drover/protocol/json';
 import type { Progress } from '../streams/feed.ts';
 
-/** What is readable of a journal, and why it isn't all of it. */
+/** The readable records of a journal, and the error that stopped reading. */
 export type Kept = { readonly records: readonly JsonObject[]; readonly problem: DroverError | undefined };
 
 export async function readKept(path: string): Promise<Kept> {
@@ -21,17 +21,17 @@ export async function readKept(path: string): Promise<Kept> {
   return { records, problem };
 }
 
-/** How a session stands besides its journal. */
+/** The state of a session that its journal does not hold. */
 export type Standing = {
-  /** This process, or another one, is at its last turn. */
+  /** True if this or another process runs its last turn. */
   readonly isAtWork: boolean;
-  /** What was told here, if this process has the session at work. */
+  /** Events sent so far, if this process runs the turn. */
   readonly progress: Progress | undefined;
-  /** At most this many of the last messages; all where it is undefined. */
+  /** Maximum number of last messages; undefined for all. */
   readonly messagesMax: number | undefined;
 };
 
-/** What a journal says of a session, folded record by record, so that a long one is read once. */
+/** Folds a session's journal record by record, so that a long one is read once. */
 export class SessionView {
   readonly #fold = new PastFold();
   readonly #partial = new PartialAnswer();
@@ -44,7 +44,7 @@ export class SessionView {
     return this.#seq;
   }
 
-  /** Its last turn, or what was asked of it before, is over: nothing more comes by itself. */
+  /** True if the last turn or request has ended and nothing resumes by itself. */
   get isQuiet(): boolean {
     return this.#isQuiet;
   }
@@ -142,7 +142,7 @@ export function lastSeqIn(records: readonly JsonObject[]): number {
   return eventsOf(records).reduce((last, { seq }) => Math.max(last, seq ?? 0), 0);
 }
 
-/** Questions that were asked, and not decided since. */
+/** Questions that were asked and are not decided yet. */
 class OpenQuestions {
   readonly #open = new Map<string, OpenQuestion>();
 
@@ -153,7 +153,7 @@ class OpenQuestions {
   take(event: Recorded): void {
     if (event.type === 'permission_request') this.#open.set(event.requestId, event);
     if (event.type === 'permission_decision') this.#open.delete(event.requestId);
-    // A process that asked before a crash doesn't wait for the answer.
+    // A process that crashed no longer waits for the answer.
     if (event.type === 'run_start' || event.type === 'session_end') this.#open.clear();
   }
 }
@@ -164,12 +164,12 @@ export function openQuestions(records: readonly JsonObject[]): readonly OpenQues
   return questions.list;
 }
 
-/** Whether it was ever asked. */
+/** True if the journal holds this permission request. */
 export function wasAsked(records: readonly JsonObject[], requestId: string): boolean {
   return eventsOf(records).some((event) => event.type === 'permission_request' && event.requestId === requestId);
 }
 
-// Our own records, each under its seal: they are what they were when they were written.
+// Drover wrote and checksummed these records, so the cast is safe.
 function eventsOf(records: readonly JsonObject[]): readonly Recorded[] {
   return records as unknown as readonly Recorded[];
 }

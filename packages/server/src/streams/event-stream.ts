@@ -1,10 +1,10 @@
-// One reader's stream: what is in the journal first, then what happens, each event once.
+// Event stream of one reader: first the journal's events, then live ones, each exactly once.
 //
-// It is filled by its feed and emptied as fast as the reader takes it. What happens meanwhile waits in a
-// queue, bounded in bytes: past half of that bound deltas are left out, and the next event says so with
-// `gap`; past the bound the reader is told `resync` and the stream ends. Whoever comes back with the number
-// of the last event gets what it missed from the journal. A reader that names an event which the journal never had is
-// told `resync`, too, with the number of the last event there is.
+// A feed fills the queue and the reader empties it. The queue is bounded in bytes:
+//   1. Past half of the bound, deltas are dropped and the next event carries `gap`.
+//   2. Past the bound, the reader gets `resync` and the stream ends.
+//   3. Reconnecting with `Last-Event-ID` delivers the missed events from the journal.
+//   4. A reader that names an event which never existed gets `resync` with the number of the last event.
 
 import { type Frame, COMMENT, GREETING, resyncFrame, rewindFrame, withGap } from './frame.ts';
 
@@ -13,13 +13,13 @@ const TOO_SLOW = 'this reader is too slow: come back with the number of the last
 
 export type StreamOptions = {
   readonly bytesMax: number;
-  /** What there is to tell before anything that happens now. */
+  /** The history to send before live events. */
   readonly past: AsyncIterable<readonly Frame[]>;
-  /** Events up to this one are known already. */
+  /** The reader already has the events up to this one. */
   readonly after: number;
-  /** The stream ends behind the first event of this type that happens. */
+  /** The stream ends after the first live event of this type. */
   readonly until?: string;
-  /** Nobody reads any more, or all is read. */
+  /** Called when the reader has left or has read everything. */
   readonly onEnd: () => void;
 };
 
@@ -57,7 +57,7 @@ export class EventStream {
     this.#wake?.();
   }
 
-  /** Says that the server is there, to a reader that has heard nothing since the last time. */
+  /** Sends a keep-alive comment to a reader that received nothing since the last call. */
   comment(): void {
     if (!this.#hasSpoken && this.#wake !== undefined) {
       this.#queue.push({ seq: Number.POSITIVE_INFINITY, type: '', isLossy: true, bytes: COMMENT });
@@ -66,13 +66,13 @@ export class EventStream {
     this.#hasSpoken = false;
   }
 
-  /** No more events: it ends when what is queued is sent. */
+  /** Accepts no more events. The stream ends when the queue is sent. */
   finish(): void {
     this.#isEnding = true;
     this.#wake?.();
   }
 
-  /** What comes next is not all there is: the reader has to come back. */
+  /** Ends the stream with `resync`, since later events would leave a hole. */
   lose(): void {
     this.#isLost = true;
     this.#queue = [];
@@ -80,14 +80,14 @@ export class EventStream {
     this.finish();
   }
 
-  /** The journal ends with the event `seq`, before the one that the reader named: it has to come back from there. */
+  /** Ends the stream with `resync` from `seq`: the reader named an event after the end of the journal. */
   rewind(seq: number): void {
     this.#isAhead = true;
     this.#sent = seq;
     this.lose();
   }
 
-  /** Nobody reads it any more. */
+  /** Ends the stream because the reader has left. Idempotent. */
   leave(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -96,7 +96,7 @@ export class EventStream {
     this.#options.onEnd();
   }
 
-  /** The body of the answer. It never fails: whoever goes away, or is too slow, has simply an end. */
+  /** The response body. It never fails: a slow or lost reader only sees an end. */
   get body(): ReadableStream<Uint8Array> {
     const chunks = this.#chunks();
     return new ReadableStream<Uint8Array>(
@@ -135,7 +135,7 @@ export class EventStream {
     }
   }
 
-  /** In few chunks rather than in many: each is a write of its own. */
+  /** Joins frames into few chunks, since each chunk is a separate write. */
   *#send(frames: readonly Frame[]): Generator<Uint8Array> {
     let chunk: Uint8Array[] = [];
     let bytes = 0;
@@ -161,7 +161,7 @@ export class EventStream {
   }
 }
 
-// Readers that keep up are sent the same frames in the same go: they are joined once for all of them.
+// Readers that keep up get the same frames at the same time, so these are joined once for all.
 let last: { readonly frames: readonly Uint8Array[]; readonly bytes: Uint8Array } | undefined;
 
 function joined(frames: readonly Uint8Array[]): Uint8Array {

@@ -1,14 +1,13 @@
-// The events of one journal, to any number of streams. They come from the bus while this process writes the
-// journal, and from the file while nobody does, or somebody else.
+// Feed: sends the events of one journal to any number of streams. Events come from the bus while this process writes
+// the journal, otherwise from the file.
 //
 // Guarantees
-//   1. A stream that begins behind event n gets every kept event after n once, in order.
+//   1. A stream that begins after event n gets every durable event after n once, in order.
 //   2. A stream that begins in the middle of an answer begins with the deltas so far (see replay.ts). While
-//      this process writes the journal, the past of a stream ends with the last event that was told, and not
-//      with the end of the file: an `_end` can be on the disk while the deltas before it still wait to be told.
-//   3. The same holds when the source changes: the feed tells everything in the file before it tells an event
-//      of the bus.
-//   4. A stream that begins behind an event which was never told is told so, with the number of the last one.
+//      this process writes the journal, the history of a stream ends with the last event sent, not with the end
+//      of the file: an `_end` can be on disk before the deltas in front of it are sent.
+//   3. The same holds when the source changes: the feed sends everything in the file before any event of the bus.
+//   4. A stream that begins after an event which never existed gets the number of the last event.
 //   5. An event is encoded once for all streams, and a slow reader delays no other (see event-stream.ts).
 
 import type { Diagnose } from '@drover/core/diagnosis';
@@ -27,14 +26,14 @@ export type FeedOptions = {
   readonly path: string; // of the journal
   readonly streamBytesMax: number;
   readonly commentMs: number;
-  /** A stream is over behind an event of this type. */
+  /** A stream ends after an event of this type. */
   readonly lastType?: string;
   readonly diagnose: Diagnose;
-  /** Nobody listens, and nobody here writes. */
+  /** Called when the feed has no stream and no bus. */
   readonly onIdle: () => void;
 };
 
-/** How far the bus was told, and what is open at that moment. */
+/** The last event sent from the bus, and the blocks that are open after it. */
 export type Progress = { readonly seq: number; readonly open: readonly PartialBlock[] };
 
 type PastEnd = {
@@ -62,13 +61,13 @@ export class Feed {
     this.#options = options;
   }
 
-  /** From now on its events come from here. */
+  /** Takes events from this bus from now on. */
   follow(bus: Pick<Bus, 'reader' | 'told'>): void {
     this.#bus = bus;
     this.#listen(bus);
   }
 
-  /** The bus is closed. */
+  /** Stops following the bus, which is closed. */
   unfollow(bus: Pick<Bus, 'reader' | 'told'>): void {
     if (this.#bus !== bus) return;
     this.#bus = undefined;
@@ -78,7 +77,7 @@ export class Feed {
     else this.#look();
   }
 
-  /** Everything behind the event `after`, kept first, then as it happens. */
+  /** Streams every event after `after`: durable ones first, then live ones. */
   replay(after: number): EventStream {
     const bytes = this.#size();
     const replay = new Replay({ after, upTo: this.#toldTo, log: this.#log });
@@ -91,22 +90,22 @@ export class Feed {
     return stream;
   }
 
-  /** The last event that was told here and the blocks that are open behind it; undefined if no bus is followed. */
+  /** The last event sent and the blocks open after it; undefined without a bus. */
   progress(worker: number): Progress | undefined {
     return this.#reader && { seq: this.#toldTo, open: this.#log.open(worker) };
   }
 
-  /** Only what happens from now on, up to the first event of this type. */
+  /** Streams live events only, up to the first one of type `until`. */
   live(until: string): EventStream {
     return this.#stream({ after: this.#bus?.told ?? 0, past: nothing(), until });
   }
 
-  /** How many listen. */
+  /** Number of open streams. */
   get size(): number {
     return this.#streams.size;
   }
 
-  /** Ends all streams, once they have sent what they have. */
+  /** Ends all streams once their queues are sent. */
   end(): void {
     for (const stream of this.#streams) stream.finish();
   }
@@ -155,23 +154,23 @@ export class Feed {
     if (lastType !== undefined && replay.lastType === lastType) tell.ended();
   }
 
-  /** Where the past of a new stream ends: it is told every later event. */
+  /** The last event of a new stream's history. The stream gets every later event live. */
   get #toldTo(): number {
     return this.#reader === undefined ? Number.POSITIVE_INFINITY : Math.max(this.#told, this.#reader.after);
   }
 
-  /** All is told, unless somebody is about to go on with it. */
+  /** Ends a stream whose history is complete, unless a bus may bring more events. */
   #ended(stream: EventStream): void {
     if (this.#bus === undefined) stream.finish();
     else if (this.#streams.has(stream)) this.#atEnd.add(stream);
   }
 
-  /** How much there is at this moment. */
+  /** The current size of the journal in bytes. */
   #size(): number {
     return statSync(this.#options.path, { throwIfNoEntry: false })?.size ?? 0;
   }
 
-  /** Where what is to be told begins. */
+  /** The offset in the file from which events are still to be sent. */
   async #end(): Promise<number> {
     const size = this.#size();
     return endOfLines(this.#options.path, size).catch((error: unknown) => this.#giveUp(error));
@@ -181,7 +180,7 @@ export class Feed {
     this.#stopLooking();
     const reader = bus.reader();
     this.#reader = reader;
-    // The last one may still have something to tell that comes before.
+    // The previous reader may still have earlier events to send.
     this.#pumping = this.#pumping.then(() => this.#pump(reader));
   }
 
@@ -205,7 +204,7 @@ export class Feed {
     else if (this.#bus === undefined) this.#options.onIdle();
   }
 
-  /** Somebody else may write the journal. */
+  /** Polls the file, since another process may write the journal. */
   #look(): void {
     this.#looking ??= setInterval(() => void this.#catchUp(), LOOK_MS);
   }
@@ -215,7 +214,7 @@ export class Feed {
     this.#looking = undefined;
   }
 
-  /** Tells what the file has more than was told of it: one at a time, so that nothing is told twice. */
+  /** Sends new events of the file. Calls run one at a time, so that no event is sent twice. */
   async #catchUp(upTo = Number.POSITIVE_INFINITY): Promise<void> {
     const bytes = this.#size();
     this.#offset = this.#offset
@@ -231,7 +230,7 @@ export class Feed {
       const { records, end } = await readPiece({ path, from, to: bytes });
       for (const record of records) {
         const frame = frameOfRecord(record, this.#told);
-        // The bus tells what is behind `upTo`.
+        // The bus sends the events after `upTo`.
         if (frame === undefined || frame.seq <= this.#told || frame.seq > upTo) continue;
         for (const each of withText(record, frame, this.#told)) this.#tell(each, this.#replaying);
       }
@@ -246,7 +245,7 @@ export class Feed {
     for (const stream of streams) stream.push(frame);
   }
 
-  /** The journal is gone, or can't be read: there is nothing more to tell from it. */
+  /** Ends all streams because the journal is gone or unreadable. */
   #giveUp(error: unknown): number {
     this.#options.diagnose('a journal could not be read', { path: this.#options.path, error: String(error) }, 'warn');
     this.end();

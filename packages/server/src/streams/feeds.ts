@@ -1,4 +1,4 @@
-// All feeds there are: one for each journal that somebody listens to, or that is written here.
+// Feeds: one for each journal that a reader follows or that this process writes.
 
 import type { Bus } from '@drover/core/bus';
 import type { EventStream } from './event-stream.ts';
@@ -6,7 +6,7 @@ import { Feed, type FeedOptions, type Progress } from './feed.ts';
 
 export type FeedsOptions = Pick<FeedOptions, 'streamBytesMax' | 'commentMs' | 'diagnose'>;
 
-/** Whose events they are: the journal, and what ends a stream of them. */
+/** A journal, and the event type that ends its streams. */
 export type Source = { readonly path: string; readonly lastType?: string };
 
 export class Feeds {
@@ -17,12 +17,12 @@ export class Feeds {
     this.#options = options;
   }
 
-  /** How many streams there are. */
+  /** Number of open streams of all feeds. */
   get size(): number {
     return this.#feeds.values().reduce((sum, feed) => sum + feed.size, 0);
   }
 
-  /** What happens here from now on; called again with the same bus when that is over. */
+  /** Sends the events of this bus from now on. Returns a function that stops it. */
   follow(source: Source, bus: Pick<Bus, 'reader' | 'told'>): () => void {
     const feed = this.#feed(source);
     feed.follow(bus);
@@ -37,7 +37,7 @@ export class Feeds {
     return this.#feed(source).live(until);
   }
 
-  /** How far the events of a journal that is written here were told; undefined for any other journal. */
+  /** How far the events of a journal of this process were sent; undefined for any other journal. */
   progress(path: string, worker: number): Progress | undefined {
     return this.#feeds.get(path)?.progress(worker);
   }

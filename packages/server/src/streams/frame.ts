@@ -1,4 +1,4 @@
-// An event as it goes over the wire: one frame of a stream of server-sent events.
+// Frames: one event each, encoded as a server-sent event.
 
 import type { Resync } from '@drover/client/wire';
 import type { Shown } from '@drover/core/bus';
@@ -16,9 +16,9 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const NOTHING = new Uint8Array();
 
-/** How long to wait before coming back, for a client that has no idea of its own. */
+/** Tells clients without a retry policy how long to wait before reconnecting. */
 export const GREETING = encoder.encode('retry: 1000\n\n');
-/** So that neither end, nor anything between, takes silence for an end. */
+/** Keep-alive, so that clients and proxies do not close a silent connection. */
 export const COMMENT = encoder.encode(': still here\n\n');
 
 export function frameOf(event: Shown): Frame {
@@ -54,17 +54,17 @@ export function withGap(frame: Frame): Frame {
   return { ...frame, bytes: encoder.encode(`${text.slice(0, text.lastIndexOf('}'))},"gap":true}\n\n`) };
 }
 
-/** The last thing a reader hears that is too slow. It has no id: where to come back from is the last event. */
+/** The last frame of a reader that is too slow. It has no id, so the reader reconnects from its last event. */
 export function resyncFrame(resync: Resync): Uint8Array {
   return encoder.encode(`event: resync\ndata: ${JSON.stringify(resync)}\n\n`);
 }
 
-/** The same with an id, for a reader whose last event is none: browsers come back with this one. */
+/** The same with an id, for a reader whose last event does not exist: browsers reconnect with this id. */
 export function rewindFrame(resync: Resync): Uint8Array {
   return Buffer.concat([encoder.encode(`id: ${resync.seq}\n`), resyncFrame(resync)]);
 }
 
-// JSON has no line breaks of its own, so it is one line of data.
+// JSON contains no line breaks, so it fits in one data line.
 function encoded(seq: number, type: string, event: object): Uint8Array {
   return encoder.encode(`id: ${seq}\nevent: ${type}\ndata: ${JSON.stringify(event)}\n\n`);
 }

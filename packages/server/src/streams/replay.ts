@@ -1,4 +1,4 @@
-// The past of one stream: the journal's records, with the text of each block as deltas.
+// Replay: the history of one stream, which is the journal's records with the text of each block as deltas.
 //
 // Guarantees, for a reader that has heard every event up to `after`
 //   1. Frames come in order of their numbers, so at every frame the reader has heard all before it.
@@ -19,7 +19,7 @@ type BlockEnd = Extract<Recorded, { readonly type: 'text_end' | 'thinking_end' }
 
 export type ReplayOptions = {
   readonly after: number;
-  /** The last event of the past: the stream hears later ones as they happen. */
+  /** The last event of the history. The stream gets later ones live. */
   readonly upTo: number;
   readonly log: DeltaLog;
 };
@@ -37,7 +37,7 @@ export class Replay {
     this.#pieces = options.log.since(options.after);
   }
 
-  /** The type of the last event of the past so far, also of those that the reader knows. */
+  /** The type of the last event read so far, including events that the reader knows. */
   get lastType(): string | undefined {
     return this.#lastType;
   }
@@ -48,16 +48,16 @@ export class Replay {
     return records.flatMap((record) => this.#framesOf(record));
   }
 
-  /** The last event there is, if the reader named a later one that was never told. */
+  /** The last event of the journal, if the reader named a later one that never existed. */
   get lastTold(): number | undefined {
     const { after, upTo } = this.#options;
     const { seq, isQuiet: isAll } = this.#end;
     if (Number.isFinite(upTo)) return after > Math.max(upTo, seq) ? Math.max(upTo, seq) : undefined;
-    // Deltas have numbers, too, and a process that is gone may have told some behind the last record.
+    // Deltas have numbers too, and a process that is gone may have sent some after the last record.
     return after > seq + (isAll ? 0 : SEQ_JUMP) ? seq : undefined;
   }
 
-  /** Deltas behind the last record. */
+  /** Deltas after the last record. */
   rest(): readonly Frame[] {
     return this.#pieces.before(this.#options.upTo + 1);
   }
@@ -92,7 +92,7 @@ export function withText(record: JsonObject, frame: Frame, last: number): readon
   return last < whole.seq ? [whole, frame] : [joinedFrames(whole, frame)];
 }
 
-// Our own records: they are what they were when they were written.
+// Drover wrote these records, so the cast is safe.
 function eventOf(record: JsonObject): Recorded {
   return record as unknown as Recorded;
 }
