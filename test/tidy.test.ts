@@ -103,6 +103,23 @@ test('a package exports each type name once', () => {
   expect(sharedTypeNames()).toEqual(SHARED_TYPE_NAMES);
 });
 
+test('no doc comment follows another one directly', () => {
+  const doubled = [...sources, ...tests].filter(({ text }) => /\*\/\n\s*\/\*\*/.test(text));
+  expect(doubled.map(({ path }) => path)).toEqual([]);
+});
+
+// The formatter holds code to 120 characters. This number may only fall.
+const LONG_COMMENT_LINES_MAX = 86;
+
+test('few lines of comments are longer than 120 characters', () => {
+  const long = [...sources, ...tests].flatMap(({ path, text }) =>
+    text.split('\n').flatMap((line, at) => (line.length > 120 && COMMENT.test(line) ? [`${path}:${at + 1}`] : [])),
+  );
+  expect(long.length, long.join('\n')).toBeLessThanOrEqual(LONG_COMMENT_LINES_MAX);
+});
+
+const COMMENT = /^\s*(\/\/|\/\*|\*)/;
+
 const rules: [string, (file: File) => boolean][] = [
   ['every file says first what it is for', ({ text }) => /^(#!.*\n)?\/\/ \S/.test(text)],
   ['no file is longer than 400 lines', ({ text }) => text.split('\n').length <= 400],

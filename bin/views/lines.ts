@@ -316,7 +316,6 @@ class Lines {
   }
 }
 
-/** What the end of a part adds to the deltas shown. Where some were dropped in between, the whole is shown again. */
 /** A host that a command wanted and the sandbox does not allow. */
 export function refusedHost({ host, port, reason }: Of<'network'>): string {
   return `the sandbox did not let a command reach ${host}:${port}${reason === undefined ? '' : `: ${reason}`}`;
