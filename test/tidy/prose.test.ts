@@ -1,0 +1,49 @@
+// House rule for prose: counts sentence openers and impersonal words that plain English does without.
+//
+// Each area has a number, which may only fall. Lower it when you rewrite a text; never raise it.
+
+import { globSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+const OPENER = /(?:^|[.!?] )(?:What|Who|Whoever|Whatever|That|Of|So much|So many|Where [^.,]* is)\b/g;
+const IMPERSONAL = /\b(?:somebody|nobody|whoever|anybody|one's own)\b/gi;
+
+/** Comments of a source text, one string each: neighbouring `//` lines are one comment. */
+function commentsIn(text: string): readonly string[] {
+  const blocks = text.match(/\/\*[\s\S]*?\*\/|(?:^[ \t]*\/\/.*\n?)+|(?<=[;,{)] )\/\/ .*/gm) ?? [];
+  return blocks.map((block) => block.replaceAll(/^[ \t]*(?:\/\*\*?|\*\/|\*|\/\/)[ \t]?|\*\/$/gm, ''));
+}
+
+const headerIn = (text: string): string => commentsIn(text.replace(/^#!.*\n/, ''))[0] ?? '';
+const stringsIn = (text: string): readonly string[] => text.match(/'(?:[^'\\\n]|\\.)*'|`[^`]*`/g) ?? [];
+const paragraphsIn = (text: string): readonly string[] =>
+  text
+    .replaceAll(/```[\s\S]*?```/g, '')
+    .replaceAll(/^(?:[-*|] |\d+\. |#+ .*)/gm, '')
+    .split('\n');
+
+function count(pattern: string | readonly string[], partsOf: (text: string) => readonly string[]): number {
+  const texts = globSync(pattern).filter(
+    (path) => !/^test\/(tidy|recordings)|node_modules|^docs\/reference/.test(path),
+  );
+  const parts = texts.flatMap((path) => partsOf(readFileSync(path, 'utf8')).map((part) => part.trim()));
+  const found = parts.map((part) => part.replaceAll(/^['`]|\s*\n\s*/g, (m) => (m.includes('\n') ? ' ' : '')));
+  return found.reduce((sum, part) => sum + [...part.matchAll(OPENER), ...part.matchAll(IMPERSONAL)].length, 0);
+}
+
+const SOURCES = ['bin/**/*.ts', 'packages/*/src/**/*.ts'];
+const HELP = ['bin/drover.ts', 'bin/commands/*.ts', 'bin/**/*-options.ts'];
+
+const areas: readonly [string, number, () => number][] = [
+  ['headers of source files', 275, () => count(SOURCES, (text) => [headerIn(text)])],
+  ['comments of bin', 220, () => count('bin/**/*.ts', commentsIn)],
+  ['comments of packages', 667, () => count('packages/*/src/**/*.ts', commentsIn)],
+  ['comments of tests', 224, () => count(['test/**/*.ts', 'bench/**/*.ts', 'scripts/*.ts'], commentsIn)],
+  ['help', 13, () => count(HELP, stringsIn)],
+  ['README.md', 12, () => count('README.md', paragraphsIn)],
+  ['other documents', 11, () => count(['[A-QS-Z]*.md', 'docs/*.md', 'examples/**/*.md'], paragraphsIn)],
+];
+
+test.each(areas)('%s hold at most %i odd openers and impersonal words', (_, most, counted) => {
+  expect(counted()).toBeLessThanOrEqual(most);
+});
