@@ -1,6 +1,6 @@
-// Every call that was not allowed, as a fold over events: for reports, for `drover show`, and for the lines view.
+// Denied calls: a fold over events, for reports, `drover show` and the lines view.
 //
-// A denied call has an end without a start. Equal calls of one task are counted, and at most DENIED_MAX are kept.
+// A denied call has an end without a start. Equal calls of one task are counted. At most DENIED_MAX are kept.
 
 import type { Event, Place } from '@drover/protocol/events';
 import { REFUSAL } from '../agent/calls/refused-calls.ts';
@@ -15,15 +15,15 @@ export type DeniedCall = {
 };
 
 export class DeniedCalls {
-  readonly #begun = new Set<string>(); // ids of calls that were run here or handed out
-  readonly #asked = new Set<string>(); // ids of calls whose refusal a decision has told
+  readonly #begun = new Set<string>(); // ids of calls that ran here or were handed out
+  readonly #asked = new Set<string>(); // ids of calls that a decision event already reported as denied
   readonly #found = new Map<string, DeniedCall>();
 
   get list(): readonly DeniedCall[] {
     return [...this.#found.values()];
   }
 
-  /** Returns the call if the event says that a rule denied it; one that was asked about has its decision instead. */
+  /** Returns the call if a rule denied it. A call that the user was asked about has a decision event instead. */
   take(event: Event & Place): DeniedCall | undefined {
     if (event.type === 'tool_execution_start') this.#begun.add(event.callId);
     if (event.type === 'awaiting_tool_execution') for (const { callId } of event.calls) this.#begun.add(callId);

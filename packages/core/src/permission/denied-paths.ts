@@ -1,7 +1,7 @@
-// The paths that deny rules name, as a sandbox needs them: files and folders that exist, to be covered by mounts.
+// Denied paths: the paths that deny rules name, for a sandbox to cover with mounts.
 //
-// A pattern without wildcards, or one that ends in `/**`, is one path. Any other is looked up in the folder; what is
-// made later is not covered, since the command that made it knows it anyway.
+// A pattern without wildcards, or one that ends in `/**`, is one path. Other patterns are searched in the folder.
+// Files that a command creates later are not covered: that command knows their content anyway.
 
 import { readdirSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative } from 'node:path';
@@ -11,13 +11,13 @@ import { matchesPath, type Rule } from './rules.ts';
 const ENTRIES_MAX = 50_000;
 
 export type DeniedPaths = {
-  /** Not to be read. */
+  /** Paths that must not be read. */
   readonly hidden: readonly string[];
-  /** Not to be written. */
+  /** Paths that must not be written. */
   readonly sealed: readonly string[];
 };
 
-/** Paths that tools which look at many files leave out, for their context. */
+/** Paths that search tools must leave out, as part of a tool context. */
 export function deniedIn(rules: readonly Rule[], root: string): { readonly denied?: Denied } {
   const denying = rules.filter(
     ({ effect, tool, pattern }) => effect === 'deny' && tool === 'read' && pattern !== undefined,
@@ -27,7 +27,7 @@ export function deniedIn(rules: readonly Rule[], root: string): { readonly denie
   return { denied: { patterns, matches: (path) => denying.some((rule) => matchesPath(rule, path, root)) } };
 }
 
-/** `root` is the folder that relative patterns begin in. */
+/** `root` is the folder that relative patterns start from. */
 export function deniedPaths(rules: readonly Rule[], root: string): DeniedPaths {
   const denied = (tool: string) =>
     rules.filter((rule) => rule.effect === 'deny' && rule.tool === tool).flatMap((rule) => pathsOf(rule, root));
@@ -37,7 +37,7 @@ export function deniedPaths(rules: readonly Rule[], root: string): DeniedPaths {
   };
 }
 
-/** The path, or the highest folder above it that is missing: only that can be covered. */
+/** The path, or its topmost missing parent folder: a mount can cover only that. */
 function coverable(path: string): string {
   const above = dirname(path);
   return statSync(above, { throwIfNoEntry: false }) === undefined ? coverable(above) : path;
@@ -45,7 +45,7 @@ function coverable(path: string): string {
 
 function pathsOf(rule: Rule, root: string): readonly string[] {
   const { pattern } = rule;
-  // A rule without a pattern is about the tool, and not about files.
+  // A rule without a pattern is about the tool, not about files.
   if (pattern === undefined) return [];
   const plain = pattern.replace(/^\.\//, '').replace(/\/(?:\*\*)?$/, '');
   const path = isAbsolute(plain) ? plain : join(root, plain);

@@ -1,11 +1,11 @@
-// Where a path really leads, links followed step by step, also where its last part doesn't exist yet.
+// Real paths: resolves links one component at a time, even if the last component does not exist yet.
 
 import { lstatSync, realpathSync } from 'node:fs';
 import { dirname, isAbsolute, join, sep } from 'node:path';
 
 const LINKS_UNRESOLVED = new Set(['ENOENT', 'ELOOP', 'ENOTDIR', 'EACCES', 'ENAMETOOLONG', 'EPERM', 'EINVAL']);
 
-/** The place a path names, seen from a real folder; `..` leaves the folder a link led to, as it does for the system. */
+/** Resolves a path from a real folder. As for the system, `..` leaves the folder that a link leads to. */
 export function realPath(from: string, path: string): string {
   let at = isAbsolute(path) ? sep : from;
   for (const part of path.split('/')) {
@@ -15,7 +15,7 @@ export function realPath(from: string, path: string): string {
   return at;
 }
 
-/** Both are real. */
+/** Whether `place` is `root` or inside it. Both must be real paths. */
 export function isInside(root: string, place: string): boolean {
   return place === root || place.startsWith(root.endsWith(sep) ? root : root + sep);
 }

@@ -1,17 +1,21 @@
-// The policy: whether a call runs unasked, is asked about, or is refused.
+// Permission policy: decides whether a call runs without approval, needs approval, or is denied.
 //
-// The order: deny rules (also with --yes), remembered answers, ask rules, allow rules, then the default.
-// By default reading is allowed; writing is allowed in a workspace, except in .git, whose settings and hooks are run, and
-// in the user's own folder except in files that other programs run later (run-later.ts);
-// a shell command is allowed inside the sandbox and asked about outside. Anything else is asked about.
+// Order: deny rules (even with --yes), remembered answers, ask rules, allow rules, then the default.
+//
+// Defaults
+//   Reading is allowed.
+//   Writing is allowed in a workspace, except in .git, because git runs programs named in its settings and hooks.
+//   In the user's own folder, files that other programs run later (run-later.ts) also need approval.
+//   A shell command is allowed inside the sandbox and needs approval outside. Everything else needs approval.
 //
 // Shell rules
-//   1. An allow rule covers a plain command line only (plain-commands.ts), and every command of it needs a rule.
-//   2. A deny or ask rule holds if any command that the scan finds matches (shell-scan.ts).
-//   3. Outside the sandbox a command with an unseen part is asked about if a deny or ask rule could concern it. With --yes
-//      a deny rule refuses it.
-//   4. Inside the sandbox a shell rule is a tripwire: a match counts, an unseen part does not. The sandbox is the boundary.
-//   5. A path that is denied to the file tools is denied to the words of a shell command, too.
+//   1. An allow rule covers only a plain command line (plain-commands.ts), and every command in it needs a rule.
+//   2. A deny or ask rule applies if it matches any command that the scan finds (shell-scan.ts).
+//   3. Outside the sandbox, a command with an unseen part needs approval if a deny or ask rule could apply.
+//      With --yes, such a deny rule denies it.
+//   4. Inside the sandbox, a shell rule is only a tripwire: a match counts, an unseen part does not.
+//      The sandbox is the boundary.
+//   5. A path denied to the file tools is also denied to shell commands that name it.
 
 import { relative } from 'node:path';
 import type { Verdict } from '../agent/calls/calls.ts';
@@ -26,14 +30,14 @@ import { loadParser } from './shell/shell-parser.ts';
 import { type Scan, scanCommand } from './shell/shell-scan.ts';
 
 export type Policy = {
-  readonly root: string; // the workspace: where commands start, and what paths are relative to
+  readonly root: string; // the workspace: commands start in it, and paths are relative to it
   readonly rules: readonly Rule[];
-  readonly yes: boolean; // what would be asked about is allowed
-  readonly workspace: boolean; // writing in it needs no consent
-  /** The workspace is the user's own folder: files that other programs run later need consent. */
+  readonly yes: boolean; // allow every call that would need approval
+  readonly workspace: boolean; // writing inside `root` needs no approval
+  /** The workspace is the user's own folder: files that other programs run later need approval. */
   readonly isOwnFolder?: boolean;
   readonly contained: boolean; // shell commands run inside the sandbox
-  /** Answers for good, by answerKey. Absent where answers are kept elsewhere. */
+  /** Answers that hold for the rest of the run, by answerKey. Absent if another process keeps them. */
   readonly remembered?: ReadonlyMap<string, boolean>;
 };
 
@@ -84,7 +88,7 @@ function byDefault(policy: Policy, tool: Tool, subject: string): Verdict {
   }
 }
 
-/** Where a write is never unasked: outside the workspace, and in .git. */
+/** Why a write always needs approval: it goes outside the workspace or into .git. */
 function forbiddenPlace({ root }: Policy, { access }: Tool, subject: string): 'outside' | 'git-folder' | undefined {
   if (access !== 'write') return undefined;
   const folder = realRoot(root);
@@ -130,7 +134,7 @@ async function judgeShell(policy: Policy, tool: Tool, command: string): Promise<
     : { effect: 'ask', why: 'it would run outside a sandbox' };
 }
 
-/** The verdict of deny or ask rules; undefined if none of them concerns the command. */
+/** The verdict of deny or ask rules; undefined if none applies to the command. */
 function restriction(rules: readonly Rule[], scan: Scan, { yes, contained }: Policy): Verdict | undefined {
   let doubt: Verdict | undefined;
   for (const rule of rules) {
@@ -158,7 +162,7 @@ function deniedPath({ rules, root }: Policy, { words }: Scan): Verdict | undefin
   return denied && byRule(denied);
 }
 
-/** The verdict of allow rules; undefined if a part of the command is not covered by them. */
+/** The verdict of allow rules; undefined if they leave a part of the command uncovered. */
 async function permission(rules: readonly Rule[], command: string): Promise<Verdict | undefined> {
   const everything = rules.find(({ pattern }) => pattern === undefined);
   if (everything !== undefined || rules.length === 0) return everything && byRule(everything);

@@ -1,11 +1,13 @@
-// Questions to the user: first come, first asked, one at a time, each answered once.
+// Questions to the user: a queue that shows one question at a time and answers each once.
 //
-// A question is over when it is answered, when its call is cancelled, or when everything is. An answer
-// for good holds for the rest of the run, for exactly that tool and subject; it also settles what is
-// waiting with the same question. Without a terminal the answer is no, at once, and says how to allow
-// the call next time.
+// Guarantees
+//   1. A question ends when it is answered, when its call is cancelled, or when the queue is closed.
+//   2. An "always" answer holds for the rest of the run, for exactly that tool and subject. It also answers
+//      equal questions that are already waiting.
+//   3. Without a terminal, a question is denied at once. The reason says how to allow the call next time.
 //
-// A server that stops leaves its questions open (`leaveOpen`): they get no decision, and the next server asks them again.
+// Shutdown: a stopping server leaves its questions open (`leaveOpen`). They get no decision, and the next server
+// asks them again.
 
 import type { Question } from '../agent/calls/calls.ts';
 import type { Decision } from '@drover/protocol/events';
@@ -24,22 +26,22 @@ export class Questions {
   #isClosed = false;
   #isLeft = false;
 
-  /** `onAsk` is shown one question at a time; undefined where nobody is there to ask. */
+  /** `onAsk` receives one question at a time; undefined if there is no terminal to ask on. */
   constructor(onAsk: ((question: Question) => void) | undefined) {
     this.#onAsk = onAsk;
   }
 
-  /** What was answered for good, for the policy: then it need not be asked at all. */
+  /** "Always" answers, for the policy: it then asks no question at all. */
   get remembered(): ReadonlyMap<string, boolean> {
     return this.#remembered;
   }
 
-  /** The question that is being shown. */
+  /** The question that is currently shown. */
   get current(): Question | undefined {
     return this.#shown?.question;
   }
 
-  /** A question that is left open counts as cancelled here. */
+  /** Asks and returns the decision. A question that is left open counts as cancelled. */
   async ask(question: Question, signal: AbortSignal): Promise<Decision> {
     return (await this.askOrLeave(question, signal)) ?? CANCELLED;
   }
@@ -65,7 +67,7 @@ export class Questions {
     }
   }
 
-  /** False where no such question waits any more. */
+  /** Returns false if the question is no longer waiting. */
   answer(requestId: string, { allowed, always }: Answer): boolean {
     const waiting = this.#queue.find(({ question }) => question.requestId === requestId);
     if (waiting === undefined) return false;
@@ -78,14 +80,14 @@ export class Questions {
     return true;
   }
 
-  /** Releases all that wait, and all later questions, without a decision. */
+  /** Releases all waiting questions, and all later ones, without a decision. */
   leaveOpen(): void {
     this.#isLeft = true;
     for (const waiting of this.#queue.splice(0)) waiting.settle(undefined);
     this.#shown = undefined;
   }
 
-  /** Releases all that wait, and whoever still comes. */
+  /** Cancels all waiting questions and all later ones. */
   close(): void {
     this.#isClosed = true;
     for (const waiting of this.#queue.splice(0)) waiting.settle(CANCELLED);

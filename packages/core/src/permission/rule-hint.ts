@@ -1,8 +1,9 @@
-// The hint that a refusal gives: the narrowest rules that would allow the call.
+// Rule hints: after a denial, suggests the narrowest rules that would allow the call.
 //
-// A hint never names the whole shell. A command that no pattern can cover gets no rule, only --yes.
-// A hint names no option that would not help: an ask rule wins over --allow, a deny rule over --yes, and drover's file
-// tools write neither outside the workspace nor in .git, whatever is allowed.
+// Guarantees
+//   1. A hint never suggests allowing the whole shell. If no pattern can cover the command, it suggests only --yes.
+//   2. A hint never names an option that would not help. An ask rule wins over --allow, and a deny rule over --yes.
+//      drover's file tools never write outside the workspace or in .git, whatever is allowed.
 
 import type { Obstacle } from '../agent/calls/calls.ts';
 import { covers } from './shell/command-pattern.ts';
@@ -17,7 +18,7 @@ const FILE_TOOLS: ReadonlySet<string> = new Set(['write', 'edit']);
 
 export type Refused = { readonly tool: string; readonly subject: string; readonly obstacle?: Obstacle };
 
-/** Returns what would let the call run, such as `--allow 'shell(pnpm build)' or --yes would allow it`. */
+/** Returns how to allow the call, such as `--allow 'shell(pnpm build)' or --yes would allow it`. */
 export async function remedyFor(refused: Refused): Promise<string> {
   const { tool, obstacle } = refused;
   switch (obstacle) {
@@ -47,7 +48,7 @@ function plainRule({ tool, subject }: Refused): string {
   return isPattern ? `${tool}(${subject})` : tool;
 }
 
-/** One rule for each simple command, or none if a part of the command line has no rule that covers it. */
+/** Returns one rule per simple command, or none if a part of the command line cannot be covered. */
 async function shellRules(command: string): Promise<readonly string[]> {
   if (command.length > SUBJECT_CHARS_MAX) return [];
   const commands = plainCommands(command, await loadParser()) ?? [];

@@ -1,12 +1,12 @@
-// Rules: what the user allows, wants to be asked about, or denies, by tool and subject.
+// Permission rules: which calls the user allows, denies or wants to be asked about, by tool and subject.
 //
 //   read                 every call of the tool, and of every tool that only reads
-//   write(src/**)        paths, relative to the workspace; * stays within a folder, ** does not
-//   shell(pnpm test*)    one simple command, word by word; command-pattern.ts says how
+//   write(src/**)        paths relative to the workspace; * matches within a folder, ** across folders
+//   shell(pnpm test*)    one simple command, word by word; see command-pattern.ts
 //   *                    every call of every tool
 //
-// `read` and `write` stand for every tool with that access: a rule that denies write(secrets/**) denies edits, too.
-// A rule follows the links of a path, so a link is no way round it.
+// `read` and `write` stand for every tool with that access: denying write(secrets/**) also denies edits.
+// Path rules follow links, so a link cannot bypass them.
 
 import { isAbsolute, relative, resolve } from 'node:path';
 import { UsageError } from '../errors.ts';
@@ -19,17 +19,17 @@ export type Rule = {
   readonly effect: Effect;
   readonly tool: string; // '*' for every tool
   readonly pattern?: string; // absent for every subject
-  readonly text: string; // as it was written
+  readonly text: string; // as the user wrote it
 };
 
 export const SHELL = 'shell';
 
-// The subjects of these are words and not paths.
+// The subjects of these tools are command words, not paths.
 const WORDY: ReadonlySet<string> = new Set([SHELL, 'git']);
 
 const EXAMPLE = 'a right one is shell(pnpm test*), write(src/**), read or *';
 
-/** Throws UsageError where the text is no rule. */
+/** Parses a rule. Throws UsageError with the position of the problem. */
 export function parseRule(text: string, effect: Effect): Rule {
   const rule = text.trim();
   const start = text.indexOf(rule);
@@ -46,11 +46,11 @@ export function parseRule(text: string, effect: Effect): Rule {
   if (!rest.endsWith(')')) throw problem(rule.length, `the ")" is missing that closes "(", expected`);
   const pattern = rest.slice(1, -1).trim();
   if (pattern === '') throw problem(tool.length + 1, `a pattern is expected between the parentheses`);
-  // shell(*) is shell: any command, also one that is not plain.
+  // shell(*) means shell: any command, even one that is not plain.
   return pattern === '*' || pattern === '**' ? { effect, tool, text: rule } : { effect, tool, pattern, text: rule };
 }
 
-/** Does the rule hold for this call? The policy judges shell commands itself. */
+/** Whether the rule applies to this call. The policy judges shell commands itself. */
 export function matches(rule: Rule, tool: Tool, subject: string, root: string): boolean {
   if (!concerns(rule, tool)) return false;
   if (rule.pattern === undefined) return true;
@@ -77,7 +77,7 @@ export function matchesPath({ pattern = '**', effect }: Rule, path: string, root
   return effect === 'allow' ? fits(seen) && fits(real) : fits(seen) || fits(real);
 }
 
-/** `*` in a pattern is any text, also none. Linear in the text for each `*`: patterns meet texts from a model. */
+/** Matches a pattern in which `*` is any text, even none. Linear per `*`, because the texts come from a model. */
 export function wildcard(pattern: string, text: string): boolean {
   const [head = '', ...rest] = pattern.split('*');
   const tail = rest.pop();
@@ -114,7 +114,7 @@ function globOf(pattern: string): RegExp {
         return part.length > 1 ? alternatives(part) : `\\${part}`;
     }
   });
-  // A name without a wildcard is a folder too, and stands for what is in it.
+  // A name without wildcards may be a folder, and then also matches everything in it.
   const below = /[*?{]/.test(plain) ? '' : '(?:/.*)?';
   const glob = new RegExp(`^${source}${below}$`, 's');
   globs.set(pattern, glob);

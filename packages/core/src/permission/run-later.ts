@@ -1,9 +1,9 @@
-// Files of a project that make another program run something later: git, shells, editors and agents read them.
+// Project files that make other programs run something later: git, shells, editors and agents read them.
 //
-// In the user's own folder an agent does not change them without approval, and the sandbox mounts them read-only. In
-// the workspace of a task they are files like others: what a task changes is reviewed before it lands.
+// In the user's own folder, an agent needs approval to change them, and the sandbox mounts them read-only. In a task's
+// workspace they are ordinary files, because the user reviews a task's changes.
 
-/** Relative to the folder of the project. */
+/** Paths relative to the project folder. */
 export const RUN_LATER: readonly string[] = [
   '.git',
   '.drover',
@@ -16,7 +16,7 @@ export const RUN_LATER: readonly string[] = [
   '.idea',
 ];
 
-/** `path` is relative to the folder of the project. Case is ignored, as some file systems do. */
+/** `path` is relative to the project folder. Ignores case, because some file systems do. */
 export function isRunLater(path: string): boolean {
   const parts = `/${path.replaceAll('\\', '/').toLowerCase()}/`;
   return RUN_LATER.some((name) => parts.includes(`/${name}/`));

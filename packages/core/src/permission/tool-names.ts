@@ -1,6 +1,6 @@
-// The names that rules may give: drover's own tools, and other words for them.
+// Tool names that rules may use: drover's own tools, and other agents' names for them.
 
-/** Every tool that drover has; a test compares the list with the tools. */
+/** Every tool of drover. A test compares this list with the tools. */
 export const TOOL_NAMES: readonly string[] = [
   'read',
   'write',
@@ -25,7 +25,7 @@ const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   grep: ['rg', 'ripgrep', 'search'],
 };
 
-/** Returns drover's name for a tool that other agents call otherwise, such as bash. */
+/** Returns drover's name for a tool that other agents name differently, such as bash. */
 export function usualName(word: string): string | undefined {
   const lower = word.toLowerCase();
   return Object.keys(OTHER_WORDS).find((name) => OTHER_WORDS[name]?.includes(lower));

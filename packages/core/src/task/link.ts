@@ -1,6 +1,5 @@
-// What a task needs of the run it belongs to while it works: somebody to tell, somebody to ask, leave to
-// send a request, and a provider to send it to. In this thread it is the run itself; in another one it is a wire to
-// it (wire.ts).
+// Task link: what a running task needs from its run. It emits events, asks questions, and gets admission and a
+// provider for requests. In the run's own thread the link is the run itself; in another thread it is a wire (wire.ts).
 
 import type { Question } from '../agent/calls/calls.ts';
 import type { Decision, Event, Place } from '@drover/protocol/events';
@@ -8,12 +7,12 @@ import type { Admission } from '../model/spending/admission.ts';
 import type { Provider } from '../model/provider.ts';
 
 export type TaskLink = {
-  /** Who and where is known already: the place says only turn and step. */
+  /** Emits an event. The run knows worker, task and attempt, so the place holds only turn and step. */
   readonly emit: (event: Event, place: Pick<Place, 'turn' | 'step'>) => void;
-  /** Everything told so far is safe. */
+  /** Resolves when every event emitted so far is durable. */
   readonly settled: () => Promise<void>;
   readonly admission: Admission;
-  /** One for all tasks of the run. */
+  /** The provider that all tasks of the run share. */
   readonly provider: Provider;
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
 };

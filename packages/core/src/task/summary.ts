@@ -1,4 +1,4 @@
-// What a worker says of its work: what it submitted, or else the last thing it said.
+// A worker's summary of its work: what it submitted, or else its last text.
 
 import { toolNamed } from '../agent/calls/calls.ts';
 import { isSummary } from '../conversation/compaction.ts';
@@ -7,7 +7,7 @@ import { isCutOff } from '../model/partial-answer.ts';
 import type { AssistantMessage, Message } from '@drover/protocol/messages';
 import { submitResult } from '../tools/submit-result.ts';
 
-/** Of its own messages alone: what it was seeded with was said by others. */
+/** Expects only the worker's own messages, because the seed comes from the coordinator. */
 export function summaryIn(messages: readonly Message[]): string {
   const answers = messages.filter((message) => message.role === 'assistant').filter((message) => !isCutOff(message));
   const submitted = answers
@@ -19,7 +19,7 @@ export function summaryIn(messages: readonly Message[]): string {
   return answers.map(textOf).findLast((text) => text !== '') ?? '';
 }
 
-/** Those behind the seed, or behind the summary that has replaced it. */
+/** The messages after the seed, or after the compaction summary that replaced the seed. */
 export function ownMessages(messages: readonly Message[], seeded: number): readonly Message[] {
   const summary = messages.findLastIndex(isSummary);
   return messages.slice(summary === -1 ? seeded : summary + 1);

@@ -1,5 +1,5 @@
-// A task: one piece of a plan, and everything that is needed to work on it, as data. A TaskSpec goes to
-// another thread, and could go to another machine; what comes back is a TaskOutcome, never an exception.
+// A task as data: one piece of a plan, with everything that a worker needs. A TaskSpec travels to another thread,
+// and could travel to another machine. The worker returns a TaskOutcome and never throws.
 
 import type { TaskMode } from '@drover/protocol/plan';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
@@ -28,24 +28,24 @@ export type TaskSpec = {
   readonly worker: number; // from 1
   readonly mode: TaskMode;
   readonly model: ModelSpec;
-  readonly system: string; // the coordinator's, to the byte
-  readonly tools: readonly ToolDefinition[]; // as the coordinator declares them, likewise
+  readonly system: string; // the coordinator's system prompt, byte for byte
+  readonly tools: readonly ToolDefinition[]; // the coordinator's tool definitions, byte for byte
   readonly seed: readonly Message[];
   readonly begin: Input;
-  /** What this attempt went through before a crash; its messages begin with the seed. */
+  /** The history of this attempt from before a crash. Its messages begin with the seed. */
   readonly past?: Past;
   readonly workspace: string;
-  /** Contains its commands; absent where they run in the open. */
+  /** The sandbox of its commands; absent if they run uncontained. */
   readonly sandbox?: SandboxPolicy;
   readonly env: Readonly<Record<string, string>>; // for child processes
-  readonly ignore: readonly string[]; // what searches leave out
+  readonly ignore: readonly string[]; // paths that searches skip
   readonly outputFolder: string;
   readonly limits: Limits;
   readonly retry: RetryPolicy;
   readonly policy: Pick<Policy, 'rules' | 'yes' | 'contained'>;
-  /** Requests with the same key share a cached beginning: the run's. */
+  /** Requests with the same key share a cached prefix. All tasks of a run have the same key. */
   readonly cacheKey: string;
 };
 
-/** A pool of threads is one; the worker's own function in this thread is another. */
+/** Runs a task: in a pool of threads, or directly in this thread. */
 export type RunTask = (spec: TaskSpec, link: TaskLink, signal: AbortSignal) => Promise<TaskOutcome>;

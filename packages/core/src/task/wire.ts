@@ -1,20 +1,18 @@
-// The wire between a task in its own thread and the run it belongs to: both ends of it.
+// Task wire: both ends of the connection between a task in its own thread and its run.
 //
-// WHAT CROSSES
-//   From the thread: that it lives, events, and requests (is it stored? may I send? what does the model say to
-//   this? may this call run?). From the run: an answer as it arrives, one reply to each request, and the word to
-//   stop. All of it is plain data: an error goes over as its Failure, since a thrown one would arrive with
-//   neither its name nor its fields.
+// Messages
+//   The thread sends signs of life, events and requests: events durable, admission, model answer, permission.
+//   The run sends the answer as it streams, one reply to each request, and stop. Messages are plain data. An error is
+//   sent as its Failure, because a thrown error would lose its name and fields.
+//   The run talks to the provider for all threads. One warm SDK and fetch take a third of the time that eight would
+//   spend. No thread knows the key.
 //
-//   That the run talks to the provider, and not each thread, is for speed: an SDK and a fetch that one thread
-//   has warm are a third of what eight would spend. And no thread knows the key.
+// Guarantees
+//   1. Messages of the thread arrive in order. Events are batched for a moment, and adjacent deltas of a block are
+//      joined. A request flushes the batch, so `settled` covers every event before it.
+//   2. A request whose signal aborts is withdrawn and still gets exactly one reply, from the run.
 //
-// WHAT HOLDS
-//   What the thread sends arrives in the order in which it was sent. Events wait for each other a moment and go
-//   together, and the deltas of one block among them as one; a request takes what waits along, so "stored?"
-//   is asked of everything told before it. A request whose signal aborts is withdrawn, and still gets its one
-//   reply: what the run answers is what the thread hears. Once the port is closed requests fail, the
-//   task's signal is aborted, and what still arrives is ignored.
+// Failure: when the port closes, requests fail, the task's signal aborts, and later messages are ignored.
 
 import { NO_USAGE } from '../model/spending/usage.ts';
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
@@ -33,17 +31,17 @@ import type { TaskLink } from './link.ts';
 import type { TaskSpec } from './task.ts';
 
 const SIGN_EVERY_MS = 1_000;
-// Too short to be seen, and long enough for most of a step: each message wakes a thread.
+// Not noticeable to a user, but long enough to batch most of a step. Each message wakes a thread.
 const WAIT_MS = 5;
 
-/** What a thread is given to do. */
+/** The work of a thread: a task, or a warm-up. */
 export type Order = { readonly launcher?: LauncherAddress } & (
   | ({ readonly spec: TaskSpec } & Opening)
-  /** Only to get ready: what a task would load first is loaded now. */
+  /** Warm-up: loads the modules that a task needs first. */
   | { readonly warm: true }
 );
 
-/** What the thread's end of the wire is made from. */
+/** What the thread needs to open its end of the wire. */
 export type Opening = { readonly port: MessagePort; readonly provider: Pick<Provider, 'id' | 'limits'> };
 
 type Step = Pick<Place, 'turn' | 'step'>;
@@ -56,7 +54,7 @@ type Request =
 
 type FromTask =
   | { readonly type: 'begin'; readonly thread: number }
-  | { readonly type: 'sign' } // of life
+  | { readonly type: 'sign' } // sign of life
   | { readonly type: 'event'; readonly event: Event; readonly step: Step }
   | { readonly type: 'request'; readonly id: number; readonly request: Request }
   | { readonly type: 'withdraw'; readonly id: number; readonly failure: Failure }
@@ -64,20 +62,20 @@ type FromTask =
 
 type Reply =
   | { readonly type: 'stored' }
-  | { readonly type: 'admitted'; readonly outputTokensMax: number } // the request's id is the ticket
+  | { readonly type: 'admitted'; readonly outputTokensMax: number } // the request id is the ticket
   | { readonly type: 'decision'; readonly decision: Decision }
-  | { readonly type: 'finished'; readonly events: readonly ModelEvent[] } // the last of an answer
+  | { readonly type: 'finished'; readonly events: readonly ModelEvent[] } // the last events of an answer
   | { readonly type: 'failed'; readonly failure: Failure };
 
 type FromRun =
-  | { readonly type: 'events'; readonly id: number; readonly events: readonly ModelEvent[] } // of an answer
+  | { readonly type: 'events'; readonly id: number; readonly events: readonly ModelEvent[] } // part of an answer
   | { readonly type: 'reply'; readonly id: number; readonly reply: Reply }
   | { readonly type: 'stop'; readonly failure: Failure };
 
-/** The thread's end. */
+/** The thread's end of the wire. */
 export type Line = {
   readonly link: TaskLink;
-  /** Aborted when the run says stop, or is gone. */
+  /** Aborted when the run sends stop, or when the port closes. */
   readonly signal: AbortSignal;
   readonly close: () => void;
 };
@@ -91,7 +89,7 @@ export function linkOver({ port, provider }: Opening, thread: number): Line {
     if (reply.type !== 'admitted') throw unexpected(reply);
     const settle = (usage: Usage, seen: Seen) => wire.send({ type: 'settle', ticket: id, usage, seen });
     wire.ticket = id;
-    // That the answer has begun is seen by the run before it is heard here.
+    // No `began` here: the run sees the start of the answer itself, before this thread does.
     return { outputTokensMax: reply.outputTokensMax, settle };
   };
   const question = async (asked: Question, signal: AbortSignal): Promise<Decision> => {
@@ -131,7 +129,7 @@ class ThreadEnd {
   readonly #stop = new AbortController();
   readonly #waiting = new Map<number, Waiting>();
   readonly #signs: NodeJS.Timeout;
-  /** The leave that the next request is sent with. */
+  /** The admission ticket for the next model request. */
   ticket: number | undefined;
   #batch: FromTask[] = [];
   #due: NodeJS.Timeout | undefined;
@@ -149,7 +147,7 @@ class ThreadEnd {
     return this.#stop.signal;
   }
 
-  /** With whatever else happens in the next moment. */
+  /** Queues a message, to be sent in one batch with others of the next few milliseconds. */
   send(message: FromTask): void {
     if (!joined(this.#batch, message)) this.#batch.push(message);
     this.#due ??= setTimeout(() => this.flush(), WAIT_MS);
@@ -172,7 +170,7 @@ class ThreadEnd {
     const withdraw = () => this.#withdraw(id, failureOf(signal));
     this.send({ type: 'request', id, request });
     if (signal.aborted) withdraw();
-    // With what else is asked before anything is waited for.
+    // Flush on the next tick, together with other requests of this tick.
     else process.nextTick(() => this.flush());
     signal.addEventListener('abort', withdraw, { once: true });
     try {
@@ -188,7 +186,7 @@ class ThreadEnd {
     this.flush();
   }
 
-  /** An answer in the groups in which it arrives; withdrawn where nobody reads on. */
+  /** Yields an answer in the batches in which it arrives. Withdraws the request if the caller stops reading. */
   async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[]> {
     const arrived: ModelEvent[] = [];
     let news = Promise.withResolvers<undefined>();
@@ -201,7 +199,7 @@ class ThreadEnd {
     const id = this.#lastId;
     try {
       for (;;) {
-        // What arrived before the end, or before a failure, comes first.
+        // Batches that arrived before the end, or before a failure, come first.
         const last = await Promise.race([news.promise, whole]);
         news = Promise.withResolvers<undefined>();
         if (last === undefined) yield arrived.splice(0);
@@ -245,7 +243,7 @@ function gone(): DroverError {
   return new DroverError(GONE);
 }
 
-/** A delta that goes on where the last one ended needs no message of its own. */
+/** Appends a delta to the previous message if both belong to the same block. Returns whether it did. */
 function joined(batch: FromTask[], message: FromTask): boolean {
   const last = batch.at(-1);
   if (last?.type !== 'event' || message.type !== 'event') return false;
@@ -262,15 +260,15 @@ function sameBlock({ event: a, step: at }: SentEvent, { event: b, step }: SentEv
   return 'part' in a && 'part' in b && a.part === b.part;
 }
 
-/** The run's end. */
+/** The run's end of the wire. */
 export type Served = {
   readonly stop: (failure: Failure) => void;
-  /** Nothing more is sent or heard; what has arrived and was not yet taken is heard first, or ignored. */
+  /** Closes the wire. Messages that have arrived but are unread are handled first, or dropped. */
   readonly close: (last: 'heard' | 'ignored') => void;
 };
 
 export type Ear = {
-  /** Before anything else: which thread it is. */
+  /** Called first, with the thread's id. */
   readonly onBegin: (thread: number) => void;
   readonly onSign: () => void;
 };
@@ -356,7 +354,7 @@ class RunEnd {
         return { type: 'stored' };
       case 'admit': {
         const admitted = await this.#link.admission.admit(request.wanted, signal);
-        // Nobody is there any more to send the request, or to give the leave back.
+        // The task is gone and cannot return the admission, so return it here.
         if (this.#isClosed) admitted.settle(NO_USAGE, {});
         else this.#tickets.set(id, admitted);
         return { type: 'admitted', outputTokensMax: admitted.outputTokensMax };
@@ -383,7 +381,7 @@ class RunEnd {
   }
 }
 
-// A bug of the run is told to the task as well: without a reply it would wait for ever.
+// Bugs in the run are reported to the task too: without a reply it would wait forever.
 function failed(error: unknown): Reply {
   if (error instanceof DroverError) return { type: 'failed', failure: error.failure };
   const message = error instanceof Error ? error.message : String(error);

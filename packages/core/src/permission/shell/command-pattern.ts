@@ -1,29 +1,29 @@
-// Patterns of shell rules, compared word by word with one simple command.
+// Shell rule patterns, compared word by word with one simple command.
 //
-//   1. The pattern of shell(pnpm test*) is split at spaces. Each part is compared with the word in the same place.
+//   1. The pattern of shell(pnpm test*) is split at spaces. Each part is compared with the word in the same position.
 //   2. `*` is any text within one word: shell(npm run *) does not match `npm runx`.
-//   3. A last part that ends in `*` also covers further words: shell(git log*) matches `git log -5`, and `git logx` too.
+//   3. A last part that ends in `*` also covers further words: shell(git log*) matches `git log -5` and `git logx`.
 //   4. A quoted argument is one word: shell(echo a b) does not match `echo "a b"`.
 //
-// An allow rule is read narrowly: every part needs a word, and only a `*` at the end covers further words.
-// A deny or ask rule is read broadly: case is ignored, further words are always covered, a last `*` may stand for none.
+// Allow rules are narrow: every part needs a word, and only a `*` at the end covers further words.
+// Deny and ask rules are broad: they ignore case, always cover further words, and a last `*` may match no word.
 
 import { wildcard } from '../rules.ts';
 
-/** The words of a command; undefined where the shell computes one. */
+/** The words of a command; undefined for a word that the shell computes. */
 export type Words = readonly (string | undefined)[];
 
-/** How many words of a command a deny or ask rule looks at. */
+/** Number of words of a command that a deny or ask rule compares. */
 export const COMPARED_WORDS_MAX = 64;
 
-/** Does an allow rule cover the command? */
+/** Whether an allow rule covers the command. */
 export function covers(pattern: string, words: readonly string[]): boolean {
   const parts = partsOf(pattern);
   const isLongEnough = pattern.endsWith('*') ? words.length >= parts.length : words.length === parts.length;
   return isLongEnough && parts.every((part, at) => wildcard(part, words[at] ?? ''));
 }
 
-/** Does a deny or ask rule hold for the command? `maybe` if a computed word decides. */
+/** Whether a deny or ask rule applies to the command; `maybe` if that depends on a computed word. */
 export function holdsFor(pattern: string, words: Words): 'yes' | 'maybe' | 'no' {
   const parts = partsOf(pattern.toLowerCase()).slice(0, COMPARED_WORDS_MAX);
   for (const [at, part] of parts.entries()) {

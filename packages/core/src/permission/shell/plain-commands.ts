@@ -1,8 +1,8 @@
-// The simple commands of a plain command line: the only kind that an allow rule can cover.
+// Plain command lines: the only kind that an allow rule can cover.
 //
-// A plain line is a list of simple commands with `;`, `&&`, `||`, `|` or line breaks between them. Every word is literal. Output may go to
-// /dev/null or to another descriptor, and nowhere else. The text between the words has to be exactly these operators:
-// so a keyword, a `&`, a parenthesis, an assignment, or anything the parser stepped over makes the line not plain.
+// A plain line is a list of simple commands, separated by `;`, `&&`, `||`, `|` or line breaks. Every word is literal.
+// Redirects may use only /dev/null or another descriptor. The text between the words must be exactly these operators.
+// A keyword, a `&`, a parenthesis, an assignment, or text that the parser skipped therefore makes a line not plain.
 
 import type { Command, SyntaxNode } from 'unbash';
 import { literalText, parseCommand, type Parser } from './shell-parser.ts';

@@ -1,6 +1,6 @@
-// The parser of shell commands, and the words whose value is certain before the shell runs them.
+// Shell parser: parses commands, and reads words whose value is certain before the shell runs them.
 //
-// The parser is loaded when the first command is judged: most starts need none.
+// The parser is loaded when the first command is judged, because most starts need none.
 
 import type { ParsedScript, SyntaxNode, Word } from 'unbash';
 
@@ -18,7 +18,7 @@ export function loadParser(): Promise<Parser> {
   return loading;
 }
 
-/** The tree of a command, or a sentence that says why there is none. */
+/** Returns the syntax tree of a command, or the reason why there is none. */
 export function parseCommand(source: string, parser: Parser): ParsedScript | string {
   if (source.length > COMMAND_CHARS_MAX) return `it is longer than ${COMMAND_CHARS_MAX} characters`;
   // oxlint-disable-next-line no-control-regex -- exactly those are looked for
@@ -27,8 +27,8 @@ export function parseCommand(source: string, parser: Parser): ParsedScript | str
   return (script.errors?.length ?? 0) > 0 ? 'it does not parse' : script;
 }
 
-// One piece of a word that the shell takes as it stands: plain characters, or quoted ones. A `~` expands at the start and
-// behind `=` or `:`, and braces expand unless they hold a single plain word.
+// One piece of a word that the shell does not change: plain or quoted characters. A `~` expands at the start of a word
+// and after `=` or `:`. Braces expand unless they hold a single plain word.
 const PLAIN = String.raw`[\p{L}\p{M}\p{N}_./:=@%+,^!-]|(?<=[\p{L}\p{N}_])[~#]|\{\w*\}`;
 const QUOTED = String.raw`\\[^\n]|'[^']*'|"(?:[^"$\x60\\]|\\["$\x60\\]|\$(?="))*"`;
 const LITERAL = new RegExp(`^(?:${PLAIN}|${QUOTED})+$`, 'u');
@@ -43,6 +43,6 @@ export function literalText({ text, value }: Word): string | undefined {
     const inside = piece.slice(1, -1);
     return piece.startsWith("'") ? inside : inside.replace(/\\(["$`\\])/g, '$1');
   });
-  // Two readings of the same text: where the parser disagrees, the word is not certain.
+  // The parser reads the same text independently. If the two values differ, the word is not certain.
   return read === value ? read : undefined;
 }

@@ -1,7 +1,7 @@
-// Every command that a shell command may start, however it is wrapped: deny and ask rules are compared with these.
+// Shell scan: finds every command that a shell command may start, for comparison with deny and ask rules.
 //
-// The scan searches the whole tree, with substitutions, functions, and the strings that shells are given. It names the
-// first thing that it can't see through: a computed name, a program in another language, input to a shell.
+// The scan visits the whole syntax tree: substitutions, functions, and strings passed to shells. It reports the first
+// part that it cannot analyse: a computed name, a program in another language, or input to a shell.
 
 import type { Command, SyntaxNode } from 'unbash';
 import { COMPARED_WORDS_MAX, type Words } from './command-pattern.ts';
@@ -12,9 +12,9 @@ const COMMANDS_MAX = 1_000;
 
 export type Scan = {
   readonly commands: readonly Words[];
-  /** Why something runs unseen, if it does. */
+  /** Why a part of the command cannot be analysed; undefined if all of it can. */
   readonly unseen: string | undefined;
-  /** Every literal word, also of redirects. */
+  /** Every literal word, including words in redirects. */
   readonly words: ReadonlySet<string>;
 };
 
@@ -37,7 +37,7 @@ const RUNNING_VARIABLE =
 const KNOWN_ASSIGNMENT = /^(?:(?:GIT_)?PAGER=cat|GIT_(?:OPTIONAL_LOCKS|TERMINAL_PROMPT)=0)$/;
 const AWK_RUNS = /system|@|\|/;
 const SED_OPTION = /^-(?:[nErsuz]+|i\S*|e)$/;
-// Printing, deleting and one plain substitution start nothing.
+// Printing, deleting and a single plain substitution start no program.
 const SED_SCRIPT =
   /^(?:(?:[\d,$!]|\/[\w ^$#}.*-]*\/)*[pdq=]|[\d,$]*s([/|#,])(?:(?!\1)[^\\\n[]|\\[^\n]|\[\^?[\w -]+\])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpI\d]*)$/;
 
@@ -70,7 +70,7 @@ class Scanner {
 
   #visit(node: SyntaxNode, depth: number): void {
     switch (node.type) {
-      case 'Script': // of a substitution
+      case 'Script': // a substitution
         if ((node.errors?.length ?? 0) > 0) this.#miss('it does not parse');
         break;
       case 'Word': {
@@ -82,7 +82,7 @@ class Scanner {
         this.#assignment(node.name, node.value.type === 'Word' ? literalText(node.value) : undefined);
         break;
       case 'ArithmeticWord':
-        // The shell evaluates a subscript, and runs a substitution that a variable in it holds.
+        // The shell evaluates subscripts, and runs substitutions stored in their variables.
         if (node.value.includes('[')) this.#miss('it computes with a subscript');
         break;
       case 'Command':
@@ -109,7 +109,7 @@ class Scanner {
     if (base !== undefined) this.#inside(base, words.slice(1), depth);
   }
 
-  /** Returns the name without its folder; undefined if there is nothing to look into. */
+  /** Adds a command. Returns its name without the folder; undefined if there is nothing more to scan. */
   #add(words: Words): string | undefined {
     const [name, ...rest] = words.slice(0, 2 * COMPARED_WORDS_MAX);
     if (name === undefined) this.#miss('the name of a command is computed');
@@ -136,7 +136,7 @@ class Scanner {
       this.#miss(`an option of ${base} starts a program`);
   }
 
-  // Options decide which word is the command, so each may be; and a word with operators may be a command line.
+  // Options decide which word is the command, so every word is tried. A word with operators may be a command line.
   #wrapped(wrapper: string, words: Words, depth: number): void {
     if (wrapper === 'xargs' || wrapper === 'parallel') this.#fed(wrapper, words);
     let isCommandFound = false;
@@ -148,7 +148,7 @@ class Scanner {
       const base = this.#add(words.slice(at));
       if (base === undefined) return;
       isCommandFound ||= !isRunner(base) && !/^-|^\d|=|^\{/.test(word);
-      // This loop reaches the words of an inner wrapper, too.
+      // This loop also reaches the words of an inner wrapper.
       if (!WRAPPERS.has(base)) this.#inside(base, words.slice(at + 1), depth);
       if (/[\s;&|$`<>(]/.test(word)) this.text(word, depth + 1);
     }
@@ -186,7 +186,7 @@ class Scanner {
       if (/^--exec(?:-batch)?=/.test(word)) this.text(word.slice(word.indexOf('=') + 1), depth + 1);
       if (!/^(?:-exec|-execdir|-ok|-okdir|-x|-X|--exec|--exec-batch)$/.test(word)) continue;
       const base = this.#add(words.slice(at + 1));
-      // This loop reaches the -exec of an inner find, too.
+      // This loop also reaches the -exec of an inner find.
       if (base !== undefined && base !== 'find' && base !== 'fd') this.#inside(base, words.slice(at + 2), depth);
     }
   }
@@ -226,14 +226,14 @@ function isOption(word: string | undefined): boolean {
   return word?.startsWith('-') === true;
 }
 
-/** Where the words behind the first options begin: `git -C sub push` is `git push`, too. */
+/** Positions where a subcommand may start after leading options: `git -C sub push` also counts as `git push`. */
 function subcommandsIn(words: Words): readonly number[] {
   const starts: number[] = [];
   if (!isOption(words[0])) return starts;
   for (let at = 1; at < Math.min(words.length, COMPARED_WORDS_MAX); at++) {
     if (isOption(words[at])) continue;
     starts.push(at);
-    if (!isOption(words[at - 1])) break; // behind an option it may be its value, and the next word the subcommand
+    if (!isOption(words[at - 1])) break; // a word after an option may be its value; then the subcommand comes next
   }
   return starts;
 }
