@@ -163,12 +163,12 @@ test.each<[string, string, readonly string[]]>([
     'a: [',
     ['../spec.yaml:1:5: Flow sequence in block collection must be sufficiently indented and end with a ]'],
   ],
-])('%s: exit 2, and where', async (_, spec, expected) => {
+])('%s: exits 2 and names the place', async (_, spec, expected) => {
   await writeFile(join(folder, 'spec.yaml'), spec);
   expect(await said()).toEqual(expected.map((line, at) => (at === 0 ? `drover: ${line}` : line)));
 });
 
-test('a spec that is not there, a shard out of range, a flag that is none: exit 2', async () => {
+test('a missing spec, a shard out of range or an unknown flag exits 2', async () => {
   await writeFile(join(folder, 'spec.yaml'), SPEC);
   expect(await said(['--shard', '6/5'])).toEqual(['drover: --shard: there is no shard 6 of 5; they are 1/5 to 5/5']);
   expect(await said(['--shard', '0/5'])).toEqual(['drover: --shard: there is no shard 0 of 5; they are 1/5 to 5/5']);
@@ -179,12 +179,12 @@ test('a spec that is not there, a shard out of range, a flag that is none: exit 
   expect(await said([], 'none.yaml')).toEqual(['drover: none.yaml cannot be read (ENOENT); name a batch spec']);
 });
 
-test('a budget in dollars for a model without a price: exit 2', async () => {
+test('a dollar budget for a model without a price exits 2', async () => {
   await writeFile(join(folder, 'spec.yaml'), `${SPEC}limits: { perTask: 1usd }\n`);
   expect((await said()).join('\n')).toContain('the price of anthropic/scripted is not known');
 });
 
-test('outputs that can’t be written: exit 2, before anything is spent', async () => {
+test('outputs that can’t be written exit 2 before anything is spent', async () => {
   await writeFile(join(folder, 'spec.yaml'), SPEC);
   expect(await said(['--out', '../spec.yaml/out'])).toEqual([
     expect.stringMatching(/^drover: --out: .*spec.yaml\/out cannot be written \(ENOTDIR\)$/),

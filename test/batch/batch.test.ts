@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/run/batch-desk.ts';
 
-test('the spec says how many work at a time and how it is delivered; what is typed wins', async () => {
+test('the spec sets concurrency and delivery; flags override it', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(1), `${SPEC}workers: 0\ndeliver: patch\n`);
   const started = async (...typed: readonly string[]) => {
     const { stdout } = await batch.desk.drover([
@@ -23,7 +23,7 @@ test('the spec says how many work at a time and how it is delivered; what is typ
   expect(await started('--workers', '1', '--deliver', 'branch')).toEqual([1, 'branch']);
 });
 
-test('each file that matches becomes a task, and what they did is in results and patches', async () => {
+test('each matching file becomes a task, with its result and patch', async () => {
   const batch = await BatchDesk.with(tidying(), {
     ...noisyFiles(3),
     'src/quiet.ts': 'export {};\n',

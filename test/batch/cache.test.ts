@@ -7,7 +7,7 @@ import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/run/batch-desk.
 const states = async (batch: BatchDesk) =>
   (await batch.results()).map(({ task, status, cached }) => `${task} ${status}${cached ? ' cached' : ''}`);
 
-test('a second run asks nothing; after three files were touched exactly those three are done', async () => {
+test('a second run sends no request; after three edits it redoes those three files', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(4));
   await batch.run();
   const first = batch.requests;
@@ -40,7 +40,7 @@ test('a second run asks nothing; after three files were touched exactly those th
   expect(await batch.desk.read('src/file4.ts')).toBe('log(4);\n');
 });
 
-test('other words, another gate or --fresh make it new; another order or number of workers does not', async () => {
+test('a new prompt, a new gate or --fresh misses the cache; order and workers don’t', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(1));
   const asked = async (spec: string, argv: readonly string[] = []) => {
     await batch.spec(spec);
@@ -55,14 +55,14 @@ test('other words, another gate or --fresh make it new; another order or number 
   expect(await asked(SPEC, ['--fresh'])).toBe(1);
 });
 
-test('what another model did is not known', async () => {
+test('results of another model are a cache miss', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(1));
   await batch.run();
   await batch.run(['--model', 'anthropic/another']);
   expect(batch.requests).toBe(2 * 3);
 });
 
-test('a change that was made to more than the task’s own files is used only where those are as they were', async () => {
+test('a cached change beyond the task’s files applies only if those are unchanged', async () => {
   const listing: (path: string, step: number) => Answer | undefined = (path, step) =>
     step === 2
       ? { calls: [path, 'LIST'].map((each) => ({ name: 'write', args: { path: each, content: 'log(1);\n' } })) }
@@ -77,14 +77,14 @@ test('a change that was made to more than the task’s own files is used only wh
   expect(batch.requests).toBe(2 * 3);
 });
 
-test('what is known goes through the gates on the merged tree all the same', async () => {
+test('cached results still pass the gates on the merged tree', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(2));
   await batch.run();
   const { code } = await batch.run(['--gate', '! grep -q "^log(2)" src/file2.ts']);
   expect([code, await batch.statuses()]).toEqual([3, { 'src-file1.ts': 'landed', 'src-file2.ts': 'gate_failed' }]);
 });
 
-test('that there was nothing to change is known, too', async () => {
+test('a result without changes is cached too', async () => {
   const batch = await BatchDesk.with(
     tidying((_, step) => (step === 1 ? { text: 'It is fine as it is.' } : undefined)),
     noisyFiles(1),
@@ -102,7 +102,7 @@ test('that there was nothing to change is known, too', async () => {
   expect([batch.requests, await states(batch)]).toEqual([3, ['src-file1.ts no_change']]);
 });
 
-test('a gated task that changed nothing is known only on the tree that its gates saw', async () => {
+test('a gated task without changes is cached only for the tree its gates saw', async () => {
   const batch = await BatchDesk.with(
     tidying(() => ({ text: 'It is fine as it is.' })),
     { ...noisyFiles(1), flag: 'green\n' },

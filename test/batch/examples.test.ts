@@ -9,7 +9,7 @@ import { EXAMPLES, MODEL, resultsIn, sample } from '../support/example-sample.ts
 import { readJunit } from '../support/data/junit-schema.ts';
 import { runSync } from '../support/process/run-sync.ts';
 
-test('examples/no-console.yaml with its scripted model, on its sample', async () => {
+test('examples/no-console.yaml runs with its scripted model on its sample', async () => {
   const { folder, shop } = await sample(3);
   const env = { DROVER_HOME: join(folder, 'home') };
   const argv = [
@@ -42,7 +42,7 @@ export function create(items) {
   runSync(process.execPath, ['--test'], { cwd: shop });
 });
 
-test('what the CI files among the examples type, drover understands', async () => {
+test('drover accepts every command line in the example CI files', async () => {
   const lines = await Promise.all(
     ['github-actions.yaml', 'gitlab-ci.yaml'].map(async (name) => {
       const text = await readFile(join(EXAMPLES, 'ci', name), 'utf8');

@@ -26,12 +26,12 @@ const only =
 const FIRST = 'src/file1.ts';
 const REFUSES: Answer = { stop: 'refusal', text: 'I will not.' };
 
-test('0: all has landed', async () => {
+test('0: every task landed', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(1));
   await expectTold(batch, await batch.run(), 0);
 });
 
-test('0: all files are in order already, so there is nothing to do', async () => {
+test('0: every file is in order already, so there is nothing to do', async () => {
   const batch = await BatchDesk.with(tidying(), { 'src/a.ts': 'log(1);\n' });
   await expectTold(batch, await batch.run(), 0);
   expect([batch.requests, await batch.text('report.md')]).toEqual([
@@ -40,7 +40,7 @@ test('0: all files are in order already, so there is nothing to do', async () =>
   ]);
 });
 
-test('1: something is wrong with drover or the machine itself', async () => {
+test('1: drover or the machine itself failed', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(2));
   // Somebody puts a folder where drover's index was, which nothing in it is made for.
   const index = join(batch.desk.home, 'workspaces', '*', 'slots', '*', 'git', 'index');
@@ -48,20 +48,20 @@ test('1: something is wrong with drover or the machine itself', async () => {
   await expectTold(batch, await batch.run(['--sandbox', 'off']), 1);
 });
 
-test('2: the spec is wrong, and nothing was begun', async () => {
+test('2: the spec is invalid, and nothing started', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(1), SPEC.replace('select:', 'selct:'));
   const { code, stdout, stderr } = await batch.drover(['--json']);
   expect([code, stdout, batch.requests]).toEqual([2, '', 0]);
   expect(stderr).toContain("spec.yaml:4:1: unknown key 'selct'; did you mean select?");
 });
 
-test('3: some tasks failed, the rest landed', async () => {
+test('3: some tasks failed and the rest landed', async () => {
   const batch = await BatchDesk.with(tidying(only(FIRST, REFUSES)), noisyFiles(2));
   await expectTold(batch, await batch.run(), 3);
   expect(await batch.statuses()).toEqual({ 'src-file1.ts': 'failed', 'src-file2.ts': 'landed' });
 });
 
-test('3: who says that it is done and leaves a red gate has failed, and its work is kept beside', async () => {
+test('3: a task that reports success but leaves a red gate fails; its work is kept', async () => {
   const gate =
     'grep -L console {{ files }} | grep -q . && ! grep -q 2 {{ files }} || { echo "{{ count }} too many"; exit 7; }';
   const batch = await BatchDesk.with(
@@ -79,7 +79,7 @@ test('3: who says that it is done and leaves a red gate has failed, and its work
   ]);
 });
 
-test('3: a task that changes nothing fails when a gate of its own is red on its base', async () => {
+test('3: a task without changes fails if its own gate is red on its base', async () => {
   const idle = (): Answer => calls('submit_result', { summary: 'it is fine as it is' });
   const batch = await BatchDesk.with(tidying(idle), noisyFiles(2), `${SPEC}  gate: ["! grep 2 {{ files }}"]\n`);
   const ran = await batch.run();
@@ -107,7 +107,7 @@ test('3: a task that changes nothing fails when a gate of its own is red on its 
   expect(shown.stdout).toContain(said);
 });
 
-test('3: a gate left one task out, and the result without it is green; --allow-partial applies', async () => {
+test('3: a gate left one task out and the rest is green; --allow-partial applies', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(2), `${SPEC}gates: ["! grep -q ^log src/file2.ts"]\n`);
   await expectTold(batch, await batch.run(), 3);
   expect(await batch.statuses()).toEqual({ 'src-file1.ts': 'landed', 'src-file2.ts': 'gate_failed' });
@@ -115,7 +115,7 @@ test('3: a gate left one task out, and the result without it is green; --allow-p
   expect([code, await batch.statuses()]).toEqual([0, { 'src-file1.ts': 'landed', 'src-file2.ts': 'gate_failed' }]);
 });
 
-test('4: a gate fails on the merged tree and nothing landed; --allow-partial does not apply', async () => {
+test('4: a gate fails on the merged tree, nothing lands; --allow-partial has no effect', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(2), `${SPEC}gates: ["! grep -q ^log src/*.ts"]\n`);
   await expectTold(batch, await batch.run(), 4);
   expect(await batch.statuses()).toEqual({ 'src-file1.ts': 'gate_failed', 'src-file2.ts': 'gate_failed' });
@@ -131,7 +131,7 @@ test('4: nothing changed, and a gate of the batch fails on its base', async () =
   expect(await batch.text('report.md')).toContain("it changed nothing, and the gate '! grep 2 src/*.ts' fails");
 });
 
-test('5: work that does not fit together', async () => {
+test('5: the changes conflict', async () => {
   // All three begin on the same commit, and the two that are tried again as well.
   const shared = (path: string, step: number): Answer | undefined =>
     step === 1
@@ -152,7 +152,7 @@ test('6: the budget is reached', async () => {
   expect(Math.max(...spent)).toBeLessThanOrEqual(100_000);
 });
 
-test('7: the deadline is reached, and what landed before is there', async () => {
+test('7: the deadline is reached, and earlier landings remain', async () => {
   const slow = only('src/file2.ts', { text: 'at last', delayMs: 60_000 });
   const batch = await BatchDesk.with(tidying(slow), noisyFiles(2), `${SPEC}limits: { timeout: 5s }\n`);
   await expectTold(batch, await batch.run(), 7);
@@ -162,14 +162,14 @@ test('7: the deadline is reached, and what landed before is there', async () => 
   ]);
 });
 
-test('7: a task’s own time is up', async () => {
+test('7: a task’s own time limit is reached', async () => {
   const slow = only(FIRST, { text: 'at last', delayMs: 60_000 });
   const batch = await BatchDesk.with(tidying(slow), noisyFiles(1), `${SPEC}limits: { perTaskTimeout: 300ms }\n`);
   await expectTold(batch, await batch.run(), 7);
   expect(await batch.statuses()).toEqual({ 'src-file1.ts': 'failed' });
 });
 
-test('8: what the work needs is not allowed, so it is not done, whatever the model says', async () => {
+test('8: a task whose calls were denied has failed, even if the model reports success', async () => {
   const denied = (_: string, step: number): Answer =>
     step === 1 ? calls('shell', { command: 'make install' }) : { text: 'Done!' };
   const batch = await BatchDesk.with(tidying(denied), noisyFiles(1));
@@ -177,7 +177,7 @@ test('8: what the work needs is not allowed, so it is not done, whatever the mod
   expect(await batch.statuses()).toEqual({ 'src-file1.ts': 'failed' });
 });
 
-test('9: the provider refuses', async () => {
+test('9: the provider refuses the request', async () => {
   const batch = await BatchDesk.with({ ...tidying(), keys: ['another'] }, noisyFiles(2));
   await expectTold(batch, await batch.run(), 9);
 });
@@ -185,7 +185,7 @@ test('9: the provider refuses', async () => {
 test.each([
   [130, 'SIGINT'],
   [143, 'SIGTERM'],
-] as const)('%i: stopped by %s; what landed is there, and the batch can go on', async (code, cause) => {
+] as const)('%i: stopped by %s; landings remain, and the batch can be resumed', async (code, cause) => {
   let isHeld = true;
   const hold = (path: string): Answer | undefined =>
     isHeld && path === 'src/file2.ts' ? { text: 'wait', delayMs: 60_000 } : undefined;
@@ -203,7 +203,7 @@ test.each([
   expect([then, await batch.statuses()]).toEqual([0, { 'src-file1.ts': 'landed', 'src-file2.ts': 'landed' }]);
 });
 
-test('--allow-partial maps 3 to 0, and the files say what failed all the same', async () => {
+test('--allow-partial maps 3 to 0, and the files still name the failures', async () => {
   const batch = await BatchDesk.with(tidying(only(FIRST, REFUSES)), noisyFiles(2));
   const { code } = await batch.run(['--allow-partial', '--result', '../result.json']);
   const result = JSON.parse(await readFile(join(batch.desk.folder, 'result.json'), 'utf8')) as { outcome: string };

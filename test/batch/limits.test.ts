@@ -11,7 +11,7 @@ const REFUSES: Answer = { stop: 'refusal', text: 'I will not.' };
 const warnings = (events: readonly { readonly type: string }[]) =>
   events.flatMap((event) => ('message' in event && event.type === 'warning' ? [String(event.message)] : []));
 
-test('a canary goes ahead, says what all would take, and the others follow', async () => {
+test('a canary runs first, estimates the whole batch, and the others follow', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(4));
   const { code, events, end } = await batch.run(['--canary', '2', '--canary-max-cost', '10mtok']);
   expect([code, end.tasks.map(({ task }) => task)]).toEqual([
@@ -31,7 +31,7 @@ test('a canary goes ahead, says what all would take, and the others follow', asy
   ]);
 });
 
-test('where all would cost too much, the canary is all there is: exit 6; who goes on wants the rest', async () => {
+test('a batch over budget stops after its canary with exit 6; resume runs the rest', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(3));
   const { code, end } = await batch.run(['--canary', '1', '--canary-max-cost', '1ktok']);
   expect([code, await batch.statuses()]).toEqual([
@@ -46,7 +46,7 @@ test('where all would cost too much, the canary is all there is: exit 6; who goe
   expect([resumed.code, new Set(Object.values(await batch.statuses()))]).toEqual([0, new Set(['landed'])]);
 });
 
-test('a canary that fails stops the others', async () => {
+test('a canary that fails stops the other tasks', async () => {
   const batch = await BatchDesk.with(
     tidying(() => REFUSES),
     noisyFiles(3),
@@ -59,7 +59,7 @@ test('a canary that fails stops the others', async () => {
   ]);
 });
 
-test('what the canary took is what all would take, times as many; what was known already says nothing', () => {
+test('the estimate scales the canary’s usage; cached tasks don’t count', () => {
   const row = { task: 't', title: 't', status: 'landed', attempts: 1, files: [], waits: 0, elapsedMs: 60_000 } as const;
   const usage = { input: 50, output: 25, cacheRead: 20, cacheWrite: 5 };
   const rows = (cost?: number) =>
@@ -78,7 +78,7 @@ test('what the canary took is what all would take, times as many; what was known
   expect(canaryVerdict(partly, canary).message).toContain('1 of 1 tasks went well; all 8 would take about 700 tokens');
 });
 
-test('a canary is taken from all over the plan', () => {
+test('a canary takes its tasks from the whole plan', () => {
   expect(canaryFirst(['a', 'b', 'c', 'd', 'e', 'f'], 3)).toEqual(['a', 'c', 'e', 'b', 'd', 'f']);
   expect(canaryFirst(['a', 'b'], 5)).toEqual(['a', 'b']);
 });
@@ -86,7 +86,7 @@ test('a canary is taken from all over the plan', () => {
 test.each([
   ['40%', 2],
   ['1', 1],
-])('stopWhenFailed %s ends the batch when so many have failed', async (share, failures) => {
+])('stopWhenFailed %s ends the batch at that number of failures', async (share, failures) => {
   const gate = 'echo red; false';
   const spec = `${SPEC}  gate: ["${gate}"]\nlimits: { stopWhenFailed: ${share} }\n`;
   const batch = await BatchDesk.with(tidying(), noisyFiles(5), spec);
@@ -102,7 +102,7 @@ test.each([
   );
 });
 
-test('a task that needs more than its own budget fails alone', async () => {
+test('a task that exceeds its own budget fails alone', async () => {
   const dear = (path: string, step: number): Answer | undefined =>
     path === 'src/file1.ts' && step < 9 ? { ...calls('read', { path }), usage: { input: 30_000 } } : undefined;
   const batch = await BatchDesk.with(
@@ -121,7 +121,7 @@ test('a task that needs more than its own budget fails alone', async () => {
   ]);
 });
 
-test('a provider that refuses everybody is the cause of it all, also where the batch was stopped early', async () => {
+test('a provider that refuses every task is the cause, even if the batch stopped early', async () => {
   const spec = `${SPEC}limits: { stopWhenFailed: 1 }\n`;
   const batch = await BatchDesk.with({ ...tidying(), keys: ['another'] }, noisyFiles(3), spec);
   const { code } = await batch.run();

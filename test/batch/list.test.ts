@@ -54,7 +54,7 @@ test.each<[string, string, readonly string[]]>([
   expect(await listed(select)).toEqual(expected);
 });
 
-test('a list is read from standard input', async () => {
+test('a list of files is read from standard input', async () => {
   expect(await listed('files: "-"', { stdin: 'src/file1.ts\0src/new.ts\0' })).toEqual(['src/file1.ts', 'src/new.ts']);
 });
 
@@ -66,7 +66,7 @@ test('files are grouped as the spec says', async () => {
   ]);
 });
 
-test('items of a command bring ids and variables of their own', async () => {
+test('items of a command bring their own ids and variables', async () => {
   const spec = `
 version: 1
 select: { command: 'echo "{\\"path\\": \\"src/file1.ts\\", \\"id\\": \\"one\\", \\"vars\\": {\\"from\\": \\"a\\"}}"' }
@@ -83,7 +83,7 @@ task: { title: "{{ vars.from }} to {{ vars.to }}", prompt: "{{ vars.from }}" }
   ]);
 });
 
-test('--list prints a line a task, and a shard only its own', async () => {
+test('--list prints one line per task, and a shard prints only its own', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(3));
   expect((await batch.drover(['--list'])).stdout).toBe(
     'src-file1.ts  Logging in src/file1.ts\nsrc-file2.ts  Logging in src/file2.ts\nsrc-file3.ts  Logging in src/file3.ts\n',
@@ -92,7 +92,7 @@ test('--list prints a line a task, and a shard only its own', async () => {
   expect(shards.map(({ stdout }) => stdout.split('\n').length - 1).toSorted((a, b) => a - b)).toEqual([1, 2]);
 });
 
-test('--dry-run shows tasks, overlaps, tokens and the worst case, asks nothing and leaves nothing', async () => {
+test('--dry-run shows tasks, overlaps, tokens and worst case without any request', async () => {
   const command = `{ command: "echo '{\\"files\\": [\\"src/file1.ts\\"], \\"id\\": \\"a\\"}'; echo '{\\"files\\": [\\"src/file1.ts\\"], \\"id\\": \\"b\\"}'" }`;
   const spec = `version: 1\nname: two\nselect: ${command}\nlimits: { perTask: 20ktok, budget: 1mtok, timeout: 45m }\ngates: ["node --test"]\ntask: { title: "T", prompt: "Do it." }\n`;
   const batch = await BatchDesk.with(tidying(), FILES, spec);
@@ -119,7 +119,7 @@ Tasks that change files which others change too (1):
   expect([batch.requests, existsSync(batch.out), existsSync(join(batch.desk.home, 'runs'))]).toEqual([0, false, false]);
 });
 
-test('--dry-run says what a budget in tokens can cost at most', async () => {
+test('--dry-run prints the most that a token budget can cost', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(2));
   const atMost = async (...more: readonly string[]) =>
     / {2}at most +(.*)\n/.exec((await batch.drover(['--dry-run', ...more])).stdout)?.[1];
@@ -131,7 +131,7 @@ test('--dry-run says what a budget in tokens can cost at most', async () => {
   expect(stdout).toContain('budget      200000 tokens, at most $15.00\n');
 });
 
-test('--dry-run says what is known already, unless all shall be done anew', async () => {
+test('--dry-run marks cached tasks unless --fresh is given', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(3));
   await batch.run();
   await batch.desk.write({ 'src/file2.ts': 'console.log(22);\n' });
@@ -142,7 +142,7 @@ test('--dry-run says what is known already, unless all shall be done anew', asyn
   expect(await foreseen('--fresh')).toBe('tasks       3\n');
 });
 
-test('--dry-run needs a model and no key for it; what is wrong is said before anything else', async () => {
+test('--dry-run needs a model but no key, and reports mistakes first', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(1));
   const keyless = { env: { ANTHROPIC_API_KEY: '' } };
   expect((await batch.drover(['--dry-run'], keyless)).code).toBe(0);

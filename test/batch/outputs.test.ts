@@ -57,7 +57,7 @@ test.each<[string, Failure]>([
   expect(children[0]?.children.map((each) => each.name)).toEqual([name]);
 });
 
-test('junit.xml is as the schema says, with a case a task and its verdict', () => {
+test('junit.xml follows its schema, with one case and verdict per task', () => {
   const at = '2026-11-16T09:30:00.123Z';
   const results: readonly Result[] = [
     { ...RESULT, task: 'a', status: 'landed', summary: 'did it' },
@@ -96,7 +96,7 @@ test('junit.xml is as the schema says, with a case a task and its verdict', () =
   ]);
 });
 
-test('whatever text there is in it, the XML is valid', () => {
+test('the XML is valid for any text', () => {
   const text = fc.string({ unit: 'binary', maxLength: 60 });
   fc.assert(
     fc.property(text, text, (one, other) => {
@@ -125,11 +125,11 @@ test.each([
   ],
   ['File "src/b.py", line 9, in f', [{ file: 'src/b.py', line: 9, message: 'File "src/b.py", line 9, in f' }]],
   ['src/other.ts:3: not of this repository\n12:30:45 no place', []],
-])('the places that %j names', (output, expected) => {
+])('%j names these places', (output, expected) => {
   expect(placesIn(output, isFile)).toEqual(expected);
 });
 
-test('annotations say where a gate fails, and nothing in them is another command', () => {
+test('annotations point at the failing line, and their text is never a command', () => {
   const reason = `the gate 'x' fails:\nsrc/a.ts:3:7 100% bad ::error::${NASTY}`;
   const lines = annotationsOf([{ ...RESULT, task: 'a,b:c', reason }], isFile).split('\n');
   expect(lines).toEqual([
@@ -150,7 +150,7 @@ test('annotations say where a gate fails, and nothing in them is another command
   ).toBe('');
 });
 
-test('tasks that fail at one place share an annotation, and it shows no path of a workspace', () => {
+test('tasks that fail at one place share an annotation without workspace paths', () => {
   const failed = (task: string, slot: number): Result => ({
     ...RESULT,
     task,
@@ -171,7 +171,7 @@ function commandsIn(log: string): readonly string[] {
   });
 }
 
-test('in GitHub Actions, what models and tools say is text in log, summary and XML; gates are annotated', async () => {
+test('GitHub Actions: text of models and tools is never a command; gates are annotated', async () => {
   const gate = 'printf "::set-output name=a::b\\n##[add-mask]c\\nsrc/file1.ts:1:1 ]]> no\\n"; exit 1';
   const nasty = (_: string, step: number): Answer | undefined =>
     step === 3 ? submits(NASTY.replace('\u0000', '').replace('\ud800', '')) : undefined;
@@ -196,7 +196,7 @@ test('in GitHub Actions, what models and tools say is text in log, summary and X
   batch.desk.git('apply', '--check', '.drover/out/patches/src-file2.ts.patch');
 });
 
-test('with --json there is JSON alone on standard output, in which the runner finds no command', async () => {
+test('--json prints only JSON on stdout, without any runner command', async () => {
   const nasty = (_: string, step: number): Answer | undefined =>
     step === 1 ? { text: 'x ##[add-mask]c\n::set-output name=a::b', stop: 'refusal' } : undefined;
   const batch = await BatchDesk.with(tidying(nasty), noisyFiles(1));
@@ -209,7 +209,7 @@ test('with --json there is JSON alone on standard output, in which the runner fi
   expect(texts.join('')).toContain('x ##[add-mask]c');
 });
 
-test('a second batch replaces what the first has left, and the checkout looks as before', async () => {
+test('a second batch replaces the outputs of the first and leaves the checkout as is', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(2));
   await batch.run();
   await batch.spec(SPEC.replace('src/**/*.ts', 'src/file2.ts'));
@@ -232,7 +232,7 @@ test('a second batch replaces what the first has left, and the checkout looks as
   expect(batch.desk.git('status', '--porcelain')).toBe('');
 });
 
-test('no secret of this machine is in any file that is left, and the patches apply all the same', async () => {
+test('no output file holds a secret of this machine, and the patches still apply', async () => {
   const SECRET = 'hunter2-hunter2-hunter2';
   const leaking = (path: string, step: number): Answer | undefined => {
     if (step === 2) return calls('write', { path, content: `log('${SECRET}');\n` });

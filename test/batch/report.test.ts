@@ -38,7 +38,7 @@ const result = (task: string, more: Partial<Result>): Result => ({
   ...more,
 });
 
-test('what is done, what is not and why; what stopped several tasks is said once', () => {
+test('the report lists done and failed tasks, and each shared cause once', () => {
   const red = { status: 'gate_failed', reason: "the gate 'make' fails on 1a2b already:\nno rule" } as const;
   const results = [
     result('a.ts', { changed: ['src/a.ts'] }),
@@ -109,7 +109,7 @@ test('what is done, what is not and why; what stopped several tasks is said once
   `);
 });
 
-test('whatever is said stays text: no fence is ended, no cell, no summary', () => {
+test('any text stays text: it ends no fence, no cell and no summary', () => {
   const nasty = '``` </details> | <b>x</b>\n````\n::error::x';
   const text = reportOf(SUMMARY, [result('a|`b`.ts', { status: 'failed', title: nasty, reason: nasty })]);
   const [, fence = '', body = ''] = /^(`+)text\n([^]*?)\n\1$/m.exec(text) ?? [];

@@ -33,7 +33,7 @@ async function desk(list: string, instead?: (path: string, step: number) => Answ
 
 const BOTH = 'repositories:\n  - { path: project, revision: HEAD }\n  - { path: other, revision: v1 }\n';
 
-test('each repository has its own run at its revision, and all have one report', async () => {
+test('each repository has its own run at its revision; one report covers all', async () => {
   const { batch, git } = await desk(BOTH);
   const { code, stdout } = await batch.drover(['--json']);
   expect([code, [...stdout.matchAll(/"type":"run_end"/g)].length]).toEqual([0, 2]);
@@ -58,7 +58,7 @@ test('a repository with an address is fetched to drover’s own folder', async (
   expect((await batch.results()).map(({ repository, status }) => [repository, status])).toEqual([['remote', 'landed']]);
 });
 
-test('one budget holds for all of them', async () => {
+test('one budget holds for all repositories', async () => {
   const dear = (path: string, step: number): Answer | undefined =>
     path === 'src/file1.ts' && step === 1 ? { ...calls('read', { path }), usage: { input: 97_000 } } : undefined;
   const { batch } = await desk(BOTH, dear);
@@ -92,7 +92,7 @@ test.each([
   expect(stderr).toContain(expected);
 });
 
-test('a glob must match in one of them', async () => {
+test('a glob must match in at least one repository', async () => {
   const { batch } = await desk(BOTH, undefined, REPOS_SPEC.replace('"src/**/*.ts"', '"src/old.ts", "scr/*.ts"'));
   const { code, stderr } = await batch.drover(['--list']);
   expect([code, stderr]).toEqual([

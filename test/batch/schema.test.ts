@@ -77,7 +77,7 @@ function* changed(value: JsonObject, path: readonly string[] = []): Generator<re
   }
 }
 
-test('what the reader takes the schema takes, and the other way round', async () => {
+test('the reader and the JSON Schema accept the same specs', async () => {
   expect([await verdicts(WHOLE), await verdicts(SHORT)]).toEqual([
     [true, true],
     [true, true],
@@ -92,7 +92,7 @@ test('what the reader takes the schema takes, and the other way round', async ()
   expect([different, refused > 80]).toEqual([[], true]);
 });
 
-test('the schema is printed, and stands beside the examples', async () => {
+test('the printed schema equals the one beside the examples', async () => {
   const { code, stdout } = await drover(['batch', '--schema']);
   expect([code, JSON.parse(stdout)]).toEqual([0, batchSchema]);
   expect(JSON.parse(await readFile('examples/batch.schema.json', 'utf8'))).toEqual(batchSchema);

@@ -16,7 +16,7 @@ async function sharded(count: number, instead?: (path: string) => Answer | undef
   return batch;
 }
 
-test('shards do each task once, and joined they are the whole batch', async () => {
+test('shards run each task once, and merged they are the whole batch', async () => {
   const batch = await sharded(2);
   expect(batch.requests).toBe(3 * 3);
   const { code, stdout } = await batch.desk.drover([
@@ -40,7 +40,7 @@ test('shards do each task once, and joined they are the whole batch', async () =
   for (let at = 1; at <= 3; at++) batch.desk.git('apply', `../all/patches/src-file${at}.ts.patch`);
 });
 
-test('of several codes the weightiest is said, which is not always the highest', () => {
+test('merged shards exit with the most serious code, not the highest', () => {
   expect([
     weightiest([0, 0]),
     weightiest([0, 3]),
@@ -50,7 +50,7 @@ test('of several codes the weightiest is said, which is not always the highest',
   ]).toEqual([0, 3, 6, 1, 130]);
 });
 
-test('joined shards exit 3 where a gate left out all of one and others landed', async () => {
+test('merged shards exit 3 if a gate left out one whole shard and others landed', async () => {
   const gate = ['--gate', '! grep -q ^log src/file1.ts'];
   const batch = await BatchDesk.with(tidying(), noisyFiles(2));
   const codes: number[] = [];
@@ -63,7 +63,7 @@ test('joined shards exit 3 where a gate left out all of one and others landed', 
   expect(code).toBe(3);
 });
 
-test('a shard that is missing is work that is not done; a failure in one is a failure of all', async () => {
+test('a missing shard counts as failed work, and a failure in one fails the merge', async () => {
   const batch = await sharded(2, (path) => (path === 'src/file3.ts' ? { stop: 'refusal', text: 'no' } : undefined));
   const show = async (...argv: readonly string[]) => {
     const { code, stdout, stderr } = await batch.desk.drover(['show', ...argv, '--out', '../all', '--json']);
@@ -84,7 +84,7 @@ test('a shard that is missing is work that is not done; a failure in one is a fa
   expect(await show('--merge', '../shards')).toEqual([3, expect.stringContaining('shard 2/2 is missing')]);
 });
 
-test('a part whose results name a patch outside of its folder is refused, and nothing is written', async () => {
+test('results that name a patch outside their folder are refused; nothing is written', async () => {
   const batch = await sharded(1);
   const shard = join(batch.desk.folder, 'shards', 'shard-1');
   const rows = await batch.results(shard);
@@ -103,7 +103,7 @@ test('a part whose results name a patch outside of its folder is refused, and no
   }
 });
 
-test('shards whose tasks change one file are joined with a word about it', async () => {
+test('merging shards that change the same file prints a note', async () => {
   const shared = (path: string, step: number): Answer | undefined =>
     step === 1 ? calls('write', { path: 'shared.txt', content: `${path}\n` }) : undefined;
   const batch = await BatchDesk.with(

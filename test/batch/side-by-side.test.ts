@@ -61,7 +61,7 @@ function mostAtOnce(events: readonly Shown[]): number {
   return Math.max(...changes.toSorted((a, b) => a.at.localeCompare(b.at) || a.by - b.by).map(({ by }) => (now += by)));
 }
 
-test('repositories work at the same time, and are reported in the order of the list', async () => {
+test('repositories run at the same time and are reported in list order', async () => {
   const batch = await desk(1, meeting(3));
   const { code, events } = await batch.run(['--workers', '3']);
   expect([code, mostAtOnce(events)]).toEqual([0, 3]);
@@ -69,13 +69,13 @@ test('repositories work at the same time, and are reported in the order of the l
   expect(rows).toEqual(NAMES.map((name) => [name, 'landed']));
 });
 
-test('all repositories together have no more workers than --workers says', async () => {
+test('all repositories together use no more workers than --workers allows', async () => {
   const batch = await desk(2, () => undefined);
   const { code, events } = await batch.run(['--workers', '2']);
   expect([code, mostAtOnce(events)]).toEqual([0, 2]);
 });
 
-test('lines of a repository stand together, in the order of the list', async () => {
+test('lines of a repository stay together, in list order', async () => {
   const batch = await desk(1, meeting(3));
   const { code, stdout } = await batch.drover(['--workers', '3', '--view', 'lines']);
   expect(code).toBe(0);
@@ -94,7 +94,7 @@ function dear(path: string, step: number): Answer {
   return { ...submits('done'), usage };
 }
 
-test('repositories side by side stay within one budget', async () => {
+test('concurrent repositories stay within one budget', async () => {
   const batch = await desk(2, dear);
   const { code, events } = await batch.run(['--workers', '3', '--budget', `${CAP}tok`]);
   const held = events.flatMap((event) => (event.type === 'budget' ? [event.spent + event.reserved] : []));
@@ -104,7 +104,7 @@ test('repositories side by side stay within one budget', async () => {
 const DEAR_TOKENS = 8_000;
 const DEAR_CAP = 120_000; // less than the 18 requests of the whole batch come to
 
-test('runs that are interrupted together stay within the budget when each is resumed', async () => {
+test('runs interrupted together stay within the budget when each is resumed', async () => {
   let isHeld = true;
   const usage = { input: DEAR_TOKENS - 500, output: 500, cacheRead: 0, cacheWrite: 0 };
   const held = (path: string, step: number) => ({ ...dear(path, step), usage, ...(isHeld && { delayMs: 600_000 }) });
@@ -125,7 +125,7 @@ test('runs that are interrupted together stay within the budget when each is res
   expect(batch.requests * DEAR_TOKENS).toBeLessThanOrEqual(DEAR_CAP);
 });
 
-test('a killed batch keeps to its budget when it is resumed, and can be run again', async () => {
+test('a killed batch keeps its budget on resume and can be run again', async () => {
   const batch = await desk(2, dear);
   const argv = ['batch', '../spec.yaml', '--model', 'anthropic/scripted', '--workers', '3', '--view', 'silent'];
   expect(await drover(batch.desk, 'usage', 'after', [...argv, '--budget', `${CAP}tok`])).toBe('SIGKILL');

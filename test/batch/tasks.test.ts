@@ -26,7 +26,7 @@ const grouped = (by: BatchSpec['group']['by'], max = 50, paths: readonly string[
     files,
   ]);
 
-test('files are grouped by file, folder, package or owner, in whatever order they come', () => {
+test('files are grouped by file, folder, package or owner, in any input order', () => {
   expect(grouped('file').map(([name]) => name)).toEqual(FILES.toSorted());
   expect(grouped('directory')).toEqual([
     ['.', ['a.ts']],
@@ -47,7 +47,7 @@ test('files are grouped by file, folder, package or owner, in whatever order the
   expect(grouped('directory', 50, FILES.toReversed())).toEqual(grouped('directory'));
 });
 
-test('a group with too many files becomes several of about the same size', () => {
+test('a group with too many files is split into groups of similar size', () => {
   expect(grouped('directory', 2).filter(([name]) => String(name).startsWith('src'))).toEqual([
     ['src 1', ['src/b.ts']],
     ['src 2', ['src/c.ts', 'src/d.ts']],
@@ -63,7 +63,7 @@ test.each([
   ['a b.md', 'a\\ b.md @space', '@space'],
   ['src/a.ts', '* @all\n/src/a.ts', ''],
   ['src/a.ts', '[Section] @team\nsrc/ @src # why', '@src'],
-])('who owns %s by %j: %s', (path, text, owner) => {
+])('the owners of %s by %j: %s', (path, text, owner) => {
   expect(ownersOf(path, parseOwners(text)).join(' ')).toBe(owner);
 });
 
@@ -80,7 +80,7 @@ const SPEC: BatchSpec = {
 const tasks = (paths: readonly string[], spec: BatchSpec = SPEC) =>
   tasksOf(spec, groupsOf(items(paths), spec.group, { tree, owners: [] }), 'project').tasks;
 
-test('a task says what it is about, and how it is tested', () => {
+test('a task states its subject and how it is tested', () => {
   expect(tasks(['src/b.ts'])).toEqual([
     {
       id: 'src-b.ts',
@@ -103,7 +103,7 @@ test('a spec reports at most twenty missing variables', () => {
   expect([made, problems.length]).toEqual([[], 20]);
 });
 
-test('ids are made of the path alone, never the same for two, and always usable as the name of a branch', () => {
+test('task ids depend on the path alone, are unique, and are valid branch names', () => {
   const ids = (...paths: readonly string[]) => tasks(paths).map(({ id }) => id);
   expect(ids('src/a-b.ts')).toEqual(['src-a-b.ts']);
   expect(ids('src/a/b.ts', 'src/a-b.ts')).toEqual([
@@ -138,7 +138,7 @@ const values = (files: readonly string[]): TemplateValues => ({
   vars: { who: 'you & me' },
 });
 
-test('templates are filled in: as words in a text, as quoted words in a command', () => {
+test('templates insert plain words in text and quoted words in commands', () => {
   const two = values(['a.ts', '$(reboot) b.ts']);
   expect(filled('{{files}} ({{ count }}) for {{ vars.who }}, not \\{{ files }}', two)).toBe(
     'a.ts, $(reboot) b.ts (2) for you & me, not {{ files }}',
@@ -150,7 +150,7 @@ test('templates are filled in: as words in a text, as quoted words in a command'
   expect(filled('{{ files }}', values(['odd\nname"']))).toBe('"odd\\nname\\""');
 });
 
-test('shards are the same on every machine, differ by one task at most, and are all tasks together', () => {
+test('shards are the same on every machine, differ by at most one task, and cover all', () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.string(), { maxLength: 60 }), fc.integer({ min: 1, max: 9 }), (ids, count) => {
       const all = ids.map((id) => ({ id }));
@@ -169,7 +169,7 @@ test('shards are the same on every machine, differ by one task at most, and are 
   );
 });
 
-test('how many may fail: a count, or a share of all', () => {
+test('the failure limit is a count or a share of all tasks', () => {
   expect([failuresMax({ count: 5 }, 10), failuresMax({ percent: 30 }, 10), failuresMax({ percent: 1 }, 10)]).toEqual([
     5, 3, 1,
   ]);

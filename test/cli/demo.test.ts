@@ -6,19 +6,16 @@ import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { drover } from './fake-io.ts';
 
-test(
-  'the demo plans, works, merges and tests for real, and ends with everything landed',
-  { timeout: 90_000 },
-  async () => {
-    const { code, stdout, stderr } = await drover(['demo', '--keep'], {
-      env: { ANTHROPIC_BASE_URL: 'nonsense' },
-    });
-    const folder = /The project is in (\S+)/.exec(stdout)?.[1] ?? '';
-    onTestFinished(() => rm(dirname(folder), { recursive: true, force: true }));
-    expect(existsSync(join(folder, 'src', 'price.js'))).toBe(true);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    const seen = stdout.slice(stdout.indexOf('What you saw'), stdout.indexOf('Only the models'));
-    expect(`\n${seen.replace(/\d+ %/, '<n> %').replace(/^ {2}[0-9a-f]{7,} /gm, '  <id> ')}`).toMatchInlineSnapshot(`
+test('the demo plans, works, merges and tests for real, and every task lands', { timeout: 90_000 }, async () => {
+  const { code, stdout, stderr } = await drover(['demo', '--keep'], {
+    env: { ANTHROPIC_BASE_URL: 'nonsense' },
+  });
+  const folder = /The project is in (\S+)/.exec(stdout)?.[1] ?? '';
+  onTestFinished(() => rm(dirname(folder), { recursive: true, force: true }));
+  expect(existsSync(join(folder, 'src', 'price.js'))).toBe(true);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const seen = stdout.slice(stdout.indexOf('What you saw'), stdout.indexOf('Only the models'));
+  expect(`\n${seen.replace(/\d+ %/, '<n> %').replace(/^ {2}[0-9a-f]{7,} /gm, '  <id> ')}`).toMatchInlineSnapshot(`
       "
       What you saw
         · discount changed the same lines as a task before it: it was done once more, on top of that.
@@ -36,10 +33,9 @@ test(
 
       "
     `);
-  },
-);
+});
 
-test('without git the demo says so', async () => {
+test('the demo without git says that git is missing', async () => {
   const { code, stdout, stderr } = await drover(['demo'], { env: { PATH: '/nowhere' } });
   expect({ code, stdout, stderr }).toEqual({
     code: 2,

@@ -11,7 +11,7 @@ const LONG = { usage: { output: 20_000 } }; // $1.50, or $0.10
 
 const costIn = ({ stdout }: Ran): number => (JSON.parse(stdout) as { readonly cost: number }).cost;
 
-test('a run that is resumed with a cheaper model keeps the dollars of the dear one', async () => {
+test('a run resumed with a cheaper model keeps the dollars of the expensive one', async () => {
   const desk = await RunDesk.with(
     planned({
       slow: {
@@ -41,7 +41,7 @@ test('a run that is resumed with a cheaper model keeps the dollars of the dear o
   expect(Math.min(...spent)).toBeGreaterThan(1.5);
 });
 
-test('a run that has spent its budget on a dear model is not resumed with a cheap one', async () => {
+test('a run that spent its budget on one model is not resumed with a cheaper one', async () => {
   const desk = await RunDesk.with(
     planned({ dear: { answers: [{ ...writes('a.txt', 'a\n'), ...LONG }, submits('dear')] } }),
   );
@@ -51,7 +51,7 @@ test('a run that has spent its budget on a dear model is not resumed with a chea
   expect([code, stderr]).toEqual([2, expect.stringMatching(/has spent \$1\.5\d, and its budget of \$1\.40 allows no/)]);
 });
 
-test('a chat that changes its model keeps its dollars, in /usage, in runs and in show', async () => {
+test('a chat that changes its model keeps its dollars in /usage, runs and show', async () => {
   const desk = await ChatDesk.with({
     answers: [
       { text: 'First.', ...LONG },

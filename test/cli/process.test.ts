@@ -31,7 +31,7 @@ const LIVES: readonly [how: string, script: string, args: readonly string[], cod
 ];
 
 for (const [how, script, args, code, outcome] of LIVES) {
-  proves('json.only-events', `--json of a session that ${how} is events, and the last says so`, async () => {
+  proves('json.only-events', `--json of a session that ${how} prints events, and the last one says so`, async () => {
     const ended = await new Program([...EXEC, '--json', ...args], await folderWith(script)).ended();
     const events = ended.stdout
       .trimEnd()
@@ -47,7 +47,7 @@ test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
   ['SIGHUP', 143],
-] as const)('%s while a command runs: it is ended with all it started, and the code is %i', async (signal, code) => {
+] as const)('%s during a command ends it with its processes and exits %i', async (signal, code) => {
   const mark = `61.${process.pid}${code}${signal.length}`;
   const program = new Program([...EXEC, '--json'], await folderWith(runs(`sleep ${mark} & sleep ${mark}`)));
   await program.printed('tool_execution_start');
@@ -61,7 +61,7 @@ test.each([
   });
 });
 
-test('SIGINT twice ends it at once, and with it a command that will not listen', async () => {
+test('a second SIGINT ends drover at once, with a command that ignores signals', async () => {
   const mark = `62.${process.pid}`;
   const stubborn = `trap '' TERM INT; echo deaf; while true; do sleep ${mark}; done`;
   const program = new Program([...EXEC, '--json'], await folderWith(runs(stubborn)));
@@ -77,7 +77,7 @@ test('SIGINT twice ends it at once, and with it a command that will not listen',
   expect(stdout).not.toContain('session_end');
 });
 
-test('closed output ends it politely', async () => {
+test('closed output ends drover cleanly', async () => {
   const program = new Program([...EXEC, '--json'], await folderWith(SLOW_TALKER));
   await program.printed('text_delta');
   program.child.stdout.destroy();
@@ -86,7 +86,7 @@ test('closed output ends it politely', async () => {
   expect(ms).toBeLessThan(STOP_MS_MAX);
 });
 
-test('output that nobody reads does not keep it from stopping', async () => {
+test('output that is not read does not delay a stop', async () => {
   const flood = 'answers: [{text: {repeat: "word ", times: 200000}}]';
   const program = new Program([...EXEC, '--json'], await folderWith(flood));
   await program.printed('text_delta');
@@ -97,14 +97,14 @@ test('output that nobody reads does not keep it from stopping', async () => {
   expect(ms).toBeLessThan(STOP_MS_MAX);
 });
 
-test('help into a pipe that is closed at once is no crash', async () => {
+test('help into a closed pipe does not crash', async () => {
   const program = new Program(['exec', '--help'], await temporaryFolder());
   program.child.stdout.destroy();
   const { code, stderr } = await program.ended();
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
 });
 
-test('output onto a full disk is told, and ends it', async () => {
+test('output to a full disk is reported and ends drover', async () => {
   const cwd = await folderWith('answers: [{text: hello}]');
   const full = openSync('/dev/full', 'w');
   const env = { PATH: process.env['PATH'], HOME: cwd };
@@ -116,7 +116,7 @@ test('output onto a full disk is told, and ends it', async () => {
   ]);
 });
 
-test('drover started through a link finds itself', async () => {
+test('drover started through a symlink finds its files', async () => {
   const cwd = await temporaryFolder();
   await symlink(LAUNCHER, join(cwd, 'drover'));
   expect(execFileSync(process.execPath, [join(cwd, 'drover'), '--version'], { encoding: 'utf8' })).toBe('0.1.0\n');
@@ -128,7 +128,7 @@ function majorOf(node: string): number {
   return Number(execFileSync(node, ['-p', 'process.versions.node.split(".")[0]'], { encoding: 'utf8' }));
 }
 
-test('an old Node is told so in one sentence', async (context) => {
+test('an old Node gets one sentence', async (context) => {
   const [node] = OLD_NODES;
   if (node === undefined) return context.skip('there is no Node older than 24 on this machine');
   const { code, stdout, stderr } = await new Program(['exec', 'go'], await temporaryFolder(), node).ended();

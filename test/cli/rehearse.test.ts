@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { main } from '../../bin/drover.ts';
 import { drover, FakeIo, temporaryFolder } from './fake-io.ts';
 
-test('it tells where it listens, answers, and ends with a signal', async () => {
+test('rehearse prints its address, answers requests and ends on a signal', async () => {
   const cwd = await temporaryFolder();
   await writeFile(join(cwd, 'script.yaml'), 'answers: [{text: hello}]');
   const fake = new FakeIo({ cwd });
@@ -31,7 +31,7 @@ test('it tells where it listens, answers, and ends with a signal', async () => {
   await expect(fetch(address)).rejects.toThrow('fetch failed');
 });
 
-test('a port that is taken, or no port at all, is told with the fix', async () => {
+test('a port that is taken or invalid is reported with the fix', async () => {
   const cwd = await temporaryFolder();
   await writeFile(join(cwd, 'script.yaml'), 'answers: [{text: hello}]');
   const other = createServer();
@@ -51,7 +51,7 @@ test('a port that is taken, or no port at all, is told with the fix', async () =
   });
 });
 
-test('a script that is not there is named', async () => {
+test('a missing script is named', async () => {
   const ran = await drover(['rehearse', 'none.yaml']);
   expect([ran.code, ran.stdout]).toEqual([2, '']);
   expect(ran.stderr).toMatch(/^drover: <cwd>\/none\.yaml:1:1: cannot be read \(ENOENT\); name a script that exists/);

@@ -85,7 +85,7 @@ async function open(scene: Scene, tools: ClientTools) {
   return { stage, client, session: await client.session({ tools, model: 'rehearsal/x' }) };
 }
 
-test('what is awaited is run side by side, delivered, and the turn goes on to its end', async () => {
+test('pending remote calls run concurrently, are delivered, and the turn continues', async () => {
   const scene = new Scene([call('c1', 'add', { a: 1, b: 2 }), call('c2', 'slow')]);
   const begun: string[] = [];
   const both = Promise.withResolvers<void>();
@@ -134,7 +134,7 @@ test('what is awaited is run side by side, delivered, and the turn goes on to it
   });
 });
 
-test('the result comes also where nobody looks at the events, or stops looking', async () => {
+test('the result arrives even if no reader takes the events, or stops early', async () => {
   for (const looks of [0, 1]) {
     const scene = new Scene([call('c1', 'ping')]);
     const { stage, session } = await open(scene, { ping: { description: '', schema: SCHEMA, run: () => 'pong' } });
@@ -145,7 +145,7 @@ test('the result comes also where nobody looks at the events, or stops looking',
   }
 });
 
-test('a tool that throws, hangs past its time, or past the deadline of its call has an error as its result', async () => {
+test('a tool that throws or exceeds its time or deadline returns an error result', async () => {
   const deadline = new Date(Date.now() + 30).toISOString();
   const late = { ...call('c3', 'hangs'), deadline };
   const scene = new Scene([call('c1', 'throws'), call('c2', 'stalls'), late]);
@@ -171,7 +171,7 @@ test('a tool that throws, hangs past its time, or past the deadline of its call 
   });
 });
 
-test('a call is run once, whatever is lost: the answer to its delivery, the connection, the whole turn', async () => {
+test('a call runs once even if its delivery, connection or whole turn is lost', async () => {
   const scene = new Scene([call('c1', 'count')]);
   scene.answers.push('hang up', { status: 503, body: { type: 'busy', title: 'busy', status: 503 } });
   let runs = 0;
@@ -189,7 +189,7 @@ test('a call is run once, whatever is lost: the answer to its delivery, the conn
   expect(scene.delivered).toEqual([{ callId: 'c1', output: 'run 1' }]);
 });
 
-test('a session that waits is gone on with by whoever has its tools; a call of others is left to them', async () => {
+test('any client with the tools resumes a waiting session, and leaves others’ calls', async () => {
   const scene = new Scene([call('c1', 'mine'), call('c2', 'theirs')]);
   scene.await();
   await using stage = await Stage.open(scene.routes);
@@ -204,7 +204,7 @@ test('a session that waits is gone on with by whoever has its tools; a call of o
   expect(await mine.resume()).toBeUndefined();
 });
 
-test('a result that is too large is told as such, and a turn whose results are refused ends with the refusal', async () => {
+test('an oversized result is reported, and refused results end the turn', async () => {
   const scene = new Scene([call('c1', 'big')]);
   scene.answers.push({
     status: 413,
@@ -223,7 +223,7 @@ test('a result that is too large is told as such, and a turn whose results are r
   await expect((await second.session.execute('go')).result()).rejects.toThrow('who are you?');
 });
 
-test('a message at a bad time is refused before anything begins', async () => {
+test('a message at a bad time is refused before anything starts', async () => {
   const scene = new Scene([call('c1', 'x')]);
   scene.status = 'running';
   const { stage, session } = await open(scene, {});

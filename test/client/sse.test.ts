@@ -50,19 +50,19 @@ test.each(CASES)('%s, however it is split', (_, text, expected) => {
   }
 });
 
-test('an event that ends in CR is told at once, and the LF that follows ends nothing more', () => {
+test('an event that ends in CR is delivered at once, and a following LF ends no other', () => {
   const parser = new SseParser();
   expect(parser.push(encoder.encode('data: a\r\n\r'))).toEqual([{ type: 'message', data: 'a', id: '' }]);
   expect(parser.push(encoder.encode('\ndata: b\n\n'))).toEqual([{ type: 'message', data: 'b', id: '' }]);
 });
 
-test('bytes that are no UTF-8 become replacement characters', () => {
+test('invalid UTF-8 becomes replacement characters', () => {
   expect(parse([Uint8Array.of(...encoder.encode('data: '), 0xff, 0x61, 0x0a, 0x0a)])).toEqual([
     { type: 'message', data: '\uFFFDa', id: '' },
   ]);
 });
 
-test('a time to come back is a number of digits, or nothing', () => {
+test('a retry time is digits only, or ignored', () => {
   const parser = new SseParser();
   parser.push(encoder.encode('retry: 1s\nretry: -5\nretry:\n'));
   expect(parser.retryMs).toBeUndefined();
@@ -70,14 +70,14 @@ test('a time to come back is a number of digits, or nothing', () => {
   expect(parser.retryMs).toBe(250);
 });
 
-test('a line or an event without an end fails at a bound', () => {
+test('a line or event without an end fails at its bound', () => {
   const line = new SseParser(100);
   expect(() => Array.from({ length: 200 }, () => line.push(encoder.encode('x')))).toThrow(SseTooLarge);
   const event = new SseParser(100);
   expect(() => Array.from({ length: 20 }, () => event.push(encoder.encode('data: 0123456789\n')))).toThrow(SseTooLarge);
 });
 
-test('a megabyte that comes byte by byte costs no more than its bytes', () => {
+test('a megabyte that arrives byte by byte costs linear time', () => {
   const text = 'x'.repeat(1_000_000);
   const parser = new SseParser();
   const events = [...encoder.encode(`data: ${text}\n\n`)].flatMap((byte) => parser.push(Uint8Array.of(byte)));

@@ -52,7 +52,7 @@ test('a stream written byte by byte is read whole', async () => {
   expect(read).toEqual(channel.kept);
 });
 
-test('a connection cut anywhere goes on behind the last event, and none is lost or doubled', async () => {
+test('a cut connection resumes after the last event without loss or duplicates', async () => {
   const size = Buffer.byteLength(frame(filled().kept[5] as Recorded));
   const channel = filled();
   channel.endsAfterRun = false;
@@ -70,7 +70,7 @@ test('a connection cut anywhere goes on behind the last event, and none is lost 
   expect(channel.connections).toBe(cuts + 1);
 });
 
-test('a run is over when its stream ends behind run_end, also where it was gone on with in between', async () => {
+test('a run stream ends after run_end, even if the run was resumed in between', async () => {
   const channel = new Channel({ run: 'run_1' });
   channel.emit(warning('a'));
   channel.emit(END);
@@ -82,7 +82,7 @@ test('a run is over when its stream ends behind run_end, also where it was gone 
   expect((await all(client.runEvents('run_1', { after: 4 }))).length).toBe(0);
 });
 
-test('a lost connection is resumed behind the last delta that was heard', async () => {
+test('a lost connection resumes after the last received delta', async () => {
   const channel = new Channel({ session: 'ses_1' });
   const { stage, client } = await open(channel);
   await using _ = stage;
@@ -101,7 +101,7 @@ test('a lost connection is resumed behind the last delta that was heard', async 
   expect(channel.afters).toEqual([0, 2]);
 });
 
-test('the deltas of a block sum to its text, also where the server could not repeat some of them', async () => {
+test('the deltas of a block sum to its text, even if the server could not repeat some', async () => {
   const channel = new Channel({ session: 'ses_1' });
   const { stage, client } = await open(channel);
   await using _ = stage;
@@ -124,7 +124,7 @@ test('the deltas of a block sum to its text, also where the server could not rep
   ]);
 });
 
-test('a reader that was too slow comes back at once and misses nothing', async () => {
+test('a reader that was too slow reconnects at once and misses nothing', async () => {
   const channel = new Channel({ session: 'ses_1' });
   const { stage, client } = await open(channel);
   await using _ = stage;
@@ -143,7 +143,7 @@ test('a reader that was too slow comes back at once and misses nothing', async (
 });
 
 test.each([false, true])(
-  'whoever comes back says what it knows, and hears nothing twice (told twice: %s)',
+  'a reconnect names the last known event and hears nothing twice (told twice: %s)',
   async (told) => {
     const channel = new Channel({ session: 'ses_1' });
     channel.isForgetful = told;
@@ -172,7 +172,7 @@ test.each([false, true])(
   },
 );
 
-test('behind the end of an execution the next stream is opened at once', async () => {
+test('after the end of an execution the next stream opens at once', async () => {
   const channel = new Channel({ session: 'ses_1' });
   const { stage, client } = await open(channel);
   await using _ = stage;
@@ -188,7 +188,7 @@ test('behind the end of an execution the next stream is opened at once', async (
   expect(seen).toEqual([{ state: 'open' }, { state: 'lost', retryInMs: 0, reason }, { state: 'open' }]);
 });
 
-test.each([401, 403, 404, 422])('%i is final', async (status) => {
+test.each([401, 403, 404, 422])('status %i is final', async (status) => {
   const refusal = { type: 'no', title: 'it said no', status, detail: 'ask nicely' };
   await using stage = await Stage.open({ 'GET /v1/sessions/:id/events': () => ({ status, body: refusal }) });
   const client = new DroverClient({ baseUrl: stage.url, token: 'secret' });
@@ -198,7 +198,7 @@ test.each([401, 403, 404, 422])('%i is final', async (status) => {
   expect(stage.asked).toEqual(['GET /v1/sessions/ses_1/events']);
 });
 
-test('JSON that is no problem document is told as the server sent it', async () => {
+test('JSON that is not a problem document is shown as the server sent it', async () => {
   const body = { type: 'proxy', title: 7 };
   await using stage = await Stage.open({ 'GET /v1/sessions/:id/events': () => ({ status: 404, body }) });
   const client = new DroverClient({ baseUrl: stage.url, token: 'secret' });
@@ -207,7 +207,7 @@ test('JSON that is no problem document is told as the server sent it', async () 
   expect(error).toMatchObject({ status: 404, type: 'about:blank', title, detail: JSON.stringify(body) });
 });
 
-test('503 is waited out, and a server that stays away for longer than the patience is given up', async () => {
+test('a 503 is waited out, up to the client’s patience', async () => {
   const channel = new Channel({ session: 'ses_1' });
   channel.emit(warning('a'));
   let asked = 0;
@@ -231,7 +231,7 @@ test('503 is waited out, and a server that stays away for longer than the patien
   expect(asked).toBeGreaterThan(2);
 });
 
-test('whoever aborts hears so, and the connection is closed', async () => {
+test('an aborted caller gets the abort error, and the connection is closed', async () => {
   const channel = new Channel({ session: 'ses_1' });
   channel.emit(warning('a'));
   const { stage, client } = await open(channel);
@@ -244,7 +244,7 @@ test('whoever aborts hears so, and the connection is closed', async () => {
   await expect(reading()).rejects.toThrow('enough after 1');
 });
 
-test('something else than events is not taken for a stream without any', async () => {
+test('a body that is not an event stream is an error', async () => {
   await using stage = await Stage.open({ 'GET /v1/sessions/:id/events': () => ({ body: { hello: 1 } }) });
   const client = new DroverClient({ baseUrl: stage.url, token: 'secret' });
   await expect(all(client.events('ses_1'))).rejects.toThrow('instead of events');

@@ -52,7 +52,7 @@ const ATTEMPT: AttemptOptions = {
   onAnswer: () => undefined,
 };
 
-test('what comes after the end of an attempt is left out', async () => {
+test('events after the end of an attempt are dropped', async () => {
   let speak: (text: string) => void = () => undefined;
   const { bench, told } = benchFor(async (_, link) => {
     speak = (text) => link.emit(said(text), {});
@@ -67,7 +67,7 @@ test('what comes after the end of an attempt is left out', async () => {
 test.each([
   ['it failed', 'failed', {}],
   ['it has gates, which run in there after the commit', 'finished', { gates: ['true'] }],
-] as const)('a workspace may be other than it was committed where %s', async (_, status, more) => {
+] as const)('a workspace may differ from its commit where %s', async (_, status, more) => {
   const { bench, told } = benchFor(async () => ({ status, summary: '', usage: NO_USAGE, refused: [] }));
   await attemptTask(bench, { ...ATTEMPT, task: { ...task, ...more } }, never);
   expect(told).toEqual(['3 one 2 task_start', '3 one 2 task_end', 'released']);
@@ -87,7 +87,7 @@ test.each([
   expect(places).toEqual([path]);
 });
 
-test('an attempt that is stopped while it waits for its turn has begun nothing, and gives its workspace back', async () => {
+test('an attempt stopped while it waits has started nothing and returns its workspace', async () => {
   const stop = new AbortController();
   const { bench, told } = benchFor(() => Promise.reject(new Error('nobody is to work')));
   const turn = async () => stop.abort(new DroverError({ kind: 'aborted', by: 'user' }));

@@ -97,7 +97,7 @@ const NOTICED: [string, Change, readonly string[]][] = [
   ],
 ];
 
-describe('is noticed:', () => {
+describe('the audit reports:', () => {
   test.each(NOTICED)('%s', async (_, change, words) => {
     expect(await told(change)).toEqual(words);
   });
@@ -124,13 +124,13 @@ const NOT_WORTH_A_WORD: [string, Change][] = [
   ['a branch that isn’t checked out', (user) => user.git('branch', 'drover/run_1/merged')],
 ];
 
-describe('is not worth a word:', () => {
+describe('the audit ignores:', () => {
   test.each(NOT_WORTH_A_WORD)('%s', async (_, change) => {
     expect(await told(change)).toEqual([]);
   });
 });
 
-test('what is staged is compared in every format of the index', async () => {
+test('staged content is compared in every index format', async () => {
   const user = await userRepository();
   const repository = await user.open();
   const before = await fingerprint(repository, user.env);
@@ -142,7 +142,7 @@ test('what is staged is compared in every format of the index', async () => {
   expect(differences(after, await fingerprint(repository, user.env))).toEqual(['the index', 'src/deep/d.ts']);
 });
 
-test('a file git was told not to look at is looked at all the same', async () => {
+test('a file with assume-unchanged is still compared', async () => {
   const user = await userRepository();
   user.git('update-index', '--skip-worktree', 'src/a.ts');
   const repository = await user.open();
@@ -151,7 +151,7 @@ test('a file git was told not to look at is looked at all the same', async () =>
   expect(differences(before, await fingerprint(repository, user.env))).toEqual(['src/a.ts']);
 });
 
-test('looking changes nothing', async () => {
+test('the audit changes nothing', async () => {
   const user = await userRepository();
   await user.write({ 'src/a.ts': 'changed' });
   const repository = await user.open();

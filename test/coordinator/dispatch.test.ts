@@ -51,18 +51,18 @@ async function dispatched(
   return { log, most: () => most };
 }
 
-test('no more are at work than there are workers, and the places are numbered from 1', async () => {
+test('no more tasks run than there are worker slots, numbered from 1', async () => {
   const { log, most } = await dispatched(['a', 'b', 'c', 'd', 'e'].map((id) => task(id)));
   expect(most()).toBe(2);
   expect(log.filter((line) => line.includes('starts')).map((line) => line.at(-1))).toEqual(['1', '2', '1', '2', '1']);
 });
 
-test('a task starts when those it depends on have landed', async () => {
+test('a task starts when its dependencies have landed', async () => {
   const { log } = await dispatched([task('a'), task('b', ['a']), task('c', ['b'])]);
   expect(log).toEqual(['a starts on 1', 'a ends', 'b starts on 1', 'b ends', 'c starts on 1', 'c ends']);
 });
 
-test('where one fails, those that depend on it are skipped, down to the last, and nobody else is', async () => {
+test('a failure skips all transitive dependents, and no other task', async () => {
   const { log } = await dispatched([task('a'), task('b', ['a']), task('c', ['b']), task('d')], { a: 'gate_failed' });
   expect(log.filter((line) => line.includes('skipped'))).toEqual([
     'b is skipped: it depends on a, which is stopped by a gate',
@@ -71,18 +71,18 @@ test('where one fails, those that depend on it are skipped, down to the last, an
   expect(log).toContain('d ends');
 });
 
-test('tasks that change the same files come after each other, also where the first fails', async () => {
+test('tasks that change the same files run in sequence, even if the first fails', async () => {
   const { log } = await dispatched([task('a', [], ['x']), task('b', [], ['x'])], { a: 'failed' });
   expect(log).toEqual(['a starts on 1', 'a ends', 'b starts on 1', 'b ends']);
 });
 
-test('what is settled is not done again, and can be built on', async () => {
+test('a finished task is not repeated, and dependents can start', async () => {
   const settled = new Map<string, TaskStatus>([['a', 'landed']]);
   const { log } = await dispatched([task('a'), task('b', ['a'])], {}, { settled });
   expect(log).toEqual(['b starts on 1', 'b ends']);
 });
 
-test('with fail-fast the first failure stops those at work, and the rest is skipped', async () => {
+test('with fail-fast the first failure stops active tasks and skips the rest', async () => {
   const plan = [task('a'), task('b'), task('c', ['b'])];
   const { log } = await dispatched(plan, { a: 'failed' }, { failFast: true, workers: 1 });
   expect(log.slice(0, 2)).toEqual(['a starts on 1', 'a ends']);
@@ -91,7 +91,7 @@ test('with fail-fast the first failure stops those at work, and the rest is skip
   ]);
 });
 
-test('what breaks in one task is thrown only when all are over', async () => {
+test('an error in one task is thrown after all tasks have ended', async () => {
   const ended: string[] = [];
   const broken = dispatched(
     [task('a'), task('b')],

@@ -17,7 +17,7 @@ const limits = { tasksMax: 4, done: new Set<string>() };
 const told = (tasks: readonly PlannedTask[], done: readonly string[] = []) =>
   problems(tasks, { ...limits, done: new Set(done) }).map(({ at, message }) => `${at}: ${message}`);
 
-test('a sensible plan has no problems', () => {
+test('a valid plan has no problems', () => {
   expect(told([task('a'), task('b', { dependsOn: ['a'] }), task('c', { dependsOn: ['a', 'b'] })])).toEqual([]);
 });
 
@@ -36,16 +36,16 @@ test.each<[string, readonly PlannedTask[], readonly string[]]>([
     [task('x'), task('a', { dependsOn: ['c'] }), task('b', { dependsOn: ['a'] }), task('c', { dependsOn: ['b'] })],
     ['1: these tasks wait for each other: a → c → b → a'],
   ],
-])('a plan with %s is told what is wrong, and where', (_, tasks, expected) => {
+])('a plan with %s is refused with the problem and its place', (_, tasks, expected) => {
   expect(told(tasks)).toEqual(expected);
 });
 
-test('what an earlier plan has done can be built on, and is not done again', () => {
+test('tasks of an earlier plan can be dependencies and are not repeated', () => {
   expect(told([task('b', { dependsOn: ['a'] })], ['a'])).toEqual([]);
   expect(told([task('a')], ['a'])).toEqual(['0: "a" is done already; give new work a new id']);
 });
 
-test('tasks land in the order of the plan, each behind those it depends on', () => {
+test('tasks land in plan order, each after its dependencies', () => {
   const plan = [task('d', { dependsOn: ['b'] }), task('a'), task('b', { dependsOn: ['c'] }), task('c')];
   expect(inOrder(plan).map(({ id }) => id)).toEqual(['c', 'b', 'd', 'a']);
 });
@@ -68,7 +68,7 @@ test.each<[string, string, boolean]>([
   expect(waits(plan).get('b')?.follows).toEqual(expected ? ['a'] : []);
 });
 
-test('tasks that are ordered anyway, or only read, follow nobody', () => {
+test('ordered or read-only tasks get no extra dependency', () => {
   const plan = [
     task('a', { files: ['x'] }),
     task('b', { files: ['x'], dependsOn: ['a'] }),

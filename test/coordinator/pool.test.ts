@@ -32,7 +32,7 @@ const shell = (command: string): Script => ({
 const NOTHING = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 const NO_SERVER = { baseUrlFor: () => 'http://127.0.0.1:9' };
 
-test('a task that is asked to stop ends by itself: its processes are gone, and its end is told', async () => {
+test('a task that is asked to stop ends its processes and reports its end', async () => {
   const server = await rehearsal(shell(`trap '' TERM; echo ready; while :; do sleep 0.1; done`));
   const spec = await taskOn(server, 'wait');
   const run = listener();
@@ -53,7 +53,7 @@ test('a task that is asked to stop ends by itself: its processes are gone, and i
   ]);
 });
 
-test('a task that does not stop when asked is ended with its thread, and its end is told for it', async () => {
+test('a task that ignores a stop is ended with its thread, and its end is reported', async () => {
   const spec = await taskOn(await rehearsal(shell('touch now; sleep 1000')), 'wait', { task: 'deaf' });
   const run = listener();
   const stop = new AbortController();
@@ -73,7 +73,7 @@ test('a task that does not stop when asked is ended with its thread, and its end
 
 proves(
   'worker.lost-alone',
-  'a thread that throws, exits, loops, hangs or runs out of heap costs its own attempt and nobody else’s',
+  'a thread that throws, exits, loops, hangs or exhausts its heap loses one attempt',
   async () => {
     const lost = await rehearsal(shell('touch now; sleep 1000'));
     const well = await rehearsal(shell('sleep 0.2; echo fine'));
@@ -108,7 +108,7 @@ proves(
   },
 );
 
-test('what a task throws is a bug: the attempt is lost, and the thread is not used again', async () => {
+test('an exception in a task loses the attempt, and its thread is not reused', async () => {
   for (let time = 0; time < 2; time++) {
     const run = listener();
     expect(await hasty.run(await taskOn(NO_SERVER, 'x', { task: 'reject' }), run.link, never)).toEqual({
@@ -122,7 +122,7 @@ test('what a task throws is a bug: the attempt is lost, and the thread is not us
   }
 });
 
-test('a lost worker is paid for: what it had leave for is given back, with an estimate', async () => {
+test('a lost worker’s reservations are returned, charged with an estimate', async () => {
   const server = await rehearsal({
     answers: [{ text: { repeat: 'word ', times: 400 }, fault: { fault: 'silence', after: 100 } }],
   });
@@ -149,7 +149,7 @@ test('a lost worker is paid for: what it had leave for is given back, with an es
   ]);
 });
 
-test('eight threads telling a thousand events a second are heard in full, each in its order', async () => {
+test('eight threads with a thousand events a second are received whole and in order', async () => {
   const count = 1_000;
   const expected = Array.from({ length: count }, (_, at) => String(at));
   const runs = Array.from({ length: 8 }, () => listener());
@@ -162,7 +162,7 @@ test('eight threads telling a thousand events a second are heard in full, each i
     expect(run.events().map((event) => (event.type === 'warning' ? event.message : event.type))).toEqual(expected);
 });
 
-test('nothing of an attempt is heard after its end', async () => {
+test('no event of an attempt arrives after its end', async () => {
   const run = listener();
   const stop = new AbortController();
   const endless = await taskOn(NO_SERVER, '', { task: 'flood', mode: 'read' });
@@ -176,7 +176,7 @@ test('nothing of an attempt is heard after its end', async () => {
   expect(run.told.length).toBe(told);
 });
 
-test('a thread that had another task before tells and sends what it would in this one', async () => {
+test('a reused thread sends nothing of its previous task', async () => {
   const script = shell('cat note.txt; touch note.txt; pwd');
   const [first, second] = [await rehearsal(script), await rehearsal(script)];
   const single = poolOf({ threadsMax: 1 });
@@ -196,7 +196,7 @@ test('a thread that had another task before tells and sends what it would in thi
   expect(first.requests.map(({ rawBody }) => rawBody)).toEqual(second.requests.map(({ rawBody }) => rawBody));
 });
 
-test('tasks beyond the threads wait for one, and those that are cancelled meanwhile were never begun', async () => {
+test('tasks beyond the threads wait; those cancelled meanwhile never start', async () => {
   const single = poolOf({ threadsMax: 1 });
   const server = await rehearsal(shell('until [ -e go ]; do sleep 0.02; done'));
   const stop = new AbortController();
@@ -225,7 +225,7 @@ test('tasks beyond the threads wait for one, and those that are cancelled meanwh
   expect([runs[1]?.told, runs[3]?.told]).toEqual([[], []]);
 });
 
-test('closing the pool cancels what runs, and waits for its end', async () => {
+test('closing the pool cancels running tasks and waits for their end', async () => {
   const other = poolOf({ graceMs: 20_000 });
   const run = listener();
   const outcome = other.run(await taskOn(await rehearsal(shell('sleep 1000')), 'wait'), run.link, never);
@@ -238,7 +238,7 @@ test('closing the pool cancels what runs, and waits for its end', async () => {
   expect(markedProcesses()).toEqual([]);
 });
 
-test('a thread that cannot be started is a lost worker, not a task that waits for ever', async () => {
+test('a thread that cannot start is a lost worker, not an endless wait', async () => {
   const diagnoses: string[] = [];
   const broken = poolOf({
     entry: join(await temporaryFolder(), 'gone.ts'),

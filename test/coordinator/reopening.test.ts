@@ -107,7 +107,7 @@ class Story extends Teller {
 const CLOSED = { roles: ['user', 'assistant', 'tool', 'assistant'], begun: 0, ending: 'done' };
 const OPEN = { roles: ['user', 'assistant'], begun: 1, ending: undefined };
 
-test('what failed for a reason outside of it is open again, with what waits for it; the call is, too', () => {
+test('tasks that failed for outside reasons reopen, with dependents and their call', () => {
   const story = new Story()
     .begin()
     .plan('c1', planned('a'), planned('b', 'a'), planned('c', 'b'), planned('d'))
@@ -120,7 +120,7 @@ test('what failed for a reason outside of it is open again, with what waits for 
   expect(story.coordinator).toEqual(OPEN);
 });
 
-test('what failed for good stays, with what waits for it; the coordinator has heard of it', () => {
+test('permanent failures stay with their dependents, and the coordinator knows them', () => {
   const story = new Story()
     .begin()
     .plan('c1', planned('a'), planned('b', 'a'), planned('c', 'b'))
@@ -132,7 +132,7 @@ test('what failed for good stays, with what waits for it; the coordinator has he
   expect(story.coordinator).toEqual(CLOSED);
 });
 
-test('what waits for both stays with the one that failed for good', () => {
+test('a task that depends on both stays with the permanent failure', () => {
   const story = new Story()
     .begin()
     .plan('c1', planned('a'), planned('b'), planned('c', 'a', 'b'))
@@ -144,7 +144,7 @@ test('what waits for both stays with the one that failed for good', () => {
   expect(story.coordinator).toEqual(OPEN);
 });
 
-test('a run that has gone on before has one history: what the coordinator heard last', () => {
+test('a run resumed before has one history: the last one the coordinator saw', () => {
   const story = new Story()
     .begin()
     .plan('c1', planned('a'))
@@ -158,27 +158,27 @@ test('a run that has gone on before has one history: what the coordinator heard 
   expect(JSON.stringify(story.past.coordinator?.messages)).not.toContain('a is lost');
 });
 
-test('tokens that were used in what is forgotten are used all the same', () => {
+test('tokens of a dropped history still count', () => {
   const usage = { ...NO_USAGE, input: 7 };
   const story = new Story().begin().plan('c1', planned('a')).task('a', LOST).hear('c1', 'lost', 'So be it.');
   story.say({ type: 'usage', usage, total: usage }, COORDINATOR);
   expect([story.past.spent.total.usage.input, story.past.coordinator?.usage.input]).toEqual([7, 7]);
 });
 
-test('a task that a later plan names again is open from then on, also before it is begun', () => {
+test('a task that a later plan names again is open, even before it starts', () => {
   const story = new Story().begin().plan('c1', planned('a'), planned('b')).task('a', REFUSED).task('b', undefined);
   story.hear('c1', 'a failed', 'Again.').plan('c2', planned('a'));
   expect(story.standing).toEqual({ a: undefined, b: 'done' });
   expect(story.past.tasks.get('a')).toEqual({ attempts: 1, failures: 0, conflicts: 0 });
 });
 
-test('only the last plan is taken up', () => {
+test('only the last plan is resumed', () => {
   const story = new Story().begin().plan('c1', planned('a')).task('a', LOST).hear('c1', 'a is lost', 'Otherwise.');
   story.plan('c2', planned('b')).task('b', undefined).hear('c2', 'b is done', 'Good.');
   expect(story.standing).toEqual({ a: 'failed', b: 'done' });
 });
 
-test('settings that were chosen anew are kept, and the time of the beginning is the first', () => {
+test('changed settings are kept, and the first start time stays', () => {
   const story = new Story().begin();
   story.say({ type: 'run_start', resumed: true, ...sampleSettings, workers: 9, cap: { usd: 10 } });
   expect(story.past.settings).toMatchObject({ workers: 9, cap: { usd: 10 } });
@@ -191,20 +191,20 @@ test.each<[boolean, Event & { readonly type: 'run_end' }]>([
   [true, { type: 'run_end', outcome: 'cancelled', exitCode: 130, tasks: [], usage: NO_USAGE }],
   [true, { type: 'run_end', outcome: 'error', exitCode: 9, failure: LOST, tasks: [], usage: NO_USAGE }],
   [true, { type: 'run_end', outcome: 'incomplete', exitCode: 8, failure: LOST, tasks: [], usage: NO_USAGE }],
-])('that it can go on is %s after %j', (expected, end) => {
+])('resumable is %s after %j', (expected, end) => {
   const story = new Story().begin().plan('c1', planned('a'), planned('b')).task('a', REFUSED).task('b', undefined);
   expect(canGoOn(stateOf(story.events as unknown as readonly JsonObject[]))).toBe(true);
   story.say(end);
   expect(canGoOn(stateOf(story.events as unknown as readonly JsonObject[]))).toBe(expected);
 });
 
-test('a limit is the task’s own, but for the budget', () => {
+test('limits belong to the task, except the budget', () => {
   const limits = ['steps', 'output-tokens', 'budget', 'time', 'idle'] as const;
   const passing = limits.filter((limit) => isPassing({ kind: 'limit.reached', limit, message: '' }));
   expect(passing).toEqual(['budget']);
 });
 
-test('whatever a run was started with is known to whoever goes on', () => {
+test('resume knows every setting of the run', () => {
   const settings = { ...sampleSettings, setup: ['make ready'], timeoutMs: 5_000 };
   const story = new Story().say({ type: 'run_start', resumed: false, ...settings });
   expect(readRunHistory(story.events as unknown as readonly JsonObject[])?.settings).toEqual(settings);
@@ -228,14 +228,14 @@ test.each<[string, boolean, Partial<TaskHistory>]>([
   ['could not be committed', false, { status: 'failed', failure: { kind: 'git.failed', args: ['add'], message: '' } }],
   ['lost its workspace', false, { status: 'failed', failure: { kind: 'workspace.failed', message: '' } }],
   ['could not be stored', false, { status: 'failed', failure: { kind: 'store.failed', message: '' } }],
-])('the work of a task that %s is kept elsewhere than in its workspace: %s', (_, kept, past) => {
+])('the work of a task that %s is stored outside its workspace: %s', (_, kept, past) => {
   expect(isKept({ attempts: 1, failures: 0, conflicts: 0, ...past }, 1)).toBe(kept);
 });
 
 test.each<[string, Failure, boolean]>([
   ['was lost', LOST, true],
   ['could not be committed', { kind: 'git.failed', args: ['add'], message: 'no space left' }, false],
-])('where an attempt %s, a run that goes on knows whether its workspace holds the only copy', (_, failure, kept) => {
+])('where an attempt %s, resume knows if its workspace holds the only copy', (_, failure, kept) => {
   const place = { worker: 1, task: 'a', attempt: 1 };
   const ended = { type: 'task_end', status: 'failed', files: [], usage: NO_USAGE, failure } as const;
   for (const again of [true, false]) {
@@ -246,7 +246,7 @@ test.each<[string, Failure, boolean]>([
   }
 });
 
-test('a resumed attempt has its own messages, and none of the attempt before', () => {
+test('a resumed attempt has its own messages, and none of the previous attempt', () => {
   const story = new Story().begin().plan('p1', planned('a'));
   for (const attempt of [1, 2]) {
     const place = { worker: 1, task: 'a', attempt };

@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/workspace.ts';
 import { everyByte, gitAs, userRepository } from './user-repository.ts';
 
-test('a repository is told with its folders, its commit, its branch and what is not committed', async () => {
+test('a repository is described by folders, commit, branch and uncommitted files', async () => {
   const user = await userRepository();
   await user.write({ 'src/a.ts': 'changed', 'new folder/one': '1', 'new folder/two': '2', 'x.log': 'ignored' });
   user.git('rm', '--quiet', 'README.md');
@@ -27,7 +27,7 @@ test('a repository is told with its folders, its commit, its branch and what is 
   });
 });
 
-test('looking changes nothing', async () => {
+test('reading a repository changes nothing', async () => {
   const user = await userRepository();
   // Touched, so that git would like to renew its index.
   await user.write({ 'src/a.ts': 'export const a = 1;\n' });
@@ -36,7 +36,7 @@ test('looking changes nothing', async () => {
   expect(everyByte(user.top)).toEqual(before);
 });
 
-test('who the user is comes from their config, for this repository or for all', async () => {
+test('the user’s identity comes from the repository’s or the global config', async () => {
   const user = await userRepository();
   writeFileSync(join(user.folder, '.gitconfig'), '[user]\nname = All\nemail = all@example.com\n');
   expect((await user.open()).identity).toEqual({ name: 'All', email: 'all@example.com' });
@@ -44,7 +44,7 @@ test('who the user is comes from their config, for this repository or for all', 
   expect((await user.open()).identity).toEqual({ name: 'This "one"', email: 'all@example.com' });
 });
 
-test('GIT_CONFIG_GLOBAL names the config that says who the user is', async () => {
+test('GIT_CONFIG_GLOBAL names the config with the user’s identity', async () => {
   const user = await userRepository();
   writeFileSync(join(user.folder, '.gitconfig'), '[user]\nname = Home\nemail = home@example.com\n');
   const own = join(user.folder, 'elsewhere');
@@ -53,7 +53,7 @@ test('GIT_CONFIG_GLOBAL names the config that says who the user is', async () =>
   expect(identity).toEqual({ name: 'Elsewhere', email: 'elsewhere@example.com' });
 });
 
-test('what the user ignores everywhere is not called uncommitted', async () => {
+test('globally ignored files do not count as uncommitted', async () => {
   const user = await userRepository();
   writeFileSync(join(user.folder, '.gitconfig'), '[core]\nexcludesFile = ~/ignored\n');
   writeFileSync(join(user.folder, 'ignored'), '.DS_Store\n');
@@ -61,7 +61,7 @@ test('what the user ignores everywhere is not called uncommitted', async () => {
   expect((await user.open()).notIncluded).toEqual(['other']);
 });
 
-test('a detached HEAD has no branch, and a linked worktree is as good as any checkout', async () => {
+test('a detached HEAD has no branch, and a linked worktree is a full checkout', async () => {
   const user = await userRepository();
   user.git('worktree', 'add', '--quiet', '--detach', '../linked');
   const linked = await openRepository(join(user.folder, 'linked'), user.env);
@@ -73,14 +73,14 @@ test('a detached HEAD has no branch, and a linked worktree is as good as any che
   ]);
 });
 
-test('variables of a git that runs drover, as in a hook, mislead nobody', async () => {
+test('git variables of an enclosing hook are ignored', async () => {
   const user = await userRepository();
   const other = await userRepository({ other: 'x' });
   const env = { ...user.env, GIT_DIR: join(other.top, '.git'), GIT_WORK_TREE: other.top, GIT_INDEX_FILE: 'x' };
   expect((await openRepository(user.top, env)).top).toBe(user.top);
 });
 
-test('filters, hooks and monitors that the repository configures are not run', async () => {
+test('filters, hooks and monitors of the repository are not run', async () => {
   const user = await userRepository({ 'a.txt': 'text', '.gitattributes': '*.txt filter=odd=name\n' });
   const marker = join(user.folder, 'sprung');
   const trap = join(user.folder, 'trap');
@@ -102,12 +102,12 @@ test('filters, hooks and monitors that the repository configures are not run', a
   expect(existsSync(marker)).toBe(true);
 });
 
-test('a file whose name holds the mode of a submodule is no submodule', async () => {
+test('a file name that holds the mode of a submodule is not a submodule', async () => {
   const user = await userRepository({ 'mode 160000 here': 'x' });
   expect((await user.open()).notIncluded).toEqual([]);
 });
 
-describe('drover says what is wrong and what to do about it', () => {
+describe('drover explains the problem and the fix', () => {
   test('outside of a repository', async () => {
     const user = await userRepository();
     await expect(openRepository(user.folder, user.env)).rejects.toThrow(
@@ -154,7 +154,7 @@ describe('drover says what is wrong and what to do about it', () => {
     );
   });
 
-  test('in a folder that is missing, where git is not', async () => {
+  test('in a missing folder, not in the absence of git', async () => {
     const user = await userRepository();
     const missing = join(user.top, 'missing');
     await expect(checkGit(missing, user.env)).rejects.not.toThrow('git was not found');

@@ -40,7 +40,7 @@ const answered: Message = {
 const snapshot = { system: 'be good', messages: [asked, answered] };
 const planned = { goal: 'the goal', tasks: [task] };
 
-test('full: the whole conversation, with every open call closed', () => {
+test('full: the whole conversation with every open call closed', () => {
   const { messages, summary, prompts, shared } = seedOf('full', snapshot, planned);
   expect(messages.slice(0, 2)).toEqual(snapshot.messages);
   expect(messages[2]).toMatchObject({
@@ -55,7 +55,7 @@ test('full: the whole conversation, with every open call closed', () => {
   expect(firstDifference(shared ?? '', beginningOf(snapshot.system, messages))).toBeUndefined();
 });
 
-test('the digest is the same for the same beginning, and another for any other', () => {
+test('the digest is equal for equal seeds, and different for others', () => {
   const digestOf = (...given: Parameters<typeof seedOf>) => seedOf(...given).summary.digest;
   const whole = digestOf('full', snapshot, planned);
   expect(digestOf('full', structuredClone(snapshot), planned)).toBe(whole);
@@ -68,18 +68,18 @@ test('the digest is the same for the same beginning, and another for any other',
   expect(new Set([whole, ...others]).size).toBe(4);
 });
 
-test('full, where nobody has planned, is a brief', () => {
+test('full without a planning conversation is a brief', () => {
   expect(seedOf('full', undefined, planned).summary.seeding).toBe('brief');
 });
 
-test('two seeds that differ have different digests, and where they do is found', () => {
+test('different seeds have different digests, and the first difference is found', () => {
   const other = { ...snapshot, system: 'be bad' };
   const [one, two] = [seedOf('full', snapshot, planned), seedOf('full', other, planned)];
   expect(one.summary.digest).not.toBe(two.summary.digest);
   expect(firstDifference(one.shared ?? '', two.shared ?? '')).toBe('"be '.length);
 });
 
-test('the task is told with its prompt, unless the plan was just read', () => {
+test('the task includes its prompt, unless the plan was just read', () => {
   const given = { worker: 3, task, attempt: 1, workspace: '/w' };
   expect(assignment({ ...given, isPromptRead: false })).toContain('All about a.');
   const full = assignment({ ...given, isPromptRead: true });
@@ -89,7 +89,7 @@ test('the task is told with its prompt, unless the plan was just read', () => {
   ]);
 });
 
-test('a worker that reads reports, and one that writes leaves its changes', () => {
+test('a reading worker reports, and a writing one leaves its changes', () => {
   const given = { worker: 1, attempt: 1, workspace: '/w', isPromptRead: true };
   expect(assignment({ ...given, task }).split('\n\n')).toEqual([
     'You are worker 1. Your task is a: do a',
@@ -106,7 +106,7 @@ test('a worker that reads reports, and one that writes leaves its changes', () =
   ]);
 });
 
-test('another attempt is told why there is one', () => {
+test('a further attempt is told the reason', () => {
   const again = assignment({
     worker: 1,
     task,

@@ -23,7 +23,7 @@ test.each<[string, readonly string[], string]>([
   ['letters that take more than one code', ['👩‍👩‍👧é', '\u007F', '\u007F', 'ok', KEYS.enter], 'ok'],
   ['a message that begins with a path', ['/tmp/x is full', KEYS.enter], '/tmp/x is full'],
   ['a message that begins with a slash behind a space', [' /usage is odd', KEYS.enter], ' /usage is odd'],
-])('%s: what is sent is what was meant', async (_, keys, sent) => {
+])('%s: the sent text is the intended one', async (_, keys, sent) => {
   const desk = await ChatDesk.with({ otherwise: { text: 'Yes.' } });
   const chat = desk.chat();
   await chat.types(...keys);
@@ -32,7 +32,7 @@ test.each<[string, readonly string[], string]>([
   expect([await chat.code, desk.asked(1)]).toEqual([0, [`user: ${sent}`]]);
 });
 
-test('up and down find what was said before, in this chat and in the one before, and what was begun', async () => {
+test('up and down recall messages of this chat, of the last one, and the draft', async () => {
   const desk = await ChatDesk.with({ otherwise: { text: 'Yes.' } });
   const first = desk.chat(['--session', 'docs', '--model', 'anthropic/any']);
   await first.says('alpha');
@@ -51,7 +51,7 @@ test('up and down find what was said before, in this chat and in the one before,
   ]);
 });
 
-test('/clear begins a session in which nothing was said; the one before, and what it had pending, is kept', async () => {
+test('/clear starts an empty session and keeps the old one with its pending calls', async () => {
   const look = { calls: [{ name: 'list', args: { path: '.' } }] };
   const desk = await ChatDesk.with({ answers: [look, { text: 'late', delayMs: 600_000 }, { text: 'New.' }] });
   const chat = desk.chat(['--session', 'docs', '--model', 'anthropic/any'], { columns: 100 });
@@ -80,7 +80,7 @@ test('/clear begins a session in which nothing was said; the one before, and wha
   ]);
 });
 
-test('/model asks another one from the next message on; what was said goes with it, a typo changes nothing', async () => {
+test('/model changes the model from the next message and keeps the history', async () => {
   const desk = await ChatDesk.with({ otherwise: { text: 'Yes.' } });
   const chat = desk.chat([], { columns: 100 });
   await chat.says('first');
@@ -99,7 +99,7 @@ test('/model asks another one from the next message on; what was said goes with 
   expect(text).toContain('openai-chat/any is asked; /model provider/name asks another');
 });
 
-test('/model offers a provider once that the config defines anew', async () => {
+test('/model offers a provider that the config redefines only once', async () => {
   const desk = await ChatDesk.with({});
   await mkdir(join(desk.cwd, '.config/drover'), { recursive: true });
   const provider = `{api: anthropic, baseUrl: "${desk.server.url}", keyEnv: ANTHROPIC_API_KEY}`;
@@ -114,7 +114,7 @@ test('/model offers a provider once that the config defines anew', async () => {
   expect(await chat.code).toBe(0);
 });
 
-test('/compact shortens the conversation, and a later chat goes on with the short one', async () => {
+test('/compact shortens the conversation, and a resumed chat has the short one', async () => {
   const answer = 'Yes, and much more. '.repeat(20).trim();
   const desk = await ChatDesk.with({ answers: [SUMMARY], otherwise: { text: answer } });
   const chat = desk.chat(['--session', 'long', '--model', 'anthropic/any']);
@@ -135,7 +135,7 @@ test('/compact shortens the conversation, and a later chat goes on with the shor
   ]);
 });
 
-test('/compact that would make the conversation longer says so and does nothing', async () => {
+test('/compact refuses to make the conversation longer', async () => {
   const desk = await ChatDesk.with({ answers: [SUMMARY], otherwise: { text: 'Yes.' } });
   const chat = desk.chat([], { columns: 120 });
   for (const text of ['one', 'two', 'three', '/compact', 'four']) await chat.says(text);
@@ -148,7 +148,7 @@ test('/compact that would make the conversation longer says so and does nothing'
   expect(desk.asked(4)).toEqual([...said, 'user: four']);
 });
 
-test('few large results end no chat: the next messages are answered, too', async () => {
+test('large results don’t end a chat: later messages are answered', async () => {
   const look = { calls: Array.from({ length: 12 }, () => ({ name: 'read', args: { path: 'large.txt' } })) };
   const desk = await ChatDesk.with({
     answers: [SUMMARY, look, look, look, { text: 'Read.' }, { text: 'Still here.' }],
@@ -163,7 +163,7 @@ test('few large results end no chat: the next messages are answered, too', async
   expect(await chat.screen()).toEqual(expect.arrayContaining(['Read.', 'Still here.']));
 });
 
-test('/tokens and show tell the estimate with tools, what was reported, their ratio and the window', async () => {
+test('/tokens and show print estimate, reported tokens, their ratio and the window', async () => {
   const desk = await ChatDesk.with({ otherwise: { text: 'Yes.', usage: { input: 9_000, output: 5 } } });
   const chat = desk.chat(['--session', 'long', '--model', 'anthropic/any'], { columns: 120 });
   for (const text of ['one', '/tokens', '/usage']) await chat.says(text);
@@ -185,7 +185,7 @@ test('/tokens and show tell the estimate with tools, what was reported, their ra
   expect(shown['tokens']).toMatchObject({ reported: 9_000, ratio: Number(ratio), window: 200_000 });
 });
 
-test('/usage counts all that was used; a budget is the chat’s, whatever sessions it goes through', async () => {
+test('/usage counts all usage; the budget covers every session of the chat', async () => {
   const usage = { input: 1_000, output: 50, cacheRead: 0, cacheWrite: 0 };
   const desk = await ChatDesk.with({ otherwise: { text: 'Yes.', usage } });
   const chat = desk.chat(['--budget', '21ktok'], { columns: 100 });
@@ -208,7 +208,7 @@ test('/usage counts all that was used; a budget is the chat’s, whatever sessio
   expect(desk.server.requests.length * 1_050).toBeLessThanOrEqual(21_000);
 });
 
-test('a slash that there is not is no message; help lists those there are, and Tab completes them', async () => {
+test('an unknown slash command is not sent; /help lists them and Tab completes them', async () => {
   const desk = await ChatDesk.with({});
   const chat = desk.chat([], { columns: 80 });
   await chat.says('/modle');
@@ -235,7 +235,7 @@ test('a slash that there is not is no message; help lists those there are, and T
   ]);
 });
 
-test('no control sequence of a model, and no colour where none is wanted, reaches the terminal', async () => {
+test('no control sequence of a model, and no unwanted colour, reaches the terminal', async () => {
   const evil = 'safe \u001B]0;owned\u0007\u001B[31mred\u001B[2J\u009B5A text';
   const desk = await ChatDesk.with({ otherwise: { text: evil } });
   const chat = desk.chat([], { env: { NO_COLOR: '1' } });
@@ -249,7 +249,7 @@ test('no control sequence of a model, and no colour where none is wanted, reache
   expect(strangers).toEqual([]);
 });
 
-test('a text that is taller than the screen is scrolled inside its box, and whole once it is sent', async () => {
+test('a text taller than the screen scrolls inside its box and is sent whole', async () => {
   const desk = await ChatDesk.with({ otherwise: { text: 'Yes.' } });
   const chat = desk.chat([], { columns: 40 });
   const lines = Array.from({ length: 60 }, (_, at) => `line ${at}`);
@@ -270,7 +270,7 @@ test('a text that is taller than the screen is scrolled inside its box, and whol
   ]);
 });
 
-test('Ctrl-Z puts it to sleep on a terminal as it was found; what was typed is there when it wakes', async () => {
+test('Ctrl-Z restores the terminal, and the draft is there after fg', async () => {
   const desk = await ChatDesk.with({ otherwise: { text: 'Yes.' } });
   const chat = desk.chat();
   await chat.types('hel', KEYS.ctrlZ, 'lo', KEYS.enter);
@@ -283,7 +283,7 @@ test('Ctrl-Z puts it to sleep on a terminal as it was found; what was typed is t
   ]);
 });
 
-test('a rule, a config and a folder hold in a chat as elsewhere', async () => {
+test('rules, config and folder apply in a chat as elsewhere', async () => {
   const call = { calls: [{ name: 'shell', args: { command: 'touch made' } }] };
   const desk = await ChatDesk.with({ answers: [call, { text: 'It is there.' }] });
   execFileSync('mkdir', ['-p', join(desk.cwd, 'inner/.drover')]);

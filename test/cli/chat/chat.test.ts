@@ -12,7 +12,7 @@ const touch = { calls: [{ name: 'shell', args: { command: 'touch made && echo do
 const look = { calls: [{ name: 'list', args: { path: '.' } }] };
 const NEVER = { text: 'too late', delayMs: 600_000 };
 
-test('messages are answered one after the other, and on leaving it says how to go on', async () => {
+test('messages are answered in order, and leaving prints how to resume', async () => {
   const desk = await ChatDesk.with({ answers: [look, { text: 'Nothing is here.' }, { text: 'Nothing at all.' }] });
   const chat = desk.chat(['--session', 'docs', '--model', 'anthropic/any']);
   await chat.says('what is here?');
@@ -67,7 +67,7 @@ test('messages are answered one after the other, and on leaving it says how to g
   ]);
 });
 
-proves('chat.nothing-lost', 'Esc interrupts, twice, and the order stays u1 P1 u2 P2 u3', async () => {
+proves('chat.nothing-lost', 'Esc interrupts twice, and the order stays u1 P1 u2 P2 u3', async () => {
   const desk = await ChatDesk.with({ answers: [look, NEVER, look, NEVER, { text: 'All is well.' }] });
   const chat = desk.chat();
   await chat.types('u1', KEYS.enter);
@@ -91,7 +91,7 @@ proves('chat.nothing-lost', 'Esc interrupts, twice, and the order stays u1 P1 u2
   expect(desk.server.rejections).toBe(0);
 });
 
-test('an answer that is interrupted half way is kept, shown as cut off, and the model is told', async () => {
+test('an interrupted answer is kept and marked as cut off, and the model is told', async () => {
   const desk = await ChatDesk.with({
     answers: [look, { text: 'word '.repeat(500), tokensPerSecond: 50 }, { text: 'Here I am.' }],
   });
@@ -139,7 +139,7 @@ test.each([
   expect(existsSync(join(desk.cwd, 'made'))).toBe(isMade);
 });
 
-test('always holds for the rest of the chat, also with another model and in another session', async () => {
+test('always holds for the rest of the chat, across models and sessions', async () => {
   const desk = await ChatDesk.with({
     answers: [touch, { text: 'One.' }, touch, { text: 'Two.' }, touch, { text: 'Three.' }],
   });
@@ -159,7 +159,7 @@ test('always holds for the rest of the chat, also with another model and in anot
   expect([text.match(/Allow shell/g)?.length, text.includes('Two.'), text.includes('Three.')]).toEqual([1, true, true]);
 });
 
-test('Esc withdraws a question, and nothing is run', async () => {
+test('Esc withdraws a question, and the command does not run', async () => {
   const desk = await ChatDesk.with({ answers: [touch, { text: 'Never mind.' }] });
   const chat = desk.chat();
   await chat.types('touch it', KEYS.enter);
@@ -175,7 +175,7 @@ test('Esc withdraws a question, and nothing is run', async () => {
   ]);
 });
 
-test('what is typed while the agent works is no message and no answer, but stands at the next prompt', async () => {
+test('text typed while the agent works is neither sent nor an answer: it is a draft', async () => {
   const desk = await ChatDesk.with({ answers: [{ ...touch, delayMs: 300 }, { text: 'So be it.' }, { text: 'Yes?' }] });
   const chat = desk.chat();
   await chat.types('touch it', KEYS.enter);
@@ -190,7 +190,7 @@ test('what is typed while the agent works is no message and no answer, but stand
   expect([await chat.code, existsSync(join(desk.cwd, 'made')), desk.asked(3).at(-1)]).toEqual([0, false, 'user: y']);
 });
 
-test('lines that are typed while the agent works become messages of their own', async () => {
+test('lines typed while the agent works become separate messages', async () => {
   const wait = { calls: [{ name: 'shell', args: { command: 'until [ -e go ]; do sleep 0.05; done' } }] };
   const desk = await ChatDesk.with({ answers: [wait, { text: 'First.' }, { text: 'Second.' }, { text: 'Third.' }] });
   const chat = desk.chat(['--yes', '--sandbox', 'off']);
@@ -208,7 +208,7 @@ test('lines that are typed while the agent works become messages of their own', 
   expect(await chat.screen()).toEqual(expect.arrayContaining(['❯ two', '❯ three', '  lines']));
 });
 
-test('lines that were typed before Esc stand at the prompt one by one', async () => {
+test('lines typed before Esc return to the prompt one by one', async () => {
   const desk = await ChatDesk.with({ answers: [NEVER, { text: 'Third.' }] });
   const chat = desk.chat();
   await chat.types('one', KEYS.enter);
@@ -225,7 +225,7 @@ test('lines that were typed before Esc stand at the prompt one by one', async ()
   expect([await chat.code, desk.server.requests.length, desk.asked(2).at(-1)]).toEqual([0, 2, 'user: one | three']);
 });
 
-test('at the prompt Ctrl-C throws away what is typed, then says how to leave, and then leaves', async () => {
+test('Ctrl-C at the prompt clears the draft, then explains how to leave, then leaves', async () => {
   const desk = await ChatDesk.with({});
   const chat = desk.chat();
   await chat.types('never mind');
@@ -244,7 +244,7 @@ test('at the prompt Ctrl-C throws away what is typed, then says how to leave, an
   expect(existsSync(join(desk.home, 'sessions'))).toBe(false);
 });
 
-test('a second Ctrl-C leaves at once, whatever the agent is at', async () => {
+test('a second Ctrl-C leaves at once, whatever the agent is doing', async () => {
   const stubborn = { calls: [{ name: 'shell', args: { command: "trap '' TERM; echo begun > begun; sleep 600" } }] };
   const desk = await ChatDesk.with({ answers: [stubborn, NEVER] });
   const chat = desk.chat(['--yes']);
@@ -261,7 +261,7 @@ test.each<[StopName, number]>([
   ['SIGTERM', 143],
   ['SIGHUP', 143],
   ['SIGINT', 130],
-])('%s ends it, in the middle of a turn or at the prompt, and the terminal is as it was', async (cause, code) => {
+])('%s ends the chat in a turn or at the prompt and restores the terminal', async (cause, code) => {
   const desk = await ChatDesk.with({ answers: [NEVER] });
   const idle = desk.chat();
   await idle.prompted();
@@ -282,7 +282,7 @@ test.each<[StopName, number]>([
 
 type StopName = 'SIGTERM' | 'SIGHUP' | 'SIGINT';
 
-test('a terminal that is gone ends it', async () => {
+test('closing the terminal ends the chat', async () => {
   const desk = await ChatDesk.with({ answers: [NEVER] });
   const chat = desk.chat();
   await chat.prompted();
@@ -290,7 +290,7 @@ test('a terminal that is gone ends it', async () => {
   expect(await chat.code).toBe(0);
 });
 
-test('without a terminal it points to drover exec', async () => {
+test('chat without a terminal points to drover exec', async () => {
   const stderr =
     'drover: drover chat needs a terminal; drover exec "…" --session NAME sends one message without a terminal\n';
   expect(await drover(['chat', '--model', 'anthropic/any'])).toEqual({ code: 2, stdout: '', stderr });
@@ -299,7 +299,7 @@ test('without a terminal it points to drover exec', async () => {
   expect([await dumb.code, dumb.modes, dumb.errors.includes('that can move its cursor')]).toEqual([2, [], true]);
 });
 
-test('a session that somebody else talks in is refused, and the terminal is not touched', async () => {
+test('a session open in another process is refused, and the terminal is untouched', async () => {
   const desk = await ChatDesk.with({ otherwise: { text: 'Yes.' } });
   const chat = desk.chat(['--session', 'one', '--model', 'anthropic/any']);
   await chat.says('hello');

@@ -30,7 +30,7 @@ const plain = (text: string): string =>
     .replaceAll(/run_[0-9a-f]{8}/g, 'run_<id>')
     .replaceAll(/[\d.]+ k?B/g, '<size>')}`;
 
-test('what could go is shown with the reason and its size, and nothing is touched', async () => {
+test('gc lists each removable item with reason and size, and removes nothing', async () => {
   const { desk } = await deskAfterRun();
   await desk.drover(['runs']); // which makes an index
   const before = readdirSync(desk.home, { recursive: true });
@@ -54,7 +54,7 @@ test('what could go is shown with the reason and its size, and nothing is touche
   expect(Math.max(...narrow.split('\n').map((line) => line.length))).toBeLessThanOrEqual(40);
 });
 
-test('a person is asked; with no it stays, with yes it goes, and then there is nothing to remove', async () => {
+test('gc asks the user: no keeps everything, yes removes it', async () => {
   const { desk, run } = await deskAfterRun();
   const no = await desk.drover(['gc'], { typed: ['maybe', 'n'], columns: 80 });
   expect([no.code, no.stderr]).toEqual([0, '\nRemove them? [y]es [n]o: '.repeat(2)]);
@@ -71,7 +71,7 @@ test('a person is asked; with no it stays, with yes it goes, and then there is n
   expect(existsSync(runJournalPath(desk.home, run))).toBe(true);
 });
 
-test('where the user’s repository doesn’t hold the work, it stays, and so does the run', async () => {
+test('gc keeps work, and its run, if the user’s repository does not hold it', async () => {
   const { desk, run } = await deskAfterRun();
   desk.git('branch', '-q', '-D', `drover/${run}/merged`, `drover/${run}/red`);
   const { code, stdout } = await desk.drover(['gc', '--older-than', '0h', '--yes', '--json']);
@@ -88,7 +88,7 @@ test('where the user’s repository doesn’t hold the work, it stays, and so do
   expect((await desk.drover(['resume', run])).stderr).toContain('came to its end');
 });
 
-test('of a run that is at work, or could go on, nothing is removed', async () => {
+test('gc removes nothing of a run that is live or resumable', async () => {
   const { desk, run } = await deskAfterRun();
   const lock = Lock.take(`${runJournalPath(desk.home, run)}.lock`);
   const { code, stdout } = await desk.drover(['gc', '--older-than', '0h', '--yes', '--json']);
@@ -104,7 +104,7 @@ test('of a run that is at work, or could go on, nothing is removed', async () =>
   ]);
 });
 
-test('old runs and sessions go only with --older-than, and only those that are over', async () => {
+test('gc removes old runs and sessions only with --older-than, and only finished ones', async () => {
   const shelf = await Shelf.empty();
   const { events } = sampleRun({ tasks: 1 });
   const over = 'run_aaaa'.padEnd(36, '0');
@@ -138,7 +138,7 @@ Removed 1 thing, <size>.
   expect(readdirSync(shelf.home).filter((name) => name.startsWith('.gone'))).toEqual([]);
 });
 
-test('a run whose patches may be the only copy stays however old it is', async () => {
+test('gc keeps a run of any age if its patches may be the only copy', async () => {
   const shelf = await Shelf.empty();
   const { events } = sampleRun({ tasks: 1 });
   const delivered = { deliver: 'patch', commit: 'c0', patches: ['/x/1.patch'] } as const;
@@ -160,7 +160,7 @@ test('a run whose patches may be the only copy stays however old it is', async (
   });
 });
 
-test('a run stays while another one that shares its budget can go on', async () => {
+test('gc keeps a run while another run with the same budget is resumable', async () => {
   const shelf = await Shelf.empty();
   const { events } = sampleRun({ tasks: 1 });
   const long = events.map((event) => ({ ...event, at: event.at.replace('2027', '2020') }));
@@ -175,7 +175,7 @@ test('a run stays while another one that shares its budget can go on', async () 
   expect(keep).toContainEqual({ what: over, why: 'it shares a budget with a run that can go on' });
 });
 
-test('what an earlier removal left behind goes the next time', async () => {
+test('gc removes the leftovers of an interrupted removal', async () => {
   const shelf = await Shelf.empty();
   await mkdir(join(shelf.home, '.gone-1'), { recursive: true });
   await writeFile(join(shelf.home, '.gone-1', 'journal.jsonl'), 'x'.repeat(2_000));
@@ -186,7 +186,7 @@ test('what an earlier removal left behind goes the next time', async () => {
   expect(readdirSync(shelf.home)).toEqual([]);
 });
 
-test('results of batches go only with --older-than, and only those that were of no use since', async () => {
+test('gc removes batch results only with --older-than, and only unused ones', async () => {
   const shelf = await Shelf.empty();
   const [old, used] = ['a'.repeat(64), 'b'.repeat(64)];
   const tree = new Map();
@@ -214,7 +214,7 @@ Removed 1 thing, <size>.
   ]);
 });
 
-test.each(['30', 'month', '1.5d', '-1d'])('an age of %s is refused', async (age) => {
+test.each(['30', 'month', '1.5d', '-1d'])('gc refuses an age of %s', async (age) => {
   const shelf = await Shelf.empty();
   expect(await shelf.drover(['gc', `--older-than=${age}`])).toEqual({
     code: 2,

@@ -30,7 +30,7 @@ async function shelfOfThree(): Promise<Shelf> {
   return shelf;
 }
 
-test('runs and sessions are listed together, the newest first, with what landed and what it cost', async () => {
+test('runs and sessions are listed together, newest first, with landings and cost', async () => {
   const shelf = await shelfOfThree();
   const { code, stdout, stderr } = await shelf.drover(['runs'], { columns: 80 });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -44,7 +44,7 @@ test('runs and sessions are listed together, the newest first, with what landed 
   `);
 });
 
-test('on a narrow terminal the list has what is needed most, and no line is longer', async () => {
+test('a narrow terminal gets the most important columns, and no line is too long', async () => {
   const shelf = await shelfOfThree();
   const narrow = (await shelf.drover(['runs'], { columns: 40 })).stdout;
   const middling = (await shelf.drover(['runs'], { columns: 60 })).stdout;
@@ -59,7 +59,7 @@ test('on a narrow terminal the list has what is needed most, and no line is long
   expect([narrow, middling].map((text) => Math.max(...text.split('\n').map((line) => line.length)))).toEqual([40, 60]);
 });
 
-test('the list for programs says which kind each is, and whether it can go on', async () => {
+test('the JSON list names each kind and whether it is resumable', async () => {
   const shelf = await shelfOfThree();
   const { stdout } = await shelf.drover(['runs', '--json']);
   const rows = stdout
@@ -89,7 +89,7 @@ test('the list for programs says which kind each is, and whether it can go on', 
   });
 });
 
-test('the list is the same without its index, and forgets what is gone', async () => {
+test('the list is the same without its index, and drops removed entries', async () => {
   const shelf = await shelfOfThree();
   const before = (await shelf.drover(['runs', '--json'])).stdout;
   await rm(join(shelf.home, 'index.sqlite'));
@@ -98,7 +98,7 @@ test('the list is the same without its index, and forgets what is gone', async (
   expect((await shelf.drover(['runs', '--json'])).stdout.trimEnd().split('\n')).toHaveLength(2);
 });
 
-test('a run that came to its end is shown as it was reported, with what can be done now', async () => {
+test('a finished run is shown as it was reported, with the possible next steps', async () => {
   const shelf = await shelfOfThree();
   const { code, stdout } = await shelf.drover(['show', '1a2b3c'], { columns: 80 });
   expect([code, stdout.split('\n').slice(0, 2)]).toEqual([
@@ -110,7 +110,7 @@ test('a run that came to its end is shown as it was reported, with what can be d
   );
 });
 
-test('of a run that did not come to its end it is shown how it stands, and how to go on', async () => {
+test('an unfinished run is shown with its state and how to resume it', async () => {
   const shelf = await shelfOfThree();
   const { code, stdout } = await shelf.drover(['show', CUT], { columns: 80 });
   expect(code).toBe(0);
@@ -141,7 +141,7 @@ test('of a run that did not come to its end it is shown how it stands, and how t
   expect(narrow.trimEnd().split('\n').slice(-1)).toEqual(['go on with: drover resume 1a2b9999']);
 });
 
-test('show --json sums a run up in one object, whether it is over or not', async () => {
+test('show --json sums up a run in one object, finished or not', async () => {
   const shelf = await shelfOfThree();
   const shown = async (id: string) => JSON.parse((await shelf.drover(['show', id, '--json'])).stdout) as JsonObject;
   expect(await shown(RUN)).toMatchObject({
@@ -168,7 +168,7 @@ test('show --json sums a run up in one object, whether it is over or not', async
   ]);
 });
 
-test('a task of a killed run is shown as interrupted, with how to go on', async () => {
+test('a task of a killed run is shown as interrupted, with how to resume', async () => {
   const shelf = await Shelf.empty();
   const begun = events.findIndex(({ type }) => type === 'task_start');
   const { task = '' } = events[begun] ?? {};
@@ -180,7 +180,7 @@ test('a task of a killed run is shown as interrupted, with how to go on', async 
   expect(json['state']).toBe('interrupted');
 });
 
-test('what became of one task is shown, with what it was to do and why it did not land', async () => {
+test('show of one task prints its status, its assignment and why it did not land', async () => {
   const shelf = await shelfOfThree();
   const { stdout } = await shelf.drover(['show', RUN, 'task-4'], { columns: 60 });
   expect(`\n${steady(stdout)}`).toMatchInlineSnapshot(`
@@ -204,7 +204,7 @@ test('what became of one task is shown, with what it was to do and why it did no
   });
 });
 
-test('logs has a line for every record of a run, with the worker and the task', async () => {
+test('logs prints one line per record of a run, with worker and task', async () => {
   const shelf = await shelfOfThree();
   const { stdout } = await shelf.drover(['logs', RUN], { columns: 80 });
   const lines = steady(stdout).trimEnd().split('\n');
@@ -234,7 +234,7 @@ test('logs leave out milliseconds, steps and alignment below 72 columns', async 
   expect(await lineAt(71)).toMatch(/^\d\d:\d\d:\d\d coordinat… tool_execution_start  grep: moment$/);
 });
 
-test('logs of one task are its own and those of the gates it went through; the coordinator has its own, too', async () => {
+test('logs of one task hold its records and its gates; the coordinator has its own', async () => {
   const shelf = await shelfOfThree();
   const told = async (...argv: readonly string[]) =>
     (await shelf.drover(['logs', RUN, ...argv, '--json'])).stdout
@@ -249,7 +249,7 @@ test('logs of one task are its own and those of the gates it went through; the c
   expect(await told('coordinator')).toEqual(events.filter(({ worker, task }) => worker === 0 && task === undefined));
 });
 
-test('a task there is not, and a task of a session, are answered with the fix', async () => {
+test('an unknown task, or a task of a session, is an error with the fix', async () => {
   const shelf = await shelfOfThree();
   const said = async (...argv: readonly string[]) => {
     const { code, stderr } = await shelf.drover(argv);
@@ -270,7 +270,7 @@ test('a task there is not, and a task of a session, are answered with the fix', 
   ]);
 });
 
-test('logs --follow tells what comes, and ends when the run does', async () => {
+test('logs --follow prints new records and ends with the run', async () => {
   const shelf = await Shelf.empty();
   await shelf.keepRun(RUN, events.slice(0, 3));
   const path = runJournalPath(shelf.home, RUN);
@@ -291,7 +291,7 @@ test('logs --follow tells what comes, and ends when the run does', async () => {
   ).toEqual(events);
 });
 
-test('one way to name a thing: a part of an id finds a run or a session', async () => {
+test('a part of an id finds a run or a session', async () => {
   const shelf = await shelfOfThree();
   const made = `ses_${'1a2b3fff'.padEnd(32, '0')}`;
   await shelf.keepSession(made, 'say hello', '2020-01-13T09:00:00.000Z');
@@ -315,7 +315,7 @@ test('one way to name a thing: a part of an id finds a run or a session', async 
   ]);
 });
 
-test('the shell is offered runs, sessions and the tasks of the run that was typed', async () => {
+test('shell completion offers runs, sessions and the tasks of the typed run', async () => {
   const shelf = await shelfOfThree();
   const offered = async (...words: readonly string[]) =>
     (await shelf.drover(['--get-yargs-completions', 'drover', ...words])).stdout
@@ -334,7 +334,7 @@ test('the shell is offered runs, sessions and the tasks of the run that was type
   expect(await offered('logs', 'nightly', '')).toEqual([]);
 });
 
-test('a damaged run is shown as far as it can be read, and said to be damaged', async () => {
+test('a damaged run is shown as far as it is readable, and marked as damaged', async () => {
   const shelf = await shelfOfThree();
   const path = runJournalPath(shelf.home, RUN);
   const text = await readFile(path, 'utf8');

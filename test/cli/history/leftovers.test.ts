@@ -16,7 +16,7 @@ function deadPid(): number {
 const LONG_AGO = new Date(Date.now() - 2 * 3_600_000);
 const OF_AN_OLDER_VERSION = '.a.txt.0123456789ab.drover-new';
 
-test('the next start removes what a killed process left, and nothing that may be another’s', async () => {
+test('the next start removes a killed process’s leftovers, and no other files', async () => {
   const desk = await Desk.with('answers: [{text: Done.}]');
   const dead = temporaryName('a.txt', deadPid());
   const files = {

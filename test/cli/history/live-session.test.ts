@@ -7,7 +7,7 @@ const SCRIPT = `answers:
   - {thinking: Hm., text: This answer is long.}
 `;
 
-test('show of a live session shows the answer so far, and does not say it was stopped', async () => {
+test('show of a live session prints the answer so far, not that it was stopped', async () => {
   const desk = await Desk.with(SCRIPT);
   await desk.exec('busy', 'what is here?');
   const records = await desk.records('busy');

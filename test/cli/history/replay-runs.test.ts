@@ -23,7 +23,7 @@ async function shelfWith(records: readonly Recorded[]): Promise<Shelf> {
   return shelf;
 }
 
-test('the lines of a run are the lines that were shown, and nothing is written', async () => {
+test('replay prints the original lines of a run and writes nothing', async () => {
   const shelf = await shelfWith(kept);
   const live = new FakeIo({ cwd: shelf.cwd, env: { NO_COLOR: '1' } });
   const view = runLinesView(live.io.stdout, live.io.env);
@@ -35,7 +35,7 @@ test('the lines of a run are the lines that were shown, and nothing is written',
   expect(await readdir(shelf.home, { recursive: true })).toEqual(before);
 });
 
-test('the events of a run are told as they are kept', async () => {
+test('replay --json prints the events of a run as recorded', async () => {
   const shelf = await shelfWith(kept);
   const { code, stdout } = await shelf.drover(['replay', RUN, '--json']);
   const told = stdout
@@ -46,7 +46,7 @@ test('the events of a run are told as they are kept', async () => {
   expect((await shelf.drover(['replay', RUN, '--view', 'silent'])).stdout).toBe('');
 });
 
-test('on a terminal it is the dashboard, in the time of the recording', async () => {
+test('replay on a terminal shows the dashboard at recorded speed', async () => {
   const shelf = await shelfWith(kept);
   const { code, stdout } = await shelf.drover(['replay', RUN, '--speed', '0'], { columns: 80 });
   expect(code).toBe(0);
@@ -55,7 +55,7 @@ test('on a terminal it is the dashboard, in the time of the recording', async ()
   expect(stdout).toContain(`6 of 8 tasks landed · ${(elapsedMs / 1000).toFixed(1)} s`);
 });
 
-test('a run that went on after an interruption is one picture with one report', async () => {
+test('replay shows an interrupted and resumed run as one picture with one report', async () => {
   const teller = new Teller(RUN);
   const end = { exitCode: 130, tasks: [], usage: NO_USAGE } as const;
   teller.tell({ type: 'run_start', resumed: false, ...sampleSettings });
@@ -71,7 +71,7 @@ test('a run that went on after an interruption is one picture with one report', 
   expect([await reports(80), await reports()]).toEqual([['✓ done'], ['✗ cancelled', '✓ done']]);
 });
 
-test('between two events passes the time that passed, divided by the speed; and none where nobody was at work', async () => {
+test('replay waits the recorded time divided by the speed, and skips idle time', async () => {
   const teller = new Teller(RUN);
   teller.tell({ type: 'run_start', resumed: false, ...sampleSettings });
   teller.tell({ type: 'warning', message: 'one' }, {}, 60_000);
@@ -89,7 +89,7 @@ test('between two events passes the time that passed, divided by the speed; and 
   expect(tookMs).toBeLessThan(20_000);
 });
 
-test('a run whose end says something else than its events is told', async () => {
+test('replay reports a run whose end contradicts its events', async () => {
   const wrong = kept.map((event) =>
     event.type === 'run_end'
       ? { ...event, tasks: event.tasks.map((row) => (row.task === 'task-4' ? { ...row, attempts: 7 } : row)) }
@@ -100,7 +100,7 @@ test('a run whose end says something else than its events is told', async () => 
   expect([code, stderr.split('\n')[0]]).toEqual([1, 'drover: task task-4 is not as recorded']);
 });
 
-test('SIGINT ends it', async () => {
+test('SIGINT ends the replay of a run', async () => {
   const shelf = await shelfWith(kept);
   const fake = new FakeIo({ cwd: shelf.cwd });
   const replaying = main(['replay', RUN, '--speed', '1', '--view', 'lines'], fake.io);
@@ -109,7 +109,7 @@ test('SIGINT ends it', async () => {
   expect(await replaying).toBe(130);
 });
 
-test('what was noted of answers that a crash cut off is told for each worker, and taken back', () => {
+test('replay shows and then retracts partial answers of each worker after a crash', () => {
   const at = { v: 1, at: 'now', run: RUN };
   const place = (worker: number) => ({ worker, task: `t${worker}`, attempt: 1, turn: 1, step: 1 });
   const note = (worker: number, text: string) =>
@@ -127,7 +127,7 @@ test('what was noted of answers that a crash cut off is told for each worker, an
   ]);
 });
 
-test('what can’t be replayed so is refused', async () => {
+test('replay refuses options that a run does not support', async () => {
   const shelf = await shelfWith([]);
   await shelf.keepSession('s', 'go', '2020-01-14T09:00:00.000Z');
   const said = async (...argv: readonly string[]) => {

@@ -15,7 +15,7 @@ const shell = (command: string): string => call('shell', { command });
 const script = (...answers: readonly string[]): string =>
   `order: conversation\nanswers:\n${answers.map((answer) => `  - ${answer}\n`).join('')}`;
 
-test('a session is given again, and nothing is done', async () => {
+test('replay of a session repeats it and executes nothing', async () => {
   const desk = await Desk.with(
     script(`{thinking: Hm., text: I make it., calls: [${shell('echo made > file')}]}`, '{text: Made.}', '{text: Yes.}'),
   );
@@ -79,13 +79,13 @@ const LIVES: readonly [how: string, script: string, args?: readonly string[]][] 
   ['has broken arguments', script(`{fault: args-not-json, calls: [${shell('ls')}]}`, '{text: Done.}')],
 ];
 
-test.each(LIVES)('a session that %s goes as it went', async (_, text, args = []) => {
+test.each(LIVES)('replay of a session that %s matches the original', async (_, text, args = []) => {
   const desk = await Desk.with(text);
   await desk.exec('s', 'go', ['--view', 'silent', '--yes', ...args]);
   expect(await desk.run(['replay', 's', '--view', 'silent'])).toEqual({ code: 0, stdout: '', stderr: '' });
 });
 
-test('what ended a turn ends it again', async () => {
+test('replay ends a turn as it ended originally', async () => {
   const desk = await Desk.with(script(`{calls: [${shell('echo begun; sleep 60')}]}`, '{text: Done.}'));
   const fake = new FakeIo({ cwd: desk.cwd });
   const argv = ['exec', 'go', '--session', 's', '--yes', '--json', '--model', 'rehearsal/script.yaml'];
@@ -98,7 +98,7 @@ test('what ended a turn ends it again', async () => {
   expect([code, last]).toEqual([0, expect.objectContaining({ outcome: 'incomplete', reason: 'interrupted' })]);
 });
 
-test('what looks like a template in an answer is said as it was', async () => {
+test('replay leaves template syntax in an answer as it was', async () => {
   const desk = await Desk.with(
     script(`{thinking: "{{ text }}", text: "{{ text }}", calls: [${shell('echo "{{ text }}"')}]}`, '{text: Done.}'),
   );
@@ -109,18 +109,21 @@ test('what looks like a template in an answer is said as it was', async () => {
   expect(await desk.run(['replay', 's', '--view', 'silent'])).toEqual({ code: 0, stdout: '', stderr: '' });
 });
 
-test.each(['rehearsal-openai', 'rehearsal-openai-chat'])('a session with %s goes as it went', async (provider) => {
-  const desk = await Desk.with(script(`{thinking: Hm., calls: [${shell('ls')}, ${shell('pwd')}]}`, '{text: Done.}'));
-  await desk.run(['exec', 'go', '--session', 's', '--yes', '--model', `${provider}/script.yaml`]);
-  const { code, stdout } = await desk.run(['replay', 's', '--json']);
-  const types = stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => (JSON.parse(line) as { readonly type: string }).type);
-  expect([code, types[0], types.at(-1)]).toEqual([0, 'session_start', 'session_end']);
-});
+test.each(['rehearsal-openai', 'rehearsal-openai-chat'])(
+  'replay of a session with %s matches the original',
+  async (provider) => {
+    const desk = await Desk.with(script(`{thinking: Hm., calls: [${shell('ls')}, ${shell('pwd')}]}`, '{text: Done.}'));
+    await desk.run(['exec', 'go', '--session', 's', '--yes', '--model', `${provider}/script.yaml`]);
+    const { code, stdout } = await desk.run(['replay', 's', '--json']);
+    const types = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { readonly type: string }).type);
+    expect([code, types[0], types.at(-1)]).toEqual([0, 'session_start', 'session_end']);
+  },
+);
 
-test('what was interrupted is given again as far as it went', async () => {
+test('replay repeats an interrupted turn up to its interruption', async () => {
   const desk = await Desk.with(script(`{text: I look., calls: [${shell('ls')}, ${shell('pwd')}]}`, '{text: Done.}'));
   await desk.exec('whole', 'go', ['--yes']);
   const records = await desk.records('whole');
@@ -133,7 +136,7 @@ test('what was interrupted is given again as far as it went', async () => {
   }
 });
 
-test('a result that is longer than a tool may answer is the same again, and kept nowhere', async () => {
+test('replay repeats an oversized result unchanged and stores it nowhere', async () => {
   const desk = await Desk.with(script(`{calls: [${call('read', { path: 'sub/long.txt' })}]}`, '{text: Done.}'));
   await mkdir(join(desk.cwd, 'sub'));
   await writeFile(join(desk.cwd, 'sub/long.txt'), `${'text '.repeat(9)}\n`.repeat(400));
@@ -144,7 +147,7 @@ test('a result that is longer than a tool may answer is the same again, and kept
   expect(await desk.run(['replay', 's', '--view', 'silent'])).toEqual({ code: 0, stdout: '', stderr: '' });
 });
 
-test('where it goes another way, the first difference is shown', async () => {
+test('replay shows the first difference if the session diverges', async () => {
   const desk = await Desk.with(script(`{calls: [${shell('echo one')}]}`, '{text: Done.}'));
   await desk.exec('s', 'go', ['--yes']);
   const records = await desk.records('s');
@@ -169,7 +172,7 @@ test('where it goes another way, the first difference is shown', async () => {
   `);
 });
 
-test('an ending that was another is a difference, too', async () => {
+test('replay counts a different ending as a difference', async () => {
   const desk = await Desk.with(script('{text: Done.}'));
   await desk.exec('s', 'go');
   const records = await desk.records('s');
@@ -184,7 +187,7 @@ test('an ending that was another is a difference, too', async () => {
   });
 });
 
-test('SIGINT ends it', async () => {
+test('SIGINT ends the replay of a session', async () => {
   const desk = await Desk.with(script('{text: {repeat: "word ", times: 5}}'));
   await desk.exec('s', 'go');
   const fake = new FakeIo({ cwd: desk.cwd });
@@ -199,7 +202,7 @@ test('SIGINT ends it', async () => {
   expect(await main(['replay', 's'], io)).toBe(130);
 });
 
-test('a journal in which nothing was asked cannot be replayed', async () => {
+test('a journal without any request cannot be replayed', async () => {
   const desk = await Desk.with(script('{text: Done.}'));
   await desk.exec('s', 'go');
   await desk.rewrite('s', (await desk.records('s')).slice(0, 1));

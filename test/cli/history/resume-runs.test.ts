@@ -28,7 +28,7 @@ const SLOW = planned({
   slow: { answers: [calls('shell', { command: 'sleep 60' }), writes('slow.txt', 'slow\n'), submits('slow')] },
 });
 
-test('a run that was interrupted goes on with its plan, and asks nothing twice', async () => {
+test('resume continues an interrupted run with its plan and repeats no request', async () => {
   const desk = await RunDesk.with(SLOW);
   expect(await interrupted(desk, ['run', 'do two things', '--yes'], '"summary":"shell: sleep 60"')).toBe(130);
   const before = desk.server.requests.length;
@@ -45,7 +45,7 @@ test('a run that was interrupted goes on with its plan, and asks nothing twice',
   expect(desk.delivered(end.run ?? '')).toEqual({ 'a.txt': 'one', 'quick.txt': 'quick', 'slow.txt': 'slow' });
 });
 
-test('a run may be interrupted again and again, and a person sees the tasks of before', async () => {
+test('resume works repeatedly, and the user sees the earlier tasks', async () => {
   const desk = await RunDesk.with(
     planned({
       quick: writesFile('quick'),
@@ -70,7 +70,7 @@ test('a run may be interrupted again and again, and a person sees the tasks of b
   );
 });
 
-test('more money goes on with what the money did not reach for, and with what waits for that', async () => {
+test('resume with a larger budget retries tasks the budget stopped, and dependents', async () => {
   const desk = await RunDesk.with(
     planned({
       cheap: writesFile('cheap'),
@@ -107,7 +107,7 @@ test('more money goes on with what the money did not reach for, and with what wa
   ]);
 });
 
-test('what a provider refused is tried again, also twice, and what it left is kept each time', async () => {
+test('resume retries what a provider refused, also twice, and keeps partial work', async () => {
   let refusals = 2;
   const moody: AnswerSource = ({ results }) => {
     if (results.some(({ output }) => output.includes('half.txt')))
@@ -141,7 +141,7 @@ test('what a provider refused is tried again, also twice, and what it left is ke
   expect(Object.keys(desk.delivered(ends[2]?.end.run ?? ''))).toEqual(['a.txt', 'good.txt', 'half.txt']);
 });
 
-test('what failed for good is not gone on with, and it is said what to do instead', async () => {
+test('resume does not retry permanent failures, and says what to do instead', async () => {
   const desk = await RunDesk.with(
     planned({
       fine: writesFile('fine'),
@@ -162,7 +162,7 @@ test('what failed for good is not gone on with, and it is said what to do instea
   );
 });
 
-test('a run that is done, or at work, is left alone', async () => {
+test('resume refuses a finished run and a live run', async () => {
   const desk = await RunDesk.with(planned({ fine: writesFile('fine') }));
   const { end } = await desk.run(['run', 'do it', '--yes']);
   const short = (end.run ?? '').slice(4, 12);
@@ -180,7 +180,7 @@ test('a run that is done, or at work, is left alone', async () => {
   });
 });
 
-test('what may be chosen anew is, and is kept from then on; the rest is as it was', async () => {
+test('resume stores settings that may change, and keeps the others', async () => {
   const desk = await RunDesk.with(SLOW);
   await interrupted(desk, ['run', 'x', '--yes', '--timeout', '10m', '--gate', 'true'], '"summary":"shell: sleep 60"');
   const chosen = ['--workers', '0', '--timeout', '20m', '--turns', '9', '--budget', '2mtok'];
@@ -195,7 +195,7 @@ test('what may be chosen anew is, and is kept from then on; the rest is as it wa
   });
 });
 
-test('a run stays with its branch, wherever the user has gone meanwhile', async () => {
+test('resume stays on the run’s branch, wherever the user is now', async () => {
   const desk = await RunDesk.with(SLOW);
   await interrupted(desk, ['run', 'x', '--yes', '--deliver', 'merge'], '"summary":"shell: sleep 60"');
   desk.git('switch', '-q', '-c', 'elsewhere');
@@ -208,7 +208,7 @@ test('a run stays with its branch, wherever the user has gone meanwhile', async 
   expect(desk.git('rev-parse', 'elsewhere')).toBe(desk.git('rev-parse', 'main'));
 });
 
-test('what a run can’t be given is refused: a flag for sessions, a time that is over', async () => {
+test('resume of a run refuses session flags and an expired deadline', async () => {
   const desk = await RunDesk.with(SLOW);
   await interrupted(desk, ['run', 'x', '--yes'], '"summary":"shell: sleep 60"');
   const said = async (...argv: readonly string[]) => {
@@ -223,7 +223,7 @@ test('what a run can’t be given is refused: a flag for sessions, a time that i
   ]);
 });
 
-test('what a session can’t be given is refused: flags for runs', async () => {
+test('resume of a session refuses run flags', async () => {
   const desk = await Desk.with('answers: [{calls: [{name: list, args: {}}]}, {text: Done.}]');
   await desk.exec('s', 'go', ['--turns', '1']);
   for (const flag of ['--workers 2', '--view dashboard', '--allow-partial', '--result x.json']) {
@@ -233,7 +233,7 @@ test('what a session can’t be given is refused: flags for runs', async () => {
   }
 });
 
-test('without an id the newest of both kinds goes on', async () => {
+test('resume without an id takes the newest run or session', async () => {
   const desk = await RunDesk.with(SLOW);
   await interrupted(desk, ['run', 'x', '--yes'], '"summary":"shell: sleep 60"');
   await desk.drover(['exec', 'go', '--session', 's', '--turns', '1', '--model', 'anthropic/scripted', '--json']);
@@ -243,7 +243,7 @@ test('without an id the newest of both kinds goes on', async () => {
   expect(session.stdout).toContain('going on with session s');
 });
 
-test('an attempt that was cut off goes on in its workspace, and no others are made than are needed', async () => {
+test('resume continues a cut-off attempt in its workspace and makes no extra ones', async () => {
   const sign = join(await temporaryFolder(), 'at-work');
   const waits = calls('shell', { command: `touch ${sign}; sleep 60` });
   const desk = await RunDesk.with(planned({ one: { answers: [writes('a.txt', '1\n'), waits, submits('done')] } }));

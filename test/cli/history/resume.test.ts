@@ -15,7 +15,7 @@ const script = (...lines: readonly string[]): string => `order: conversation\nan
 const TALK = script('  - text: First.\n', '  - text: Second.\n');
 const WORK = script(calls('ls .', 'pwd'), '  - text: Done.\n');
 
-test('exec --session begins a session, and goes on with it', async () => {
+test('exec --session creates a session, and then resumes it', async () => {
   const desk = await Desk.with(TALK);
   const first = await desk.exec('talk', 'one');
   const second = await desk.run(['exec', 'two', '--session', 'talk']);
@@ -25,7 +25,7 @@ test('exec --session begins a session, and goes on with it', async () => {
   ]);
 });
 
-test('what is not done says how to go on, to a person and to nobody else', async () => {
+test('an unfinished turn prints how to resume, but only to a terminal', async () => {
   const desk = await Desk.with(WORK);
   const lines = await desk.exec('a', 'go', ['--yes', '--turns', '1']);
   const json = await desk.exec('b', 'go', ['--yes', '--turns', '1', '--json']);
@@ -36,7 +36,7 @@ test('what is not done says how to go on, to a person and to nobody else', async
   expect([lines, json, gated].map(({ code }) => code)).toEqual([3, 3, 4]);
 });
 
-test('resume goes on where a limit was reached, with as many steps again', async () => {
+test('resume continues after the step limit, with as many steps again', async () => {
   const desk = await Desk.with(WORK);
   await desk.exec('work', 'go', ['--yes', '--turns', '1']);
   const again = await desk.run(['resume', 'work', '--yes', '--turns', '1']);
@@ -49,7 +49,7 @@ test('resume goes on where a limit was reached, with as many steps again', async
   });
 });
 
-test('a session works where it was begun, wherever one is, unless --cwd says otherwise', async () => {
+test('resume works in the session’s folder unless --cwd says otherwise', async () => {
   const desk = await Desk.with(script(calls('pwd', 'pwd', 'pwd'), '  - text: Done.\n'));
   await mkdir(join(desk.cwd, 'project'));
   const elsewhere = { cwd: await temporaryFolder(), env: { HOME: desk.cwd } };
@@ -73,7 +73,7 @@ test('a session works where it was begun, wherever one is, unless --cwd says oth
   );
 });
 
-test('another model may go on, and is the session’s own from then on', async () => {
+test('resume with another model makes it the session’s model', async () => {
   const desk = await Desk.with(WORK);
   await desk.exec('s', 'go', ['--yes', '--turns', '1']);
   await desk.run([
@@ -96,7 +96,7 @@ test('another model may go on, and is the session’s own from then on', async (
 
 proves(
   'journal.kill-anywhere',
-  'killed in the middle of a call, it goes on, does nothing twice, and ends what the call had started',
+  'resume after a kill in a call repeats nothing and ends the call’s processes',
   async () => {
     const desk = await Desk.with(
       script(calls('echo a >> ledger; sleep 2; echo late >> ledger', 'echo b >> ledger; sleep 3'), '  - text: Done.\n'),
@@ -116,7 +116,7 @@ proves(
   },
 );
 
-test('killed in the middle of a call, a further message ends what the call had started as well', async () => {
+test('a new message after a kill in a call ends the call’s processes too', async () => {
   const desk = await Desk.with(
     script(calls('echo a >> ledger; sleep 2; echo late >> ledger', 'sleep 3'), '  - text: Done.\n'),
   );
@@ -131,7 +131,7 @@ test('killed in the middle of a call, a further message ends what the call had s
   expect(await readFile(join(desk.cwd, 'ledger'), 'utf8')).toBe('a\n');
 });
 
-test('a session in which somebody works is left alone, and the owner is named', async () => {
+test('resume refuses a session in use and names its owner', async () => {
   const desk = await Desk.with(WORK);
   await desk.exec('s', 'go', ['--yes', '--turns', '1']);
   const leave = await desk.occupy('s');
@@ -151,7 +151,7 @@ test('a session in which somebody works is left alone, and the owner is named', 
   expect((await desk.run(['resume', 's', '--yes'])).code).toBe(0);
 });
 
-test('what cannot be gone on with is told, with what can be done', async () => {
+test('resume explains why a session cannot be resumed and what to do', async () => {
   const desk = await Desk.with(WORK);
   await desk.exec('over', 'go', ['--yes']);
   const records = await desk.records('over');

@@ -37,7 +37,7 @@ async function deskWithSessions(): Promise<Desk> {
   return desk;
 }
 
-test('runs lists what there is, newest first, as wide as it needs where no screen is', async () => {
+test('runs lists sessions newest first, at full width without a screen', async () => {
   const desk = await deskWithSessions();
   const { code, stdout, stderr } = await desk.run(['runs']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -58,7 +58,7 @@ test('runs lists what there is, newest first, as wide as it needs where no scree
   `);
 });
 
-test('runs has no more than fits, down to forty columns, and only the newest twenty unless asked', async () => {
+test('runs fits forty columns, and lists only the newest twenty by default', async () => {
   const desk = await deskWithProject();
   await desk.exec(
     'a-name-that-is-longer-than-it-should-be',
@@ -86,7 +86,7 @@ test('runs has no more than fits, down to forty columns, and only the newest twe
   });
 });
 
-test('where nothing is kept yet, runs says how to begin', async () => {
+test('runs explains how to begin if there are no runs', async () => {
   const desk = await Desk.with(SCRIPT);
   const { code, stdout } = await desk.run(['runs'], { columns: 40, env: { NO_COLOR: '1' } });
   expect(code).toBe(0);
@@ -108,7 +108,7 @@ test('where nothing is kept yet, runs says how to begin', async () => {
   expect(await desk.run(['runs', '--json'])).toEqual({ code: 0, stdout: '', stderr: '' });
 });
 
-test('show tells the whole of it, and how to go on', async () => {
+test('show prints the whole session and how to resume it', async () => {
   const desk = await deskWithProject();
   await desk.exec('tour', 'what is here?\nlook well', ONE);
   await desk.run(['exec', 'and now?', '--session', 'tour']);
@@ -158,7 +158,7 @@ test('show fits a narrow terminal', async () => {
   expect(Math.max(...words.split('\n').map((line) => line.length))).toBeLessThanOrEqual(40);
 });
 
-test('show --json sums it up in one object', async () => {
+test('show --json sums up a session in one object', async () => {
   const desk = await deskWithProject();
   await desk.exec('tour', 'what is here?', ONE);
   const { stdout } = await desk.run(['show', 'tour', '--json']);
@@ -186,7 +186,7 @@ test('show --json sums it up in one object', async () => {
   });
 });
 
-test('of a damaged journal what is readable is shown, and where it is damaged', async () => {
+test('show prints the readable part of a damaged journal and the place of the damage', async () => {
   const desk = await deskWithSessions();
   const shown = await desk.run(['show', 'broken']);
   const logged = await desk.run(['logs', 'broken', '--json']);
@@ -199,7 +199,7 @@ test('of a damaged journal what is readable is shown, and where it is damaged', 
   expect((await desk.run(['resume', 'broken'])).code).toBe(2);
 });
 
-test('a journal of a newer drover is only read, and said to be newer', async () => {
+test('a journal of a newer drover is read-only and marked as newer', async () => {
   const desk = await deskWithSessions();
   const stderr =
     'drover: <cwd>/.drover/sessions/future/journal.jsonl was written by a newer drover (format 2); use that one\n';
@@ -218,7 +218,7 @@ test('a journal of a newer drover is only read, and said to be newer', async () 
   expect(await readFile(journalPath(desk.home, 'future'))).toEqual(before);
 });
 
-test('logs has a line for every record', async () => {
+test('logs prints one line per record', async () => {
   const desk = await deskWithProject();
   await desk.exec('tour', 'what is\u001b[2J here?', ONE);
   const { code, stdout, stderr } = await desk.run(['logs', 'tour']);
@@ -249,7 +249,7 @@ test('logs has a line for every record', async () => {
   expect(Math.max(...narrow.stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(40);
 });
 
-test('logs --json is the records as they are', async () => {
+test('logs --json prints the records unchanged', async () => {
   const desk = await deskWithProject();
   await desk.exec('tour', 'what is here?', ONE);
   const { stdout } = await desk.run(['logs', 'tour', '--json']);
@@ -260,7 +260,7 @@ test('logs --json is the records as they are', async () => {
   expect(JSON.stringify(records)).toBe(JSON.stringify(await desk.records('tour')).replaceAll(desk.cwd, '<cwd>'));
 });
 
-test('logs --follow tells what comes, until nobody works in the session any more', async () => {
+test('logs --follow prints new records until the session is free', async () => {
   const desk = await Desk.with('answers: [{calls: [{name: shell, args: {command: sleep 0.5}}]}, {text: Over.}]');
   const fake = new FakeIo({ cwd: desk.cwd });
   const working = main(['exec', 'go', '--session', 's', '--yes', '--model', 'rehearsal/script.yaml'], fake.io);
@@ -274,7 +274,7 @@ test('logs --follow tells what comes, until nobody works in the session any more
   expect([code, lines]).toEqual([0, JSON.parse(JSON.stringify(await desk.records('s')).replaceAll(desk.cwd, '<cwd>'))]);
 });
 
-test('logs --follow checks what comes, and says at which line it is damaged', async () => {
+test('logs --follow checks new records and names a damaged line', async () => {
   const desk = await deskWithProject();
   await desk.exec('s', 'see', ONE);
   const [path, before] = [journalPath(desk.home, 's'), await desk.records('s')];
@@ -305,7 +305,7 @@ test('logs --follow ends with SIGINT', async () => {
   expect(await following).toBe(130);
 });
 
-test('a session is meant by its id, or by as much of it as no other has', async () => {
+test('a session is found by its id or by a unique prefix', async () => {
   const desk = await deskWithProject();
   const [one, two] = ['ses_aaaa1111', 'ses_aaaa2222'].map((id) => id.padEnd(36, '0'));
   await desk.exec('tour', 'see', ONE);
@@ -339,7 +339,7 @@ test('a session is meant by its id, or by as much of it as no other has', async 
   ]);
 });
 
-test('--session takes the beginning of an id that drover made, and the whole of a name', async () => {
+test('--session takes a prefix of a generated id, or a whole name', async () => {
   const desk = await deskWithProject();
   await desk.exec('tour', 'see', ONE);
   await desk.copy('tour', `ses_${'b'.repeat(32)}`);
@@ -354,7 +354,7 @@ test.each([
   ['below /proc', '/proc/nope', 'ENOENT'],
   ['below a file', 'script.yaml/state', 'ENOTDIR'],
   ['that is a file', 'script.yaml', 'ENOTDIR'],
-])('a home %s is told before anything runs', async (_, home, problem) => {
+])('a home %s is reported before anything runs', async (_, home, problem) => {
   const desk = await Desk.with(SCRIPT);
   const env = { HOME: desk.cwd, DROVER_HOME: home };
   const argv = ['exec', 'go', '--model', 'rehearsal/script.yaml'];

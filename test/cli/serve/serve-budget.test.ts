@@ -9,7 +9,7 @@ import { PATIENT } from './served.ts';
 const MODEL = 'anthropic/claude-opus-4-1'; // $75 per million tokens of output
 const LONG = { text: 'Long.', usage: { output: 20_000 } }; // $1.50
 
-test('a session that was closed while it rested goes on with the rest of its budget', async () => {
+test('a session closed while idle resumes with the rest of its budget', async () => {
   const desk = await RunDesk.with({ answers: [LONG], otherwise: LONG });
   const { home, repository: root } = desk;
   const env = { DROVER_HOME: home, ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: desk.server.url };

@@ -11,7 +11,7 @@ async function first(events: AsyncIterable<Recorded>, type: Recorded['type']): P
   return undefined;
 }
 
-test('a 429 in one run holds back the requests of another run with the same key', async () => {
+test('a 429 in one run delays the requests of another run with the same key', async () => {
   const refused = { fault: { fault: 'status', status: 429, headers: { 'retry-after': '300' } } } as const;
   const desk = await RunDesk.with({ answers: [refused], otherwise: says('Nothing to do.') });
   const { home, repository: root } = desk;

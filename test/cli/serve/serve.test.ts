@@ -19,7 +19,7 @@ async function first(events: AsyncIterable<Recorded>, isIt: (event: Recorded) =>
   throw new Error('the events ended');
 }
 
-test('it says where it is, and keeps a token that only its owner can read', async () => {
+test('serve prints its address and stores a token that only its owner can read', async () => {
   const cwd = await desk();
   const { program, where, token, client } = await served(cwd);
   expect(where).toEqual({
@@ -46,7 +46,7 @@ test('it says where it is, and keeps a token that only its owner can read', asyn
   expect((await servedHere(cwd)).token).toBe(token);
 });
 
-test('a session over loopback: told, asked, answered, its remote tool run, and removed', async () => {
+test('a session over loopback is started, asked, answered, served remotely and removed', async () => {
   const { client } = await servedHere(await desk(), ['--sandbox', 'off']);
   const session = await client.session({
     tools: { far_away: { description: 'Far.', schema: { type: 'object', properties: {} }, run: () => 'it is far' } },
@@ -70,7 +70,7 @@ test('a session over loopback: told, asked, answered, its remote tool run, and r
   expect((await client.sessions()).sessions).toEqual([]);
 });
 
-test('a run over loopback: begun, heard to its end, shown, listed, and its diff given', async () => {
+test('a run over loopback is started, streamed, shown, listed, and its diff returned', async () => {
   const cwd = await desk();
   const { client } = await servedHere(cwd);
   const { id } = await client.startRun({ goal: 'one file', workers: 1 });
@@ -94,7 +94,7 @@ test('a run over loopback: begun, heard to its end, shown, listed, and its diff 
   await expect(client.startRun({ goal: 'x', budget: 'much' })).rejects.toMatchObject({ status: 422 });
 });
 
-test('a run that is cancelled ends, leaves no process, and can be gone on with', async () => {
+test('a cancelled run ends, leaves no process and is resumable', async () => {
   const cwd = await desk();
   const { client } = await servedHere(cwd, ['--yes']);
   const { id } = await client.startRun({ goal: 'for ever', workers: 1 });
@@ -139,7 +139,7 @@ test.each([
   ['once', 1, 'incomplete'],
   ['twice', 2, undefined],
 ])(
-  'Ctrl-C %s: all that is at work ends with it, nothing is left behind, and all can be gone on with',
+  'Ctrl-C %s ends all work, leaves nothing behind, and all is resumable',
   async (_, times, ending) => {
     const cwd = await desk();
     const { program, where, session, run } = await busy(cwd);
@@ -160,7 +160,7 @@ test.each([
   120_000,
 );
 
-test('Ctrl-C twice at once leaves no command of a session behind', async () => {
+test('a second Ctrl-C at once leaves no command of a session behind', async () => {
   const { program, where, client } = await served(await desk(), ['--yes']);
   const session = await client.session({});
   await session.execute('Stay');
@@ -173,7 +173,7 @@ test('Ctrl-C twice at once leaves no command of a session behind', async () => {
   await expect.poll(() => processesWith(`sleep ${LONG[2]}`), PATIENT).toEqual([]);
 });
 
-test('on a terminal the address opens the page once; elsewhere it does not', async () => {
+test('the address opens the page once, and only on a terminal', async () => {
   const cwd = await desk();
   const shown = async (columns?: number): Promise<string> => {
     const fake = new FakeIo({ cwd, ...(columns !== undefined && { columns }), env: { NO_COLOR: '1' } });
@@ -205,7 +205,7 @@ test('on a terminal the address opens the page once; elsewhere it does not', asy
   `);
 });
 
-test('another address is served only where it is asked for, and that is said', async () => {
+test('serve listens on another address only on request, and says so', async () => {
   const cwd = await desk();
   const fake = new FakeIo({ cwd });
   const ending = main([...SERVE, '--address', '0.0.0.0'], fake.io);
@@ -221,7 +221,7 @@ test('another address is served only where it is asked for, and that is said', a
   });
 });
 
-test('a further name leads here only where it was given with --name', async () => {
+test('serve accepts a further host name only with --name', async () => {
   const asked = async (...args: readonly string[]) => {
     const { where, token } = await servedHere(await desk(), args);
     const headers = ['Host: box.example', `Authorization: Bearer ${token}`];
@@ -230,7 +230,7 @@ test('a further name leads here only where it was given with --name', async () =
   expect([await asked(), await asked('--name', 'Box.example')]).toEqual([403, 200]);
 });
 
-test('a port that is taken is said, with what to do', async () => {
+test('a port that is taken is reported with the fix', async () => {
   const taken = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void taken.close());
   await once(taken, 'listening');
@@ -255,14 +255,14 @@ test.each([
   expect(stderr).toContain(words);
 });
 
-test('servers that start at the same moment for the first time have one token', async () => {
+test('servers that start at the same moment share one token', async () => {
   const cwd = await temporaryFolder();
   const kept = await Promise.all(Array.from({ length: 20 }, () => keptToken(join(cwd, 'state'))));
   expect(new Set(kept.map(({ token }) => token)).size).toBe(1);
   expect(await readdir(join(cwd, 'state'))).toEqual(['server-token']);
 });
 
-test('a token file that holds none is not used, and one that others could read is closed to them', async () => {
+test('an invalid token file is not used; one readable by others is closed to them', async () => {
   const cwd = await desk();
   await mkdir(join(cwd, '.drover'));
   const file = join(cwd, '.drover', 'server-token');

@@ -29,7 +29,7 @@ const bodies = ({ requests }: Rehearsal): readonly Body[] => requests.map(({ bod
 const textOf = ({ content }: Extract<Message, { role: 'user' | 'assistant' }>) =>
   content.map((part) => ('text' in part ? part.text : '')).join('');
 
-test('a session begins with messages and options, and the model is asked with them', async () => {
+test('a session starts with messages and options, and the request holds them', async () => {
   const { client, model } = await servedBy({ answers: [{ text: 'Blue, as I said.' }] });
   const session = await client.session({
     model: 'openai-chat/any',
@@ -61,7 +61,7 @@ test.each([
     /anthropic\/any/,
   ],
   ['a message of an unknown role', { messages: [{ role: 'system', content: 'x' }] }, /messages.0.role/],
-])('%s is refused with 400, and no session is made', async (_, wanted, detail) => {
+])('%s is refused with 400, and no session is created', async (_, wanted, detail) => {
   const { client, where, token } = await servedBy({ answers: [] });
   const answer = await fetch(`${where.url}/v1/sessions`, {
     method: 'POST',
@@ -72,7 +72,7 @@ test.each([
   expect(await client.sessions()).toEqual({ sessions: [] });
 });
 
-test('execute takes another model, from that turn on', async () => {
+test('execute switches the model from that turn on', async () => {
   const { client, model } = await servedBy({ answers: [{ text: 'A.' }, { text: 'B.' }, { text: 'C.' }] });
   const session = await client.session({ model: 'openai-chat/one' });
   await (await session.execute('first')).result();
@@ -83,7 +83,7 @@ test('execute takes another model, from that turn on', async () => {
   expect((await session.snapshot()).model).toBe('anthropic/two');
 });
 
-test('a remote tool has its own timeout, and others that of their session', async () => {
+test('a remote tool has its own timeout, and others use that of their session', async () => {
   const { client } = await servedBy({ answers: [{ calls: [{ name: 'quick' }, { name: 'patient' }] }] });
   const tool = { description: 'Runs elsewhere.', schema: { type: 'object' } };
   const { id } = await client.createSession({

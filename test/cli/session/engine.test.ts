@@ -25,7 +25,7 @@ async function ratio(given: Given): Promise<number> {
   return events.flatMap((event) => (event.type === 'usage' ? [event.estimateRatio ?? 0] : [])).at(-1) ?? 0;
 }
 
-test('how many characters are a token is taken from the config, and rather from the environment', async () => {
+test('characters per token come from the environment first, then the config', async () => {
   const cwd = await temporaryFolder();
   const byDefault = await ratio({ cwd });
   await mkdir(join(cwd, '.config/drover'), { recursive: true });
@@ -43,13 +43,13 @@ test.each([
   [{}, 3, 'error'],
   [{ DROVER_TEXT_TOOL_CALL_RETRY_LIMIT: '1' }, 2, 'error'],
   [{ DROVER_TEXT_TOOL_CALL_RETRY_LIMIT: '0' }, 0, 'done'],
-])('a call written as text is taken back as often as %o says', async (env, discarded, outcome) => {
+])('a call written as text is retracted as often as %o says', async (env, discarded, outcome) => {
   const events = await eventsOf(WRITTEN, { env });
   expect(events.filter(({ type }) => type === 'attempt_discarded')).toHaveLength(discarded);
   expect(events.at(-1)).toMatchObject({ type: 'session_end', outcome });
 });
 
-test('a command sees nothing of the environment but what is on the list', async () => {
+test('a command sees only the listed variables of the environment', async () => {
   const script = 'answers:\n  - {calls: [{name: shell, args: {command: env}}]}\n  - {text: Done.}\n';
   const env = { SOME_VARIABLE: 'seen', OPENAI_API_KEY: 'sk-not-for-commands', LANG: 'C' };
   const end = (await eventsOf(script, { env })).find((event) => event.type === 'tool_execution_end');
@@ -69,7 +69,7 @@ test.each([
   ['touch x', ['--yes', '--ask', 'shell(touch*)'], true],
   ['touch x', ['--yes', '--deny', 'shell(touch*)'], false],
   ['touch x', ['--gate', 'touch x'], false],
-])('where nobody can be asked, %s with %j is allowed: %s', async (command, args, isAllowed) => {
+])('with no terminal to ask on, %s with %j is allowed: %s', async (command, args, isAllowed) => {
   const cwd = await temporaryFolder();
   const call = `{name: shell, args: {command: ${command}}}`;
   await writeFile(join(cwd, 'script.yaml'), `answers:\n  - {calls: [${call}]}\n  - {text: Done.}\n`);

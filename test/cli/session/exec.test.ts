@@ -28,7 +28,7 @@ function steady(text: string): string {
 }
 
 test.each(['rehearsal', 'rehearsal-openai', 'rehearsal-openai-chat'])(
-  '%s: the answer is shown, and the code is 0',
+  '%s: the answer is printed, and the exit code is 0',
   async (model) => {
     const ran = await exec(script(SAYS_DONE), { model });
     expect({ ...ran, stdout: steady(ran.stdout) }).toEqual({
@@ -52,11 +52,11 @@ test.each<[string, number, string, readonly string[]]>([
   expect((await exec(text, { args: [...args, '--view', 'silent'] })).code).toBe(code);
 });
 
-test('--view silent shows nothing', async () => {
+test('--view silent prints nothing', async () => {
   expect(await exec(script(SAYS_DONE), { args: ['--view', 'silent'] })).toEqual({ code: 0, stdout: '', stderr: '' });
 });
 
-test('a gate that fails is shown with the end of its output', async () => {
+test('a failing gate is shown with the end of its output', async () => {
   const gate = "seq 100; printf '\\033[31mnot good\\n'; exit 3";
   const ran = await exec(script(SAYS_DONE), { args: ['--view', 'silent', '--gate', gate] });
   const lines = Array.from({ length: 19 }, (_, at) => at + 82).join('\n');
@@ -64,7 +64,7 @@ test('a gate that fails is shown with the end of its output', async () => {
   expect(ran).toEqual({ code: 4, stdout: '', stderr });
 });
 
-test('a call that was refused on the way does not count where the agent found another', async () => {
+test('a refused call does not count if the agent found another way', async () => {
   const text = script(calls('touch x', 'ls'), SAYS_DONE);
   expect((await exec(text, { args: ['--view', 'silent', '--allow', 'shell(ls)'] })).code).toBe(0);
 });
@@ -74,7 +74,7 @@ test.each([
   [['n'], 8, 'not allowed: you said no'],
   [['what?', '', 'Yes '], 0, 'allowed'],
   [[], 8, 'not allowed: you said no'],
-])('somebody at the terminal who types %j is asked, and heard', async (typed, code, line) => {
+])('a user at the terminal who types %j is asked, and the answer counts', async (typed, code, line) => {
   const ran = await exec(script(calls('touch x'), SAYS_DONE), { typed });
   expect(ran.code).toBe(code);
   expect(ran.stdout).toContain(line);
@@ -83,19 +83,19 @@ test.each([
   );
 });
 
-test('a question shows the whole command, however long, and hides nothing in it', async () => {
+test('a question shows the whole command, however long', async () => {
   const command = `touch x${' '.repeat(200)}; rm -r \u001b[2Ky\nrm z`;
   const ran = await exec(script(calls(command), SAYS_DONE), { typed: ['n'] });
   const stderr = `  Allow shell:\n    touch x${' '.repeat(200)}; rm -r \\u{1b}[2Ky\n    rm z\n  [y]es [n]o [a]lways: `;
   expect({ code: ran.code, stderr: ran.stderr }).toEqual({ code: 8, stderr });
 });
 
-test('always is asked once', async () => {
+test('a question answered with always is asked only once', async () => {
   const ran = await exec(script(calls('touch x', 'touch x'), SAYS_DONE), { typed: ['a'] });
   expect([ran.code, ran.stderr.split('Allow').length - 1]).toEqual([0, 1]);
 });
 
-test('the prompt may come from standard input or a file, and begin with a dash', async () => {
+test('the prompt may come from stdin or a file, and may begin with a dash', async () => {
   const cwd = await temporaryFolder();
   await writeFile(join(cwd, 'prompt.md'), 'from a file');
   await writeFile(join(cwd, 'script.yaml'), 'answers: [{when: {text: "(.*)"}, text: "I heard {{ match.1 }}."}]');
@@ -117,13 +117,13 @@ test('a budget in dollars needs a price', async () => {
   });
 });
 
-test('a mistake in a script is told with file, line and column', async () => {
+test('a mistake in a script is reported with file, line and column', async () => {
   const ran = await exec('answers:\n  - txt: hello\n');
   expect([ran.code, ran.stdout]).toEqual([2, '']);
   expect(ran.stderr).toMatch(/^drover: <cwd>\/script\.yaml:2:5: .*text/);
 });
 
-test('a project that asks for more than it may is told of, and does not get it', async () => {
+test('a project that asks for more than allowed is reported and does not get it', async () => {
   const home = await temporaryFolder();
   const cwd = join(home, 'project');
   await mkdir(join(cwd, '.drover'), { recursive: true });
@@ -142,7 +142,7 @@ test('a project that asks for more than it may is told of, and does not get it',
 });
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'output closed'] as const)(
-  '%s before any work was done cancels the turn',
+  '%s before any work cancels the turn',
   async (cause) => {
     const cwd = await temporaryFolder();
     await writeFile(join(cwd, 'script.yaml'), 'answers: [{text: late, delayMs: 60000}]');
@@ -155,7 +155,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'output closed'] as const)(
   },
 );
 
-test('a session is kept under DROVER_HOME', async () => {
+test('a session is stored under DROVER_HOME', async () => {
   const cwd = await temporaryFolder();
   const ran = await exec(script(SAYS_DONE), { cwd, env: { DROVER_HOME: join(cwd, 'state') }, args: ['--json'] });
   const { session } = JSON.parse(ran.stdout.split('\n')[0] ?? '') as { readonly session: string };
@@ -163,7 +163,7 @@ test('a session is kept under DROVER_HOME', async () => {
   expect(journal).toContain('That is all.');
 });
 
-test('where nothing can be kept, the fix is told', async () => {
+test('an unwritable home is reported with the fix', async () => {
   const cwd = await temporaryFolder();
   await writeFile(join(cwd, 'state'), '');
   const ran = await exec(script(SAYS_DONE), { cwd, env: { DROVER_HOME: join(cwd, 'state') } });
@@ -172,7 +172,7 @@ test('where nothing can be kept, the fix is told', async () => {
   expect(ran).toEqual({ code: 2, stdout: '', stderr });
 });
 
-test('diagnostics go to a file, and only when asked for', async () => {
+test('diagnostics go to a file, only on request', async () => {
   const cwd = await temporaryFolder();
   const ran = await exec(script(SAYS_DONE), { cwd, args: ['--log', 'log.jsonl', '--view', 'silent'] });
   const lines = (await readFile(join(cwd, 'log.jsonl'), 'utf8')).trimEnd().split('\n');
@@ -201,7 +201,7 @@ test.each<[string, Exec, string]>([
   expect(await exec(script(SAYS_DONE), given)).toEqual({ code: 2, stdout: '', stderr: `drover: ${sentence}\n` });
 });
 
-test('what nobody expected is told in one line, with the stack on demand', async () => {
+test('an unexpected error is one line, with the stack on request', async () => {
   const cwd = await temporaryFolder();
   const run = async (env: Record<string, string>): Promise<FakeIo> => {
     const fake = new FakeIo({ cwd, env });

@@ -48,7 +48,7 @@ const bodies = (server: Rehearsal): string => server.requests.map(({ body }) => 
 const leaks = (text: string): readonly string[] =>
   [...OWN, btoa(`x${KEY}`).slice(4, -4)].filter((secret) => text.includes(secret));
 
-test.each(APIS)('%s: a session sends none of them, and sends what only looks like one', async (api) => {
+test.each(APIS)('%s: a session sends no secret, and does send lookalikes', async (api) => {
   const server = await rehearsed({
     answers: [
       {
@@ -71,7 +71,7 @@ test.each(APIS)('%s: a session sends none of them, and sends what only looks lik
   expect(sent).toContain('key [redacted:value], other [redacted:value], token [redacted:value]');
 });
 
-test('a resumed session sends the same bytes for what was said before', async () => {
+test('a resumed session sends the same bytes for its history', async () => {
   const server = await rehearsed({
     answers: [{ calls: [{ name: 'read', args: { path: 'secret.txt' } }] }, { text: 'One.' }, { text: 'Two.' }],
   });
@@ -87,7 +87,7 @@ test('a resumed session sends the same bytes for what was said before', async ()
   expect(JSON.stringify(after?.slice(0, before?.length))).toBe(JSON.stringify(before));
 });
 
-proves('secrets.unsent', 'a run sends none of them, in this thread or another, whoever asks', async () => {
+proves('secrets.unsent', 'a run sends no secret, from any thread', async () => {
   for (const workers of ['0', '1']) await runSendsNone(workers);
 });
 

@@ -26,7 +26,7 @@ function someone(): {
   return { person, type: (line) => stdin.write(`${line}\n`), press: (keys) => stdin.write(keys), screen: () => text };
 }
 
-test('the view waits from the moment it has shown the request until the answer is typed', async () => {
+test('the view pauses from the shown request until the answer is typed', async () => {
   const { person, type, screen } = someone();
   const answer = person.ask(question('ask_1'), new AbortController().signal);
   await person.untilUnasked(); // the request has yet to be shown
@@ -41,7 +41,7 @@ test('the view waits from the moment it has shown the request until the answer i
   person.close();
 });
 
-test('a request that nobody is asked about holds nothing up, and neither does one that is withdrawn', async () => {
+test('a request without a question, or a withdrawn one, does not pause the view', async () => {
   const { person } = someone();
   person.sees(request('ask_1'));
   await person.untilUnasked();
@@ -77,7 +77,7 @@ test('a line typed before a question does not answer it', async () => {
   person.close();
 });
 
-test('keys typed before a question are no part of the line that answers it', async () => {
+test('keys typed before a question are not part of its answer', async () => {
   const { person, type, press, screen } = someone();
   press('y');
   const answer = person.choose(WORDS, CHOICES, new AbortController().signal);

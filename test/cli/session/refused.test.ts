@@ -38,7 +38,7 @@ test.each<[string, number, readonly string[], readonly string[]]>([
   expect([ran.code, ran.stdout.includes(SENTENCE)]).toEqual([code, code === 8]);
 });
 
-test('a refused call in the same answer as one that works counts', async () => {
+test('a refused call counts even beside one that works', async () => {
   const both = [
     { name: 'write', args: { path: 'x', content: 'x' } },
     { name: 'list', args: { path: '.' } },
@@ -47,19 +47,19 @@ test('a refused call in the same answer as one that works counts', async () => {
   expect((await desk.exec('s', 'go', RULES)).code).toBe(8);
 });
 
-test('a new message begins anew', async () => {
+test('a new message resets the refused calls', async () => {
   const desk = await Desk.with(script(DENIED, SAYS, SAYS));
   expect([(await desk.exec('s', 'go', RULES)).code, (await desk.exec('s', 'thanks', RULES)).code]).toEqual([8, 0]);
 });
 
-test('a resumed session knows of calls that were refused before', async () => {
+test('a resumed session knows calls that were refused before', async () => {
   const desk = await Desk.with(script(DENIED, SAYS));
   const stopped = await desk.exec('s', 'go', [...RULES, '--turns', '1']);
   const resumed = await desk.run(['resume', 's', ...RULES]);
   expect([stopped.code, resumed.code, resumed.stdout.includes(SENTENCE)]).toEqual([8, 8, true]);
 });
 
-test('a resumed session that finds another way is done', async () => {
+test('a resumed session that finds another way succeeds', async () => {
   const desk = await Desk.with(script(DENIED, LIST, SAYS));
   await desk.exec('s', 'go', [...RULES, '--turns', '1']);
   expect((await desk.run(['resume', 's', ...RULES])).code).toBe(0);
@@ -76,14 +76,14 @@ test('a session that lost only its ending is still blocked', async () => {
   expect((await desk.run(['resume', 's', ...RULES])).code).toBe(8);
 });
 
-test('a command that prints the words of a refusal was not refused', async () => {
+test('output that quotes a refusal is not a refusal', async () => {
   const shell = call('shell', { command: 'echo "Not allowed: this"; exit 1' });
   const desk = await Desk.with(script(shell, SAYS));
   await desk.exec('s', 'go', [...RULES, '--yes', '--turns', '1']);
   expect((await desk.run(['resume', 's', ...RULES])).code).toBe(0);
 });
 
-test('a denied call is in the lines, in the output of show, and in its JSON', async () => {
+test('a denied call appears in the lines, in show, and in its JSON', async () => {
   const desk = await Desk.with(script(DENIED, DENIED, SAYS));
   const ran = await desk.exec('s', 'go', RULES);
   expect(ran.stdout).toContain('✗ not allowed: write: x: denied by the rule write(**)');
@@ -126,7 +126,7 @@ test.each<[string, string, readonly string[], string]>([
     ['--sandbox', 'off', '--deny', 'shell(git push*)'],
     'neither --allow nor --yes would allow it: a deny rule wins over both',
   ],
-])('a refusal suggests only what helps: %s', async (_, answer, args, remedy) => {
+])('a refusal suggests only rules that help: %s', async (_, answer, args, remedy) => {
   const desk = await Desk.with(script(answer, SAYS));
   const { stdout } = await desk.exec('s', 'go', args);
   expect(stdout.replaceAll(/\s+/g, ' ')).toContain(`there is no terminal to ask on; ${remedy}`);

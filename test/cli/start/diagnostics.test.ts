@@ -33,11 +33,11 @@ test.each([
   ['warn', WARN],
   ['info', [...WARN, ...INFO]],
   ['debug', [...WARN, '30 session opened', '20 request sent', '20 request answered', '30 turn ended']],
-])('DROVER_LOG=%s prints what is at least as serious', async (level, lines) => {
+])('DROVER_LOG=%s prints this level and more serious ones', async (level, lines) => {
   expect(await diagnosed(await Desk.with(SCRIPT), level)).toEqual(lines);
 });
 
-test('a repaired journal is a warning', async () => {
+test('a repaired journal logs a warning', async () => {
   const desk = await Desk.with(SCRIPT);
   await desk.run(ARGS);
   await appendFile(journalPath(desk.home, 's'), '{"torn');
@@ -61,7 +61,7 @@ function debugLines(stderr: string): readonly (Line & Record<string, unknown>)[]
   return lines.map((line) => JSON.parse(line) as Line & Record<string, unknown>);
 }
 
-test('DROVER_LOG=debug tells requests and calls with numbers, and no secrets', async () => {
+test('DROVER_LOG=debug prints requests and calls with figures, and no secrets', async () => {
   const desk = await Desk.with(WORKING);
   const { stderr } = await desk.run(ARGS, { env: { DROVER_LOG: 'debug', ANTHROPIC_API_KEY: KEY } });
   const told = debugLines(stderr);
@@ -84,7 +84,7 @@ test('DROVER_LOG=debug tells requests and calls with numbers, and no secrets', a
   expect(stderr).not.toContain(KEY);
 });
 
-test('DROVER_LOG=debug tells tasks and merges of a run with their commits', async () => {
+test('DROVER_LOG=debug prints tasks and merges of a run with their commits', async () => {
   const cwd = await desk();
   const args = ['run', 'one file', '--workers', '1', '--model', 'rehearsal/../script.yaml', '--yes'];
   const { stderr } = await drover(args, { cwd: join(cwd, 'project'), env: { HOME: cwd, DROVER_LOG: 'debug' } });
@@ -98,7 +98,7 @@ test('DROVER_LOG=debug tells tasks and merges of a run with their commits', asyn
   );
 });
 
-test('every line about a session names it', async () => {
+test('every log line about a session names it', async () => {
   const desk = await Desk.with(SCRIPT);
   await desk.run(ARGS);
   await appendFile(journalPath(desk.home, 's'), '{"torn');

@@ -50,7 +50,7 @@ function steady(text: string): string {
 const of = (lines: readonly string[], check: string): readonly string[] =>
   lines.filter((line) => line.split(':')[0]?.endsWith(` ${check}`));
 
-test('where all is there, it says so, asks no provider anything, and the exit code is 0', async () => {
+test('doctor exits 0 on a complete machine and sends no request', async () => {
   const server = await startRehearsal({ answers: [{ text: 'ok' }] });
   onTestFinished(() => server.close());
   const env = { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: `http://me:hunter2secret@${server.url.slice(7)}/?t=1` };
@@ -77,7 +77,7 @@ test('where all is there, it says so, asks no provider anything, and the exit co
   expect(server.requests).toEqual([]);
 });
 
-test('for a person it is a line each, with the fix below what is not good', async () => {
+test('doctor prints one line per finding, with the fix below each problem', async () => {
   const { code, stdout } = await drover(['doctor'], { columns: 100, env: { NO_COLOR: '1' } });
   const lines = stdout.split('\n');
   const from = lines.findIndex((line) => line.includes('providers'));
@@ -94,7 +94,7 @@ test('for a person it is a line each, with the fix below what is not good', asyn
   ]);
 });
 
-test('mistakes in both configs and in the environment are told with their places, and the rest is looked at', async () => {
+test('doctor reports mistakes in both configs and the environment, and checks the rest', async () => {
   const cwd = await repository();
   const files = {
     '.config/drover/config.yaml': 'model: anthropic/x\nwrokers: 3\n',
@@ -125,7 +125,7 @@ test('a config with a mistake does not hide the keys that are set', async () => 
   ]);
 });
 
-test('what a project may not set, a key that is none, one that is missing, and an unknown model are told', async () => {
+test('doctor reports forbidden project keys, unknown keys, missing keys and models', async () => {
   const cwd = await repository();
   await mkdir(join(cwd, '.drover'), { recursive: true });
   await mkdir(join(cwd, '.config/drover'), { recursive: true });
@@ -147,7 +147,7 @@ test('what a project may not set, a key that is none, one that is missing, and a
   ]);
 });
 
-test('a machine without git, a state folder that cannot be written, no home: each is told', async () => {
+test('doctor reports a missing git, an unwritable state folder and a missing home', async () => {
   const cwd = await temporaryFolder();
   await mkdir(join(cwd, 'bin'));
   await writeFile(join(cwd, 'taken'), '');
@@ -176,7 +176,7 @@ test('a machine without git, a state folder that cannot be written, no home: eac
   ]);
 });
 
-test('--online asks each provider that has a key once, through the provider itself', async () => {
+test('--online asks each provider with a key once, through its adapter', async () => {
   const server = await startRehearsal({ otherwise: { text: 'ok' }, keys: [KEY] });
   onTestFinished(() => server.close());
   const env = {
@@ -205,7 +205,7 @@ test.each([
     { faults: [{ fault: 'status' as const, status: 401, message: `no such key: ${KEY}`, every: 1 }] },
     /^bad anthropic: .*no such key: \[key\]$/,
   ],
-])('--online with %s says what to do, the key is not shown, and the exit code is 9', async (_, script, sentence) => {
+])('--online with %s prints the fix but not the key, and exits 9', async (_, script, sentence) => {
   const server = await startRehearsal({ ...script, otherwise: { text: 'ok' } });
   onTestFinished(() => server.close());
   const env = { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: server.url };
@@ -216,7 +216,7 @@ test.each([
   expect(lines.at(-1)).toMatch(sentence);
 });
 
-test('--online with an address where nobody is says so, and a server of unknown models is not guessed at', async () => {
+test('--online reports an unreachable address, and guesses no unknown models', async () => {
   const cwd = await temporaryFolder();
   const server = await startRehearsal({});
   const gone = server.url;

@@ -10,14 +10,14 @@ const SEARCH = calls('glob', { pattern: '*.txt' });
 const found = (events: readonly Shown[]): readonly string[] =>
   events.flatMap((event) => (event.type === 'tool_execution_end' && event.name === 'glob' ? [event.output] : []));
 
-test('a run leaves it out for the coordinator and for its workers', async () => {
+test('a run ignores these paths for the coordinator and for its workers', async () => {
   const script = planned({ one: { mode: 'read', answers: [SEARCH, submits('seen')] } });
   const desk = await RunDesk.with({ ...script, answers: [SEARCH, ...(script.answers ?? [])] }, FILES);
   const { events, code } = await desk.run(['run', 'look', '--yes']);
   expect([code, found(events)]).toEqual([0, ['a.txt', 'a.txt']]);
 });
 
-test('a session leaves it out', async () => {
+test('a session ignores these paths', async () => {
   const desk = await RunDesk.with({ answers: [SEARCH, says('seen')] }, FILES);
   const { stdout } = await desk.drover(['exec', 'look', '--model', 'anthropic/scripted', '--json']);
   const events = stdout

@@ -65,7 +65,7 @@ async function project(files: Readonly<Record<string, string>>, isRepository = t
 /** As somebody sets all of it: the # taken away, and the prose left. */
 const uncommented = (text: string): string => text.replaceAll(/^#(?! \S|$)/gm, '');
 
-test('it says what it wrote and what to type next, and a second time that all is there', async () => {
+test('init prints what it wrote and the next step; again, that all is there', async () => {
   const { init, cwd } = await project({ 'src/a.js': 'export const a = 1;\n' });
   expect(await init()).toEqual({
     code: 0,
@@ -106,7 +106,7 @@ test('it says what it wrote and what to type next, and a second time that all is
   expect(await readFile(join(cwd, '.drover/batch.yaml'), 'utf8')).toBe(before[1]);
 });
 
-test('the config of a project sets nothing, describes all that a project may set, and is taken as it is', async () => {
+test('the project config sets nothing, lists every project key, and is valid', async () => {
   const { init, cwd, given, text } = await project({});
   await init();
   const written = await text('project/.drover/config.yaml');
@@ -127,7 +127,7 @@ test('the config of a project sets nothing, describes all that a project may set
   ]);
 });
 
-test('the config of a user describes every key there is, and sets none', async () => {
+test('the user config describes every key and sets none', async () => {
   const { init, text } = await project({});
   const { code, stdout } = await init('--user');
   const written = await text('.config/drover/config.yaml');
@@ -159,7 +159,7 @@ test.each<[string, Readonly<Record<string, string>>, string, string]>([
     'a.py',
   ],
   ['nothing known', { 'README.md': '' }, "['make test']", 'README.md'],
-])('%s: gates are proposed, and the example batch selects its files', async (_, files, gates, selected) => {
+])('%s: init proposes gates, and the example batch selects its files', async (_, files, gates, selected) => {
   const { init, given, text } = await project(files);
   await init();
   const line = (await text('project/.drover/config.yaml')).split('\n').find((each) => each.startsWith('#gates'));
@@ -171,7 +171,7 @@ test.each<[string, Readonly<Record<string, string>>, string, string]>([
   expect([line, code, stderr, rows]).toEqual([`#gates: ${gates}`, 0, '', [[selected]]]);
 });
 
-test('in a folder of a repository it writes at the top, and what batches leave is ignored there', async () => {
+test('init in a subfolder writes at the top and ignores the outputs of batches', async () => {
   const { cwd, given } = await project({ 'deep/down/a.js': '', 'package.json': '{}' });
   const { stdout } = await drover(['init'], { ...given, cwd: join(cwd, 'deep/down') });
   expect(stdout).toContain('  drover batch ../../.drover/batch.yaml --list\n');
@@ -181,12 +181,12 @@ test('in a folder of a repository it writes at the top, and what batches leave i
   expect(status.stdout).toBe('?? .drover/.gitignore\n?? .drover/batch.yaml\n?? .drover/config.yaml\n');
 });
 
-test('without a repository it says that one is needed', async () => {
+test('init without a repository says that one is needed', async () => {
   const { init } = await project({}, false);
   expect((await init()).stdout).toContain('Next\n  git init\n');
 });
 
-test('a link that leads elsewhere is not written through, and the folder of drover itself is not a project’s', async () => {
+test('init does not write through a link, and refuses drover’s own folder', async () => {
   const { init, cwd, given } = await project({});
   await mkdir(join(cwd, '.drover'));
   await symlink(join(cwd, 'elsewhere'), join(cwd, '.drover/config.yaml'));

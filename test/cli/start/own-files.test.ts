@@ -144,7 +144,7 @@ test.each(NAMED)('$what of more than $bound is refused', { timeout: HANG_MS }, a
   expect(await droverIn(folder, given.argv)).toEqual(sentence(given.start, `is larger than ${given.bound}`));
 });
 
-test('a file that the user names may be a link to anywhere', async () => {
+test('a file named by the user may be a link to anywhere', async () => {
   const folder = await projectIn({ 'project/plan.yaml': '' });
   await rm(join(folder, 'project/plan.yaml'));
   await symlink('/etc/passwd', join(folder, 'project/plan.yaml'));

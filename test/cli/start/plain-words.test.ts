@@ -7,14 +7,11 @@ import { declared, plainOnes, withTwo } from '../../support/data/command-lines.t
 test.each([
   ['one word', declared],
   ['two words', withTwo],
-])(
-  'whatever is typed where %s may be: what is plain is what yargs reads, and the rest is left to yargs',
-  async (_, command) => {
-    expect(await plainOnes(command, 400)).toBeGreaterThan(50);
-  },
-);
+])('with %s possible, plain command lines are read as yargs reads them', async (_, command) => {
+  expect(await plainOnes(command, 400)).toBeGreaterThan(50);
+});
 
-test('of three words none is plain where two may be', () => {
+test('three words are not plain where two are allowed', () => {
   expect(plainlyTyped(withTwo, ['a', 'b'])).toEqual({ word: 'a', second: 'b', texts: new Map() });
   expect(plainlyTyped(withTwo, ['a', 'b', 'c'])).toBeUndefined();
 });

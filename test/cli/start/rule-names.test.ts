@@ -16,20 +16,17 @@ async function withConfig(text: string): Promise<string> {
   return cwd;
 }
 
-test('rules know the name of every tool', () => {
+test('rules know every tool name', () => {
   const names = [...sessionTools, ...runDefinitions()].map(({ name }) => name);
   expect([...TOOL_NAMES].sort()).toEqual([...new Set(names)].sort());
 });
 
-test.each(['exec', 'run', 'chat', 'serve', 'resume'])(
-  'drover %s refuses a rule for a tool of another name',
-  async (word) => {
-    const goal = word === 'exec' || word === 'run' ? ['go'] : [];
-    const ran = await drover([word, ...goal, '--model', 'anthropic/any', '--deny', 'bash(python3*)'], {});
-    expect([ran.code, ran.stdout]).toEqual([2, '']);
-    expect(ran.stderr).toContain('the rule bash(python3*) names no tool; did you mean shell(python3*)?');
-  },
-);
+test.each(['exec', 'run', 'chat', 'serve', 'resume'])('drover %s refuses a rule for an unknown tool', async (word) => {
+  const goal = word === 'exec' || word === 'run' ? ['go'] : [];
+  const ran = await drover([word, ...goal, '--model', 'anthropic/any', '--deny', 'bash(python3*)'], {});
+  expect([ran.code, ran.stdout]).toEqual([2, '']);
+  expect(ran.stderr).toContain('the rule bash(python3*) names no tool; did you mean shell(python3*)?');
+});
 
 test.each([
   ['Bash(npm test*)', 'shell(npm test*)'],
@@ -43,21 +40,21 @@ test.each([
   expect(() => readServedRule(text, 'allow')).toThrow(sentence);
 });
 
-test('a name that is like no tool is an error that lists the tools, except where clients have tools', () => {
+test('an unknown tool name is an error that lists the tools, unless clients have tools', () => {
   expect(() => readRule('deploy', 'deny')).toThrow(
     `the rule deploy names no tool; the tools are ${TOOL_NAMES.join(', ')}`,
   );
   expect(readServedRule('deploy', 'deny')).toEqual({ effect: 'deny', tool: 'deploy', text: 'deploy' });
 });
 
-test('a config that names a tool by another name is refused with its line', async () => {
+test('a config with an unknown tool name is refused with its line', async () => {
   const cwd = await withConfig("turns: 3\ndeny: ['bash(python3*)']\n");
   const ran = await drover(['exec', 'go', '--model', 'anthropic/any'], { cwd });
   expect(ran.code).toBe(2);
   expect(ran.stderr).toContain('config.yaml:2:8: the rule bash(python3*) names no tool; did you mean shell(python3*)?');
 });
 
-test('a config may name a tool of clients, and is told that it holds for those only', async () => {
+test('a config may name a client’s tool, with a note that it holds for those only', async () => {
   const cwd = await withConfig('deny: [deploy]\n');
   const { rules, warnings } = await loadSettings(new FakeIo({ cwd }).io, cwd);
   expect(rules).toHaveLength(1);

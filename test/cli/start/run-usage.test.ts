@@ -96,13 +96,13 @@ test.each([
   expect(await desk.drover(['run', 'do it', '--dry-run', '--gate', gate])).toMatchObject({ code: 0, stderr: '' });
 });
 
-test('a goal is needed, and its absence says how to give one', async () => {
+test('a run without a goal is refused with how to give one', async () => {
   const desk = await RunDesk.with({ answers: [] });
   const { code, stderr } = await desk.drover(['run']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('what shall be achieved?')]);
 });
 
-test('--dry-run asks nobody and changes nothing', async () => {
+test('--dry-run sends no request and changes nothing', async () => {
   const desk = await RunDesk.with({ answers: [] });
   await writeFile(
     join(desk.folder, 'plan.yaml'),

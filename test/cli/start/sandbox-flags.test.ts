@@ -47,7 +47,7 @@ test.each([
   expect(stderr).toContain(sentence);
 });
 
-test('without a sandbox a headless run refuses every command and says once what is missing', async () => {
+test('without a sandbox a headless run refuses every command and says why once', async () => {
   const desk = await commanding('true');
   const PATH = await pathWithoutBubblewrap();
   const fake = new FakeIo({
@@ -61,7 +61,7 @@ test('without a sandbox a headless run refuses every command and says once what 
   ]);
 });
 
-test('without a sandbox a run in CI ends with 2 before anything is spent', async () => {
+test('without a sandbox a run in CI exits 2 before anything is spent', async () => {
   const desk = await commanding('true');
   const env = { PATH: await pathWithoutBubblewrap(), CI: 'true' };
   const { code, stderr } = await desk.drover(['run', 'go'], { env });
@@ -71,7 +71,7 @@ test('without a sandbox a run in CI ends with 2 before anything is spent', async
   );
 });
 
-test('--sandbox off needs approval for every command, and the journal and the report say so', async () => {
+test('--sandbox off asks about every command, and journal and report say so', async () => {
   const desk = await commanding('touch x');
   const { code, events, end } = await desk.run(['run', 'go', '--sandbox', 'off', '--yes']);
   expect([code, statuses(end)]).toEqual([0, { one: 'landed' }]);
@@ -83,7 +83,7 @@ test('--sandbox off needs approval for every command, and the journal and the re
   expect((await asked.run(['run', 'go', '--sandbox', 'off'])).code).toBe(8);
 });
 
-test('a program that a command could have planted in the project is not taken for git', async () => {
+test('a git that a command could have planted in the project is not used', async () => {
   const look = calls('git', { action: 'status' });
   const desk = await RunDesk.with({ answers: [look, calls('shell', { command: 'git --version' }), says('done')] });
   const planted = join(desk.repository, '.venv', 'bin');
@@ -96,7 +96,7 @@ test('a program that a command could have planted in the project is not taken fo
   expect([code, existsSync(join(desk.folder, 'taken'))]).toEqual([0, false]);
 });
 
-test('a program that a command could have planted in the project is not taken for bubblewrap', async () => {
+test('a bubblewrap that a command could have planted in the project is not used', async () => {
   const desk = await commanding('true');
   const planted = join(desk.repository, 'node_modules', '.bin');
   await mkdir(planted, { recursive: true });
@@ -107,7 +107,7 @@ test('a program that a command could have planted in the project is not taken fo
   expect(stderr).toContain(MISSING);
 });
 
-test('a state folder that is the project is refused with a sentence', async () => {
+test('a state folder that is the project is refused with a reason', async () => {
   const { code, stderr } = await drover(['exec', 'go', '--model', 'anthropic/any'], {
     cwd: await temporaryFolder(),
     env: { HOME: await temporaryFolder(), DROVER_HOME: '.', ANTHROPIC_API_KEY: 'k' },
@@ -125,7 +125,7 @@ test('a state folder in /proc is refused at once', async () => {
   ]);
 });
 
-test('a folder that holds the home folder is not contained, and required refuses it', async () => {
+test('a folder that holds the home is not contained, and required refuses it', async () => {
   const home = join(await temporaryFolder(), 'home');
   await mkdir(home);
   const { code, stderr } = await drover(['exec', 'go', '--model', 'anthropic/any', '--sandbox', 'required'], {

@@ -151,7 +151,7 @@ test("the user's config may set everything", async () => {
   expect(settings).toEqual(EVERYTHING_SET);
 });
 
-test("a project's config may ask for less and wish for more; the rest is named and ignored", async () => {
+test('a project config may only tighten or wish; other keys are named and ignored', async () => {
   const { env: _, ...settings } = await settingsIn({ project: EVERYTHING });
   expect(settings).toEqual({
     ...NOTHING_SET,
@@ -167,7 +167,7 @@ test("a project's config may ask for less and wish for more; the rest is named a
   });
 });
 
-test("a project's config that is approved in its folder may set everything", async () => {
+test('an approved project config may set everything', async () => {
   const sha256 = createHash('sha256').update(EVERYTHING).digest('hex');
   const { env: _, ...settings } = await settingsIn({
     project: EVERYTHING,
@@ -179,14 +179,14 @@ test("a project's config that is approved in its folder may set everything", asy
 });
 
 test.each(['{"0000": "another content"}', 'not json', '[]', '{"approvals": 1}', '{"approvals": [1, {}]}'])(
-  'an approval that is not of this content (%s) approves nothing',
+  'an approval of other content (%s) approves nothing',
   async (approved) => {
     const settings = await settingsIn({ project: 'model: a/b', approved });
     expect([settings.model, settings.warnings.length]).toEqual([undefined, 1]);
   },
 );
 
-proves('sandbox.kept', 'a project may require a sandbox, and never do away with it, approved or not', async () => {
+proves('sandbox.kept', 'a project may require a sandbox, but never switch it off, even if approved', async () => {
   const approvedOff = await world({ project: 'sandbox: off' });
   await drover(['trust', '--yes'], { cwd: approvedOff.cwd, env: approvedOff.env });
   const { io } = new FakeIo({ cwd: approvedOff.cwd, env: approvedOff.env });
@@ -200,7 +200,7 @@ proves('sandbox.kept', 'a project may require a sandbox, and never do away with 
   expect((await settingsIn({ user: 'sandbox: required', project: 'sandbox: auto' })).sandbox).toBe('required');
 });
 
-test('the user wins over the project, but for the number of steps, where the lower one does', async () => {
+test('the user’s config wins over the project’s, except for a lower step limit', async () => {
   const user = 'turns: 20\nworkers: 2\ndeny: ["shell(a)"]';
   const { steps, workers, rules } = await settingsIn({ user, project: 'turns: 99\nworkers: 9\ndeny: ["shell(b)"]' });
   expect([steps, workers, rules.map(({ text }) => text)]).toEqual([20, 2, ['shell(a)', 'shell(b)']]);
@@ -218,14 +218,14 @@ test("a project's config is found from a folder inside the project", async () =>
   expect((await settingsIn({ project: 'turns: 5' }, 'src/deep')).steps).toBe(5);
 });
 
-test("in the user's home, .drover is not a project's", async () => {
+test('.drover in the user’s home is not a project’s', async () => {
   const home = await temporaryFolder();
   await mkdir(join(home, '.drover'));
   await writeFile(join(home, '.drover/config.yaml'), 'turns: 5');
   expect((await loadSettings(new FakeIo({ cwd: home }).io, home)).steps).toBe(undefined);
 });
 
-test('XDG_CONFIG_HOME, DROVER_HOME and DROVER_CHARS_PER_TOKEN are heard', async () => {
+test('XDG_CONFIG_HOME, DROVER_HOME and DROVER_CHARS_PER_TOKEN take effect', async () => {
   const { root, cwd, env } = await world({ user: 'charsPerToken: 3' });
   await mkdir(join(root, 'xdg/drover'), { recursive: true });
   await writeFile(join(root, 'xdg/drover/config.yaml'), 'turns: 7\ncharsPerToken: 5');
@@ -287,11 +287,11 @@ test.each<[string, string, string]>([
   ['a pattern that is none', 'ignore: ["a[b"]', "1:10: 'a[b' has an [ without its ]"],
   ['an alias', 'gates: &a [x]\nignore: *a', '2:9: the alias *a is not read; write the value itself'],
   ['broken YAML', 'model: "a', '1:10: Missing closing "quote'],
-])('%s is told with file, line and column', async (_, user, sentence) => {
+])('%s is reported with file, line and column', async (_, user, sentence) => {
   expect(await complaint({ user })).toBe(`drover: <root>/.config/drover/config.yaml:${sentence}\n`);
 });
 
-test('all mistakes of a file are told at once', async () => {
+test('all mistakes of a file are reported at once', async () => {
   expect(await complaint({ project: 'modle: x\nturns: 0\n' })).toBe(
     "drover: <root>/repository/.drover/config.yaml:1:1: unknown key 'modle'; did you mean model?\n" +
       '<root>/repository/.drover/config.yaml:2:8: turns must be a whole number from 1 to 10000 (got 0)\n',
@@ -315,13 +315,13 @@ test.each<[Record<string, string>, string]>([
   ],
   [{ ANTHROPIC_API_KEY: 'two\nlines' }, 'ANTHROPIC_API_KEY holds characters no key has; set it again'],
   [{ ANTHROPIC_API_KEY: ' ' }, 'anthropic needs a key: set ANTHROPIC_API_KEY (drover demo works without one)'],
-])('a variable that cannot be used (%j) is named', async (env, sentence) => {
+])('an unusable variable (%j) is named', async (env, sentence) => {
   expect(await complaint({ env })).toBe(`drover: ${sentence}\n`);
 });
 
 // ── the model ─────────────────────────────────────────────────────────────────────────────────
 
-test('without a model the message says what to set, and that the demo needs nothing', async () => {
+test('without a model the error says what to set, and that the demo needs none', async () => {
   const withoutKey = await drover(['exec', 'go']);
   const withKey = await drover(['exec', 'go'], { env: { OPENAI_API_KEY: 'k' } });
   expect(withoutKey).toEqual({
@@ -346,7 +346,7 @@ test.each<[string, string]>([
   ['local', '--model local is not of the form provider/name; write for example --model anthropic/claude-sonnet-4-5'],
   ['openai/gpt-5', 'openai needs a key: set OPENAI_API_KEY (drover demo works without one)'],
   ['local/x', 'local needs a key: set LOCAL_KEY, which your config names for it'],
-])('--model %s is answered with what to do', async (model, sentence) => {
+])('--model %s is an error with the fix', async (model, sentence) => {
   const { cwd, env } = await world({
     user: 'providers: {local: {api: openai, baseUrl: "http://x", keyEnv: LOCAL_KEY}}',
   });

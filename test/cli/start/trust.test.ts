@@ -59,7 +59,7 @@ class Project {
 const APPROVED: readonly [string, number] = ['anthropic/theirs', 0];
 const IGNORED: readonly [undefined, number] = [undefined, 1];
 
-test('trust shows and asks; a yes approves the config until a byte of it changes', async () => {
+test('trust shows the config and asks; yes approves it until a byte changes', async () => {
   const project = await Project.with();
   expect(await project.heard()).toEqual(IGNORED);
   const { code, stdout } = await project.drover(['trust'], { typed: ['y'] });
@@ -73,14 +73,14 @@ test('trust shows and asks; a yes approves the config until a byte of it changes
   expect(await project.heard()).toEqual(IGNORED);
 });
 
-test('a no approves nothing', async () => {
+test('answering no approves nothing', async () => {
   const project = await Project.with();
   const { code, stdout } = await project.drover(['trust'], { typed: ['n'] });
   expect([code, stdout.endsWith('\nNothing was approved.\n')]).toEqual([0, true]);
   expect(await project.heard()).toEqual(IGNORED);
 });
 
-test('without a terminal --yes approves; --revoke takes it back and leaves the rest', async () => {
+test('--yes approves without a terminal; --revoke removes only that approval', async () => {
   const project = await Project.with();
   const refused = await project.drover(['trust']);
   expect([refused.code, refused.stderr]).toEqual([
@@ -101,7 +101,7 @@ test('without a terminal --yes approves; --revoke takes it back and leaves the r
   expect(await project.heard()).toEqual(APPROVED);
 });
 
-test('the same content in another repository is not approved, and the user is told why', async () => {
+test('the same content in another repository is not approved, with the reason', async () => {
   const project = await Project.with();
   await project.drover(['trust', '--yes']);
   const other = await Project.with(CONFIG, { cwd: join(await temporaryFolder(), 'other'), home: project.home });
@@ -115,7 +115,7 @@ test('the same content in another repository is not approved, and the user is to
   expect([await other.heard(), await project.heard()]).toEqual([APPROVED, APPROVED]);
 });
 
-test('a repository that was moved needs a new approval', async () => {
+test('a moved repository needs a new approval', async () => {
   const folder = await temporaryFolder();
   const home = join(folder, 'home');
   const project = await Project.with(CONFIG, { cwd: join(folder, 'before'), home });
@@ -127,7 +127,7 @@ test('a repository that was moved needs a new approval', async () => {
   expect(await project.heard()).toEqual(APPROVED);
 });
 
-test('a link to an approved repository, and a folder in it, are approved with it', async () => {
+test('links to an approved repository, and folders in it, are approved with it', async () => {
   const folder = await temporaryFolder();
   const project = await Project.with(CONFIG, { cwd: join(folder, 'real'), home: join(folder, 'home') });
   await mkdir(join(project.cwd, 'src'));
@@ -160,7 +160,7 @@ test('an approval of an older drover does not count, and the user is told why', 
   expect(await project.heard()).toEqual(APPROVED);
 });
 
-test('a config that changes while the question stands is not approved', async () => {
+test('a config that changes during the question is not approved', async () => {
   const project = await Project.with();
   const fake = new FakeIo(project.given({ typed: ['y'] }));
   fake.io.stderr.on('data', () => writeFileSync(project.path, `${CONFIG}turns: 3\n`));
@@ -194,13 +194,13 @@ test.each([
   }
 });
 
-test('tabs and Windows line ends are no error', async () => {
+test('tabs and Windows line ends are accepted', async () => {
   const project = await Project.with('workers: 2 #\ttwo\r\nmodel: a/b\r\n');
   expect((await project.drover(['trust', '--yes'])).code).toBe(0);
   expect((await project.heard())[0]).toBe('a/b');
 });
 
-test('trust hides values of secrets and says so; what only looks like a secret is shown', async () => {
+test('trust hides values of secrets and says so, and shows lookalikes', async () => {
   const value = 'correct-horse-battery-staple-42';
   const key = `-----BEGIN ${'PRIVATE'} KEY-----\n# ${'A1b2C3d4'.repeat(8)}`;
   const project = await Project.with(`gates: ["echo ${value}"]\n# ${key}\nsetup: [evil]\n`);
@@ -210,7 +210,7 @@ test('trust hides values of secrets and says so; what only looks like a secret i
   expect(stdout).toContain('  | setup: [evil]\nIt holds values of your secrets, which are not shown.\n');
 });
 
-test('without a config of a project there is nothing to approve', async () => {
+test('trust without a project config has nothing to approve', async () => {
   const { code, stderr } = await drover(['trust'], { cwd: await temporaryFolder() });
   expect([code, stderr]).toEqual([2, expect.stringContaining('no project here has a .drover/config.yaml')]);
 });

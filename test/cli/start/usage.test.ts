@@ -113,7 +113,7 @@ test.each<[string, readonly string[], string]>([
   expect(await drover(argv)).toEqual({ code: 2, stdout: '', stderr: `drover: ${sentence}\n` });
 });
 
-test('a prompt file that is not there is named', async () => {
+test('a missing prompt file is named', async () => {
   const ran = await drover(['exec', ...MODEL, '--prompt-file', 'no-such.md']);
   const stderr = 'drover: the prompt file <cwd>/no-such.md cannot be read (ENOENT); check the path\n';
   expect(ran).toEqual({ code: 2, stdout: '', stderr });
@@ -122,7 +122,7 @@ test('a prompt file that is not there is named', async () => {
 test.each<[string, Uint8Array, string]>([
   ['is not UTF-8', Uint8Array.of(0x67, 0xff, 0x6f), 'is not UTF-8 text; convert it to UTF-8'],
   ['is empty', Uint8Array.of(0x20, 0x0a), 'is empty; say what the agent shall do'],
-])('a prompt that %s is refused, from a file and from standard input', async (_, bytes, problem) => {
+])('a prompt that %s is refused, from a file and from stdin', async (_, bytes, problem) => {
   const cwd = await temporaryFolder();
   await writeFile(join(cwd, 'prompt.md'), bytes);
 
@@ -133,16 +133,16 @@ test.each<[string, Uint8Array, string]>([
   expect(fromStdin).toEqual({ code: 2, stdout: '', stderr: `drover: the prompt from standard input ${problem}\n` });
 });
 
-test('control sequences in what was typed are not echoed to the terminal', async () => {
+test('control sequences in typed arguments are not echoed to the terminal', async () => {
   const { stderr } = await drover(['\u001b[31mred\u001b]52;c;aGk=\u0007']);
   expect(stderr).toBe("drover: there is no command 'red'; drover --help lists the commands\n");
 });
 
-test('--version is the version in package.json, and nothing else', async () => {
+test('--version prints exactly the version of package.json', async () => {
   expect(await drover(['--version'])).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
 });
 
-test('the help lists the commands there are', async () => {
+test('help lists every command', async () => {
   const { code, stdout, stderr } = await drover(['--help']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(`\n${stdout}`).toMatchInlineSnapshot(`
@@ -211,7 +211,7 @@ test('the README has a line for every command', async () => {
   expect(names.filter((name) => !readme.includes(`drover ${name}`))).toEqual([]);
 });
 
-test('the help of a command has groups, examples and the exit codes, and fits the terminal', async () => {
+test('help of a command has groups, examples and exit codes, and fits the terminal', async () => {
   const { code, stdout, stderr } = await drover(['exec', '-h'], { columns: 100 });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(`\n${stdout}`).toMatchInlineSnapshot(`
@@ -294,7 +294,7 @@ test('the completion script completes commands and flags', async () => {
   expect(views.stdout.split('\n')).toEqual(expect.arrayContaining(['lines', 'json', 'silent']));
 });
 
-test('a config folder in place of a config file is named', async () => {
+test('a folder in place of a config file is named', async () => {
   const cwd = await temporaryFolder();
   await mkdir(join(cwd, '.config/drover/config.yaml'), { recursive: true });
   const ran = await drover(['exec', 'go', ...MODEL], { cwd });

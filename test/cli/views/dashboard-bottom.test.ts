@@ -11,7 +11,7 @@ const PAINTED_MS = 300; // a paint comes within a quarter of a second
 const ROWS = 24;
 const BEFORE = 'what was there before';
 
-test('at the bottom of a full screen the whole picture is seen, however it grows', async () => {
+test('at the bottom of a full screen the whole dashboard stays visible as it grows', async () => {
   const { events } = sampleRun({ tasks: 3 });
   const plan = events.findIndex(({ type }) => type === 'plan_ready');
   const terminal = new FakeTerminal({ columns: 80, rows: ROWS });

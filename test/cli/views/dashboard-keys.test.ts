@@ -37,7 +37,7 @@ async function press({ keys }: FakeTerminal, text: string): Promise<void> {
   await read;
 }
 
-test('the terminal is raw from the first picture to the last', async () => {
+test('the terminal is raw from the first frame to the last', async () => {
   const { terminal, play } = opened();
   expect(terminal.isRaw).toBe(false);
   await play(0, PLAN);
@@ -70,7 +70,7 @@ test('Ctrl-\\ restores the terminal before its signal ends the process', async (
   expect(terminal.raw).toContain(SHOW_CURSOR);
 });
 
-test('a suspended dashboard gives the terminal back, and draws anew when resumed', async () => {
+test('a suspended dashboard releases the terminal and redraws on resume', async () => {
   const { terminal, play, pictures } = opened();
   await play(0, PLAN);
   await terminal.screen();
@@ -97,7 +97,7 @@ test('a dashboard in the background leaves the terminal in its mode', async () =
   await expect.poll(() => terminal.isRaw, { timeout: 20_000 }).toBe(true);
 });
 
-test('a question has the terminal in its normal mode, and the dashboard takes it back', async () => {
+test('a question gets the terminal in normal mode, and the dashboard takes it back', async () => {
   const { terminal, view, play } = opened();
   await play(0, PLAN);
   await view.whileAsking(async () => {
@@ -111,7 +111,7 @@ test('a question has the terminal in its normal mode, and the dashboard takes it
   expect([terminal.isRaw, terminal.isCursorVisible]).toEqual([true, false]);
 });
 
-test('a process that exits in the middle has its cursor back', async () => {
+test('a process that exits in a frame restores the cursor', async () => {
   const { terminal, play } = opened();
   await play(0, PLAN);
   await terminal.screen();

@@ -42,7 +42,7 @@ function until(events: readonly Recorded[], isIt: (event: Recorded) => boolean):
 
 const gateOf = (task: string) => (event: Recorded) => event.type === 'gate_start' && event.tasks.includes(task);
 
-test('a run in the middle: what landed, what is under way, what waits, and what somebody says', async () => {
+test('the dashboard shows landed, active and waiting tasks, and each worker’s last line', async () => {
   const { events } = sampleRun({ tasks: 10, cap: { usd: 5 } });
   const { terminal, play } = await playing(events, { columns: 80, rows: 24 });
   await play(until(events, gateOf('task-5')) - 40);
@@ -70,7 +70,7 @@ test('a run in the middle: what landed, what is under way, what waits, and what 
   `);
 });
 
-test('while there is no plan, the coordinator is seen at work', async () => {
+test('the dashboard shows the coordinator while there is no plan', async () => {
   const { events } = sampleRun({ tasks: 3 });
   const { terminal, play } = await playing(events, { columns: 80, rows: 24 });
   await play(until(events, ({ type }) => type === 'tool_execution_start'));
@@ -86,7 +86,7 @@ test('while there is no plan, the coordinator is seen at work', async () => {
   `);
 });
 
-test('on a small terminal there are fewer rows and columns, and those that matter', async () => {
+test('a small terminal gets fewer rows and columns, the most important ones', async () => {
   const { events } = sampleRun({ tasks: 20, cap: { tokens: 200_000 } });
   const { terminal, play } = await playing(events, { columns: 40, rows: 10 });
   await play(until(events, gateOf('task-7')) - 30);
@@ -106,7 +106,7 @@ test('on a small terminal there are fewer rows and columns, and those that matte
   `);
 });
 
-test('on a large terminal sixteen tasks are shown, and the rest is summed up', async () => {
+test('a large terminal shows sixteen tasks and sums up the rest', async () => {
   const { events } = sampleRun({ tasks: 30 });
   const { terminal, play } = await playing(events, { columns: 200, rows: 50 });
   await play(until(events, gateOf('task-13')));
@@ -134,7 +134,7 @@ const SIZES: readonly Size[] = [
 const LOOKS = [PLAIN, { FORCE_COLOR: '1' }];
 const EVERYWHERE = SIZES.flatMap((size) => LOOKS.map((env) => ({ size, env })));
 
-test.each(SPICES)('with %s from outside the screen is as it was meant, at every size', async (_, spice) => {
+test.each(SPICES)('with %s from outside, the screen is drawn correctly at every size', async (_, spice) => {
   const { events } = sampleRun({ tasks: 20, spice });
   const half = Math.floor(events.length / 2);
   const check = async ({ size, env }: (typeof EVERYWHERE)[number]): Promise<void> => {
@@ -184,7 +184,7 @@ function controlsIn(raw: string): readonly string[] {
 // To the left, up, erase; hide the cursor, show it; all at once, without wrapping.
 const PAINTING: readonly string[] = ['\r', '?2026h', '?2026l', '?25h', '?25l', '?7h', '?7l', 'A', 'J', 'K'];
 
-test('in the end the last state of each row stays, the report follows, and the cursor is back', async () => {
+test('at the end each row keeps its last state, the report follows, the cursor is back', async () => {
   const { events } = sampleRun({ tasks: 3 });
   const { terminal, view, play } = await playing(events, { columns: 80, rows: 40 });
   await play(events.length);
@@ -233,7 +233,7 @@ test('in the end the last state of each row stays, the report follows, and the c
   expect(terminal.isCursorVisible).toBe(true);
 });
 
-test('nothing is painted while somebody is asked, and what was asked and answered stays readable', async () => {
+test('nothing is drawn during a question, and question and answer stay readable', async () => {
   const { events } = sampleRun({ tasks: 3 });
   const { terminal, view, play } = await playing(events, { columns: 60, rows: 20 });
   await play(until(events, ({ type }) => type === 'permission_request'));
@@ -258,7 +258,7 @@ test('nothing is painted while somebody is asked, and what was asked and answere
   expect(terminal.isCursorVisible).toBe(false);
 });
 
-test('of questions that follow each other each is told where it is asked, and an ending in between is no trouble', async () => {
+test('consecutive questions each appear in place, also if a task ends in between', async () => {
   const { events } = sampleRun({ tasks: 12 });
   const { terminal, view, play } = await playing(events, { columns: 60, rows: 30 });
   const isRequest = ({ type }: Recorded): boolean => type === 'permission_request';
@@ -287,13 +287,13 @@ test('of questions that follow each other each is told where it is asked, and an
   expect(terminal.isCursorVisible).toBe(true);
 });
 
-test('nothing is painted before the run begins', async () => {
+test('nothing is drawn before the run begins', async () => {
   const { terminal } = await playing([], { columns: 60, rows: 20 });
   await sleep(PAINTED_MS);
   expect(await terminal.screen()).toEqual([]);
 });
 
-test('what was not allowed and what is warned of is told above the picture', async () => {
+test('denied calls and warnings are printed above the dashboard', async () => {
   const teller = new Teller();
   teller.tell({ type: 'run_start', resumed: false, ...sampleSettings });
   teller.tell({ type: 'warning', message: 'the disk is nearly full, and this is a long sentence about it' });
@@ -310,7 +310,7 @@ test('what was not allowed and what is warned of is told above the picture', asy
   ]);
 });
 
-test('a terminal that is resized shows one picture that fits', async () => {
+test('a resized terminal shows one frame that fits', async () => {
   const { events } = sampleRun({ tasks: 8 });
   const { terminal, play } = await playing(events, { columns: 120, rows: 30 });
   await play(until(events, gateOf('task-5')));
@@ -325,7 +325,7 @@ test('a terminal that is resized shows one picture that fits', async () => {
   }
 });
 
-test('a flood of deltas is painted at most four times a second', async () => {
+test('a flood of deltas is drawn at most four times a second', async () => {
   const { events } = sampleRun({ tasks: 3 });
   const { terminal, view, play } = await playing(events, { columns: 80, rows: 24 });
   const start = until(events, ({ type }) => type === 'tool_execution_delta');
@@ -346,7 +346,7 @@ test('a flood of deltas is painted at most four times a second', async () => {
   expect((await terminal.screen()).at(-1)).toBe(`› task-1: line ${told}`);
 });
 
-test('a terminal that has gone away is no trouble, and neither is closing twice', async () => {
+test('a closed terminal, or closing twice, causes no error', async () => {
   const { events } = sampleRun({ tasks: 3 });
   const { terminal, view, play } = await playing(events, { columns: 80, rows: 24 });
   await play(20);
@@ -361,7 +361,7 @@ test('a terminal that has gone away is no trouble, and neither is closing twice'
   expect(written).toBe('');
 });
 
-test('it leaves signals and the other stream to drover', async () => {
+test('the dashboard leaves signals and the other stream to drover', async () => {
   const before = process.listenerCount('SIGINT');
   const { events } = sampleRun({ tasks: 3 });
   const { terminal, play } = await playing(events, { columns: 80, rows: 24 });
@@ -371,7 +371,7 @@ test('it leaves signals and the other stream to drover', async () => {
   expect((await terminal.screen()).join()).toContain('written by somebody else');
 });
 
-test('where the locale has no other marks, ours are plain ASCII', async () => {
+test('a locale without Unicode gets ASCII marks', async () => {
   const { events } = sampleRun({ tasks: 20 });
   const { terminal, play } = await playing(events, { columns: 60, rows: 24 }, { ...PLAIN, LANG: 'C' });
   await play(until(events, gateOf('task-5')));
@@ -380,7 +380,7 @@ test('where the locale has no other marks, ours are plain ASCII', async () => {
   expect((await terminal.screen()).filter((line) => /[^\u0000-\u007F]/.test(line))).toEqual([]);
 });
 
-test('a run in which there was nothing to do says so', async () => {
+test('a run with nothing to do says so', async () => {
   const teller = new Teller();
   teller.tell({ type: 'run_start', resumed: false, ...sampleSettings });
   const end: Event = {

@@ -39,7 +39,7 @@ function judged(outputs: Readonly<Record<string, string>>): Readonly<Record<stri
 
 const fine = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, []]));
 
-test('a run: its log, result, reports, patches and everything that tells of it later', async () => {
+test('a run writes its log, result, reports and patches, and every later view of it', async () => {
   const desk = await RunDesk.with(
     planned({
       good: { title: NASTY, answers: [writes('good.txt', `${KEY}\n`), submits(NASTY)] },
@@ -78,7 +78,7 @@ test('a run: its log, result, reports, patches and everything that tells of it l
   expect(judged(outputs)).toEqual(fine(Object.keys(outputs)));
 });
 
-test('a session: its log, gate, and everything that tells of it later', async () => {
+test('a session writes its log, gate, and every later view of it', async () => {
   const server = await startRehearsal({
     // In pieces, so that a command begins in one and ends in another.
     chunkChars: 3,

@@ -27,7 +27,7 @@ function ended(end: Partial<End>, start: Partial<Start> = {}): string {
   return `\n${reported(teller.events)}`;
 }
 
-test('a run in which not all went well: what landed, what did not and why, the cost, and what to do next', () => {
+test('the report of a partial failure: landings, failures with reasons, cost, next step', () => {
   expect(`\n${reported(sampleRun({ tasks: 10 }).events)}`).toMatchInlineSnapshot(`
     "
     Replace moment with date-fns everywhere
@@ -90,13 +90,13 @@ test('a run in which not all went well: what landed, what did not and why, the c
   `);
 });
 
-test('a run in which all went well offers nothing to resume', () => {
+test('a run in which every task landed offers nothing to resume', () => {
   const text = reported(sampleRun({ tasks: 3 }).events);
   expect(text).toContain('✓ done  3 of 3 tasks landed');
   expect(text).not.toMatch(/Not landed|drover resume/);
 });
 
-test('a run in which there was nothing to do says so in a sentence', () => {
+test('a run with nothing to do says so in one sentence', () => {
   expect(ended({ answer: 'moment is not used anywhere.' })).toMatchInlineSnapshot(`
     "
     Replace moment with date-fns everywhere
@@ -110,7 +110,7 @@ test('a run in which there was nothing to do says so in a sentence', () => {
   `);
 });
 
-test('a run that was stopped says why, and how to go on', () => {
+test('a stopped run says why, and how to resume it', () => {
   expect(ended({ outcome: 'cancelled', exitCode: 130, reason: 'interrupted' })).toMatchInlineSnapshot(`
     "
     Replace moment with date-fns everywhere
@@ -124,7 +124,7 @@ test('a run that was stopped says why, and how to go on', () => {
   `);
 });
 
-test('what ended the whole run is not said again for each task', () => {
+test('the cause that ended the run is not repeated for each task', () => {
   const row = {
     title: 'Do it',
     status: 'cancelled',
@@ -143,7 +143,7 @@ test('what ended the whole run is not said again for each task', () => {
   );
 });
 
-test('what stopped several tasks is said once, with the end of what was printed', () => {
+test('a cause shared by several tasks is printed once, with the end of its output', () => {
   const printed = Array.from({ length: 20 }, (_, at) => `line ${at}`).join('\n');
   const reason = `the gate 'make' fails on 1a2b already, without this task:\n${printed}`;
   const row = {
@@ -182,21 +182,21 @@ test.each<[string, TaskRow['status'], NonNullable<End['delivered']>, string]>([
     'Nothing has landed, so there is nothing to merge into main.\n\nNext\n',
   ],
   ['a question was answered', 'done', { deliver: 'branch', commit: 'c' }, '\n\nNext\n'],
-])('where nothing has landed, nobody is sent to look for it: %s', (_, status, delivered, words) => {
+])('a run without landings points to no result: %s', (_, status, delivered, words) => {
   const row = { task: 'a', title: 'Do it', attempts: 1, files: [], usage: NO_USAGE, waits: 0 };
   const text = ended({ outcome: 'incomplete', exitCode: 4, tasks: [{ ...row, status }], delivered });
   expect(text).toContain(words);
   expect(text).not.toMatch(/landed is/);
 });
 
-test('of many tasks only the sum of their tokens is told', () => {
+test('a run with many tasks prints only the sum of their tokens', () => {
   const tokens = (tasks: number) =>
     /\nTokens\n([^]*?)\n\n/.exec(reported(sampleRun({ tasks }).events))?.[1]?.split('\n') ?? [];
   expect(tokens(20).length).toBeGreaterThan(15);
   expect(tokens(40).map((line) => line.trim().split(' ')[0])).toEqual(['coordinator', 'together']);
 });
 
-test('what of the checkout was not included is listed', () => {
+test('the report lists files of the checkout that were not included', () => {
   const notIncluded = Array.from({ length: 23 }, (_, at) => `src/draft-${String(at).padStart(2, '0')}.ts`);
   const text = ended({}, { notIncluded });
   expect(text).toContain('Not included: your uncommitted changes (23)\n  src/draft-00.ts\n');
@@ -234,11 +234,11 @@ test.each<[string, NonNullable<End['delivered']>, string]>([
     { deliver: 'branch', commit: 'abcdef0123', branch: 'b', instead: 'main has moved meanwhile.' },
     'main has moved meanwhile.\nWhat landed is on branch b (abcdef01).',
   ],
-])('where the result is, is said: %s', (_, delivered, words) => {
+])('the report says where the result is: %s', (_, delivered, words) => {
   expect(ended({ delivered })).toContain(words);
 });
 
-test('a command to type is never cut, however narrow it is', () => {
+test('a command to type is never cut, however narrow the terminal is', () => {
   const next = `git merge drover/${'x'.repeat(80)}/merged`;
   expect(ended({ delivered: { deliver: 'branch', commit: 'a', branch: 'b', next } })).toContain(`  ${next}\n`);
 });
@@ -252,13 +252,13 @@ test.each([40, 80, 120])('at %i columns every line fits, with and without colour
   expect(reported(events, columns, coloured).replace(/\u001B\[\d+m/g, '')).toBe(plain);
 });
 
-test('no control sequence of a model, a tool or a file name is in it', () => {
+test('the report holds no control sequence of a model, a tool or a file name', () => {
   const { events } = sampleRun({ tasks: 10, spice: '\u001B[2J\u009B31m\u001B]52;c;aGk=\u0007\r\u0008\u202E' });
   // eslint-disable-next-line no-control-regex
   expect(reported(events)).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202A-\u202E]/);
 });
 
-test('of a gate that fails the last lines are shown', () => {
+test('a failing gate is shown with its last lines', () => {
   const { events } = sampleRun({ tasks: 7 });
   const output = Array.from({ length: 40 }, (_, at) => `line ${at}`).join('\n');
   const text = reported(
@@ -269,16 +269,16 @@ test('of a gate that fails the last lines are shown', () => {
   expect(text).not.toContain('| line 27');
 });
 
-test('a run that has not ended has no report', () => {
+test('an unfinished run has no report', () => {
   expect(reported(sampleRun({ tasks: 3 }).events.slice(0, -1))).toBe('');
 });
 
-test('a run is named by as much of its id as a person wants to type', () => {
+test('a run is named by a short unique prefix of its id', () => {
   expect(shortRunId('run_1a2b3c4d5e6f70819203a4b5c6d7e8f9')).toBe('1a2b3c4d');
   expect(shortRunId('nightly')).toBe('nightly');
 });
 
-test('the report lists calls that were not allowed, with their task and how often', () => {
+test('the report lists denied calls with their task and count', () => {
   const teller = new Teller();
   teller.tell({ type: 'run_start', resumed: false, ...sampleSettings });
   const output = 'Not allowed: denied by the rule shell(curl*)';

@@ -26,7 +26,7 @@ function told(text: string): readonly string[] {
   return lines.split('\n').map((line) => line.replace(/^\d\d:\d\d:\d\d /, ''));
 }
 
-test('a run is a line for each change, told by time and task, with what is done there', async () => {
+test('a run prints one line per change, with time, task and activity', async () => {
   const { events } = sampleRun({ tasks: 3 });
   const text = await shown(events);
   expect(text).toMatch(/^\d\d:\d\d:\d\d {2}drover/);
@@ -60,7 +60,7 @@ test('a run is a line for each change, told by time and task, with what is done 
   `);
 });
 
-test('what fails, is tried again, conflicts or is skipped says why', async () => {
+test('failures, retries, conflicts and skips print their reason', async () => {
   const { events } = sampleRun({ tasks: 10 });
   const lines = told(await shown(events)).filter((line) => /retrying|attempt|failed|fails|conflict|skipped/.test(line));
   expect(lines).toMatchInlineSnapshot(`
@@ -82,7 +82,7 @@ test('what fails, is tried again, conflicts or is skipped says why', async () =>
   `);
 });
 
-test('in GitHub Actions the calls of an attempt stand in a group, once it is over', async () => {
+test('in GitHub Actions the calls of a finished attempt form a group', async () => {
   const { events } = sampleRun({ tasks: 6 });
   const lines = told(await shown(events, ACTIONS)).filter((line) => /task-4|::/.test(line));
   expect(lines).toMatchInlineSnapshot(`
@@ -136,7 +136,7 @@ test.each([
   'text ##[error]x',
   '#\u00AD#[add-path]x',
   '%0A::error::owned',
-])('in GitHub Actions %j from a model or a tool is text, and no command', async (spice) => {
+])('in GitHub Actions %j from a model or a tool is text, not a command', async (spice) => {
   const text = await shown(sampleRun({ tasks: 10, spice }).events, ACTIONS);
   const commands = commandsIn(text);
   expect(commands.filter((line) => !/^::(group::task-\d+: |endgroup::$)/.test(line))).toEqual([]);
@@ -144,13 +144,13 @@ test.each([
   expect(commands.filter((line) => /%0A/.test(line))).toEqual([]);
 });
 
-test('outside of GitHub Actions such text is left as it is', async () => {
+test('outside of GitHub Actions such text is unchanged', async () => {
   const text = await shown(sampleRun({ tasks: 3, spice: ' ##[x]' }).events);
   expect(text).toContain('Billing ##[x]');
   expect(text).not.toContain('::group::');
 });
 
-test('whatever is in a text, it is one line, and no control sequence is in it', async () => {
+test('any text becomes one line without control sequences', async () => {
   const spice = '\u001B[2J\u001B]0;title\u0007\nnext\r\u0085line\u202E';
   const lines = told(await shown(sampleRun({ tasks: 3, spice }).events));
   expect(lines.filter((line) => !/^ (drover|coordinator|task-\d) /.test(line))).toEqual([]);
@@ -158,7 +158,7 @@ test('whatever is in a text, it is one line, and no control sequence is in it', 
   expect(lines.join('')).not.toMatch(/[\u0000-\u001F\u007F-\u009F\u202A-\u202E]/);
 });
 
-test('a question that nobody could answer, a warning and a resumption are told', async () => {
+test('an unanswerable question, a warning and a resume are printed', async () => {
   const teller = new Teller();
   const place = { worker: 0 };
   const call = label(0, 'shell: make');
@@ -182,7 +182,7 @@ test('a question that nobody could answer, a warning and a resumption are told',
   `);
 });
 
-test('a call that a rule denies is told with its rule', async () => {
+test('a denied call is printed with its rule', async () => {
   const teller = new Teller();
   teller.tell({ type: 'run_start', resumed: false, ...sampleSettings });
   const output = 'Not allowed: denied by the rule shell(curl*)';
@@ -193,7 +193,7 @@ test('a call that a rule denies is told with its rule', async () => {
   );
 });
 
-test('it has colours where there is a terminal, and none elsewhere', async () => {
+test('lines have colours on a terminal, and none elsewhere', async () => {
   const { events } = sampleRun({ tasks: 3 });
   expect(await shown(events, {}, 80)).toContain('\u001B[');
   expect(await shown(events, { NO_COLOR: '1' }, 80)).not.toContain('\u001B[');

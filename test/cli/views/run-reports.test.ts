@@ -12,7 +12,7 @@ const SCRIPT = planned({
 });
 const RUN = ['run', 'do two things', '--gate', 'test ! -e red.txt', '--yes'];
 
-test('a run leaves the reports it is asked for, and appends to a summary that is there', async () => {
+test('a run writes the requested reports and appends to an existing summary', async () => {
   const desk = await RunDesk.with(SCRIPT);
   await writeFile(join(desk.folder, 'summary.md'), 'Before.\n');
   const { end } = await desk.run([...RUN, '--junit', '../junit.xml', '--summary', '../summary.md']);
@@ -29,7 +29,7 @@ test('a run leaves the reports it is asked for, and appends to a summary that is
   expect(summary).toContain('<summary>red: stopped by a gate on the merged tree</summary>');
 });
 
-test('going on leaves them, too', async () => {
+test('a resumed run writes its reports too', async () => {
   const desk = await RunDesk.with(SCRIPT);
   const { code } = await desk.interrupted([...RUN, '--workers', '0'], () => desk.server.requests.length > 1);
   expect(code).toBe(130);
@@ -39,7 +39,7 @@ test('going on leaves them, too', async () => {
 });
 
 test.each(['--result', '--junit', '--summary'])(
-  '%s in a folder that is not there is refused before anything is asked',
+  '%s in a missing folder is refused before any request',
   async (flag) => {
     const desk = await RunDesk.with(SCRIPT);
     const { code, stderr } = await desk.drover([...RUN, flag, 'nowhere/file']);
@@ -51,7 +51,7 @@ test.each(['--result', '--junit', '--summary'])(
   },
 );
 
-test('what has landed is a branch, and in CI patches, unless something else is said', async () => {
+test('the default delivery is a branch, and patches in CI', async () => {
   const delivered = async (env: Record<string, string>, ...more: readonly string[]) => {
     const desk = await RunDesk.with(planned({ fine: { answers: [writes('fine.txt', 'fine\n'), submits('fine')] } }));
     return (await desk.run(['run', 'go', '--yes', '--sandbox', 'auto', ...more], { env })).end.delivered?.deliver;

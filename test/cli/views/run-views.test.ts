@@ -52,13 +52,13 @@ test.each<[string, Given, boolean, RegExp]>([
   expect(stderr).toBe('');
 });
 
-test('a dashboard where there is no terminal becomes lines, and that is said', async () => {
+test('a dashboard without a terminal falls back to lines, and says so', async () => {
   const { text, stderr } = await shown(EVENTS, { view: 'dashboard' });
   expect(text).toMatch(/^\d\d:\d\d:\d\d {2}drover/);
   expect(stderr).toBe('drover: the output is not a terminal, so lines are shown instead of the dashboard\n');
 });
 
-test('--json and another view contradict each other', async () => {
+test('--json and another view exclude each other', async () => {
   await expect(shown(EVENTS, { view: 'dashboard', json: true })).rejects.toThrow('contradict');
 });
 
@@ -76,7 +76,7 @@ function statuses(lines: readonly string[], said: RegExp): Record<string, string
 
 const ENDS = 'landed|done|failed|skipped|conflict|gate failed|cancelled';
 
-test.each([3, 7, 10, 16])('of a run with %i tasks all views tell the same ending', async (tasks) => {
+test.each([3, 7, 10, 16])('all views of a run with %i tasks show the same ending', async (tasks) => {
   const { events, statuses: truth } = sampleRun({ tasks });
   const dashboard = await shown(events, {}, new FakeTerminal(WIDE));
   const lines = await shown(events, { view: 'lines' });

@@ -32,11 +32,11 @@ const anything = fc
 // oxlint-disable-next-line no-control-regex
 const FORBIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 
-test('nothing that controls a terminal is left of any text', () => {
+test('no text keeps anything that controls a terminal', () => {
   fc.assert(fc.property(anything, (text) => !FORBIDDEN.test(clean(text))));
 });
 
-test('text in pieces is cleaned like the whole', () => {
+test('text in pieces is cleaned like the whole text', () => {
   fc.assert(
     fc.property(fc.array(anything), (pieces) => {
       const cleaner = new Cleaner();
@@ -45,7 +45,7 @@ test('text in pieces is cleaned like the whole', () => {
   );
 });
 
-test('text behind a stray ESC is not swallowed for ever', () => {
+test('text after a stray ESC is not dropped for ever', () => {
   expect(clean(`\u001b]${'x'.repeat(10_000)}`).length).toBeGreaterThan(5_000);
 });
 
@@ -71,7 +71,7 @@ test.each([
   expect(widthOfText(text)).toBe(columns);
 });
 
-test('what a person is asked to agree to hides nothing', () => {
+test('a text that needs the user’s consent hides nothing', () => {
   const text = 'rm a\u0008\u0008b \u200bc\u202ed\u001b[2K\nnext\tline\u2028\u00ad ä日👍';
   expect(writtenOut(text)).toBe(
     'rm a\\u{8}\\u{8}b \\u{200b}c\\u{202e}d\\u{1b}[2K\nnext\\u{9}line\\u{2028}\\u{ad} ä日👍',

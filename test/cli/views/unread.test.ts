@@ -29,7 +29,7 @@ async function isGivenUp(output: PassThrough): Promise<boolean> {
   return isOver;
 }
 
-test('output of which nothing is taken is given up; not where some is now and then, or there is none', async () => {
+test('stalled output is abandoned, but not slow or missing output', async () => {
   const outputs = [full(), readNowAndThen(full()), new PassThrough()];
   expect(await Promise.all(outputs.map(isGivenUp))).toEqual([true, false, false]);
 });

@@ -98,7 +98,7 @@ test('lines: a session reads like a page', async () => {
   `);
 });
 
-test('lines: calls that run side by side say whose result it is', async () => {
+test('lines: concurrent calls name the call of each result', async () => {
   const events = [
     starts(0, 'shell: sleep 1'),
     starts(1, 'read: a.txt'),
@@ -115,7 +115,7 @@ test('lines: calls that run side by side say whose result it is', async () => {
   `);
 });
 
-test('lines: text of an attempt that failed is taken back, and the wait is told', async () => {
+test('lines: text of a failed attempt is retracted, and the wait is shown', async () => {
   const failure = { kind: 'provider.garbled', message: 'cut off' } as const;
   const reason = 'the answer arrived broken: cut off';
   const events: readonly Event[] = [
@@ -136,7 +136,7 @@ test('lines: text of an attempt that failed is taken back, and the wait is told'
   `);
 });
 
-test('lines: permission is asked for, given, refused; a refused call is told once', async () => {
+test('lines: permission is asked, given or refused; a refused call appears once', async () => {
   const ask = (callIndex: number, summary: string): Event => ({
     type: 'permission_request',
     requestId: `ask_${callIndex}`,
@@ -180,7 +180,7 @@ test('lines: permission is asked for, given, refused; a refused call is told onc
   `);
 });
 
-test('lines: what a reader that lagged has missed is shown with the end of the text', async () => {
+test('lines: a reader that lagged gets the missing text at the end of the block', async () => {
   const missedTheEnd = [...says('one ').slice(0, 3), { type: 'text_end', part: 0, text: 'one two' }] as const;
   const missedTheMiddle = [
     ...says('one ', 'three').slice(0, 4),
@@ -190,7 +190,7 @@ test('lines: what a reader that lagged has missed is shown with the end of the t
   expect(await shown(missedTheMiddle)).toBe('\none three\none two three\n');
 });
 
-test('lines: an ending that is not done says why', async () => {
+test('lines: an unsuccessful ending says why', async () => {
   const failure = { kind: 'limit.reached', limit: 'steps', message: 'the limit of 3 steps is reached' } as const;
   const events: readonly Event[] = [
     ...says('Not there yet.'),
@@ -213,7 +213,7 @@ test('lines: an ending that is not done says why', async () => {
   `);
 });
 
-test('lines: on a narrow terminal every line but the text fits', async () => {
+test('lines: on a narrow terminal every line except the text fits', async () => {
   const long = 'shell: pnpm --filter ./packages/core test -- --reporter=verbose';
   const events = [START, starts(0, long), ends(0, long, '日本語の長い結果がここに表示されます。まだ続きます'), DONE];
   const text = await shown(events, { columns: 40, env: { NO_COLOR: '1' } });
@@ -287,7 +287,7 @@ test('lines: no control sequence of a model, a tool or a file name reaches the t
   expect(text).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
 });
 
-test('lines: a change is shown, cut to what one wants to see of it', async () => {
+test('lines: a change is shown, shortened to its essential part', async () => {
   const diff = [
     '--- a/x.js',
     '+++ b/x.js',
@@ -324,7 +324,7 @@ test('lines: a change is shown, cut to what one wants to see of it', async () =>
   `);
 });
 
-test('lines: what a command or a search came to is told in a few words', async () => {
+test('lines: the result of a command or a search is a few words', async () => {
   const tell = (output: string, details: Json, isError = false): Event => ({
     ...ends(0, 'shell: x', 'summary', isError),
     output,
@@ -348,7 +348,7 @@ test('lines: what a command or a search came to is told in a few words', async (
   `);
 });
 
-test('json: every event is one line, whatever is in it', async () => {
+test('json: every event is one line, whatever it holds', async () => {
   const stream = new PassThrough();
   let text = '';
   stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
@@ -359,7 +359,7 @@ test('json: every event is one line, whatever is in it', async () => {
   expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(events);
 });
 
-test('json: a reader that does not read is waited for', async () => {
+test('json: the writer waits for a slow reader', async () => {
   const stream = new PassThrough({ highWaterMark: 64 });
   const [event] = recorded([{ type: 'warning', message: 'x'.repeat(200) }]);
   let isDone = false;

@@ -19,7 +19,7 @@ test.each([
   expect(wrapped(text, columns)).toBe(broken);
 });
 
-test('it is the same however the text is cut', () => {
+test('wrapping is the same however the text is split', () => {
   const words = fc.array(fc.constantFrom('a', 'word', 'longer-word', ' ', '  ', '\n', '```', '日本'), {
     maxLength: 40,
   });
@@ -32,7 +32,7 @@ test('it is the same however the text is cut', () => {
   );
 });
 
-test('nothing but white space is changed', () => {
+test('wrapping changes only white space', () => {
   fc.assert(
     fc.property(fc.string(), fc.integer({ min: 1, max: 20 }), (text, columns) => {
       expect(wrapped(text, columns).replaceAll(/[ \t\n]/g, '')).toBe(text.replaceAll(/[ \t\n]/g, ''));

@@ -11,7 +11,7 @@ const WORKERS = 32;
 const ALL_DONE = Array<string>(WORKERS).fill('done');
 
 describe.each(APIS)('%s', (api) => {
-  test('32 workers at a bucket of twelve requests lose no task, and not one request is refused', async () => {
+  test('32 workers with a bucket of twelve requests lose no task and get no refusal', async () => {
     const limits = { requests: 12, windowMs: 250 };
     const { server, run, told } = await herdOn({ answers: STEPS, order: 'conversation', limits }, { api });
     const results = await run(WORKERS);
@@ -26,7 +26,7 @@ describe.each(APIS)('%s', (api) => {
     ]);
   });
 
-  test('the others start when the first answer has begun, and not before', async () => {
+  test('the other workers start only when the first answer has begun', async () => {
     const answers = [{ text: { repeat: 'word ', times: 40 }, delayMs: 150, tokensPerSecond: 80 }];
     const { server, run } = await herdOn({ answers, loop: true }, { api });
     await run(3);
@@ -37,7 +37,7 @@ describe.each(APIS)('%s', (api) => {
     }
   });
 
-  test('32 workers at a bucket of tokens lose no task, and hardly a request is refused', async () => {
+  test('32 workers with a bucket of tokens lose no task and get few refusals', async () => {
     const limits = { inputTokens: 6_000, windowMs: 250 };
     const script = { answers: STEPS, order: 'conversation', limits, cache: { enabled: false } } as const;
     const { server, run } = await herdOn(script, { api });
@@ -49,7 +49,7 @@ describe.each(APIS)('%s', (api) => {
   });
 });
 
-test('32 workers at a bucket of output tokens lose no task, and hardly a request is refused', async () => {
+test('32 workers with a bucket of output tokens lose no task and get few refusals', async () => {
   const answers = [{ text: { repeat: 'word ', times: 40 }, calls: STEPS[0]!.calls! }, { text: 'done' }];
   const limits = { outputTokens: 600, windowMs: 250 };
   const { server, run } = await herdOn({ answers, order: 'conversation', limits });
@@ -61,28 +61,24 @@ test('32 workers at a bucket of output tokens lose no task, and hardly a request
 /** When the server sent its first refusal. */
 const refusedAt = ({ requests }: Rehearsal) => requests.find(({ status }) => (status ?? 0) >= 400)?.closedAt ?? 0;
 
-proves(
-  'throttle.one-gate',
-  'one 429 for one worker stops all for as long as it says, and then they start one by one',
-  async () => {
-    const pauseMs = 1_200;
-    const faults = [{ at: 30, fault: 'status', status: 429, headers: { 'retry-after-ms': String(pauseMs) } }] as const;
-    const parallelMax = 8;
-    const { server, run } = await herdOn({ answers: STEPS, order: 'conversation', faults }, { parallelMax });
-    const results = await run(WORKERS);
-    expect(results.map(({ outcome }) => outcome.status)).toEqual(ALL_DONE);
-    expect(refusals(server)).toBe(1);
+proves('throttle.one-gate', 'one 429 pauses all workers for its time, and then they start one by one', async () => {
+  const pauseMs = 1_200;
+  const faults = [{ at: 30, fault: 'status', status: 429, headers: { 'retry-after-ms': String(pauseMs) } }] as const;
+  const parallelMax = 8;
+  const { server, run } = await herdOn({ answers: STEPS, order: 'conversation', faults }, { parallelMax });
+  const results = await run(WORKERS);
+  expect(results.map(({ outcome }) => outcome.status)).toEqual(ALL_DONE);
+  expect(refusals(server)).toBe(1);
 
-    const at = refusedAt(server);
-    // What was already on its way when the refusal came back still arrives, on a busy machine at any time.
-    const late = arrivals(server).filter((arrival) => arrival > at && arrival < at + pauseMs);
-    expect(late.length).toBeLessThan(parallelMax);
-    const [first = 0, , , , fifth = 0] = arrivals(server).filter((arrival) => arrival >= at + pauseMs);
-    expect(fifth - first).toBeGreaterThanOrEqual(100);
-  },
-);
+  const at = refusedAt(server);
+  // What was already on its way when the refusal came back still arrives, on a busy machine at any time.
+  const late = arrivals(server).filter((arrival) => arrival > at && arrival < at + pauseMs);
+  expect(late.length).toBeLessThan(parallelMax);
+  const [first = 0, , , , fifth = 0] = arrivals(server).filter((arrival) => arrival >= at + pauseMs);
+  expect(fifth - first).toBeGreaterThanOrEqual(100);
+});
 
-test('an overloaded provider that names no time is left alone for a while, and then asked by one', async () => {
+test('an overloaded provider without retry-after is paused, then probed by one request', async () => {
   const faults = [{ at: 30, fault: 'status', status: 529 }] as const;
   const parallelMax = 4;
   const { server, run, told } = await herdOn({ answers: STEPS, order: 'conversation', faults }, { parallelMax });
@@ -95,7 +91,7 @@ test('an overloaded provider that names no time is left alone for a while, and t
   expect(reasons.some((reason) => reason.startsWith('the provider is overloaded: nothing is sent for'))).toBe(true);
 });
 
-test('a provider that bears few at once and says nothing of it is found out, and nothing is lost', async () => {
+test('an undeclared concurrency limit is found, and no task is lost', async () => {
   // Long enough for all to be under way together, however busy the machine is.
   const answers = STEPS.map((step) => ({ ...step, delayMs: 400 }));
   const script = { answers, order: 'conversation', limits: { concurrency: 8 } } as const;
@@ -105,14 +101,14 @@ test('a provider that bears few at once and says nothing of it is found out, and
   expect([refusals(server) > 0, refusals(server) < 16]).toEqual([true, true]);
 });
 
-test('a worker that waits for its turn is not idle', async () => {
+test('a worker that waits for admission is not idle', async () => {
   const limits = { requests: 2, windowMs: 600 };
   const { run } = await herdOn({ answers: [{ text: 'done' }], loop: true, limits }, { idleMs: 400 });
   const results = await run(6);
   expect(results.map(({ outcome }) => outcome.status)).toEqual(Array(6).fill('done'));
 });
 
-test('cancelling a worker that waits lets the others go on', async () => {
+test('cancelling a waiting worker does not block the others', async () => {
   const limits = { requests: 4, windowMs: 400 };
   const { agent, admission } = await herdOn({ answers: STEPS, order: 'conversation', limits });
   const stop = new AbortController();

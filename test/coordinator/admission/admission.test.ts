@@ -36,7 +36,7 @@ function runOf(options: Partial<RunAdmissionOptions>) {
 
 const answered = (admitted: Admitted, usage: Usage) => admitted.settle(usage, { headers: {} });
 
-test('what is spent, reserved and left is told before each request and after it, and what it may come to', async () => {
+test('spent, reserved and left are reported before and after each request', async () => {
   const { told, place } = runOf({ cap: { usd: 1 }, price: PRICE });
   const first = await place(1).admit(WANTED, never);
   first.began?.({});
@@ -62,7 +62,7 @@ test('what is spent, reserved and left is told before each request and after it,
   ]);
 });
 
-test('runs with one pot wait for money of each other, in different lanes too', async () => {
+test('runs with one shared budget wait for each other, in different lanes too', async () => {
   const pot = new Pot();
   const [one, other] = [runOf({ cap: { tokens: 3_000 }, pot }), runOf({ cap: { tokens: 3_000 }, pot })];
   const first = await one.place(1).admit(WANTED, never);
@@ -73,7 +73,7 @@ test('runs with one pot wait for money of each other, in different lanes too', a
   await expect(one.place(2).admit(WANTED, never)).rejects.toMatchObject(OVER);
 });
 
-test('with a cap, no request is sent before it is written down; without one, nothing is', async () => {
+test('with a cap every request is recorded before it is sent; without a cap none is', async () => {
   const written = Promise.withResolvers<void>();
   const capped = runOf({ cap: { tokens: 10_000 }, settled: () => written.promise });
   let isSent = false;
@@ -89,13 +89,13 @@ test('with a cap, no request is sent before it is written down; without one, not
   expect(free.told).toEqual([]);
 });
 
-test('without a price tokens are counted, and no cost is told', async () => {
+test('without a price only tokens are counted, and no cost is reported', async () => {
   const { admission, place } = runOf({ cap: { tokens: 10_000 } });
   answered(await place(1).admit(WANTED, never), used(800, 100));
   expect(admission.balance).toEqual({ usage: used(800, 100), spent: 900, reserved: 0, cap: { tokens: 10_000 } });
 });
 
-proves('budget.holds', 'fifty workers at once never pass a cap in dollars, at any event', async () => {
+proves('budget.holds', 'fifty concurrent workers never exceed a dollar cap, at any event', async () => {
   const cap = { usd: 0.2 };
   const spent: number[] = [];
   const script = {
@@ -117,7 +117,7 @@ proves('budget.holds', 'fifty workers at once never pass a cap in dollars, at an
   expect(new Set(endings)).toEqual(new Set(['limit.reached']));
 });
 
-test('what does not fit waits while others may give something back', async () => {
+test('a request that does not fit waits while others may return money', async () => {
   const { told, place } = runOf({ cap: { tokens: 2_500 } });
   const first = await place(1).admit(WANTED, never);
   first.began?.({});
@@ -135,7 +135,7 @@ test('what does not fit waits while others may give something back', async () =>
   expect(told[2]?.event).toMatchObject({ reason: 'what is left of the budget is reserved for requests under way' });
 });
 
-test('when nobody can give anything back, what does not fit ends', async () => {
+test('a request that does not fit fails if no other can return money', async () => {
   const { place } = runOf({ cap: { tokens: 2_500 } });
   const first = await place(1).admit(WANTED, never);
   first.began?.({});
@@ -145,7 +145,7 @@ test('when nobody can give anything back, what does not fit ends', async () => {
   await expect(place(3).admit(WANTED, never)).rejects.toMatchObject(OVER);
 });
 
-test('an answer is only made short when nobody can give anything back', async () => {
+test('an answer is shortened only if no other request can return money', async () => {
   const { place } = runOf({ cap: { tokens: 20_000 } });
   const wanted = { inputTokens: 1_000, outputTokensMax: 16_000 };
   const first = await place(1).admit(wanted, never);
@@ -156,7 +156,7 @@ test('an answer is only made short when nobody can give anything back', async ()
   expect((await second).outputTokensMax).toBe(9_000);
 });
 
-test('the whole answer is not waited for where enough of it fits', async () => {
+test('a request does not wait for a full answer if enough of it fits', async () => {
   const { place } = runOf({ cap: { tokens: 24_000 } });
   const wanted = { inputTokens: 1_000, outputTokensMax: 16_000 };
   const first = await place(1).admit(wanted, never);
@@ -176,7 +176,7 @@ test('cancelling a wait for money frees its place', async () => {
   await behind;
 });
 
-test('one that dies with a request under way has spent its worst case, and others go on', async () => {
+test('a worker that dies during a request is charged the worst case; others continue', async () => {
   const { admission, place } = runOf({ cap: { tokens: 4_000 } });
   const dying = place(1);
   const lost = await dying.admit(WANTED, never);
@@ -198,7 +198,7 @@ test('one that dies with a request under way has spent its worst case, and other
 test.each([
   { kind: 'aborted', by: 'user' },
   { kind: 'limit.reached', limit: 'time', message: 'the time is up' },
-] as const)('a request that is cut off ($kind) has spent its worst case', async (failure) => {
+] as const)('a request that is cut off ($kind) is charged its worst case', async (failure) => {
   const { admission, told, place } = runOf({ cap: { tokens: 3_000 } });
   const admitted = await place(1).admit(WANTED, never);
   admitted.settle(NO_USAGE, { failure });
@@ -207,14 +207,14 @@ test.each([
   expect(warnings).toEqual([expect.stringContaining('the most that it can have cost counts as spent')]);
 });
 
-test('without a cap a request that is cut off counts as far as it came', async () => {
+test('without a cap a request that is cut off is charged what was received', async () => {
   const { admission, told, place } = runOf({});
   const admitted = await place(1).admit(WANTED, never);
   admitted.settle(used(100, 5), { failure: { kind: 'aborted', by: 'user' } });
   expect([admission.balance.usage, told.length]).toEqual([used(100, 5), 1]);
 });
 
-test('what one that dies had settled or was still waiting for costs nothing more', async () => {
+test('a dead worker’s charged or waiting requests cost nothing more', async () => {
   const { admission, place } = runOf({});
   const [holder, dying] = [place(1), place(2)];
   const held = await holder.admit(WANTED, never);
@@ -227,7 +227,7 @@ test('what one that dies had settled or was still waiting for costs nothing more
   expect(admission.balance).toEqual({ usage: used(10, 10), spent: 20, reserved: 0 });
 });
 
-test('one that is let through in the moment it dies has spent nothing', async () => {
+test('a worker that dies as it is admitted is charged nothing', async () => {
   const { admission, place } = runOf({});
   const dying = place(1);
   const admitted = dying.admit(WANTED, never);
@@ -236,7 +236,7 @@ test('one that is let through in the moment it dies has spent nothing', async ()
   expect(admission.balance).toEqual({ usage: NO_USAGE, spent: 0, reserved: 0 });
 });
 
-test('a run that goes on has spent what it spent before', async () => {
+test('a resumed run keeps its earlier spending', async () => {
   const before = { total: { usage: used(1_000, 500) }, tasks: new Map([['t1', { usage: used(1_000, 500) }]]) };
   const { admission, place } = runOf({ cap: { tokens: 4_000 }, taskCap: { tokens: 2_000 }, before });
   expect(admission.balance).toMatchObject({ spent: 1_500, usage: used(1_000, 500) });
@@ -247,7 +247,7 @@ test('a run that goes on has spent what it spent before', async () => {
   await expect(place(3).admit(WANTED, never)).rejects.toMatchObject(OVER);
 });
 
-test('dollars spent on another model count as they were, and hold the cap', async () => {
+test('dollars spent on another model stay as they were and count against the cap', async () => {
   const dear = { usage: used(1_000, 500), cost: 4.995 };
   const { admission, place } = runOf({ cap: { usd: 5 }, price: PRICE, before: { total: dear, tasks: new Map() } });
   expect(admission.balance).toMatchObject({ spent: 4.995, cost: 4.995 });
@@ -256,7 +256,7 @@ test('dollars spent on another model count as they were, and hold the cap', asyn
   expect(admission.balance).toMatchObject({ spent: expect.closeTo(4.9961), cost: expect.closeTo(4.9961) });
 });
 
-test('the cap of a task ends that task over all its attempts, and no other', async () => {
+test('a task cap ends that task over all its attempts, and no other', async () => {
   const { admission, place } = runOf({ taskCap: { tokens: 3_000 } });
   answered(await place(1).admit(WANTED, never), used(1_000, 700));
   const again = admission.admissionFor({ worker: 4, task: 't1', attempt: 2 });
@@ -271,7 +271,7 @@ test('the cap of a task ends that task over all its attempts, and no other', asy
   await admission.admissionFor({ worker: 0 }).admit(WANTED, never);
 });
 
-test('where more was counted than was reserved, more is reserved from then on', async () => {
+test('after an underestimate more is reserved', async () => {
   const { admission, told, place } = runOf({ cap: { tokens: 100_000 } });
   for (const factor of [1, 1.5]) answered(await place(1).admit(WANTED, never), used(2_000 * factor, 2_000));
   const next = await place(1).admit(WANTED, never);
@@ -283,7 +283,7 @@ test('where more was counted than was reserved, more is reserved from then on', 
   ]);
 });
 
-test('an answer that comes to exactly what was reserved is no reason to warn or to reserve more', async () => {
+test('an answer that uses exactly its reservation causes no warning and no increase', async () => {
   const { admission, told, place } = runOf({ cap: { tokens: 100_000 } });
   answered(await place(1).admit(WANTED, never), used(1_000, 1_000));
   await place(1).admit(WANTED, never);
@@ -291,7 +291,7 @@ test('an answer that comes to exactly what was reserved is no reason to warn or 
   expect(told.map(({ event }) => event.type)).toEqual(['budget', 'budget', 'budget']);
 });
 
-test('a cap in dollars without a price is refused', () => {
+test('a dollar cap without a price is refused', () => {
   expect(() => runOf({ cap: { usd: 1 } })).toThrow('the price of the model is not known');
   expect(() => runOf({ cap: { tokens: 1 }, taskCap: { usd: 1 } })).toThrow('the price of the model is not known');
 });

@@ -23,7 +23,7 @@ function seen(): Ledger {
   return ledger;
 }
 
-test('a full bucket gains nothing while requests are on their way: no more are sent than it can hold', () => {
+test('a full bucket gains nothing during requests: no more are sent than it holds', () => {
   const ledger = seen();
   const late = 10 * WINDOW_MS;
   const flights = Array.from({ length: LIMIT }, () => ledger.depart(WANTED, late));
@@ -38,7 +38,7 @@ test('a full bucket gains nothing while requests are on their way: no more are s
   expect(ledger.shortage(WANTED, later + shortage!.waitMs! + 1)).toBeUndefined();
 });
 
-test('what was sent long before, and was not seen to arrive, may be missing in a report', () => {
+test('a report may not include requests that were sent long before it', () => {
   const ledger = seen();
   const late = 10 * WINDOW_MS;
   ledger.depart(WANTED, late);
@@ -49,7 +49,7 @@ test('what was sent long before, and was not seen to arrive, may be missing in a
   expect(more).toBe(LIMIT - 2);
 });
 
-test('one that failed before it was answered is waited for no longer', () => {
+test('a request that failed before its answer is no longer waited for', () => {
   const ledger = seen();
   const late = 10 * WINDOW_MS;
   const flights = Array.from({ length: LIMIT }, () => ledger.depart(WANTED, late));
@@ -82,7 +82,7 @@ const WAYS = fc.record({
   stalls: fc.array(fc.record({ side: fc.constantFrom<Side>('here', 'there'), from: fc.nat(3_000), ms: fc.nat(900) })),
 });
 
-test('whoever stands still, and however late things arrive, no request is refused', () => {
+test('no request is refused, whatever stalls and however late reports arrive', () => {
   const property = fc.property(WAYS, ({ delays, stalls }) => {
     const ledger = new Ledger();
     const bucket = new Bucket();

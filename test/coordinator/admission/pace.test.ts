@@ -19,7 +19,7 @@ function provenPace(parallelMax: number): Pace {
   return pace;
 }
 
-describe('the pace', () => {
+describe('pacing', () => {
   test('the first request goes alone until its answer begins', () => {
     const pace = paceOf(8);
     expect(pace.hold(0, 0)).toBeUndefined();
@@ -30,7 +30,7 @@ describe('the pace', () => {
     expect(pace.hold(8, 1_000)).toEqual({ why: 'parallel' });
   });
 
-  test('where no answer begins within five seconds the others follow one by one', () => {
+  test('without an answer within five seconds the others follow one by one', () => {
     const pace = paceOf(8);
     pace.sent(0);
     expect(pace.hold(1, 5_000)).toBeUndefined();
@@ -39,7 +39,7 @@ describe('the pace', () => {
     expect(pace.hold(2, 5_100)).toBeUndefined();
   });
 
-  test('one that fails for another reason lets the next one go alone', () => {
+  test('after another kind of failure the next request goes alone', () => {
     const pace = paceOf(8);
     pace.sent(0);
     pace.failed(0);
@@ -48,7 +48,7 @@ describe('the pace', () => {
     expect(pace.hold(1, 20)).toMatchObject({ why: 'alone' });
   });
 
-  test('a refusal stops everybody for as long as the server asks, then one goes alone and the others in gaps', () => {
+  test('a refusal pauses all for its time, then one goes alone and the others in gaps', () => {
     const pace = provenPace(8);
     pace.sent(100);
     pace.refused(3_000, 100, 200);
@@ -62,7 +62,7 @@ describe('the pace', () => {
     expect(pace.hold(2, 3_300)).toEqual({ why: 'gap', waitMs: 100 });
   });
 
-  test('an answer to what was sent before the refusal does not end its consequences', () => {
+  test('an answer to a request sent before the refusal does not end the pause', () => {
     const pace = provenPace(8);
     pace.sent(100);
     pace.sent(101);
@@ -72,7 +72,7 @@ describe('the pace', () => {
     expect(pace.hold(1, 1_201)).toMatchObject({ why: 'alone' });
   });
 
-  test('a refusal halves how many may be under way, once for all that were sent before it', () => {
+  test('a refusal halves the concurrency once for all requests sent before it', () => {
     const pace = provenPace(16);
     pace.refused(100, 10, 200);
     pace.refused(100, 11, 201);
@@ -82,7 +82,7 @@ describe('the pace', () => {
     expect(pace.parallel).toBe(4);
   });
 
-  test('it never goes below one, and eight answers raise it by one, never above its bound', () => {
+  test('concurrency never falls below one, and eight answers raise it by one to its bound', () => {
     const pace = provenPace(2);
     pace.refused(10, 1, 2);
     pace.refused(10, 3, 4);
@@ -95,7 +95,7 @@ describe('the pace', () => {
     expect(pace.parallel).toBe(2);
   });
 
-  test('a server that names no time is waited for twice as long each time, until it answers', () => {
+  test('without retry-after the wait doubles until the server answers', () => {
     const pace = provenPace(8);
     const waits = [10, 20_000, 40_000].map((now) => {
       pace.refused(undefined, now - 1, now);
@@ -107,7 +107,7 @@ describe('the pace', () => {
     expect(pace.pausedMs(60_001)).toBe(1_000);
   });
 
-  test('a server that refuses again after the time it asked for is waited for longer', () => {
+  test('a server that refuses again after its own retry time is waited for longer', () => {
     const pace = provenPace(8);
     pace.refused(20, 1, 2);
     pace.refused(20, 30, 31);
@@ -127,7 +127,7 @@ describe('the pace', () => {
   });
 });
 
-describe('what is left of a limit', () => {
+describe('the rest of a limit', () => {
   const rate = (remaining: number, more: Partial<Rate> = {}): Rate => ({
     name: 'requests',
     countsCacheReads: false,
@@ -138,7 +138,7 @@ describe('what is left of a limit', () => {
   });
   const sighting = { unseen: 0, ageMs: 0 };
 
-  test('what was sent since the report is taken off, and comes back as the bucket refills', () => {
+  test('requests since the report are subtracted and return as the bucket refills', () => {
     const left = new Allowance(rate(1), sighting, 0);
     expect(left.left).toBe(1);
     left.take(1);
@@ -147,7 +147,7 @@ describe('what is left of a limit', () => {
     expect(left.left).toBe(11);
   });
 
-  test('a report raises it only by what it surely knows, and lowers it always', () => {
+  test('a report raises the rest only by certain amounts, and always lowers it', () => {
     const left = new Allowance(rate(10), sighting, 0);
     for (let count = 0; count < 6; count++) left.take(1);
     left.report(rate(9), { unseen: 5, ageMs: 0 }, 0);
@@ -158,19 +158,19 @@ describe('what is left of a limit', () => {
     expect(left.left).toBe(2);
   });
 
-  test('a rate that was found while little was missing does not outdo a better one', () => {
+  test('a refill rate measured on a small gap does not replace a better one', () => {
     const left = new Allowance(rate(0), sighting, 0);
     left.report(rate(10, { resetMs: 1 }), sighting, 0);
     for (let count = 0; count < 10; count++) left.take(1);
     expect(left.readyInMs(1)).toBeCloseTo(1 / (0.01 * 0.95));
   });
 
-  test('a reset that may be old makes for a slower refill', () => {
+  test('a reset time that may be old gives a slower refill', () => {
     const left = new Allowance(rate(0), { unseen: 0, ageMs: 1_000 }, 0);
     expect(left.readyInMs(1)).toBeCloseTo(1 / (0.005 * 0.95));
   });
 
-  test('once the refill is not to be trusted, there is nothing before the reset', () => {
+  test('once the refill is not reliable, nothing is left before the reset', () => {
     const left = new Allowance(rate(1), sighting, 0);
     expect(left.take(1)).toBe(false);
     left.pass(500, 0);
@@ -183,7 +183,7 @@ describe('what is left of a limit', () => {
     expect(left.left).toBe(9);
   });
 
-  test('what is on its way may not have arrived, and a limit that is full gains nothing meanwhile', () => {
+  test('requests in flight may not have arrived, and a full limit gains nothing meanwhile', () => {
     const left = new Allowance(rate(1), sighting, 0);
     left.pass(100_000, 0);
     for (let count = 0; count < 10; count++) left.take(1);
@@ -194,17 +194,17 @@ describe('what is left of a limit', () => {
     expect(left.readyInMs(2)).toBeCloseTo(1 / (0.009 * 0.95));
   });
 
-  test('what is larger than the whole limit waits for all of it', () => {
+  test('a request larger than the whole limit waits for all of it', () => {
     const left = new Allowance(rate(0), sighting, 0);
     expect(left.readyInMs(500)).toBeCloseTo(11 / (0.01 * 0.95));
   });
 
-  test('without a reset nobody knows when', () => {
+  test('without a reset time the wait is unknown', () => {
     const left = new Allowance({ name: 'tokens', countsCacheReads: true, remaining: 3 }, sighting, 0);
     expect([left.readyInMs(3), left.readyInMs(4)]).toEqual([0, undefined]);
   });
 
-  test('tokens in whole thousands are taken to be half a thousand less', () => {
+  test('tokens in whole thousands count as half a thousand less', () => {
     const left = new Allowance(rate(7_000, { limit: 30_000 }), sighting, 0);
     expect(left.left).toBe(6_500);
   });

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 
 const NOW = Date.parse('2030-01-01T00:00:00Z');
 
-test('Anthropic’s limits are read, their resets as time from now', () => {
+test('Anthropic’s limits are read, with resets as time from now', () => {
   const headers = {
     'anthropic-ratelimit-requests-limit': '50',
     'anthropic-ratelimit-requests-remaining': '49',
@@ -30,7 +30,7 @@ test('Anthropic’s limits are read, their resets as time from now', () => {
   });
 });
 
-test('OpenAI’s limits are read, their resets as durations', () => {
+test('OpenAI’s limits are read, with resets as durations', () => {
   const headers = {
     'x-ratelimit-limit-requests': '60',
     'x-ratelimit-remaining-requests': '59',
@@ -82,7 +82,7 @@ test.each([
   expect(readRates(headers, NOW).rates[0]?.resetMs).toBe(resetMs);
 });
 
-test('rubbish is taken as not said', () => {
+test('invalid headers are ignored', () => {
   const headers = {
     'x-ratelimit-remaining-requests': '-1',
     'x-ratelimit-limit-requests': '10',
@@ -96,14 +96,14 @@ test('rubbish is taken as not said', () => {
   expect(readRates({}, NOW)).toEqual({ rates: [] });
 });
 
-test('a limit that is lower than what is left of it is not believed', () => {
+test('a limit lower than its rest is ignored', () => {
   const headers = { 'x-ratelimit-remaining-requests': '12', 'x-ratelimit-limit-requests': '10' };
   expect(readRates(headers, NOW).rates).toEqual([
     { name: 'requests', limit: 12, remaining: 12, countsCacheReads: true },
   ]);
 });
 
-test('only what was said in so many words is a time to wait', () => {
+test('only an explicit retry time counts as a time to wait', () => {
   const reset = { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '7s' };
   expect(readRates(reset, NOW).retryAfterMs).toBeUndefined();
   expect(readRates({ ...reset, 'retry-after': '2' }, NOW).retryAfterMs).toBe(2_000);

@@ -72,7 +72,7 @@ const older = (usage: number, perMillion: number): Event => ({
   cost: (usage / MILLION) * perMillion,
 });
 
-test('a request that was lost counts in the dollars of the model it was sent to', () => {
+test('a lost request counts in the dollars of the model it was sent to', () => {
   const story = new Story().resume(OPUS);
   const most = { most: used(MILLION), mostCost: 4.85 };
   story.tell({ type: 'budget', usage: used(0), spent: 0, reserved: 4.85, cap: { usd: 5 }, cost: 0, ...most }, ONE);
@@ -80,7 +80,7 @@ test('a request that was lost counts in the dollars of the model it was sent to'
   expect([story.cost, story.costOf('one')]).toEqual([4.85, 4.85]);
 });
 
-test('totals of older journals are read at the price of the model that each request was sent to', () => {
+test('totals of older journals use the price of each request’s model', () => {
   const story = new Story().resume(OPUS);
   story.tell(older(MILLION, 15), ONE);
   story.resume(HAIKU);
@@ -89,7 +89,7 @@ test('totals of older journals are read at the price of the model that each requ
   expect([story.cost, story.state.cost]).toEqual([17, 17]);
 });
 
-test('a journal without dollars is priced by the catalog, as far as it knows the models', () => {
+test('a journal without dollars is priced by the catalog, for the models it knows', () => {
   const story = new Story().resume(OPUS);
   story.settle(ONE, MILLION, MILLION).resume('local/unheard-of');
   story.settle(TWO, 2 * MILLION, MILLION).resume(HAIKU);
@@ -97,7 +97,7 @@ test('a journal without dollars is priced by the catalog, as far as it knows the
   expect([story.cost, story.costOf('one'), story.state.cost]).toEqual([16, 15, 16]);
 });
 
-test('what was settled counts as what it came to, what was not counts in full', () => {
+test('charged requests count their cost, and open ones count in full', () => {
   const story = new Story().start().send({ worker: 0 }, 0, 100).settle({ worker: 0 }, 7, 7);
   expect(story.spent).toEqual([7, {}, 0]);
   story.send(ONE, 7, 100).send(TWO, 7, 200);
@@ -106,7 +106,7 @@ test('what was settled counts as what it came to, what was not counts in full', 
   expect(story.spent).toEqual([212, { one: 5, two: 200 }, 1]);
 });
 
-test('what was lost once is lost once, also where the run is killed again before it has asked for anything', () => {
+test('a loss counts once, even if the run is killed again before its next request', () => {
   const story = new Story().start().send(ONE, 0, 100).start(true);
   expect(story.spent).toEqual([100, { one: 100 }, 0]);
   story.start(true).send(ONE, 100, 50);

@@ -38,7 +38,7 @@ const quotaOf = (remaining: number, resetMs: number) => ({
   'x-ratelimit-reset-requests': `${resetMs}ms`,
 });
 
-test('whoever comes first goes first, one alone until an answer has begun', async () => {
+test('requests go in order of arrival, one alone until an answer has begun', async () => {
   const lane = laneOf(4);
   const order: number[] = [];
   const asked = [0, 1, 2, 3].map((at) => {
@@ -54,7 +54,7 @@ test('whoever comes first goes first, one alone until an answer has begun', asyn
   expect([order, lane.inFlight]).toEqual([[0, 1, 2, 3], 4]);
 });
 
-test('no more are under way than may be, and one that leaves makes room for one', async () => {
+test('concurrency stays within its limit, and each finished request admits one', async () => {
   const lane = await provenLane(2);
   const asked = [ask(lane), ask(lane), ask(lane)];
   const [first] = await Promise.all([asked[0]!.promise, asked[1]!.promise]);
@@ -69,7 +69,7 @@ test('no more are under way than may be, and one that leaves makes room for one'
   ]);
 });
 
-test('no more are under way than the last answer left', async () => {
+test('concurrency stays within the rest that the last answer reported', async () => {
   // The bucket refills so slowly that a busy machine does not notice.
   const lane = await provenLane(64, quotaOf(3, 600_000));
   const stop = new AbortController();
@@ -80,14 +80,14 @@ test('no more are under way than the last answer left', async () => {
   await Promise.allSettled(asked.map(({ promise }) => promise));
 });
 
-test('those that the last answer left no room for go as the bucket refills', async () => {
+test('requests beyond the reported rest go as the bucket refills', async () => {
   const lane = await provenLane(64, quotaOf(3, 2_000));
   const asked = Array.from({ length: 10 }, () => ask(lane));
   await Promise.all(asked.map(({ promise }) => promise));
   expect(asked[3]?.waits[0]?.reason).toMatch(/^the provider allows no more requests for 0\.\d s$/);
 });
 
-test('a wait that will be long is told at once, and only once', async () => {
+test('a long wait is reported at once, and only once', async () => {
   const lane = await provenLane(64, quotaOf(0, 60_000));
   const stop = new AbortController();
   const { promise, waits } = ask(lane, stop.signal, {});
@@ -102,14 +102,14 @@ test('a wait that will be long is told at once, and only once', async () => {
   expect([long.waits.length, waits.length]).toEqual([1, 1]);
 });
 
-test('one that goes without waiting has nothing told', async () => {
+test('a request without a wait reports none', async () => {
   const lane = await provenLane(2);
   const { promise, waits } = ask(lane);
   await promise;
   expect(waits).toEqual([]);
 });
 
-test('whoever gives up leaves the queue at once, and those behind move up', async () => {
+test('a cancelled request leaves the queue at once, and the others move up', async () => {
   const lane = await provenLane(1);
   const stop = new AbortController();
   const holder = await ask(lane).promise;
@@ -123,7 +123,7 @@ test('whoever gives up leaves the queue at once, and those behind move up', asyn
   await expect(ask(lane, stop.signal).promise).rejects.toMatchObject({ failure: { kind: 'aborted' } });
 });
 
-test('a refusal of one stops all, and then they start one by one', async () => {
+test('a refusal of one request pauses all, and then they start one by one', async () => {
   const lane = await provenLane(8);
   const one = await ask(lane).promise;
   const refusedAt = performance.now();
@@ -137,7 +137,7 @@ test('a refusal of one stops all, and then they start one by one', async () => {
   expect(asked[0]?.waits[0]?.reason).toMatch(/^the provider asked to slow down: nothing is sent for 0\.\d s$/);
 });
 
-test('an overloaded provider is said to be one', async () => {
+test('an overloaded provider is reported as such', async () => {
   const lane = await provenLane(8);
   const one = await ask(lane).promise;
   one.leave({
@@ -152,14 +152,14 @@ test('an overloaded provider is said to be one', async () => {
   stop.abort();
 });
 
-test('an answer that asks to wait is listened to as well', async () => {
+test('an answer that asks for a wait is obeyed too', async () => {
   const lane = await provenLane(8, { 'retry-after-ms': '150' });
   const begun = performance.now();
   await ask(lane).promise;
   expect(performance.now() - begun).toBeGreaterThanOrEqual(120);
 });
 
-test('where the provider asks for more time than anybody waits, everybody hears what it said', async () => {
+test('a retry time beyond the maximum wait fails every request with that reason', async () => {
   const lane = await provenLane(8);
   const one = await ask(lane).promise;
   const hour = 3_600_000;
@@ -169,7 +169,7 @@ test('where the provider asks for more time than anybody waits, everybody hears 
   expect(lane.waiting).toBe(0);
 });
 
-test('behind one without money others of the same payer wait, and nobody else', async () => {
+test('a request without money blocks only requests of the same payer', async () => {
   const lane = await provenLane(8);
   let hasMoney = false;
   const poor = { payer: {}, claim: () => hasMoney };
@@ -186,7 +186,7 @@ test('behind one without money others of the same payer wait, and nobody else', 
   ]);
 });
 
-test('one that can’t pay any more is told, and does not stand in the way', async () => {
+test('a request that can no longer be paid fails and does not block others', async () => {
   const lane = await provenLane(8);
   const broke = ask(lane, never, {
     claim: () => {
@@ -197,7 +197,7 @@ test('one that can’t pay any more is told, and does not stand in the way', asy
   await ask(lane).promise;
 });
 
-test('limits without a reset hold while something is under way, and let one go to find out when nothing is', async () => {
+test('limits without a reset hold during requests; when idle one request probes them', async () => {
   const lane = await provenLane(8, { 'x-ratelimit-remaining-requests': '0' });
   const first = await ask(lane).promise;
   const second = ask(lane);
@@ -207,7 +207,7 @@ test('limits without a reset hold while something is under way, and let one go t
   await second.promise;
 });
 
-test('what is read from the cache counts where the provider counts it, and not where it doesn’t', async () => {
+test('cached tokens count only if the provider counts them', async () => {
   const cached = { input: 10, output: 5, cacheRead: 990, cacheWrite: 0 };
   const counted = async (headers: Record<string, string>) => {
     const lane = laneOf(8);
@@ -230,7 +230,7 @@ test('what is read from the cache counts where the provider counts it, and not w
   ]).toEqual([3, 1]);
 });
 
-test('a lane is a provider, a key and a model, and shows nothing of the key', () => {
+test('a lane is a provider, a key and a model, and reveals nothing of the key', () => {
   const account = { provider: 'anthropic', baseUrl: 'https://api.example', apiKey: 'sk-secret', model: 'm' };
   const keys = [account, { ...account, apiKey: 'sk-other' }, { ...account, model: 'n' }].map(laneKey);
   expect(new Set(keys).size).toBe(3);
@@ -238,7 +238,7 @@ test('a lane is a provider, a key and a model, and shows nothing of the key', ()
   expect(laneKey({ ...account })).toBe(keys[0]);
 });
 
-test('those who open a lane share it, and have room for all of them', async () => {
+test('runs that open the same lane share it, with room for all of them', async () => {
   const throttle = new Throttle({ waitMsMax: 5_000, random: () => 0.5 });
   const [one, two] = [throttle.open('a', 1), throttle.open('a', 2)];
   expect(one.lane).toBe(two.lane);
@@ -256,7 +256,7 @@ test('those who open a lane share it, and have room for all of them', async () =
   void fourth;
 });
 
-test('a lane that no run has open is forgotten, unless the provider asked for a pause', async () => {
+test('a lane without open runs is evicted, unless the provider asked for a pause', async () => {
   const throttle = new Throttle({ waitMsMax: 5_000, random: () => 0.5 });
   const [calm, paused] = [throttle.open('calm', 1), throttle.open('paused', 1)];
   (await ask(paused.lane).promise).leave({ usage: USAGE, failure: { ...THROTTLED, retryAfterMs: 4_000_000 } });

@@ -76,7 +76,7 @@ function commitOf(landing: Landing | undefined): string | undefined {
   return landing?.outcome === 'landed' ? landing.commit : undefined;
 }
 
-test('killed before or after any move of the branch, with all or little of it told, the second train ends in the same commit', async () => {
+test('killed around any branch move, a second train ends in the same commit', async () => {
   const place = await yard();
   const work = workIn(place);
   const whole = await drive({ place, work }, { past: [], known: [] });
@@ -100,7 +100,7 @@ test('killed before or after any move of the branch, with all or little of it to
   expect(new Set(ends)).toEqual(new Set([whole.head]));
 }, 60_000);
 
-test('a batch that had landed when the plug was pulled is recognised, one by one and without a gate', async () => {
+test('a batch that had landed at a power loss is recognised without running gates', async () => {
   const { works, train, git, ref, subjects } = await yard();
   const arrivals = works({ a: { a: '' }, none: {}, b: { b: '' }, c: { c: '' } });
   const gone = Promise.withResolvers<void>();
@@ -125,7 +125,7 @@ test('a batch that had landed when the plug was pulled is recognised, one by one
   expect(story(second.events)).toEqual(['a', 'none', 'b', 'c'].flatMap((task) => [`${task} starts`, `${task} landed`]));
 });
 
-test('gates that a journal remembers are not run again', async () => {
+test('gates with a recorded result are not run again', async () => {
   const { works, train, store, checkouts } = await yard();
   const arrivals = works({ bad: { bad: '' }, good: { good: '' } });
   const finish = async (it: MergeTrain) => {
@@ -144,7 +144,7 @@ test('gates that a journal remembers are not run again', async () => {
   expect(story(second.events)).toEqual(['bad starts', 'good starts', 'bad gate_failed', 'good landed']);
 });
 
-test('a gate of which only the first half is remembered is run from the first command on', async () => {
+test('a gate with only half a record is run from its first command', async () => {
   const { work, train } = await yard();
   const gates = ['touch built', '[ -e built ]'];
   const first = train({ gates });
@@ -169,7 +169,7 @@ test.each([
       return commit;
     },
   ],
-])('a branch that was %s ends the train, and stays as it is', async (_, foreign) => {
+])('a branch that was %s ends the train and stays as it is', async (_, foreign) => {
   const place = await yard();
   const commit = foreign(place);
   run(['-C', place.store, 'update-ref', `refs/heads/drover/${RUN}/merged`, commit]);
@@ -181,7 +181,7 @@ test.each([
   expect(place.ref()).toBe(commit);
 });
 
-test('a branch that somebody moves between two landings ends the train, and stays as it is', async () => {
+test('a branch that the user moves between two landings ends the train, unchanged', async () => {
   const place = await yard();
   const { train: it } = place.train();
   it.expect(planned('a', 'b'));
@@ -192,7 +192,7 @@ test('a branch that somebody moves between two landings ends the train, and stay
   expect(place.ref()).toBe(foreign);
 });
 
-test('a branch that is gone although the journal has landings ends the train', async () => {
+test('a missing branch ends the train if the journal has landings', async () => {
   const place = await yard();
   const { train: it } = place.train({ head: place.work('x', { x: 'x' }).commit });
   it.expect(planned('a'));

@@ -55,7 +55,7 @@ const MANY: Record<string, Changes> = {
 };
 
 describe('branch', () => {
-  test('the user gets the branch and those of tasks that did not land; nothing else is touched', async () => {
+  test('the user gets the branch and those of failed tasks, and nothing else changes', async () => {
     const { order, merged, work, refs, state, base, addHooks, hooked, inUser, top } = await landed(MANY);
     await addHooks('reference-transaction', 'post-checkout', 'post-merge');
     await put(top, { 'a.txt': 'being edited', 'untracked.txt': 'mine' });
@@ -78,14 +78,14 @@ describe('branch', () => {
     expect(inUser('fsck', '--connectivity-only')).toBe('');
   });
 
-  test('the command it names does it', async () => {
+  test('the printed command merges the branch', async () => {
     const { order, merged, inUser } = await landed(MANY);
     const { next = '' } = await deliver(order, never);
     inUser(...next.split(' ').slice(1));
     expect(inUser('rev-parse', 'HEAD').trim()).toBe(merged);
   });
 
-  test('a second time changes nothing, also where the branch is checked out by now', async () => {
+  test('a second delivery changes nothing, even if the branch is checked out', async () => {
     const { order, refs, inUser } = await landed(MANY);
     const first = await deliver(order, never);
     inUser('checkout', '--quiet', MERGED);
@@ -94,7 +94,7 @@ describe('branch', () => {
     expect(refs()).toEqual(before);
   });
 
-  test('a branch of that name with other work in it is not overwritten', async () => {
+  test('an existing branch with other work is not overwritten', async () => {
     const { order, work, store, inUser, refs } = await landed(MANY);
     const other = work('x', { x: 'x' }).commit;
     inUser('fetch', '--quiet', store, `${other}:refs/heads/${MERGED}`);
@@ -102,7 +102,7 @@ describe('branch', () => {
     expect(refs()).toContain(`${MERGED} ${other}`);
   });
 
-  test('where nothing landed there is no branch and nothing to type', async () => {
+  test('without landings there is no branch and no command', async () => {
     const { order, base, refs } = await landed({});
     expect(await deliver(order, never)).toEqual({ deliver: 'branch', commit: base });
     expect(refs().filter((ref) => ref.startsWith('drover'))).toEqual([]);
@@ -110,7 +110,7 @@ describe('branch', () => {
 });
 
 describe('merge', () => {
-  test('the user’s branch, index and files go on to it; hooks are not run', async () => {
+  test('the user’s branch, index and files move to the result without hooks', async () => {
     const { order, merged, refs, state, addHooks, hooked, top, inUser } = await landed(MANY);
     await addHooks('post-merge', 'post-checkout', 'reference-transaction', 'post-index-change');
     await put(top, { 'untracked.txt': 'mine' });
@@ -127,7 +127,7 @@ describe('merge', () => {
     expect(await readFile(join(top, 'new\nname ü.txt'), 'utf8')).toBe(`${TEXT}\nmore`);
   });
 
-  test('a second time it is there already, also where the user has gone on', async () => {
+  test('a second delivery finds it merged, even if the user has committed since', async () => {
     const { order, merged, inUser, refs, state } = await landed(MANY);
     const first = await deliver({ ...order, deliver: 'merge' }, never);
     expect(first).toEqual({ deliver: 'merge', commit: merged, branch: 'main' });
@@ -137,7 +137,7 @@ describe('merge', () => {
     expect([refs(), state()]).toEqual(before);
   });
 
-  test('the filters of the user’s own config write the user’s own files', async () => {
+  test('the user’s own filters write the user’s files', async () => {
     const { order, top, merged, folder, inUser } = await landed(
       { loud: { 'a.up': 'shout\n' } },
       { '.gitattributes': '*.up filter=up\n', 'b.up': 'base\n' },
@@ -185,26 +185,23 @@ describe('merge', () => {
     ],
   ];
 
-  test.each(inTheWay)(
-    'where %s, it is told beforehand, and the branch is delivered instead',
-    async (_, change, why) => {
-      const at = await landed(MANY);
-      expect(await mergeObstacle(at.order, never)).toBeUndefined();
-      await change(at);
-      expect(await mergeObstacle(at.order, never)).toMatch(why);
-      const before = at.state();
-      expect(await deliver({ ...at.order, deliver: 'merge' }, never)).toEqual({
-        deliver: 'branch',
-        commit: at.merged,
-        branch: MERGED,
-        next: `git merge ${MERGED}`,
-        instead: expect.stringMatching(why),
-      });
-      expect(at.state()).toBe(before);
-    },
-  );
+  test.each(inTheWay)('where %s, the user is warned and the branch is delivered instead', async (_, change, why) => {
+    const at = await landed(MANY);
+    expect(await mergeObstacle(at.order, never)).toBeUndefined();
+    await change(at);
+    expect(await mergeObstacle(at.order, never)).toMatch(why);
+    const before = at.state();
+    expect(await deliver({ ...at.order, deliver: 'merge' }, never)).toEqual({
+      deliver: 'branch',
+      commit: at.merged,
+      branch: MERGED,
+      next: `git merge ${MERGED}`,
+      instead: expect.stringMatching(why),
+    });
+    expect(at.state()).toBe(before);
+  });
 
-  test('an untracked file that would be lost is in the way', async () => {
+  test('an untracked file that would be overwritten blocks the merge', async () => {
     const { order, top, state, merged } = await landed(MANY);
     await put(top, { link: 'mine' });
     const before = state();
@@ -217,7 +214,7 @@ describe('merge', () => {
     expect(await readFile(join(top, 'link'), 'utf8')).toBe('mine');
   });
 
-  test('a run that began on no branch has none to merge into', async () => {
+  test('a run started on a detached HEAD has no branch to merge into', async () => {
     const { order } = await landed(MANY);
     const { top, gitDir } = order.repository;
     expect(await mergeObstacle({ ...order, repository: { top, gitDir } }, never)).toMatch(/^HEAD is detached/);
@@ -225,7 +222,7 @@ describe('merge', () => {
 });
 
 describe('patch', () => {
-  test('each task is a patch, they apply one after the other, and so does the one with everything', async () => {
+  test('patches of tasks apply one after the other, and so does the combined one', async () => {
     const { order, merged, base, top, inUser, folder } = await landed(MANY);
     const delivered = await deliver({ ...order, deliver: 'patch' }, never);
     const names = ['0001-edit', '0002-rename', '0003-odd', '0004-mode', '0005-binary', 'combined'];
@@ -255,7 +252,7 @@ describe('patch', () => {
     );
   });
 
-  test('the user’s repository is not written, and a second time gives the same files', async () => {
+  test('the user’s repository is not written, and a second delivery is identical', async () => {
     const { order, refs, state, base } = await landed(MANY);
     const before = [refs(), state()];
     const read = async () =>
@@ -272,7 +269,7 @@ describe('patch', () => {
     });
   });
 
-  test('a patch that a summary holds is not applied', async () => {
+  test('a patch inside a summary is not applied', async () => {
     const place = await yard();
     const { train: it } = place.train();
     it.expect(planned('a'));

@@ -19,8 +19,8 @@ const gateEnds = (events: readonly Told[]) => events.flatMap((event) => (event.t
 const isAlive = (id: string) =>
   existsSync(`/proc/${id}/stat`) && !readFileSync(`/proc/${id}/stat`, 'latin1').includes(') Z ');
 
-describe('what is tried together', () => {
-  test('five that are green together take one run of the gate', async () => {
+describe('tasks that are tested together', () => {
+  test('five tasks that are green together take one gate run', async () => {
     const { works, train, checkouts } = await yard();
     const { train: it, events } = train({ gates: ['true'] });
     const tasks = ['a', 'b', 'c', 'd', 'e', 'f'];
@@ -36,7 +36,7 @@ describe('what is tried together', () => {
     expect(checkouts.map((path) => existsSync(path))).toEqual([false, false]);
   });
 
-  test('of two halves that are green alone and red together the later one is left out, and the rest lands', async () => {
+  test('of two halves that are red only together the later one is left out', async () => {
     const { works, train, files, subjects } = await yard();
     const { train: it, events } = train({ gates: [`echo looking; ${NOT_BOTH}`] });
     it.expect(planned('a', 'left', 'b', 'right', 'c'));
@@ -80,7 +80,7 @@ describe('what is tried together', () => {
     { tasks: ['bad', 'ok1', 'ok2'] },
     { tasks: ['ok1', 'ok2', 'bad'] },
     { tasks: ['bad', 'ok1', 'bad2', 'ok2', 'bad3', 'bad4', 'ok3'] },
-  ])('whichever of $tasks are bad, just they are left out', async ({ tasks }) => {
+  ])('exactly the bad tasks are left out, with bad $tasks', async ({ tasks }) => {
     const { works, train, files } = await yard();
     const { train: it } = train({ gates: ['! ls bad* 2>/dev/null'] });
     it.expect(planned(...tasks));
@@ -92,32 +92,28 @@ describe('what is tried together', () => {
     expect(Object.keys(files(it.head))).toEqual(['a.txt', ...tasks.filter((task) => task.startsWith('ok'))]);
   });
 
-  proves(
-    'merge.green-only',
-    'the branch is moved only to what every gate has passed on, as that very tree',
-    async () => {
-      const { works, train, git, ref } = await yard();
-      const tasks = ['bad', 'a', 'bad2', 'b', 'c', 'bad3', 'd', 'e'];
-      const gates = ['true', '! ls bad* 2>/dev/null'];
-      const moves: string[][] = [];
-      const watching: Git = async (args, options) => {
-        if (args[0] === 'update-ref') {
-          const tree = (await git(['rev-parse', `${args[2]}^{tree}`])).out.trim();
-          moves.push(gateEnds(events).flatMap((end) => (end.passed && end.tree === tree ? [end.command] : [])));
-        }
-        return git(args, options);
-      };
-      const { train: it, events } = train({ gates, git: watching });
-      it.expect(planned(...tasks));
-      const arrivals = works(Object.fromEntries(tasks.map((task) => [task, { [task]: '' }])));
-      await Promise.all(arrivals.map((arrival) => it.land(arrival)));
-      expect(moves.length).toBeGreaterThan(1);
-      expect(moves).toEqual(moves.map(() => gates));
-      expect(ref()).toBe(it.head);
-    },
-  );
+  proves('merge.green-only', 'the branch moves only to a tree that every gate passed on', async () => {
+    const { works, train, git, ref } = await yard();
+    const tasks = ['bad', 'a', 'bad2', 'b', 'c', 'bad3', 'd', 'e'];
+    const gates = ['true', '! ls bad* 2>/dev/null'];
+    const moves: string[][] = [];
+    const watching: Git = async (args, options) => {
+      if (args[0] === 'update-ref') {
+        const tree = (await git(['rev-parse', `${args[2]}^{tree}`])).out.trim();
+        moves.push(gateEnds(events).flatMap((end) => (end.passed && end.tree === tree ? [end.command] : [])));
+      }
+      return git(args, options);
+    };
+    const { train: it, events } = train({ gates, git: watching });
+    it.expect(planned(...tasks));
+    const arrivals = works(Object.fromEntries(tasks.map((task) => [task, { [task]: '' }])));
+    await Promise.all(arrivals.map((arrival) => it.land(arrival)));
+    expect(moves.length).toBeGreaterThan(1);
+    expect(moves).toEqual(moves.map(() => gates));
+    expect(ref()).toBe(it.head);
+  });
 
-  test('a head that is red by itself is nobody’s fault, and all are told so', async () => {
+  test('a red head is blamed on no task, and all are told so', async () => {
     const { works, train, base, ref } = await yard({ broken: 'yes' });
     const { train: it, events } = train({ gates: ['echo it is broken; [ ! -e broken ]'] });
     it.expect(planned('a', 'b'));
@@ -128,7 +124,7 @@ describe('what is tried together', () => {
     expect(story(events).filter((line) => line.startsWith('gate on'))).toEqual(['gate on [a b]', 'gate on []']);
   });
 
-  test('a task that mends a red head lands', async () => {
+  test('a task that fixes a red head lands', async () => {
     const { work, train } = await yard({ broken: 'yes' });
     const { train: it } = train({ gates: ['[ ! -e broken ]'] });
     it.expect(planned('mend'));
@@ -137,7 +133,7 @@ describe('what is tried together', () => {
 });
 
 describe('one gate', () => {
-  test('red, then green is green, and told as flaky', async () => {
+  test('red then green counts as green, and is reported as flaky', async () => {
     const { work, train, folder } = await yard();
     const mark = join(folder, 'tried');
     const { train: it, events } = train({ gates: [`echo try; [ -e ${mark} ] || { touch ${mark}; false; }`] });
@@ -148,7 +144,7 @@ describe('one gate', () => {
     ]);
   });
 
-  test('the first red gate ends the row, and later ones find what earlier ones built', async () => {
+  test('the first red gate ends the list, and later gates see what earlier ones built', async () => {
     const { works, train } = await yard();
     const { train: it, events } = train({ gates: ['echo built > built', '[ -e built ] && [ ! -e bad ]', 'true'] });
     it.expect(planned('a', 'bad'));
@@ -168,7 +164,7 @@ describe('one gate', () => {
     ]);
   });
 
-  test('a command that is not there is named', async () => {
+  test('a missing command is named', async () => {
     const { work, train } = await yard();
     const { train: it } = train({ gates: ['no-such-command --all'] });
     it.expect(planned('a'));
@@ -180,7 +176,7 @@ describe('one gate', () => {
     expect(reason).toContain('a command was not found (exit code 127)');
   });
 
-  test('of much output the end is the reason, and the whole is on disk', async () => {
+  test('the reason is the end of a long output, and the whole is on disk', async () => {
     const { work, train, folder } = await yard();
     const { train: it, events } = train({ gates: ['seq 100000; [ ! -e bad ]'] });
     it.expect(planned('bad'));
@@ -194,7 +190,7 @@ describe('one gate', () => {
     expect(await readFile(file, 'utf8')).toHaveLength(588_895);
   });
 
-  test('a gate that hangs is ended by the signal, with all it started, and nothing is remembered of it', async () => {
+  test('the signal ends a hanging gate with its processes, and no result is stored', async () => {
     const { work, works, train, folder, ref } = await yard();
     const stop = new AbortController();
     const pid = join(folder, 'pid');
@@ -212,7 +208,7 @@ describe('one gate', () => {
     await expect(it.land(work('b', {}))).rejects.toBeInstanceOf(DroverError);
   });
 
-  test('who only waits is told of the end at once', async () => {
+  test('a caller that only waits learns of the end at once', async () => {
     const { work, train } = await yard();
     const stop = new AbortController();
     const { train: it } = train({ signal: stop.signal });

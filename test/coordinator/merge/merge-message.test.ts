@@ -6,7 +6,7 @@ import { planned, run, yard } from './merge-yard.ts';
 
 const message = (title: string, summary: string) => commitMessage({ run: 'run_1', task: 'a', title, summary });
 
-test('title, summary and trailers stand apart', () => {
+test('title, summary and trailers are separate', () => {
   expect(message('Do it', 'Did it.\n\nIn two steps.')).toBe(
     'Do it\n\nDid it.\n\nIn two steps.\n\nDrover-Run: run_1\nDrover-Task: a\n',
   );
@@ -36,14 +36,14 @@ test.each([
   expect(message('Do it', summary)).toBe(`Do it\n\n${body}\n\nDrover-Run: run_1\nDrover-Task: a\n`);
 });
 
-test('the subject is one line, not too long, and no trailer', () => {
+test('the subject is one line of bounded length, and never a trailer', () => {
   expect(message('  Do\n\tthis\r\n  now ', '').split('\n')[0]).toBe('Do this now');
   expect(message('Drover-Task: other', '').split('\n')[0]).toBe('> Drover-Task: other');
   expect(message('x'.repeat(500), '').split('\n')[0]).toBe(`${'x'.repeat(99)}…`);
   expect(message('', 'y'.repeat(100_000)).length).toBeLessThan(5_000);
 });
 
-test('git finds our trailers and no others, whatever title and summary say', async () => {
+test('git finds only drover’s trailers, whatever title and summary say', async () => {
   const { work, train, store } = await yard();
   const { train: it } = train();
   it.expect(planned('a'));

@@ -23,7 +23,7 @@ describe('order', () => {
     [['a'], ['b'], ['c']],
   ];
 
-  test('whoever finishes first, it lands in plan order and is the same commit', async () => {
+  test('tasks land in plan order with the same commits, whatever finishes first', async () => {
     const heads = await Promise.all(
       arrivals.map(async (groups) => {
         const { work, train, subjects, files, git } = await yard();
@@ -48,7 +48,7 @@ describe('order', () => {
     expect(new Set(heads).size).toBe(1);
   });
 
-  test('one that is withdrawn is not waited for', async () => {
+  test('a withdrawn task is not waited for', async () => {
     const { work, train, subjects } = await yard();
     const { train: it } = train();
     it.expect(planned('a', 'b'));
@@ -74,7 +74,7 @@ describe('order', () => {
 });
 
 describe('conflicts', () => {
-  test('a conflict is found without a checkout, described, and the task lands on its second try', async () => {
+  test('a conflict is found without a checkout, and the task lands on its second try', async () => {
     const { work, train, files, checkouts, git } = await yard();
     const { train: it, events } = train();
     it.expect(planned('a', 'b', 'c'));
@@ -131,7 +131,7 @@ describe('conflicts', () => {
     });
   });
 
-  test('those that wait for a task that is sent back are not waited for by it', async () => {
+  test('a task that is sent back does not wait for its dependents', async () => {
     const { work, train, subjects } = await yard();
     const { train: it } = train();
     it.expect(planned('a', 'b', ['after-b', 'b'], ['after-that', 'after-b'], 'c'));
@@ -144,7 +144,7 @@ describe('conflicts', () => {
     expect(subjects(it.head)).toEqual(['Do a', 'Do c', 'Do b', 'Do after-b', 'Do after-that']);
   });
 
-  test('a task that conflicts only with one that does not land has no conflict', async () => {
+  test('a conflict with a task that does not land is no conflict', async () => {
     const { work, train, files } = await yard();
     const { train: it } = train({ gates: ['! grep -q BAD a.txt'] });
     it.expect(planned('bad', 'good'));
@@ -170,7 +170,7 @@ describe('conflicts', () => {
     expect(message).toContain('30 more files conflict');
   });
 
-  test('a description names no further files where it shows all that conflict', async () => {
+  test('a complete conflict description names no further files', async () => {
     const names = Array.from({ length: 20 }, (_, at) => `file-${at}.txt`);
     const all = (text: string) => Object.fromEntries(names.map((name) => [name, text]));
     const { work, train } = await yard(all('base'));
@@ -183,7 +183,7 @@ describe('conflicts', () => {
     expect(message).not.toContain('more files conflict');
   });
 
-  test('a history that shares nothing with ours is a conflict of its task, and nobody else’s', async () => {
+  test('an unrelated history is a conflict of its task only', async () => {
     const { work, train, store } = await yard();
     const tree = run(['-C', store, 'rev-parse', `${work('x', { 'a.txt': 'other' }).commit}^{tree}`]).trim();
     const orphan = run(['-C', store, 'commit-tree', '-m', 'orphan', tree]).trim();
@@ -197,7 +197,7 @@ describe('conflicts', () => {
 });
 
 describe('content of every kind', () => {
-  test('odd names, renames, deletions, modes, links and binary files come through a merge', async () => {
+  test('odd names, renames, deletions, modes, links and binaries survive a merge', async () => {
     const text = Array.from({ length: 30 }, (_, at) => `line ${at}`).join('\n');
     const { work, train, files } = await yard({ 'old name.txt': text, 'gone.txt': 'gone', 'tool.sh': 'echo' });
     const { train: it } = train();
@@ -220,7 +220,7 @@ describe('content of every kind', () => {
     });
   });
 
-  test('conflicting paths are told as they are, whatever is in them', async () => {
+  test('conflicting paths are reported unchanged, whatever they hold', async () => {
     const odd = 'two\nlines and ü.txt';
     const { work, train } = await yard({ [odd]: 'base', bin: Buffer.from([0, 1, 2]), gone: 'x' });
     const { train: it } = train();
@@ -250,7 +250,7 @@ describe('cost', () => {
 });
 
 describe('failure', () => {
-  test('a commit that is not there ends the train for all that are on it', async () => {
+  test('a missing commit ends the train for all its tasks', async () => {
     const { work, train, ref } = await yard();
     const { train: it } = train();
     it.expect(planned('a', 'b', 'c'));
@@ -262,7 +262,7 @@ describe('failure', () => {
     expect(ref()).toBe('');
   });
 
-  test('who is not expected is not taken along', async () => {
+  test('an unexpected task is not merged', async () => {
     const { work, train } = await yard();
     expect(() => train().train.land(work('a', {}))).toThrow('does not expect a');
   });

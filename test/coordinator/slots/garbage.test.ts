@@ -42,21 +42,17 @@ function inWords({ garbage, kept }: GarbageSurvey, slots: Slots) {
   };
 }
 
-proves(
-  'merge.keeps-work',
-  'a delivered branch and a slot that nobody uses could go; a branch that was not delivered stays',
-  async () => {
-    const { user, slots } = await past();
-    const survey = await findGarbage(options(user));
-    expect(inWords(survey, slots)).toEqual({
-      garbage: ['slots/1: a workspace of it that no run uses', 'drover/run_1/one in store.git: its work is in it'],
-      kept: ['drover/run_1/two in store.git: its work is in no branch of it'],
-    });
-    expect(survey.garbage[0]?.bytes).toBeGreaterThan(100);
-  },
-);
+proves('merge.keeps-work', 'delivered branches and unused slots are removable; undelivered branches stay', async () => {
+  const { user, slots } = await past();
+  const survey = await findGarbage(options(user));
+  expect(inWords(survey, slots)).toEqual({
+    garbage: ['slots/1: a workspace of it that no run uses', 'drover/run_1/one in store.git: its work is in it'],
+    kept: ['drover/run_1/two in store.git: its work is in no branch of it'],
+  });
+  expect(survey.garbage[0]?.bytes).toBeGreaterThan(100);
+});
 
-test('exactly what was listed is removed, and the next run works', async () => {
+test('exactly the listed items are removed, and the next run works', async () => {
   const { user, slots, commits } = await past();
   const { garbage } = await findGarbage(options(user));
   expect(await removeGarbage(garbage, options(user))).toEqual([]);
@@ -71,7 +67,7 @@ test('exactly what was listed is removed, and the next run works', async () => {
   expect(existsSync(join(workspace.path, 'two'))).toBe(true);
 });
 
-test('what belongs to a run that may go on stays, in the store and in slots', async () => {
+test('everything of a resumable run stays, in the store and in slots', async () => {
   const { user, slots } = await past();
   const again = await user.slots('run_2');
   await take(again, (await user.open()).head, { task: 'three' });
@@ -89,7 +85,7 @@ test('what belongs to a run that may go on stays, in the store and in slots', as
   );
 });
 
-test('a workspace with changes stays, even of a run that is over; one without could go', async () => {
+test('a workspace with changes stays, even of a finished run; one without is removable', async () => {
   const { user, slots } = await past();
   const again = await user.slots('run_2');
   const { path } = await take(again, (await user.open()).head, { task: 'three' });
@@ -101,7 +97,7 @@ test('a workspace with changes stays, even of a run that is over; one without co
   );
 });
 
-test('a branch that is no longer delivered when it comes to removing stays', async () => {
+test('a branch that is no longer delivered at removal time stays', async () => {
   const { user, slots } = await past();
   const { garbage } = await findGarbage(options(user));
   user.git('branch', '--quiet', '-D', 'drover/run_1/merged');
@@ -110,7 +106,7 @@ test('a branch that is no longer delivered when it comes to removing stays', asy
   ]);
 });
 
-test('a slot that is in use when it comes to removing stays', async () => {
+test('a slot that is in use at removal time stays', async () => {
   const { user } = await past();
   const { garbage } = await findGarbage(options(user));
   const other = await user.slots('run_2');
@@ -119,7 +115,7 @@ test('a slot that is in use when it comes to removing stays', async () => {
   expect(existsSync(join(path, 'src/a.ts'))).toBe(true);
 });
 
-test('where git fails, everything stays', async () => {
+test('everything stays if git fails', async () => {
   const { user, slots } = await past();
   writeFileSync(join(user.top, '.git/refs/heads/broken'), 'rubbish\n');
   writeFileSync(join(slots.store.gitDir, 'refs/heads/drover/run_1/one'), `${'1'.repeat(40)}\n`);
@@ -128,7 +124,7 @@ test('where git fails, everything stays', async () => {
   expect(kept).toEqual([{ what: slots.store.folder, why: expect.stringContaining('git') }]);
 });
 
-test('objects that no branch needs could go when they are a day old', async () => {
+test('unreachable objects are removable after a day', async () => {
   const { user, slots } = await past();
   const objects = join(slots.store.gitDir, 'objects');
   const old = Date.now() / 1_000 - 2 * 24 * 60 * 60;
@@ -144,7 +140,7 @@ test('objects that no branch needs could go when they are a day old', async () =
   expect(await findGarbage(options(user))).toEqual({ garbage: [], kept: [expect.anything()] });
 });
 
-test('of a repository that is gone, branches stay, since they may be the only copy; an empty store goes', async () => {
+test('branches of a missing repository stay as the only copy; an empty store goes', async () => {
   const { user, slots } = await past();
   const empty = await userRepository();
   const opened = await empty.slots();
@@ -164,7 +160,7 @@ test('of a repository that is gone, branches stay, since they may be the only co
   expect(existsSync(opened.store.folder)).toBe(false);
 });
 
-test('where there is no home there is nothing to remove', async () => {
+test('without a home there is nothing to remove', async () => {
   const user = await userRepository();
   expect(await findGarbage(options(user))).toEqual({ garbage: [], kept: [] });
 });

@@ -80,7 +80,7 @@ test('links that lead out of the repository stay behind, each with a sentence', 
   expect(contents(join(path, 'node_modules'))).toEqual({ inner: 'link to m', 'm/': '755', 'm/index.js': '644 m' });
 });
 
-test('a link that changes after it was looked at stays behind too', async () => {
+test('a link that changes after its check stays behind too', async () => {
   const user = await including('node_modules\n', { 'node_modules/m/index.js': 'm' });
   const slots = await user.slots();
   expect((await slots.inclusion()).leftOut).toEqual([]);
@@ -119,7 +119,7 @@ test('a folder with more than 20,000 entries is not copied', async () => {
   });
 });
 
-test('of many links that stay behind the first 50 are named', async () => {
+test('of many skipped links the first 50 are named', async () => {
   const user = await including('node_modules\n', { 'node_modules/m': 'm' });
   for (let at = 100; at < 200; at++) symlinkSync('/etc', join(user.top, 'node_modules', `l${at}`));
   const { leftOut } = await (await user.slots()).inclusion();
@@ -130,7 +130,7 @@ test('of many links that stay behind the first 50 are named', async () => {
   ]);
 });
 
-test('globs that look at too many entries are refused', async () => {
+test('globs that visit too many entries are refused', async () => {
   const files = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`many/${at}.local`, '']));
   const user = await including('', files);
   const source = { repository: await user.open(), env: user.env };

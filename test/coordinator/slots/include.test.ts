@@ -34,7 +34,7 @@ async function including(lines: string, ignored: Files): Promise<UserRepository>
   return user;
 }
 
-test('ignored files are copied, folders are linked where the line says so, and the rest stays behind', async () => {
+test('ignored files are copied, folders linked on request, and others stay behind', async () => {
   const user = await including('# local settings\n\n.env.example\nsrc/**/*.local\n/node_modules/  link\n', {
     '.env.example': 'KEY=',
     '.env': 'KEY=secret',
@@ -66,7 +66,7 @@ test('ignored files are copied, folders are linked where the line says so, and t
   });
 });
 
-test('a path inside a folder that is brought along is not brought along again, at any depth', async () => {
+test('a path inside an included folder is not included twice, at any depth', async () => {
   const user = await including('conf/secret/a/b/deep\nconf/secret/near\nconf/secret link\nx.local\n', {
     'conf/secret/near': 'n',
     'conf/secret/a/b/deep': 'd',
@@ -84,7 +84,7 @@ test('a path inside a folder that is brought along is not brought along again, a
   expect(readlinkSync(join(path, 'conf/secret'))).toBe(join(user.top, 'conf/secret'));
 });
 
-test('what is brought along is not committed, whatever the worker makes of it', async () => {
+test('included files are not committed, whatever the worker does to them', async () => {
   const user = await including('.env.example\nnode_modules link\n', { '.env.example': '1', 'node_modules/m.js': 'm' });
   const slots = await user.slots();
   const { path, commit } = await take(slots, (await user.open()).head);
@@ -94,7 +94,7 @@ test('what is brought along is not committed, whatever the worker makes of it', 
   expect((await commit(order('drover/run_1/task')))?.files).toEqual(['.gitignore', 'b']);
 });
 
-test('every task gets its own copy, as the user has it, and a link is only unlinked', async () => {
+test('every task gets its own copy, and a link is only unlinked', async () => {
   const user = await including('.env.example\nnode_modules link\n', { '.env.example': '1', 'node_modules/m.js': 'm' });
   const { head } = await user.open();
   const slots = await user.slots();
@@ -108,7 +108,7 @@ test('every task gets its own copy, as the user has it, and a link is only unlin
   expect(readFileSync(join(user.top, 'node_modules/m.js'), 'utf8')).toBe('m');
 });
 
-test('what is tracked, not ignored, a link, or behind one stays behind, and that is said', async () => {
+test('tracked files, unignored files and links are skipped, with a note', async () => {
   const user = await including('src/a.ts\nnew\n*.local\nout/*\n', { new: 'x', 'real.local': 'x' });
   const outside = join(user.folder, 'outside');
   await writeFiles(outside, { 'x.local': 'x' });
@@ -126,7 +126,7 @@ test('what is tracked, not ignored, a link, or behind one stays behind, and that
   });
 });
 
-test('nothing is written through a link that a commit has in the place of a folder', async () => {
+test('nothing is written through a link that a commit puts in place of a folder', async () => {
   const user = await including('conf/secret\n', { 'conf/secret': 'secret' });
   const outside = join(user.folder, 'outside');
   mkdirSync(outside);
@@ -140,7 +140,7 @@ test('nothing is written through a link that a commit has in the place of a fold
   expect(existsSync(join(outside, 'secret'))).toBe(false);
 });
 
-test('a folder too large to be copied stays behind, and the way out is said', async () => {
+test('a folder too large to copy stays behind, with the alternative', async () => {
   const user = await including('node_modules\n', {});
   mkdirSync(join(user.top, 'node_modules'));
   // Sparse: it takes no room.

@@ -48,7 +48,7 @@ test.each(CHANGES)('%s', async (_, files, change) => {
   expect({ files: made?.files ?? [], byGit }).toEqual({ files, byGit: files });
 });
 
-test('where drover’s own index is not what it was, git is asked, and nothing is hidden by it', async () => {
+test('if drover’s index changed, git is asked, and no change is hidden', async () => {
   const user = await userRepository();
   const { head } = await user.open();
   const slots = await user.slots();

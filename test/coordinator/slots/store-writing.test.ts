@@ -44,7 +44,7 @@ async function store(objectFormat: 'sha1' | 'sha256') {
 }
 
 describe.each(['sha1', 'sha256'] as const)('in a store of %s', (format) => {
-  test('a commit is the very one that git makes, and git finds nothing wrong with it', async () => {
+  test('a commit equals the one git makes, and git fsck accepts it', async () => {
     const { place, git, tree, parent, byGit } = await store(format);
     for (const by of PEOPLE) {
       for (const message of MESSAGES) {
@@ -57,7 +57,7 @@ describe.each(['sha1', 'sha256'] as const)('in a store of %s', (format) => {
     expect(git(['fsck', '--strict', '--no-dangling'])).toBe('');
   });
 
-  test('a branch leads to its commit, wherever it led before', async () => {
+  test('a branch moves to its commit from anywhere', async () => {
     const { place, git, tree, parent } = await store(format);
     const by = { name: 'a', email: 'a' };
     const id = await writeCommit(place, { tree, parent, message: 'm', by, when: WHEN });
@@ -70,7 +70,7 @@ describe.each(['sha1', 'sha256'] as const)('in a store of %s', (format) => {
   });
 });
 
-test('a commit that is there already is renewed, so that nobody takes it for old and unwanted', async () => {
+test('an existing commit is refreshed, so that gc does not take it for old', async () => {
   const { place, tree, parent } = await store('sha1');
   const commit = { tree, parent, message: 'm', by: { name: 'a', email: 'a' }, when: WHEN };
   const id = await writeCommit(place, commit);
@@ -80,7 +80,7 @@ test('a commit that is there already is renewed, so that nobody takes it for old
   expect(statSync(path).mtimeMs).toBeGreaterThan(Date.now() - 60_000);
 });
 
-test('where nothing can be written it is a failure that says why, and nothing half is left', async () => {
+test('an unwritable store is a failure with a reason, and nothing partial is left', async () => {
   const { place, parent } = await store('sha1');
   // A folder in the way is in root's way, too.
   const way = join(place.gitDir, 'refs', 'heads', 'drover', 'run_1', 'task');

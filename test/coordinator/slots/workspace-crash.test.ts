@@ -8,7 +8,7 @@ import { contents, FILES, gitAs, order, take, userRepository, writeFiles } from 
 import { Slots } from '@drover/coordinator/slots/slots';
 import { cut, expectUsable, fakeGit, start } from './workspace-cut.ts';
 
-describe('killed in the middle of it, drover leaves nothing that the next run, or the same one, can’t use:', () => {
+describe('killed in the middle, drover leaves nothing that a later run can’t use:', () => {
   test.each([
     ['while the slot is made', 1, 'before'],
     ['while files are staged', 2, 'after'],
@@ -19,7 +19,7 @@ describe('killed in the middle of it, drover leaves nothing that the next run, o
   });
 });
 
-test('an attempt goes on in its workspace, as it left it', async () => {
+test('an attempt resumes in its workspace as it left it', async () => {
   const user = await userRepository();
   const child = start(user, { waits: true });
   await child.ready;
@@ -44,7 +44,7 @@ test('an attempt goes on in its workspace, as it left it', async () => {
   expect(await other.again({ task: 'first', attempt: 1 })).toBeUndefined();
 });
 
-test('two processes at once use different slots', async () => {
+test('two concurrent processes use different slots', async () => {
   const user = await userRepository();
   const child = start(user, { waits: true });
   await child.ready;
@@ -57,7 +57,7 @@ test('two processes at once use different slots', async () => {
   await child.ended;
 });
 
-test('the next attempt at a task takes the slot of the one before, and that one is gone for good', async () => {
+test('the next attempt takes the slot of the previous one, which is gone for good', async () => {
   const user = await userRepository();
   const { head } = await user.open();
   const first = await user.slots();
@@ -72,7 +72,7 @@ test('the next attempt at a task takes the slot of the one before, and that one 
   expect(await (await user.slots()).again({ task: 'task', attempt: 1 })).toBeUndefined();
 });
 
-test('a slot is nobody’s while it is moved, so that a half moved one is nobody’s workspace', async () => {
+test('a slot has no owner during a move, so a partial move is no workspace', async () => {
   const user = await userRepository();
   const { head } = await user.open();
   const first = await user.slots();
@@ -89,7 +89,7 @@ test('a slot is nobody’s while it is moved, so that a half moved one is nobody
   expect(readFileSync(seen, 'utf8').split('\n')).toEqual(['git', 'trash', 'tree', '']);
 });
 
-test('a git that always has something to say gives workspaces all the same', async () => {
+test('a git that always prints warnings still gives workspaces', async () => {
   const user = await userRepository();
   const repository = await user.open();
   const PATH = fakeGit(user, 'echo warning: something else >&2');
@@ -104,7 +104,7 @@ test('a git that always has something to say gives workspaces all the same', asy
   await slots.close();
 });
 
-test('an attempt whose base is gone, or whose workspace is, can’t go on and starts again', async () => {
+test('an attempt whose base or workspace is gone starts again', async () => {
   const user = await userRepository();
   const { head } = await user.open();
   const slots = await user.slots();
@@ -139,7 +139,7 @@ const MISSING = [
   'slots/1.lock',
 ];
 
-describe('a run that finds only part of what it left works all the same, without', () => {
+describe('a run that finds only a part of its files works without', () => {
   test.each(MISSING)('%s', async (path) => {
     const user = await userRepository();
     const slots = await user.slots();
@@ -150,7 +150,7 @@ describe('a run that finds only part of what it left works all the same, without
   });
 });
 
-test('what a crash leaves half written is in nobody’s way', async () => {
+test('partial files of a crash block no run', async () => {
   const user = await userRepository();
   const slots = await user.slots();
   const workspace = await take(slots, (await user.open()).head);
@@ -172,7 +172,7 @@ test('what a crash leaves half written is in nobody’s way', async () => {
   expect(readdirSync(join(slots.store.folder, 'slots/1/trash'))).toEqual([]);
 });
 
-test('a slot whose owner can’t be read is taken by nobody', async () => {
+test('a slot with an unreadable owner is never taken', async () => {
   const user = await userRepository();
   const { head } = await user.open();
   const slots = await user.slots();
@@ -183,7 +183,7 @@ test('a slot whose owner can’t be read is taken by nobody', async () => {
   expect(path.slice(slots.store.slotsFolder.length)).toBe('/2/tree');
 });
 
-test('a take that is called off gives its slot back', async () => {
+test('a cancelled take returns its slot', async () => {
   const user = await userRepository();
   const { head } = await user.open();
   const slots = await user.slots();

@@ -122,7 +122,7 @@ function stash(user: UserRepository, path: string): void {
   gitAs(path, user.env, ['stash', '--quiet']);
 }
 
-describe('the next worker gets a git folder as if made afresh, after the one before left', () => {
+describe('the next worker gets a fresh git folder after the previous one left', () => {
   test.each(LEFT)('%s', async (_, leave) => {
     const { given, again } = await scene();
     const fresh = everything(given.git);
@@ -134,7 +134,7 @@ describe('the next worker gets a git folder as if made afresh, after the one bef
   });
 });
 
-test('a git folder in which nothing was left is not made again', async () => {
+test('an untouched git folder is not made again', async () => {
   const { given, again } = await scene();
   const folders = ['', 'refs', 'info', 'objects', 'objects/info'].map((name) => join(given.git, name));
   const before = folders.map((place) => lstatSync(place).ino);
@@ -144,7 +144,7 @@ test('a git folder in which nothing was left is not made again', async () => {
   expect(folders.map((place) => lstatSync(place).ino)).toEqual(before);
 });
 
-proves('workspace.clean', 'a link in place of what was set aside is not followed when that is removed', async () => {
+proves('workspace.clean', 'a link in place of a folder set aside is not followed on removal', async () => {
   const { given, slots, again } = await scene();
   const trash = join(given.path, '../trash');
   rmSync(trash, { recursive: true, force: true });

@@ -49,7 +49,7 @@ async function next(slots: Slots, workspace: Workspace): Promise<Workspace> {
   return take(slots, workspace.base, { task: 'next' });
 }
 
-test('the next task at the same base starts no git for what is as it was, and one for all that is not', async () => {
+test('the next task at the same base starts at most one git, for changed files only', async () => {
   const user = await userRepository();
   const [slots, gits] = await watched(user);
   let workspace = await take(slots, (await user.open()).head);
@@ -71,7 +71,7 @@ test('the next task at the same base starts no git for what is as it was, and on
   await slots.close();
 });
 
-test('what is written again is what was there: links, modes, odd names, empty files, none at all', async () => {
+test('restored files equal the originals: links, modes, odd names, empty files', async () => {
   const names = ['run.sh', 'emp ty', 'li\nne', 'ümläut/deep/er', 'link', 'plain'];
   const user = await userRepository(Object.fromEntries(names.map((name) => [name, name === 'emp ty' ? '' : name])));
   const raw = Buffer.concat([Buffer.from(`${user.top}/raw-`), Buffer.from([0xc3, 0x28])]);
@@ -109,7 +109,7 @@ function looks(folder: string): string {
     .replaceAll(/ d (\d+) \d+/g, ' d $1');
 }
 
-describe('what a checkout writes otherwise than it is kept is left to git:', () => {
+describe('files with checkout filters are left to git:', () => {
   test.each([
     ['eol=crlf', 'one\r\ntwo $Id$\r\n', ['read-tree', 'checkout-index']],
     ['ident', 'one\ntwo $Id: e4d7bbce7fb1a5ddebc0d3ea24d8f2e0bdb11f12 $\n', ['read-tree', 'checkout-index']],
@@ -133,7 +133,7 @@ test.each([
   ['is lost', 'case "$*" in *cat-file*) exit 1;; esac'],
   ['says something else', 'case "$*" in *cat-file*) read -r line; echo "$line tree 0"; exit 0;; esac'],
   ['has not got it', 'case "$*" in *cat-file*) read -r line; echo "$line missing"; exec cat;; esac'],
-])('where the git that is asked for files %s, another writes them', async (_, line) => {
+])('where the git that reads files %s, another one writes them', async (_, line) => {
   const user = await userRepository();
   const [slots, gits] = await watched(user, line);
   let workspace = await take(slots, (await user.open()).head);
@@ -147,7 +147,7 @@ test.each([
   await slots.close();
 });
 
-test('very many files are written again, too, and the slot goes to another base and back', async () => {
+test('very many files are restored, and the slot moves to another base and back', async () => {
   const many: Files = Object.fromEntries(Array.from({ length: 600 }, (_, n) => [`many/${n}`, `${n}\n`]));
   const user = await userRepository({ ...FILES, ...many });
   const [slots, gits] = await watched(user);
@@ -176,7 +176,7 @@ test('very many files are written again, too, and the slot goes to another base 
 
 // ── what the proof relies on ──────────────────────────────────────────────────────────────────
 
-describe('the next task finds a clean workspace, where drover knew every file and folder for long, after', () => {
+describe('the next task finds a clean workspace, with all files long known, after', () => {
   test.each(DECEPTIONS)('%s', async (_, deceive) => {
     const { scene, slots, workspace, clean } = await known();
     deceive(scene);
@@ -191,25 +191,21 @@ describe('the next task finds a clean workspace, where drover knew every file an
 describe.each([
   ['with', 1n],
   ['without', 0n],
-])('where times are kept %s parts of seconds', (_, partsOfSeconds) => {
-  proves(
-    'workspace.clean',
-    'a file that was changed in the moment in which its worker got it, and looks as before, is read and found out',
-    async () => {
-      const { scene, slots, workspace, clean } = await known();
-      await workspace.release();
-      await slots.close();
-      // As a machine with a slow clock would do it.
-      rewrite(join(scene.path, 'src/a.ts'));
-      forge(scene, partsOfSeconds);
-      const after = await take(await scene.user.slots('run_2'), workspace.base);
-      expect(after.path).toBe(scene.path);
-      expect(contents(after.path)).toEqual(clean);
-    },
-  );
+])('with timestamps %s parts of seconds', (_, partsOfSeconds) => {
+  proves('workspace.clean', 'a same-looking change at the moment of handover is read and found', async () => {
+    const { scene, slots, workspace, clean } = await known();
+    await workspace.release();
+    await slots.close();
+    // As a machine with a slow clock would do it.
+    rewrite(join(scene.path, 'src/a.ts'));
+    forge(scene, partsOfSeconds);
+    const after = await take(await scene.user.slots('run_2'), workspace.base);
+    expect(after.path).toBe(scene.path);
+    expect(contents(after.path)).toEqual(clean);
+  });
 });
 
-test('a note of the base that belongs to another index is not believed', async () => {
+test('a base note of another index is ignored', async () => {
   const { scene, slots, workspace } = await known();
   await writeFiles(scene.path, { 'src/a.ts': 'other' });
   const other = await workspace.commit(order('drover/run_1/next'));
@@ -221,7 +217,7 @@ test('a note of the base that belongs to another index is not believed', async (
   expect(contents(after.path)['src/a.ts']).toBe('644 other');
 });
 
-test('a folder is known only if whoever gets it can’t change it in the moment in which it was made', () => {
+test('a folder is known only if its worker can’t change it at its creation time', () => {
   const now = Date.now();
   const second = Math.floor(now / 1_000) * 1_000;
   const times = {

@@ -40,7 +40,7 @@ async function commit(workspace: Workspace): Promise<void> {
   await workspace.commit(order('drover/run_1/next')).catch(() => undefined);
 }
 
-test('whatever a worker did, and was committed, the next one finds a clean workspace, on that base and on another', async () => {
+test('after any committed work the next worker finds a clean workspace on any base', async () => {
   const places = await Promise.all(
     [...DECEPTIONS, ...MORE].map(async ([name, deceive]) => [name, deceive, await known().then(later)] as const),
   );
@@ -66,7 +66,7 @@ test('whatever a worker did, and was committed, the next one finds a clean works
   }
 });
 
-test('a file that git has seen to be as it was is not looked at again, unless somebody may have changed it since', async () => {
+test('a file that git saw unchanged is read again only if it may have changed since', async () => {
   const content = async (since: 'commit' | undefined, laterMs: number) => {
     const { scene, slots, workspace } = await known().then(later).then(handedOver);
     await writeFiles(scene.path, { 'src/a.ts': 'work', 'new.ts': 'new' });
@@ -85,7 +85,7 @@ test.each([
   ['in a moment of the next one, since clocks of files are late', 'next', ['src/b.ts']],
   ['in a later one, is not', 5_000, []],
 ] as const)(
-  'a file that was written before a worker came %s: not every git sees parts of seconds',
+  'a file written before a worker came %s: not every git sees parts of seconds',
   async (_, afterMs, found) => {
     const { scene } = await known();
     const indexPath = join(scene.slot, 'git/index');
@@ -108,7 +108,7 @@ test.each([
   },
 );
 
-test('what a commit has seen is of no use once the workspace has been somebody else’s', async () => {
+test('a commit’s scan is void after another worker had the workspace', async () => {
   const { scene, slots, workspace, clean } = await known().then(later).then(handedOver);
   await commit(workspace);
   await workspace.release('commit');
@@ -119,7 +119,7 @@ test('what a commit has seen is of no use once the workspace has been somebody e
   expect(contents((await take(slots, scene.base, { task: 'third' })).path)).toEqual(clean);
 });
 
-test('what prepares a workspace may touch files, too: only up to then drover alone has had them', async () => {
+test('setup may touch files too: only files from before it count as known', async () => {
   const user = await userRepository();
   const commands = ['test -e ../prepared || { touch ../prepared; sleep 1.2; }'];
   const repository = await user.open();

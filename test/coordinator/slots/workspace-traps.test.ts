@@ -58,7 +58,7 @@ async function nextIn({ slots, workspace, head }: Scene): Promise<Workspace> {
   return take(slots, head, { task: 'next' });
 }
 
-proves('workspace.clean', 'nothing that a worker configures in its git is run by drover or by the user', async () => {
+proves('workspace.clean', 'git config of a worker runs nothing for drover or the user', async () => {
   const given = await scene();
   const { user, workspace, outside } = given;
   const { path } = workspace;
@@ -266,7 +266,7 @@ describe('the next task finds a clean workspace after', () => {
   });
 });
 
-test('what can be committed of a workspace in disorder is committed', async () => {
+test('a broken workspace is committed as far as possible', async () => {
   const { workspace, user } = await scene();
   const { path } = workspace;
   unlinkSync(join(path, 'src/a.ts'));
@@ -285,7 +285,7 @@ test('what can be committed of a workspace in disorder is committed', async () =
   });
 });
 
-test('a repository inside of the workspace is left out of the commit, and named', async () => {
+test('a repository inside the workspace is left out of the commit, and named', async () => {
   const { workspace, user } = await scene();
   const { path } = workspace;
   await writeFiles(path, { 'nested/inner.ts': 'x', 'src/a.ts': 'changed' });
@@ -297,7 +297,7 @@ test('a repository inside of the workspace is left out of the commit, and named'
   expect(made).toEqual({ commit: expect.any(String), files: ['src/a.ts'], leftOut: ['nested'] });
 });
 
-test('where all work is inside a repository of its own, that is a failure and not an empty success', async () => {
+test('work that is all inside a nested repository is a failure, not an empty success', async () => {
   const { workspace, user } = await scene();
   mkdirSync(join(workspace.path, 'nested'));
   gitAs(join(workspace.path, 'nested'), user.env, ['init', '--quiet']);
@@ -313,7 +313,7 @@ test('nothing is committed through a link in place of the workspace', async () =
   await expect(workspace.commit(order('drover/run_1/task'))).rejects.toThrow('a link stands in its place');
 });
 
-test('a workspace without its git folder is in no repository further up', async () => {
+test('a workspace without its git folder does not use a repository above it', async () => {
   const { workspace, user } = await scene();
   gitAs(user.folder, user.env, ['init', '--quiet']);
   rmSync(join(workspace.path, '.git'), { recursive: true });
