@@ -62,14 +62,14 @@ function taskOf(state: RunState, id: string): TaskProgress {
   return task;
 }
 
-test.each([3, 10, 20])('the rows of a run with %i tasks are those its end tells', (tasks) => {
+test.each([3, 10, 20])('the rows of a run with %i tasks match its run_end', (tasks) => {
   const { events, rows } = sampleRun({ tasks });
   const untimed = (state: RunState) => rowsOf(state).map((row) => ({ ...row, elapsedMs: undefined }));
   expect(untimed(folded(events.slice(0, -1)))).toEqual(rows);
   expect(untimed(folded(events))).toEqual(rows);
 });
 
-test('a state tells the way of a task through its attempts, the merge and the gate', () => {
+test('the state follows a task through its attempts, the merge and the gate', () => {
   const { events } = sampleRun({ tasks: 10 });
   const state = new RunState();
   const ways = new Map<string, TaskState[]>();
@@ -119,7 +119,7 @@ test.each<[string, Event, TaskState, string]>([
   expect([state, told]).toEqual([expected, doing]);
 });
 
-test('of calls side by side the last is told, and how many more there are; a question outweighs them', () => {
+test('of concurrent calls the last is shown with a count, and a question wins', () => {
   const [one, two] = [label(1, 'read: one'), label(1, 'read: two')];
   const { teller, state } = atWork(
     [{ type: 'tool_execution_start', args: {}, ...one }],
@@ -131,7 +131,7 @@ test('of calls side by side the last is told, and how many more there are; a que
   expect(taskOf(folded(teller.events), 'a').state).toBe('asking');
 });
 
-test('the last line that says something is kept, however it is cut into deltas', () => {
+test('the last non-empty line is kept, however the deltas split it', () => {
   const says = (delta: string): readonly [Event] => [{ type: 'text_delta', part: 0, delta }];
   const lastLine = (...deltas: readonly string[]): string => taskOf(atWork(...deltas.map(says)).state, 'a').lastLine;
   expect(lastLine('one\ntw', 'o')).toBe('two');
@@ -140,7 +140,7 @@ test('the last line that says something is kept, however it is cut into deltas',
   expect(lastLine('x'.repeat(600), 'y'.repeat(600))).toHaveLength(500);
 });
 
-test('an attempt that is over changes nothing any more', () => {
+test('an ended attempt changes nothing any more', () => {
   const { teller } = atWork([failed(true)]);
   teller.tell(BEGIN, { ...AT_A, attempt: 2, worker: 2 });
   teller.tell({ type: 'tool_execution_start', args: {}, ...label(1, 'shell: late') }, AT_A);
@@ -148,7 +148,7 @@ test('an attempt that is over changes nothing any more', () => {
   expect([task.state, task.doing, task.attempts, task.worker]).toEqual(['starting', '', 2, 2]);
 });
 
-test('tokens, cost and waits are those of all attempts', () => {
+test('tokens, cost and waits are summed over all attempts', () => {
   const { teller } = atWork(
     [{ type: 'throttle_wait', waitMs: 200, reason: '' }],
     [{ type: 'usage', usage: USAGE, total: USAGE, cost: 0.5 }],
@@ -166,11 +166,11 @@ test('tokens, cost and waits are those of all attempts', () => {
   });
 });
 
-test('the usage of an attempt whose worker told nothing on the way is that of its end', () => {
+test('without usage events an attempt’s usage is that of its end', () => {
   expect(taskOf(atWork([finished('c1')]).state, 'a').usage).toEqual(USAGE);
 });
 
-test('what landed is known in its order, and the head with it', () => {
+test('landings are known in their order, with the head', () => {
   const { events, statuses } = sampleRun({ tasks: 10 });
   const state = folded(events);
   const landed = Object.keys(statuses).filter((task) => statuses[task] === 'landed');
@@ -179,7 +179,7 @@ test('what landed is known in its order, and the head with it', () => {
   expect(folded(events.slice(0, 2)).head).toBe(sampleSettings.base);
 });
 
-test('results of gates are found by tree and command, and the one that failed a task', () => {
+test('gate results are found by tree and command, and by the task they failed', () => {
   const state = folded(sampleRun({ tasks: 10 }).events);
   expect(state.gateResult('tree-task-1-task-2-task-3', 'pnpm test')?.passed).toBe(true);
   expect(state.gateResult('tree-task-1-task-2-task-3', 'other')).toBeUndefined();
@@ -187,7 +187,7 @@ test('results of gates are found by tree and command, and the one that failed a 
   expect(state.failedGate('task-1')).toBeUndefined();
 });
 
-test('a task that a later plan names again is tried again, and its attempts go on counting', () => {
+test('a task that a later plan names again is retried, and its attempts count on', () => {
   const { teller } = atWork([failed(false)]);
   teller.tell(
     { type: 'task_end', status: 'skipped', again: false, reason: 'a failed', files: [], usage: NO_USAGE },
@@ -209,13 +209,13 @@ test('a task that a later plan names again is tried again, and its attempts go o
   expect(folded(teller.events).plans.map(({ tasks }) => tasks)).toEqual([['a', 'b'], ['a']]);
 });
 
-test('work that has landed stays landed, whatever a later plan says', () => {
+test('landed work stays landed, whatever a later plan says', () => {
   const { teller } = atWork([finished('c1')], [{ type: 'merge_end', outcome: 'landed', again: false, commit: 'm1' }]);
   teller.tell({ ...plan(planned('a')), round: 2 } as Event);
   expect(taskOf(folded(teller.events), 'a').state).toBe('landed');
 });
 
-test('what was under way when the run was stopped is cancelled in its rows, and says how far it was', () => {
+test('tasks active at a stop are cancelled in their rows, with their progress', () => {
   const rows = rowsOf(atWork().state);
   expect(rows.map(({ task, status, attempts, reason }) => [task, status, attempts, reason])).toEqual([
     ['a', 'cancelled', 1, 'it was not finished'],
@@ -223,7 +223,7 @@ test('what was under way when the run was stopped is cancelled in its rows, and 
   ]);
 });
 
-test('a run that is resumed knows the attempt that was cut short, and its time does not count what lay between', () => {
+test('a resumed run knows the cut-off attempt, and its time excludes the gap', () => {
   const hourMs = 3_600_000;
   const { teller, state: before } = atWork();
   expect(taskOf(before, 'a').isOpen).toBe(true);
@@ -257,7 +257,7 @@ test('a run that is resumed knows the attempt that was cut short, and its time d
   expect(taskOf(folded(teller.events), 'a').state).toBe('thinking');
 });
 
-test('the time that is left follows from how long tasks took: all of them side by side, or the longest chain', () => {
+test('the remaining time follows from task durations: in parallel, or the longest chain', () => {
   const eta = (workers: number, ...others: readonly PlannedTask[]): number | undefined => {
     const teller = new Teller();
     teller.tell({ ...START, workers } as Event);
@@ -272,7 +272,7 @@ test('the time that is left follows from how long tasks took: all of them side b
   expect(eta(9, planned('b'), planned('c', ['b']), planned('d', ['c']))).toBe(180_000);
 });
 
-test('what was spent is what the budget says; without it the sum of all agents', () => {
+test('spending comes from the budget, or else from the sum of all agents', () => {
   const { teller, state } = atWork([{ type: 'usage', usage: USAGE, total: USAGE, cost: 0.5 }]);
   expect([state.usage, state.cost, state.cap]).toEqual([USAGE, 0.5, undefined]);
   teller.tell({ type: 'usage', usage: USAGE, total: USAGE, cost: 0.25 }, { worker: 0 });

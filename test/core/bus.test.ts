@@ -15,7 +15,7 @@ async function all(reader: Reader): Promise<Shown[]> {
   return events;
 }
 
-test('events are stamped once, with numbers that rise by one, and two readers get the same', async () => {
+test('events are stamped once with consecutive numbers, and two readers get the same', async () => {
   const bus = open();
   const readers = [bus.reader(), bus.reader()];
   for (let n = 0; n < 100; n++) bus.emit(n % 2 ? delta(`${n}`) : warning(`${n}`), { worker: 0, turn: 1, step: n });
@@ -37,7 +37,7 @@ test('events are stamped once, with numbers that rise by one, and two readers ge
   });
 });
 
-test('deltas of several blocks and agents, one among the other, each say whose they are', async () => {
+test('interleaved deltas of several blocks and agents name their source', async () => {
   const bus = open();
   const reader = bus.reader();
   const usual = {
@@ -60,7 +60,7 @@ test('deltas of several blocks and agents, one among the other, each say whose t
   expect(got.map(({ v: _v, seq: _seq, at: _at, session: _session, ...rest }) => rest)).toEqual(told);
 });
 
-test('what happens later has a later time', async () => {
+test('later events have later times', async () => {
   const bus = open();
   const reader = bus.reader();
   bus.emit(delta('a'), {});
@@ -74,7 +74,7 @@ test('what happens later has a later time', async () => {
 
 proves(
   'bus.nobody-waits',
-  'ten thousand events with a reader that never reads: nobody waits, and the other gets every reliable one',
+  'a reader that never reads delays no other, and the other gets every event',
   async () => {
     const bus = open();
     const stuck = bus.reader();
@@ -99,7 +99,7 @@ proves(
   },
 );
 
-test('as much as comes in one go is told piece by piece', async () => {
+test('a burst is delivered in pieces', async () => {
   const bus = open();
   const reader = bus.reader();
   const words = Array.from({ length: 20_000 }, (_, n) => `${n} `);
@@ -108,7 +108,7 @@ test('as much as comes in one go is told piece by piece', async () => {
   expect((await all(reader)).map((event) => ('delta' in event ? event.delta : ''))).toEqual(words);
 });
 
-test('a reader that lags gets deltas joined, and loses no text before its bound', async () => {
+test('a lagging reader gets joined deltas, and loses no text before its bound', async () => {
   const bus = open();
   const slow = bus.reader();
   const words = Array.from({ length: 40_000 }, (_, n) => `word${n} `.repeat(5));
@@ -121,7 +121,7 @@ test('a reader that lags gets deltas joined, and loses no text before its bound'
   expect(got.at(-1)?.seq).toBe(words.length);
 });
 
-test('past its bound a reader loses deltas only, and is told so', async () => {
+test('past its bound a reader loses only deltas, and is told so', async () => {
   const bus = open();
   const slow = bus.reader(100_000);
   for (let n = 0; n < 500; n++) bus.emit(delta('x'.repeat(1_000)), { step: 1 });
@@ -132,7 +132,7 @@ test('past its bound a reader loses deltas only, and is told so', async () => {
   expect(got.at(-1)).toMatchObject({ type: 'warning', message: 'after', gap: true, seq: 501 });
 });
 
-test('a reader that cannot even hold what must not be dropped is cut off, and knows it', async () => {
+test('a reader that can’t hold reliable events is cut off, and told so', async () => {
   const bus = open();
   const slow = bus.reader(100_000);
   const other = bus.reader();
@@ -142,7 +142,7 @@ test('a reader that cannot even hold what must not be dropped is cut off, and kn
   expect(await all(other)).toHaveLength(500);
 });
 
-test('a reader that stops reading leaves, and the others go on', async () => {
+test('a reader that stops reading leaves, and the others continue', async () => {
   const bus = open();
   const [early, late] = [bus.reader(), bus.reader()];
   bus.emit(warning('one'), {});

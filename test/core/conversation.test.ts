@@ -24,7 +24,7 @@ const result = (id: string): Message => ({
   results: [{ id, name: 'read', output: 'text', isError: false }],
 });
 
-test('a snapshot is deep and frozen: neither side sees what the other does later', () => {
+test('a snapshot is deep and frozen on both sides', () => {
   const conversation = new Conversation('be good', 4);
   conversation.append(calls('c1'));
   const snapshot = conversation.snapshot();
@@ -39,7 +39,7 @@ test('a snapshot is deep and frozen: neither side sees what the other does later
   expect(conversation.messages[0]).toEqual(calls('c1'));
 });
 
-test('whoever still holds a message may change it, and a snapshot does not', () => {
+test('changing a held message does not change a snapshot', () => {
   const conversation = new Conversation('', 4);
   const content = [{ type: 'text' as const, text: 'as it was' }];
   conversation.append({ role: 'user', content });
@@ -72,7 +72,7 @@ test('the estimate follows what is appended and what is replaced', () => {
   expect(conversation.estimate(0)).toBe(3);
 });
 
-test('a message is counted when it comes, and not looked at again', () => {
+test('a message is counted once, on arrival', () => {
   let looks = 0;
   const message: Message = {
     role: 'user',
@@ -92,7 +92,7 @@ test.each([0, 0.5, 33, Number.NaN])('a divisor of %s is refused', (divisor) => {
   expect(() => new Conversation('', divisor)).toThrow('characters per token must be between 1 and 32');
 });
 
-test('what providers report corrects the estimate, as a moving average', () => {
+test('reported usage corrects the estimate as a moving average', () => {
   const conversation = new Conversation('', 1);
   conversation.append(user('x'.repeat(100)));
   expect([conversation.ratio, conversation.expectedTokens(0)]).toEqual([undefined, 100]);
@@ -104,7 +104,7 @@ test('what providers report corrects the estimate, as a moving average', () => {
   expect(conversation.ratio).toBeCloseTo(1.7);
 });
 
-test('a changed system prompt is what the next snapshot and estimate see', () => {
+test('a changed system prompt appears in the next snapshot and estimate', () => {
   const conversation = new Conversation('old', 1);
   conversation.system = 'newer';
   expect([conversation.snapshot().system, conversation.estimate(0)]).toEqual(['newer', 5]);
@@ -127,7 +127,7 @@ const roomOf = (limit: number): Room => ({
   summaryTokens: 100,
 });
 
-test('compaction keeps the task to the letter and frames the summary as background', () => {
+test('compaction keeps the task unchanged and marks the summary as background', () => {
   const cut = planCut(LONG, roomOf(1_500), 0) ?? {};
   const [task, summary, ...tail] = applyCut(LONG, cut, 'it went well');
   expect(task).toEqual(user('the task'));
@@ -135,7 +135,7 @@ test('compaction keeps the task to the letter and frames the summary as backgrou
   expect(tail).toEqual(LONG.slice(-6));
 });
 
-test('the cut never parts a call from its result, wherever the history ends', () => {
+test('the cut never separates a call from its result', () => {
   for (let length = 1; length <= LONG.length; length++) {
     for (const limit of [200, 500, 1_000, 1_500]) {
       const history = LONG.slice(0, length);
@@ -146,7 +146,7 @@ test('the cut never parts a call from its result, wherever the history ends', ()
   }
 });
 
-test('each compaction in a row cuts deeper', () => {
+test('each consecutive compaction cuts deeper', () => {
   const tails = [0, 1, 2].map((inARow) => planCut(LONG, roomOf(1_500), inARow)?.tail);
   expect(tails).toEqual([6, 2, 0]);
 });
@@ -164,7 +164,7 @@ test('old results are shortened before anything is summarised, and only once', (
   expect(applyCut(shorter, cut, undefined)).toEqual(shorter);
 });
 
-test('a history that is only the task, or the task and a summary, is left alone', () => {
+test('a history of only the task, or task and summary, is left alone', () => {
   const once = applyCut(LONG, { tail: 0 }, 'short');
   for (const history of [[], LONG.slice(0, 1), once]) {
     expect([planCut(history, roomOf(50), 0), planWishedCut(history)]).toEqual([undefined, undefined]);
@@ -175,7 +175,7 @@ test('an empty summary is a failure', () => {
   expect(() => applyCut(LONG, { tail: 0 }, ' \n ')).toThrow('the summary came back empty');
 });
 
-test('the transcript tells who said what, and is clipped at both ends to fit', () => {
+test('the transcript names each speaker and is clipped at both ends', () => {
   expect(transcript([user('do it'), calls('c'), result('c'), says('done')], 10_000)).toBe(
     'USER: do it\n\nCALL read: {"path":"a"}\n\nRESULT of read: text\n\nAGENT: done',
   );

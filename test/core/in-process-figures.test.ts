@@ -51,7 +51,7 @@ async function executed(session: ReturnType<typeof createSession>, content: stri
   return events;
 }
 
-test('a session tells its model, its dollars and how it stands, also when another one goes on', async () => {
+test('a session reports model, dollars and state, also after a change of model', async () => {
   const open = await sessionsOn({ answers: [long, long] });
   const one = open({ facts: dear });
   expect([one.model, one.totalCost, one.status, one.ending]).toEqual(['anthropic/scripted', 0, 'idle', undefined]);
@@ -63,7 +63,7 @@ test('a session tells its model, its dollars and how it stands, also when anothe
   expect([two.model, two.totalCost, two.ending]).toEqual(['anthropic/other', 11, 'done']);
 });
 
-test('the end of an answer carries what the answer cost, and other messages carry nothing', async () => {
+test('the end of an answer carries its cost, and other messages carry none', async () => {
   const call = { calls: [{ name: 'search_all', args: { query: 'cats' } }], usage: { output: MILLION / 2 } };
   const open = await sessionsOn({ answers: [call, long] });
   const events = await executed(open({ facts: dear }), 'Go');
@@ -76,7 +76,7 @@ test('the end of an answer carries what the answer cost, and other messages carr
   ]);
 });
 
-test('the label of a tool stands for its name where people look', async () => {
+test('a tool’s label replaces its name in views', async () => {
   const call = {
     calls: [
       { name: 'search_all', args: { query: 'cats' } },
@@ -95,7 +95,7 @@ test('the label of a tool stands for its name where people look', async () => {
   ]);
 });
 
-test('the budget of a kept session holds when it is opened again', async () => {
+test('the budget of a stored session holds after it is resumed', async () => {
   const open = await sessionsOn({ answers: [long, long] });
   const budget = { facts: { ...dear, outputTokensMax: MILLION }, budget: { usd: 10.001 } };
   const one = open(budget);

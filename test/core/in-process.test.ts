@@ -57,7 +57,7 @@ async function executed(
   return { events, result: await stream.result() };
 }
 
-test('a session executes, waits for what runs elsewhere, and goes on with its results', async () => {
+test('a session executes, waits for remote calls, and continues with their results', async () => {
   const { session, server } = await desk({ answers: [calls('remote', 'local', 'remote'), { text: 'Both.' }] });
   const first = await executed(session, hello);
   expect(story(first.events)).toEqual([
@@ -85,12 +85,12 @@ test('a session executes, waits for what runs elsewhere, and goes on with its re
   expect([session.status, session.messages.length, server.rejections]).toEqual(['idle', 4, 0]);
 });
 
-test('the result settles where nobody reads the events', async () => {
+test('the result settles without a reader of events', async () => {
   const { session } = await desk({ answers: [{ text: 'Nobody hears.' }] });
   expect(await execute(session, hello).result()).toMatchObject({ status: 'completed' });
 });
 
-test('who leaves the events early does not stop the work, and has its result', async () => {
+test('leaving the events early does not stop the work or lose its result', async () => {
   const { session } = await desk({ answers: [{ text: 'On and on.' }, { text: 'And on.' }] });
   const stream = execute(session, hello);
   for await (const event of stream) if (event.type === 'message_start') break;
@@ -100,7 +100,7 @@ test('who leaves the events early does not stop the work, and has its result', a
   expect((await other.result()).messages).toHaveLength(2);
 });
 
-test('the signal stops it', async () => {
+test('the signal stops the execution', async () => {
   const { session } = await desk({ answers: [{ text: 'late', delayMs: 10_000 }] });
   const stop = new AbortController();
   const stream = execute(session, hello, stop.signal);
@@ -108,14 +108,14 @@ test('the signal stops it', async () => {
   expect(await stream.result()).toMatchObject({ status: 'cancelled', messages: [{ role: 'user' }] });
 });
 
-test('a failure of the provider is a result, and says which it is', async () => {
+test('a provider failure is a result with its kind', async () => {
   const { session } = await desk({ answers: [{ fault: { fault: 'status', status: 401 } }] });
   const { events, result } = await executed(session, hello);
   expect(result).toMatchObject({ status: 'error', failure: { kind: 'provider.rejected', status: 401 } });
   expect(story(events).slice(-2)).toEqual(['error: provider.rejected', 'session ends: error']);
 });
 
-test('work that was begun and could not be ended is incomplete, and can be gone on with', async () => {
+test('started work that could not finish is incomplete and resumable', async () => {
   const { session } = await desk({
     order: 'requests',
     answers: [calls('local'), { fault: { fault: 'status', status: 400 } }, { text: 'Now.' }],
@@ -127,7 +127,7 @@ test('work that was begun and could not be ended is incomplete, and can be gone 
   expect(await execute(session, { resume: true }).result()).toMatchObject({ status: 'completed' });
 });
 
-test('usage and cost are those of the one execution', async () => {
+test('usage and cost cover one execution', async () => {
   const usage = { input: 1_000, output: 100, cacheRead: 0, cacheWrite: 0 };
   const { session } = await desk(
     {
@@ -145,7 +145,7 @@ test('usage and cost are those of the one execution', async () => {
   }
 });
 
-test('what was said before is known to the model, and is no new message', async () => {
+test('earlier messages are known to the model and are not new messages', async () => {
   const before = [
     { role: 'user', content: [{ type: 'text', text: 'My name is Ada.' }] },
     { role: 'user', content: [{ type: 'text', text: 'I like trees.' }] },
@@ -161,7 +161,7 @@ test('what was said before is known to the model, and is no new message', async 
   expect((server.requests[0]?.body as { system: object[] } | undefined)?.system).toMatchObject([{ text: 'Be brief.' }]);
 });
 
-test('what does not fit is refused by the result and by the iteration, and changes nothing', async () => {
+test('an invalid call rejects result and iteration, and changes nothing', async () => {
   const { session } = await desk({ answers: [calls('remote'), { text: 'ok', delayMs: 100 }] });
   const { result } = await executed(session, hello);
   const refused = async (input: ExecuteInput): Promise<unknown> => {
@@ -183,7 +183,7 @@ test('what does not fit is refused by the result and by the iteration, and chang
   expect(await refused({ resume: true })).toBeInstanceOf(UsageError);
 });
 
-test('a refusal that nobody waits for crashes nobody', async () => {
+test('an unawaited rejection crashes no process', async () => {
   const { session } = await desk({ answers: [calls('remote')] });
   await execute(session, hello).result();
   execute(session, hello);
@@ -192,14 +192,14 @@ test('a refusal that nobody waits for crashes nobody', async () => {
   expect(session.status).toBe('awaiting_tool_execution');
 });
 
-test('a message may give up what is waited for', async () => {
+test('a message may give up pending calls', async () => {
   const { session, server } = await desk({ answers: [calls('remote'), { text: 'Fine.' }] });
   await execute(session, hello).result();
   expect(await execute(session, { ...hello, cancelPending: true }).result()).toMatchObject({ status: 'completed' });
   expect(server.rejections).toBe(0);
 });
 
-test('a session that is kept goes on under its id, with what was said before it and what it waits for', async () => {
+test('a stored session resumes under its id, with its history and pending calls', async () => {
   const home = await temporaryFolder();
   const messages = [{ role: 'user', content: [{ type: 'text', text: 'Before.' }] }] as const;
   const { session, options, server } = await desk(
@@ -232,7 +232,7 @@ test('a session that is kept goes on under its id, with what was said before it 
   expect(server.rejections).toBe(0);
 });
 
-test('closing waits for what is under way', async () => {
+test('close waits for active work', async () => {
   const home = await temporaryFolder();
   const { session } = await desk({ answers: [{ text: 'ok', delayMs: 50 }] }, {}, { home });
   const stream = execute(session, hello);
@@ -240,7 +240,7 @@ test('closing waits for what is under way', async () => {
   expect(await stream.result()).toMatchObject({ status: 'completed' });
 });
 
-test('what is asked about is asked of the program, one question at a time; without anybody it is refused', async () => {
+test('the program is asked one question at a time; without a handler it is refused', async () => {
   const script = {
     answers: [{ calls: [1, 2].map((n) => ({ name: 'shell', args: { command: `touch ${n}` } })) }, { text: 'ok' }],
   };
@@ -271,7 +271,7 @@ test('what is asked about is asked of the program, one question at a time; witho
   expect((await results(nobody.session))[0]).toMatch(/^Not allowed: .*, and nobody is there to ask$/);
 });
 
-test('whoever is asked and fails has a bug, and the result says so', async () => {
+test('a question callback that throws is a bug, and the result says so', async () => {
   const bug = new TypeError('nobody thought of this');
   const { session } = await desk(
     { answers: [{ calls: [{ name: 'shell', args: { command: 'touch x' } }] }] },
@@ -281,7 +281,7 @@ test('whoever is asked and fails has a bug, and the result says so', async () =>
   await expect(execute(session, hello).result()).rejects.toBe(bug);
 });
 
-test('keys and addresses are taken from the environment that is handed in, and keys are not shown', async () => {
+test('keys and addresses come from the passed environment, and keys are not shown', async () => {
   const server = await rehearsal({
     keys: ['sk-test-0123456789abcdef'],
     answers: [{ text: 'It is sk-test-0123456789abcdef.' }],
@@ -293,7 +293,7 @@ test('keys and addresses are taken from the environment that is handed in, and k
   expect(JSON.stringify(events)).not.toContain('0123456789abcdef');
 });
 
-test('a server of one’s own needs a format and an address, and any name', async () => {
+test('a custom server needs a format and an address, and may have any name', async () => {
   const server = await rehearsal({ answers: [{ text: 'ok' }] });
   const options = { model: 'mine/some/model', api: 'openai-chat' as const, baseUrl: server.baseUrlFor('openai-chat') };
   const session = createSession('s', { tools: [], cwd: await temporaryFolder() }, options);
@@ -334,11 +334,11 @@ test.each<[string, Partial<{ id: string; context: AgentContext }> & Partial<Agen
   ['a tool that nobody runs', { context: { tools: [bodiless] }, apiKey: 'k' }, 'has no execute'],
   ['a name twice', { context: { tools: [local, local] }, apiKey: 'k' }, 'two tools with the name local'],
   ['no time at all', { remoteTimeoutMs: 0, apiKey: 'k' }, 'how long a remote call may take'],
-])('a session with %s is refused when it is made', (_, { id = 's', context = { tools: [] }, ...options }, problem) => {
+])('a session with %s is refused at creation', (_, { id = 's', context = { tools: [] }, ...options }, problem) => {
   expect(() => createSession(id, context, { model: 'anthropic/any', ...options })).toThrow(problem);
 });
 
-test('where nothing is kept, long outputs are, and not in the folder that is worked in', async () => {
+test('without a store long outputs are kept outside the working folder', async () => {
   const flood = createSimpleTool(
     { name: 'flood', description: '', input: z.object({}), access: 'none', subject: () => '' },
     async () => ({ output: 'x'.repeat(40_000) }),

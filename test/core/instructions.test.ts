@@ -75,7 +75,7 @@ test('instructions that change between two messages are read again, and told onc
   expect(results.map(({ output }) => /be (brief|long)/.exec(output)?.[1])).toEqual(['brief', undefined, 'long']);
 });
 
-test('a file that stays unusable is warned of once', async () => {
+test('an unusable file is warned of once', async () => {
   const { run, cwd } = await agentOn({ answers: [{ text: 'ok' }, { text: 'ok' }] });
   await mkdir(join(cwd, 'AGENTS.md'));
   expect([warningsOf(await run('one')).length, warningsOf(await run('two')).length]).toEqual([1, 0]);

@@ -42,7 +42,7 @@ function until(events: readonly Recorded[], isIt: (event: Recorded) => boolean):
 
 const gateOf = (task: string) => (event: Recorded) => event.type === 'gate_start' && event.tasks.includes(task);
 
-test('the dashboard shows landed, active and waiting tasks, and each worker’s last line', async () => {
+test('the dashboard shows landed, active and waiting tasks, and each last line', async () => {
   const { events } = sampleRun({ tasks: 10, cap: { usd: 5 } });
   const { terminal, play } = await playing(events, { columns: 80, rows: 24 });
   await play(until(events, gateOf('task-5')) - 40);

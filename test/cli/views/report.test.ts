@@ -27,7 +27,7 @@ function ended(end: Partial<End>, start: Partial<Start> = {}): string {
   return `\n${reported(teller.events)}`;
 }
 
-test('the report of a partial failure: landings, failures with reasons, cost, next step', () => {
+test('the report of a partial failure lists landings, failures, cost and next step', () => {
   expect(`\n${reported(sampleRun({ tasks: 10 }).events)}`).toMatchInlineSnapshot(`
     "
     Replace moment with date-fns everywhere

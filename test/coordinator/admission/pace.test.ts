@@ -82,7 +82,7 @@ describe('pacing', () => {
     expect(pace.parallel).toBe(4);
   });
 
-  test('concurrency never falls below one, and eight answers raise it by one to its bound', () => {
+  test('concurrency never falls below one, and eight answers raise it by one', () => {
     const pace = provenPace(2);
     pace.refused(10, 1, 2);
     pace.refused(10, 3, 4);
@@ -183,7 +183,7 @@ describe('the rest of a limit', () => {
     expect(left.left).toBe(9);
   });
 
-  test('requests in flight may not have arrived, and a full limit gains nothing meanwhile', () => {
+  test('requests in flight may not have arrived, and a full limit gains nothing', () => {
     const left = new Allowance(rate(1), sighting, 0);
     left.pass(100_000, 0);
     for (let count = 0; count < 10; count++) left.take(1);

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { contents, everyByte, FILES, gitAs, order, take, userRepository, writeFiles } from '../user-repository.ts';
 import { proves } from '../../support/proves.ts';
 
-test('a workspace holds the base commit, on a branch of its own, in a repository without a remote', async () => {
+test('a workspace holds the base commit on its own branch, without a remote', async () => {
   const user = await userRepository();
   const { head, identity } = await user.open();
   const slots = await user.slots();
@@ -26,7 +26,7 @@ test('a workspace holds the base commit, on a branch of its own, in a repository
   expect(path.startsWith(user.top)).toBe(false);
 });
 
-test('what a worker left becomes one commit on the base, and the branch leads to it', async () => {
+test('a worker’s files become one commit on the base, and the branch points to it', async () => {
   const user = await userRepository();
   const { head } = await user.open();
   const slots = await user.slots();
@@ -53,7 +53,7 @@ test('what a worker left becomes one commit on the base, and the branch leads to
   expect(await workspace.commit(order('drover/run_1/task'))).toEqual(made);
 });
 
-test('what was changed in the very second of the checkout, to the same length, is committed', async () => {
+test('a change of equal length in the second of the checkout is committed', async () => {
   const user = await userRepository();
   const { head } = await user.open();
   const slots = await user.slots();
@@ -65,7 +65,7 @@ test('what was changed in the very second of the checkout, to the same length, i
   expect((await workspace.commit(order('drover/run_1/task')))?.files).toEqual(['src/a.ts']);
 });
 
-test('where nothing was changed there is no commit', async () => {
+test('without changes there is no commit', async () => {
   const user = await userRepository();
   const slots = await user.slots();
   const workspace = await take(slots, (await user.open()).head);
@@ -73,7 +73,7 @@ test('where nothing was changed there is no commit', async () => {
   expect(await workspace.commit(order('drover/run_1/task'))).toBeUndefined();
 });
 
-test('what a worker commits, stages or stashes in its own git is not what counts: its files are', async () => {
+test('a worker’s commits, stage and stash do not count: its files do', async () => {
   const user = await userRepository();
   const { head } = await user.open();
   const slots = await user.slots();
@@ -97,7 +97,7 @@ test('everything may be deleted, and that is a commit too', async () => {
   expect((await commit(order('drover/run_1/task')))?.files).toEqual(['a', 'b/c']);
 });
 
-test('a task that builds on another starts from what that one committed', async () => {
+test('a dependent task starts from its dependency’s commit', async () => {
   const user = await userRepository();
   const slots = await user.slots();
   const first = await take(slots, (await user.open()).head);
@@ -115,7 +115,7 @@ test('a task that builds on another starts from what that one committed', async 
 
 proves(
   'workspace.clean',
-  'a slot is moved to its next task in place, and nothing of the one before is left in it',
+  'a slot moves to its next task in place, and keeps nothing of the previous one',
   async () => {
     const user = await userRepository();
     const { head } = await user.open();
@@ -163,7 +163,7 @@ proves(
   },
 );
 
-test('slots made ahead are the ones that are taken, and the next run finds them', async () => {
+test('slots made ahead are taken, and the next run finds them', async () => {
   const user = await userRepository();
   const { head } = await user.open();
   const slots = await user.slots();
@@ -180,7 +180,7 @@ test('slots made ahead are the ones that are taken, and the next run finds them'
   expect(path.slice(other.store.slotsFolder.length)).toBe('/4/tree');
 });
 
-test('a run that went to its end leaves its slots to the next one, whose store may be a new one', async () => {
+test('a finished run leaves its slots to the next one, even with a new store', async () => {
   const user = await userRepository();
   const { head } = await user.open();
   const slots = await user.slots();
@@ -205,7 +205,7 @@ test('a run that went to its end leaves its slots to the next one, whose store m
   expect(contents(after.path)['src/a.ts']).toBe(`644 ${FILES['src/a.ts']}`);
 });
 
-proves('checkout.untouched', 'making, using and moving workspaces changes not a byte of the checkout', async () => {
+proves('checkout.untouched', 'making, using and moving workspaces changes no byte of the checkout', async () => {
   const user = await userRepository();
   await user.write({ 'src/a.ts': 'not committed', untracked: 'x', 'node_modules/m.js': 'x', '.env': 'SECRET' });
   const before = everyByte(user.top);
@@ -223,7 +223,7 @@ proves('checkout.untouched', 'making, using and moving workspaces changes not a 
   expect(everyByte(user.top)).toEqual(before);
 });
 
-test('a repository that borrows its objects, in a folder with an odd name, works like any other', async () => {
+test('a repository with borrowed objects in a folder with an odd name works', async () => {
   const user = await userRepository();
   const odd = join(user.folder, 'od:d "na\\me" #1');
   gitAs(user.folder, user.env, ['clone', '--quiet', '--shared', user.top, odd]);
@@ -237,7 +237,7 @@ test('a repository that borrows its objects, in a folder with an odd name, works
   await slots.close();
 });
 
-test('in a repository without its whole history workspaces work as in any other', async () => {
+test('workspaces work in a shallow repository', async () => {
   const user = await userRepository();
   await user.write({ 'src/a.ts': 'second' });
   user.git('-c', 'user.name=U', '-c', 'user.email=u@x', 'commit', '--quiet', '--all', '--message=second');
@@ -252,7 +252,7 @@ test('in a repository without its whole history workspaces work as in any other'
   await slots.close();
 });
 
-test('a repository with SHA-256 ids works like any other', async () => {
+test('a repository with SHA-256 ids works', async () => {
   const user = await userRepository(FILES, '--object-format=sha256');
   const { head } = await user.open();
   const slots = await user.slots();
@@ -265,7 +265,7 @@ test('a repository with SHA-256 ids works like any other', async () => {
   expect(gitAs(second.path, user.env, ['status', '--porcelain', '--ignored'])).toBe('');
 });
 
-test('a file with a strange name is a file like any other', async () => {
+test('a file with a strange name is committed like any other', async () => {
   const names = ['a\nb', 'sp ace', ' lead', '"quoted"', '*', ':(top)x', 'ümläut', '-dash', '#hash', 'back\\slash'];
   const user = await userRepository(Object.fromEntries(names.map((name) => [name, name])));
   const { head } = await user.open();
@@ -280,7 +280,7 @@ test('a file with a strange name is a file like any other', async () => {
   expect(contents((await take(slots, head, { task: 'second' })).path)).toEqual(clean);
 });
 
-test('a run that goes on takes back the slots of what is kept elsewhere, and leaves those that may go on', async () => {
+test('resume takes back slots whose work is stored, and leaves resumable ones', async () => {
   const user = await userRepository();
   const { head } = await user.open();
   const gone = await user.slots();
@@ -294,7 +294,7 @@ test('a run that goes on takes back the slots of what is kept elsewhere, and lea
   expect((await slots.again({ task: 'open', attempt: 1 }))?.path).toBe(path.replace('/1/tree', '/2/tree'));
 });
 
-test('what stays of a file that was being written when drover was killed is nobody’s work', async () => {
+test('a partial file from a killed drover is not committed', async () => {
   const user = await userRepository();
   const { head } = await user.open();
   const slots = await user.slots();

@@ -16,7 +16,7 @@ const echo = defineTool({
 });
 const calls = (...names: string[]) => ({ calls: names.map((name) => ({ name, args: { text: name } })) });
 
-test('a paused answer goes back as it was, with nothing behind it', async () => {
+test('a paused answer is sent back unchanged, with nothing after it', async () => {
   const { run, server } = await agentOn({
     answers: [{ thinking: 'Hm.', text: 'I look it up.', stop: 'pause' }, { text: 'Found.' }],
   });
@@ -32,7 +32,7 @@ test('a paused answer goes back as it was, with nothing behind it', async () => 
   expect(server.rejections).toBe(0);
 });
 
-test('an answer that only ever pauses is an ending', async () => {
+test('an answer that only pauses ends the turn', async () => {
   const { run, server } = await agentOn({ answers: [{ text: 'Wait.', stop: 'pause' }], loop: true });
   expect((await run('go')).result.outcome).toEqual({
     status: 'incomplete',
@@ -41,14 +41,14 @@ test('an answer that only ever pauses is an ending', async () => {
   expect(server.requests).toHaveLength(9);
 });
 
-test.each(APIS)('%s: how much of an answer was not understood is told', async (api) => {
+test.each(APIS)('%s: the events report how much of an answer was not understood', async (api) => {
   const { run } = await agentOn({ answers: [{ text: 'ok', fault: 'unknown-events' }] }, { api });
   expect(story((await run('go')).events).filter((line) => line.startsWith('warning'))).toEqual([
     'warning: one event of the answer not understood, and left out',
   ]);
 });
 
-test('unknown tools are counted in a row: one that is known starts the count anew', async () => {
+test('unknown tools are counted in a row, and a known one resets the count', async () => {
   const { run } = await agentOn(
     {
       answers: [calls('nope'), calls('nope'), calls('nope', 'echo'), calls('nope'), calls('nope'), { text: 'ok' }],
@@ -58,7 +58,7 @@ test('unknown tools are counted in a row: one that is known starts the count ane
   expect((await run('go')).result.outcome).toEqual({ status: 'done' });
 });
 
-test('each way to ask again has its own count: a nudge is left after calls written as text, and for each answer', async () => {
+test('each kind of retry has its own count, for each answer', async () => {
   const written = { text: '<invoke name="echo">\n<parameter name="text">x</parameter>\n</invoke>' };
   const empty = { text: '' };
   const { run } = await agentOn(
@@ -68,7 +68,7 @@ test('each way to ask again has its own count: a nudge is left after calls writt
   expect((await run('go')).result.outcome).toEqual({ status: 'done' });
 });
 
-test('a call written as text beside one that was made is part of the answer', async () => {
+test('a call written as text beside a real call is part of the answer', async () => {
   const text = '<invoke name="echo">\n<parameter name="text">x</parameter>\n</invoke>';
   const { run } = await agentOn({ answers: [{ text, ...calls('echo') }, { text: 'ok' }] }, { tools: [echo] });
   const { events } = await run('go');
@@ -76,7 +76,7 @@ test('a call written as text beside one that was made is part of the answer', as
   expect(story(events)).toContain('0 ends: echo');
 });
 
-test('a call written in thinking leaves the answer alone', async () => {
+test('a call written in thinking does not affect the answer', async () => {
   const thinking = '<invoke name="echo">\n<parameter name="text">x</parameter>\n</invoke>';
   const { run } = await agentOn({ answers: [{ thinking, text: 'Well.' }] }, { tools: [echo] });
   const { events, result } = await run('go');
@@ -84,7 +84,7 @@ test('a call written in thinking leaves the answer alone', async () => {
   expect(result.outcome).toEqual({ status: 'done' });
 });
 
-test('a reminder goes into the next request and into no other', async () => {
+test('a reminder goes into the next request only', async () => {
   const { run, server } = await agentOn({ answers: [{ text: '' }, calls('echo'), { text: 'ok' }] }, { tools: [echo] });
   await run('go');
   expect(server.requests.map(({ rawBody }) => rawBody.includes('Your last answer was empty'))).toEqual([

@@ -35,7 +35,7 @@ const nobody = (): Crowd => ({ now: 0, most: 0, begun: 0 });
 const times = (count: number, name: string, ms: number) =>
   Array.from({ length: count }, () => ({ name, args: { ms } }));
 
-test('of many calls no more than eight run at a time, and all of them run', async () => {
+test('at most eight calls run at a time, and all of them run', async () => {
   const crowd = nobody();
   const { run } = await agentOn(
     { answers: [{ calls: times(30, 'slow', 20) }, { text: 'ok' }] },
@@ -45,7 +45,7 @@ test('of many calls no more than eight run at a time, and all of them run', asyn
   expect(crowd).toEqual({ now: 0, most: 8, begun: 30 });
 });
 
-test('a tool that demands to be alone runs beside no other', async () => {
+test('an exclusive tool runs beside no other', async () => {
   const crowd = nobody();
   const calls = [...times(2, 'slow', 20), ...times(2, 'alone', 20), ...times(2, 'slow', 20)];
   const { run } = await agentOn(
@@ -62,7 +62,7 @@ test('a tool that demands to be alone runs beside no other', async () => {
   expect(crowd).toEqual({ now: 0, most: 2, begun: 6 });
 });
 
-test('no two calls have one callId, whatever ids and places the server gives them', async () => {
+test('no two calls share a callId, whatever ids the server gives them', async () => {
   const call = { name: 'slow', args: { ms: 0 }, id: 'toolu_same' };
   const { run } = await agentOn(
     { answers: [{ calls: [call] }, { calls: [call] }, { text: 'ok' }], strict: false },
@@ -77,7 +77,7 @@ test('no two calls have one callId, whatever ids and places the server gives the
   expect(new Set(starts.map(({ callId }) => callId)).size).toBe(2);
 });
 
-test('a result is summed up in one short line for whoever watches, and goes to the model whole', async () => {
+test('a result has a one-line summary for views and goes to the model whole', async () => {
   const talks = defineTool({
     name: 'talks',
     description: 'Says much.',
@@ -93,7 +93,7 @@ test('a result is summed up in one short line for whoever watches, and goes to t
   expect(end?.output).toBe(`first\n${'second '.repeat(50)}`);
 });
 
-test('a call that still waits its turn when the user cancels is not started', async () => {
+test('a call that is queued when the user cancels is not started', async () => {
   const controller = new AbortController();
   const first: Crowd = { ...nobody(), onBegin: () => controller.abort() };
   const second = nobody();
@@ -115,7 +115,7 @@ test('a call that still waits its turn when the user cancels is not started', as
   expect(server.rejections).toBe(0);
 });
 
-test('cancelled while a remote call is handed out and a local one runs, the turn ends and waits for nobody', async () => {
+test('cancelling during a remote and a local call ends the turn without waiting', async () => {
   const controller = new AbortController();
   const local: Crowd = { ...nobody(), onBegin: () => controller.abort() };
   const { execute: _, ...declared } = crowded('remote', nobody());
@@ -135,7 +135,7 @@ test('cancelled while a remote call is handed out and a local one runs, the turn
   expect(server.rejections).toBe(0);
 });
 
-test('what nobody could be asked about is refused at once, and the reason is in the result and in the report', async () => {
+test('a call with no terminal to ask on is refused, with the reason in result and report', async () => {
   const crowd = nobody();
   const reason = 'it runs something, and nobody is there to ask';
   const { run, server } = await agentOn(

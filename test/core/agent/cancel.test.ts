@@ -7,7 +7,7 @@ import { agentOn, APIS, quickRetry } from '../../support/agent.ts';
 import { proves } from '../../support/proves.ts';
 import { story } from '../../support/story.ts';
 
-test.each(APIS)('%s: while an answer streams, the socket closes at once and the turn is cancelled', async (api) => {
+test.each(APIS)('%s: cancelling a streaming answer closes the socket and cancels the turn', async (api) => {
   const { run, server } = await agentOn(
     { answers: [{ text: 'word '.repeat(2_000), tokensPerSecond: 50 }, { text: 'Again.' }] },
     { api },
@@ -28,7 +28,7 @@ test.each(APIS)('%s: while an answer streams, the socket closes at once and the 
   expect(server.rejections).toBe(0);
 });
 
-test('while waiting to try again, which is not waited out', async () => {
+test('cancelling ends the wait for a retry', async () => {
   const { run, server } = await agentOn(
     { answers: [], otherwise: { fault: { fault: 'status', status: 429, headers: { 'retry-after': '600' } } } },
     { retry: { ...quickRetry, waitMsMax: 1e6, wallMsMax: 1e6 } },
@@ -41,7 +41,7 @@ test('while waiting to try again, which is not waited out', async () => {
   expect(server.requests).toHaveLength(1);
 });
 
-test('the socket closes within a tenth of a second', async () => {
+test('cancelling closes the socket within a tenth of a second', async () => {
   // The quickest of several, since the machine may have something else to do for a while.
   const tookMs: number[] = [];
   for (let round = 0; round < 5; round++) {
@@ -60,7 +60,7 @@ test('the socket closes within a tenth of a second', async () => {
 
 proves(
   'cancel.leaves-nothing',
-  'while tools run: finished results are kept, the others are interrupted, no process is left',
+  'cancelling during tools keeps finished results and leaves no process',
   async () => {
     const mark = `drover_cancel_${process.pid}`;
     const stubborn = `exec -a ${mark} bash -c "trap '' TERM; (setsid bash -c 'trap \\"\\" TERM; sleep 300; : ${mark}') & sleep 300; : ${mark}"`;
@@ -83,7 +83,7 @@ proves(
   },
 );
 
-test('while permission is asked for', async () => {
+test('cancelling withdraws a permission question', async () => {
   const controller = new AbortController();
   const { run } = await agentOn(
     { answers: [{ calls: [{ name: 'shell', args: { command: 'true' } }] }] },

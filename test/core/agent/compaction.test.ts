@@ -21,7 +21,7 @@ const floods = (count: number, chars: number) =>
 const smallFloods = (count: number) => floods(count, 1_900);
 const SUMMARY = { when: { system: 'condense the history' }, text: 'Much was flooded.' };
 
-test('it is checked before every request, so also after results, and the task stays', async () => {
+test('compaction is checked before every request, and the task stays', async () => {
   const { run, session, server } = await agentOn(
     { answers: [SUMMARY, ...smallFloods(12), { text: 'Done.' }] },
     { tools: [flood], contextTokens: 6_000 },
@@ -54,7 +54,7 @@ test.each(APIS)('%s: "context too long" leads to one compaction and one retry', 
   expect(server.requests.filter(({ status }) => status !== 200)).toHaveLength(1);
 });
 
-test('old results are shortened first, which asks for no summary', async () => {
+test('old results are shortened first, without a summary request', async () => {
   const { run, session, server } = await agentOn(
     { answers: [...floods(6, 12_000), { text: 'Done.' }] },
     { tools: [flood], contextTokens: 24_000 },
@@ -73,7 +73,7 @@ test('old results are shortened first, which asks for no summary', async () => {
   expect(JSON.stringify(session.conversation.messages[2])).toContain('characters left out to save room');
 });
 
-test('results of a single step that are larger than the window are shortened, too', async () => {
+test('results of one step that exceed the window are shortened too', async () => {
   const step = { calls: Array.from({ length: 12 }, () => ({ name: 'flood', args: { chars: 20_000 } })) };
   const { run, server } = await agentOn(
     { answers: [SUMMARY, step, step, { text: 'Done.' }], contextTokens: 10_000 },
@@ -83,7 +83,7 @@ test('results of a single step that are larger than the window are shortened, to
   expect([result.outcome, server.rejections]).toEqual([{ status: 'done' }, 0]);
 });
 
-test('the newest message of the user stays to the letter next to the task', async () => {
+test('the user’s newest message stays unchanged next to the task', async () => {
   const { run, session } = await agentOn(
     { answers: [SUMMARY, { text: 'First.' }, ...smallFloods(12), { text: 'Done.' }] },
     { tools: [flood], contextTokens: 6_000 },
@@ -126,7 +126,7 @@ test('a task that is too long by itself ends the turn', async () => {
   expect(server.requests).toHaveLength(1);
 });
 
-test('a provider that finds every prompt too long is asked again after each of three compactions', async () => {
+test('a provider that finds every prompt too long is retried after three compactions', async () => {
   const tooLong = { fault: 'status' as const, status: 400, message: 'prompt is too long: 9 tokens > 8 maximum' };
   const { run, server } = await agentOn(
     { answers: [SUMMARY, ...floods(9, 1_900)], otherwise: { fault: tooLong } },
@@ -140,7 +140,7 @@ test('a provider that finds every prompt too long is asked again after each of t
   expect(server.requests.filter(({ status }) => status !== 200)).toHaveLength(1 + compactions);
 });
 
-test('it is shortened again and again, as long as answers come in between', async () => {
+test('compaction repeats as long as answers come in between', async () => {
   const { run } = await agentOn(
     { answers: [SUMMARY, ...floods(16, 4_000), { text: 'Done.' }] },
     { tools: [flood], contextTokens: 6_000 },
@@ -150,7 +150,7 @@ test('it is shortened again and again, as long as answers come in between', asyn
   expect(story(events).filter((line) => line === 'has shortened it').length).toBeGreaterThan(4);
 });
 
-test('where no answer comes in between, it is tried three times in a row and then left', async () => {
+test('without answers in between compaction stops after three times', async () => {
   const written = { text: '<invoke name="flood">\n<parameter name="chars">1</parameter>\n</invoke>' };
   const { run } = await agentOn(
     { answers: [{ ...SUMMARY, text: ' ' }, ...smallFloods(12), written, written, { text: '' }, { text: 'Done.' }] },
@@ -162,7 +162,7 @@ test('where no answer comes in between, it is tried three times in a row and the
   expect(told.at(-1)).toBe('session ends: done');
 });
 
-test('a summary is asked for with the transcript alone, is no message, is not shown, and costs', async () => {
+test('a summary request holds the transcript only, is not shown, and is charged', async () => {
   const { run, session, server } = await agentOn(
     { answers: [{ ...SUMMARY, usage: { input: 100_000 } }, ...smallFloods(12), { text: 'Done.' }] },
     { tools: [flood], contextTokens: 6_000 },
@@ -186,7 +186,7 @@ test('a summary is asked for with the transcript alone, is no message, is not sh
   expect(result.usage.input).toBeGreaterThanOrEqual(100_000 * asked.length);
 });
 
-test('an empty summary is a failure and leaves history as it was', async () => {
+test('an empty summary is a failure and leaves the history as it was', async () => {
   const { run, session } = await agentOn(
     { answers: [{ ...SUMMARY, text: ' ' }, ...smallFloods(12), { text: 'Done.' }] },
     { tools: [flood], contextTokens: 6_000 },
@@ -197,7 +197,7 @@ test('an empty summary is a failure and leaves history as it was', async () => {
   expect(session.conversation.messages).toHaveLength(26);
 });
 
-test('tokens per minute is not the context: it is waited for', async () => {
+test('a tokens-per-minute limit is waited out, not compacted', async () => {
   const fault = {
     fault: 'status' as const,
     status: 429,
@@ -216,7 +216,7 @@ test('tokens per minute is not the context: it is waited for', async () => {
   ]);
 });
 
-test('a wish between two turns makes the conversation as short as it gets', async () => {
+test('a requested compaction makes the conversation as short as possible', async () => {
   const { run, session, server } = await agentOn(
     { answers: [SUMMARY, ...floods(3, 400), { text: 'Done.' }] },
     { tools: [flood] },
@@ -239,7 +239,7 @@ test('a wish between two turns makes the conversation as short as it gets', asyn
   expect([await again.result(), server.requests.length]).toEqual([false, requests]);
 });
 
-test('a summary in several parts is one text', async () => {
+test('a summary in several parts becomes one text', async () => {
   const parts = [{ text: 'Much was flo' }, { text: 'oded.' }];
   const { run, session } = await agentOn(
     { answers: [{ when: SUMMARY.when, parts }, ...floods(3, 400), { text: 'Done.' }] },
@@ -253,7 +253,7 @@ test('a summary in several parts is one text', async () => {
 test.each([
   ['the shortest summary', 40, 'Much was flooded.', 0],
   ['this summary', 400, 'long '.repeat(2_000), 1],
-])('a wish does nothing where %s would be longer than what it replaces', async (_, chars, text, asked) => {
+])('a requested compaction does nothing where %s would be longer', async (_, chars, text, asked) => {
   const { run, session, server } = await agentOn(
     { answers: [{ ...SUMMARY, text }, ...floods(2, chars), { text: 'Done.' }] },
     { tools: [flood] },
@@ -276,7 +276,7 @@ test.each([
   });
 });
 
-test('a wish that is interrupted or refused leaves the conversation as it was, and the session ready', async () => {
+test('an interrupted or refused compaction leaves conversation and session intact', async () => {
   const { run, session } = await agentOn(
     { answers: [{ ...SUMMARY, delayMs: 60_000 }, ...floods(3, 400), { text: 'Done.' }, { text: 'Still here.' }] },
     { tools: [flood] },

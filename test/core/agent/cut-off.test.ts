@@ -26,7 +26,7 @@ async function interrupt({ session }: Rehearsed, text: string): Promise<readonly
 const heardIn = (events: readonly Shown[]): string =>
   events.map((event) => (event.type === 'text_delta' ? event.delta : '')).join('');
 
-test.each(APIS)('%s: an interrupted answer is kept as far as it came, and the model is told', async (api) => {
+test.each(APIS)('%s: an interrupted answer is kept, and the model is told', async (api) => {
   const rehearsed = await agentOn({ answers: [SLOW, { text: 'Again.' }] }, { api });
   const events = await interrupt(rehearsed, 'go');
   const partial = heardIn(events);
@@ -47,7 +47,7 @@ test.each(APIS)('%s: an interrupted answer is kept as far as it came, and the mo
   expect(rehearsed.server.rejections).toBe(0);
 });
 
-test.each(APIS)('%s: an answer that an error ends is kept, and a resume goes on from it', async (api) => {
+test.each(APIS)('%s: an answer that an error ends is kept, and resume continues from it', async (api) => {
   const { run, session, server } = await agentOn(
     {
       answers: [{ text: 'half of it '.repeat(40) }, { text: 'The rest.' }],
@@ -67,7 +67,7 @@ test.each(APIS)('%s: an answer that an error ends is kept, and a resume goes on 
   expect(server.rejections).toBe(0);
 });
 
-test('an attempt that is followed by another is still taken back', async () => {
+test('an attempt with a retry is still retracted', async () => {
   const { run, session } = await agentOn({
     answers: [{ text: 'half of it '.repeat(40) }, { text: 'Whole.' }],
     faults: [{ at: 1, fault: 'cut', after: 20 }],
@@ -77,7 +77,7 @@ test('an attempt that is followed by another is still taken back', async () => {
   expect(session.conversation.messages).toHaveLength(2);
 });
 
-test('thinking and calls of an answer that was cut off are neither sent nor run', async () => {
+test('thinking and calls of a cut-off answer are neither sent nor run', async () => {
   const call = { name: 'shell', args: { command: 'touch made' } };
   const parts = [{ thinking: 'hm' }, { text: 'I will. '.repeat(10) }, { call }, { text: 'word '.repeat(2_000) }];
   const { run, server } = await agentOn(
@@ -96,7 +96,7 @@ test('thinking and calls of an answer that was cut off are neither sent nor run'
   expect(server.rejections).toBe(0);
 });
 
-test('a session that is opened again holds the answer that was cut off', async () => {
+test('a resumed session holds the answer that was cut off', async () => {
   const home = await temporaryFolder();
   const open = async (settings: Settings = {}) => {
     const { store, past, close } = await openSessionJournal(home, 's1', HOOKS);

@@ -21,7 +21,7 @@ async function schedule(demands: readonly (Partial<Demand> & { name: string })[]
   return seen;
 }
 
-test('calls that do not conflict run together, up to the bound', async () => {
+test('calls without conflicts run together, up to the bound', async () => {
   const together = await schedule([{ name: 'a' }, { name: 'b' }, { name: 'c' }], 2);
   expect(together.slice(0, 2)).toEqual(['a', 'a+b']);
   expect(together.every((names) => names.split('+').length <= 2)).toBe(true);
@@ -37,7 +37,7 @@ test('two writes to one path never overlap, and keep their order', async () => {
   expect(seen[2]).toMatch(/^(c\+)?b$/);
 });
 
-test('a call that demands to be alone is', async () => {
+test('an exclusive call runs alone', async () => {
   const seen = await schedule([{ name: 'a' }, { name: 'b', alone: true }, { name: 'c' }]);
   expect(seen).toEqual(['a', 'b', 'c']);
 });

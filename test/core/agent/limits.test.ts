@@ -8,12 +8,12 @@ import { agentOn, quickRetry } from '../../support/agent.ts';
 const usage = { input: 1_000, output: 30, cacheRead: 0, cacheWrite: 0 };
 const lists = { calls: [{ name: 'list', args: {} }], usage };
 
-test('steps are limited also where nobody says how', () => {
+test('steps are limited by default', () => {
   expect(STEPS_MAX_DEFAULT).toBeGreaterThan(10);
   expect(STEPS_MAX_DEFAULT).toBeLessThan(1_000);
 });
 
-test('the limit of output tokens ends the turn, over all its answers together, and what was done is kept', async () => {
+test('the output token limit ends the turn over all its answers, and keeps the work', async () => {
   const { run, server } = await agentOn(
     { answers: [lists], loop: true },
     { limits: { stepsMax: 9, textCallRetriesMax: 2, outputTokensMax: 61 } },
@@ -30,7 +30,7 @@ test('the limit of output tokens ends the turn, over all its answers together, a
   expect([server.requests.length, result.messages.length, result.usage.output]).toEqual([3, 7, 90]);
 });
 
-test('a budget in dollars ends the turn before it is passed', async () => {
+test('a dollar budget ends the turn before it is exceeded', async () => {
   const price = { input: 1, output: 10, cacheRead: 0.1, cacheWrite: 1.25 };
   const { run, server } = await agentOn({ answers: [lists], loop: true }, { price, cap: { usd: 0.02 } });
   const { result } = await run('go');
@@ -39,7 +39,7 @@ test('a budget in dollars ends the turn before it is passed', async () => {
   expect(server.requests.length).toBeGreaterThan(1);
 });
 
-test('trying again is no progress: an agent that does nothing else is idle', async () => {
+test('retries are no progress: an agent that only retries is idle', async () => {
   const { run } = await agentOn(
     { answers: [], otherwise: { fault: { fault: 'status', status: 503 } } },
     {
@@ -53,7 +53,7 @@ test('trying again is no progress: an agent that does nothing else is idle', asy
   });
 });
 
-test('trying again ends after so long, however often it is allowed', async () => {
+test('retries end after a time limit, however many are allowed', async () => {
   const { run, server } = await agentOn(
     { answers: [], otherwise: { fault: { fault: 'status', status: 503 } } },
     { retry: { ...quickRetry, attemptsMax: 99, backoffMs: 100, backoffMsMax: 100, wallMsMax: 350 } },
@@ -62,7 +62,7 @@ test('trying again ends after so long, however often it is allowed', async () =>
   expect(server.requests.length).toBeLessThan(7);
 });
 
-test('an answer gives back the patience that was used up for it', async () => {
+test('an answer resets the retry patience', async () => {
   const failing = Array.from({ length: 40 }, (_, n) => n + 1).filter((n) => n % 5 !== 0);
   const { run } = await agentOn(
     {

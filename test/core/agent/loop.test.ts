@@ -36,7 +36,7 @@ test('an answer without calls ends the turn', async () => {
   expect(result.outcome).toEqual({ status: 'done' });
 });
 
-test('calls run, their results go back as one message in their order, and the model goes on', async () => {
+test('calls run, their results return as one message in order, and the model continues', async () => {
   const calls = [
     { name: 'echo', args: { text: 'slow', ms: 80 } },
     { name: 'echo', args: { text: 'quick' } },
@@ -60,7 +60,7 @@ test('calls run, their results go back as one message in their order, and the mo
   expect(JSON.stringify(messages.at(-1))).toMatch(/slow.*quick/);
 });
 
-test('events pair by callId, and carry the place where they happened', async () => {
+test('events pair by callId and carry turn, step and agent', async () => {
   const { run } = await agentOn(
     { answers: [{ calls: [{ name: 'echo', args: { text: 'a' } }] }, { text: 'ok' }] },
     { tools: [echo], worker: 3 },
@@ -75,7 +75,7 @@ test('events pair by callId, and carry the place where they happened', async () 
 
 proves(
   'calls.one-result',
-  'unknown, malformed, refused and failing calls get an error result, and the loop goes on',
+  'unknown, malformed, refused and failing calls get an error result',
   async () => {
     const { run, server } = await agentOn(
       {
@@ -120,7 +120,7 @@ proves(
   },
 );
 
-test('a tool name in other case or decoration is understood only if the rest is exactly a tool', async () => {
+test('a tool name in other case or decoration is accepted only if it matches exactly', async () => {
   const names = ['Echo', 'functions.echo', 'echo<|channel|>commentary', 'echoes', 'my.echo'];
   const { run } = await agentOn(
     { answers: [{ calls: names.map((name) => ({ name, args: { text: name } })) }, { text: 'ok' }] },
@@ -142,7 +142,7 @@ test('unknown tools three times in a row end the turn', async () => {
   expect(result.outcome).toEqual({ status: 'incomplete', failure: { kind: 'tool.unknown', limit: 3 } });
 });
 
-test('of more than a hundred calls the first hundred run, and the rest are told so', async () => {
+test('of more than a hundred calls the first hundred run, and the rest get an error', async () => {
   const calls = Array.from({ length: 103 }, (_, n) => ({ name: 'echo', args: { text: `${n}` } }));
   const { run, server } = await agentOn({ answers: [{ calls }, { text: 'ok' }] }, { tools: [echo] });
   const { events, result } = await run('go');
@@ -175,7 +175,7 @@ test('two writes to one path in one answer never overlap', async () => {
 describe('a call written as text', () => {
   const written = { text: '<invoke name="echo">\n<parameter name="text">x</parameter>\n</invoke>' };
 
-  test('is discarded, never executed, and asked for again with a reminder that leaves no trace', async () => {
+  test('is discarded, not executed, and asked for again with a temporary reminder', async () => {
     const { run, session, server } = await agentOn(
       { answers: [written, { text: 'Properly, then.' }] },
       { tools: [echo] },
@@ -194,7 +194,7 @@ describe('a call written as text', () => {
     expect(result.usage.output).toBeGreaterThan(20);
   });
 
-  test('is counted anew for each message', async () => {
+  test('has a new limit for each message', async () => {
     const { run } = await agentOn(
       { answers: [written, written, { text: 'ok' }, written, written, { text: 'ok' }] },
       { tools: [echo] },
@@ -203,7 +203,7 @@ describe('a call written as text', () => {
     expect((await run('two')).result.outcome).toEqual({ status: 'done' });
   });
 
-  test('that goes on is an ending: error, or incomplete after work', async () => {
+  test('that repeats ends the turn: error, or incomplete after work', async () => {
     const { run } = await agentOn({ answers: [written], loop: true }, { tools: [echo] });
     expect((await run('go')).result.outcome).toEqual({
       status: 'error',
@@ -216,7 +216,7 @@ describe('a call written as text', () => {
     expect((await after.run('go')).result.outcome).toMatchObject({ status: 'incomplete' });
   });
 
-  test('shares one limit with all other ways to ask again', async () => {
+  test('shares one limit with all other retries', async () => {
     const failing = Array.from({ length: 40 }, (_, n) => n + 1).filter((n) => n % 10 !== 0);
     const { run, server } = await agentOn(
       { answers: [written], loop: true, faults: [{ at: failing, fault: 'status', status: 503 }] },
@@ -226,7 +226,7 @@ describe('a call written as text', () => {
     expect(server.requests).toHaveLength(16);
   });
 
-  test('is an answer like any other where the limit is 0', async () => {
+  test('is an ordinary answer with a limit of 0', async () => {
     const { run } = await agentOn(
       { answers: [written] },
       { tools: [echo], limits: { stepsMax: 5, textCallRetriesMax: 0 } },
@@ -236,7 +236,7 @@ describe('a call written as text', () => {
 });
 
 describe('endings', () => {
-  test('an empty answer is nudged once, without a trace in history, then it is an ending', async () => {
+  test('an empty answer is nudged once, without a trace in history, then ends the turn', async () => {
     const { run, server, session } = await agentOn({ answers: [{ text: '' }], loop: true });
     const { events, result } = await run('go');
     expect(story(events)).toEqual([
@@ -252,12 +252,12 @@ describe('endings', () => {
     expect(result.outcome.status).toBe('error');
   });
 
-  test('an empty answer that becomes one after the nudge is success', async () => {
+  test('an empty answer that succeeds after the nudge is success', async () => {
     const { run } = await agentOn({ answers: [{ thinking: 'hm' }, { text: 'There.' }] });
     expect((await run('go')).result.outcome).toEqual({ status: 'done' });
   });
 
-  test('after work was done the same failure is incomplete, not error', async () => {
+  test('the same failure after work is incomplete, not error', async () => {
     const { run } = await agentOn(
       { answers: [{ calls: [{ name: 'echo', args: { text: 'x' } }] }, { text: '' }, { text: '' }] },
       { tools: [echo] },
@@ -265,7 +265,7 @@ describe('endings', () => {
     expect((await run('go')).result.outcome).toEqual({ status: 'incomplete', failure: { kind: 'answer.empty' } });
   });
 
-  test('a refusal ends the turn, is not kept, and the next message works', async () => {
+  test('a refusal ends the turn, is not stored, and the next message works', async () => {
     const { run, session, server } = await agentOn({
       answers: [{ text: 'I cannot do that.', stop: 'refusal' }, { text: 'Sure.' }],
     });
@@ -281,7 +281,7 @@ describe('endings', () => {
     expect((await run('go')).result.outcome).toMatchObject({ status: 'error', failure: { kind: 'answer.refused' } });
   });
 
-  test('an answer cut off at the output limit is incomplete, and kept', async () => {
+  test('an answer cut off at the output limit is incomplete, and stored', async () => {
     const { run } = await agentOn({ answers: [{ text: 'It all began', stop: 'length' }] });
     const { result } = await run('go');
     expect(result.outcome).toMatchObject({
@@ -291,7 +291,7 @@ describe('endings', () => {
     expect(result.messages).toHaveLength(2);
   });
 
-  test('the limit of steps is an ending, and what was done is kept', async () => {
+  test('the step limit ends the turn and keeps the work', async () => {
     const { run, server } = await agentOn(
       { answers: [{ calls: [{ name: 'echo', args: { text: 'again' } }] }], loop: true },
       { tools: [echo], limits: { textCallRetriesMax: 2, stepsMax: 3 } },
@@ -302,7 +302,7 @@ describe('endings', () => {
     expect(result.messages).toHaveLength(7);
   });
 
-  test('the time limit stops a running tool and is an ending', async () => {
+  test('the time limit stops a running tool and ends the turn', async () => {
     const { run } = await agentOn(
       { answers: [{ calls: [{ name: 'echo', args: { text: 'never', ms: 60_000 } }] }] },
       { tools: [echo], limits: { textCallRetriesMax: 2, stepsMax: 9, timeoutMs: 150 } },
@@ -311,7 +311,7 @@ describe('endings', () => {
     expect(result.outcome).toMatchObject({ status: 'incomplete', failure: { limit: 'time' } });
   });
 
-  test('idle time runs while nothing happens, and progress resets it', async () => {
+  test('idle time counts without progress, and progress resets it', async () => {
     const slow = { calls: [{ name: 'echo', args: { text: 'x', ms: 100 } }] };
     const { run } = await agentOn(
       { answers: [slow, slow, slow, slow, { text: 'ok' }] },
@@ -325,7 +325,7 @@ describe('endings', () => {
     expect((await stuck.run('go')).result.outcome).toMatchObject({ status: 'error', failure: { limit: 'idle' } });
   });
 
-  proves('budget.holds', 'a token budget ends the turn before it is passed', async () => {
+  proves('budget.holds', 'a token budget ends the turn before it is exceeded', async () => {
     const { run, server } = await agentOn(
       { answers: [{ calls: [{ name: 'echo', args: { text: 'x'.repeat(2_000) } }] }], loop: true },
       { tools: [echo], cap: { tokens: 12_000 } },
@@ -337,7 +337,7 @@ describe('endings', () => {
     expect(server.requests.length).toBeGreaterThan(1);
   });
 
-  proves('turn.one-ending', 'whatever happens in a turn, there is one ending and then session_end', async () => {
+  proves('turn.one-ending', 'every turn has exactly one ending, and then session_end', async () => {
     const scripts = [
       { answers: [{ text: 'fine' }] },
       { answers: [{ text: '' }], loop: true },
@@ -356,7 +356,7 @@ describe('endings', () => {
   });
 });
 
-test('instructions of the repository are in the system prompt, a folder’s come with the first result from it', async () => {
+test('repository instructions are in the prompt; a folder’s come with its first result', async () => {
   const { run, server, cwd } = await agentOn({
     answers: [
       { calls: [{ name: 'read', args: { path: 'src/a.txt' } }] },

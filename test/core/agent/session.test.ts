@@ -18,7 +18,7 @@ const local = defineTool({
 const { execute: _, ...declared } = local;
 const remote: Tool = { ...declared, name: 'remote', remote: true };
 
-test('a second turn goes on in the same conversation, and tells only its own messages', async () => {
+test('a second turn continues the conversation and reports only its own messages', async () => {
   const { run, server } = await agentOn({ answers: [{ text: 'One.' }, { text: 'Two.' }] });
   await run('first');
   const { result, events } = await run('second');
@@ -27,7 +27,7 @@ test('a second turn goes on in the same conversation, and tells only its own mes
   expect((server.requests[1]?.body as { messages: object[] } | undefined)?.messages).toHaveLength(3);
 });
 
-test('local calls run, remote ones are handed out, and the turn goes on when all have answered', async () => {
+test('local calls run, remote ones are handed out, and the turn waits for all', async () => {
   const calls = [
     { name: 'remote', args: { n: 1 } },
     { name: 'local', args: { n: 2 } },
@@ -59,7 +59,7 @@ test('local calls run, remote ones are handed out, and the turn goes on when all
   expect([server.requests.length, server.rejections]).toEqual([2, 0]);
 });
 
-test('what does not fit the state of a session is refused and changes nothing', async () => {
+test('a call in the wrong session state is refused and changes nothing', async () => {
   const { run, session } = await agentOn(
     { answers: [{ calls: [{ name: 'remote', args: { n: 1 } }] }, { text: 'ok' }] },
     { tools: [remote] },
@@ -75,14 +75,14 @@ test('what does not fit the state of a session is refused and changes nothing', 
   expect(done.result.outcome).toEqual({ status: 'done' });
 });
 
-test('the result settles also when nobody reads the events', async () => {
+test('the result settles even if no reader takes the events', async () => {
   const { session } = await agentOn({ answers: [{ text: 'Nobody hears.' }] });
   expect((await session.execute({ content: 'go' }, new AbortController().signal).result()).outcome).toEqual({
     status: 'done',
   });
 });
 
-test('usage and cost are told for each execution, with every attempt counted', async () => {
+test('usage and cost are reported per execution, with every attempt', async () => {
   const usage = { input: 1_000, output: 100, cacheRead: 0, cacheWrite: 0 };
   const { run } = await agentOn(
     {
@@ -119,7 +119,7 @@ test('every counter of every answer is in the total', async () => {
   expect(events.findLast((event) => event.type === 'usage')).toMatchObject({ usage, total });
 });
 
-test('an attempt of which the server counted nothing is counted by what it showed', async () => {
+test('an attempt without reported usage is estimated from its text', async () => {
   const { run } = await agentOn(
     {
       answers: [{ text: 'x'.repeat(400), usage: { input: 7, output: 5 } }],
@@ -140,7 +140,7 @@ test('an attempt of which the server counted nothing is counted by what it showe
   });
 });
 
-test('by default four characters are a token, and what providers report corrects that and is told', async () => {
+test('the default is four characters per token, corrected by reported usage', async () => {
   const usage = { input: 1_000, output: 1, cacheRead: 2_000, cacheWrite: 4_000 };
   const { run, session } = await agentOn(
     {
@@ -174,7 +174,7 @@ test('a changed system prompt takes effect with the next request', async () => {
   expect(server.requests.map(({ rawBody }) => rawBody.includes('pirate'))).toEqual([false, true]);
 });
 
-test('a bug ends the turn as an error before it goes up, so that whoever reads the events knows', async () => {
+test('a bug ends the turn as an error event before it is thrown', async () => {
   const bug = new TypeError('nobody thought of this');
   const { session } = await agentOn(
     { answers: [{ calls: [{ name: 'local', args: { n: 1 } }] }] },

@@ -64,11 +64,11 @@ test.each([
   '```\n<tool_call>\n{"name": "read"}', // a fence that was never closed
   '<｜tool▁call▁begin｜>function<｜tool▁sep｜>read', // without arguments
   '',
-])('an ordinary answer is none: %j', (text) => {
+])('an ordinary answer is no call: %j', (text) => {
   expect(textFormCall(text, TOOLS, 'stop')).toBeUndefined();
 });
 
-test('a long text is searched in time that grows with its length', () => {
+test('a long text is searched in linear time', () => {
   const text = [
     '<tool_call>\n{"a": "'.repeat(5_000),
     '<invoke name="'.repeat(5_000),

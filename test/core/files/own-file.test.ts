@@ -36,12 +36,12 @@ test('a file of exactly 1 MB is read, and one byte more is not', async () => {
   expect(await readOwnFile({ path, bytesMax: 2 * 1024 * 1024 })).toMatchObject({ kind: 'read' });
 });
 
-test('a file that states no size is read, and bounded all the same', async () => {
+test('a file without a stated size is read, still bounded', async () => {
   expect(await readOwnFile({ path: '/proc/self/status' })).toMatchObject({ kind: 'read' });
   expect(await readOwnFile({ path: '/proc/self/status', bytesMax: 100 })).toMatchObject({ kind: 'refused' });
 });
 
-test('a missing file is no refusal', async () => {
+test('a missing file is not a refusal', async () => {
   const folder = await temporaryFolder();
   await writeFile(join(folder, 'file'), '');
   const missing = (code: string) => ({ kind: 'missing', problem: `cannot be read (${code})`, fix: 'check the path' });
@@ -73,7 +73,7 @@ test('a folder that is a link out of the repository leads out of it too', async 
   expect(found).toEqual(refusal('is a link that leads out of the repository'));
 });
 
-test('a path that is swapped all the time never reads what lies outside', async () => {
+test('a path that is swapped constantly never reads outside files', async () => {
   const folder = await temporaryFolder();
   const within = join(folder, 'top');
   await mkdir(within);
@@ -97,7 +97,7 @@ test('a path that is swapped all the time never reads what lies outside', async 
   expect([...seen].filter((text) => text !== 'inside' && text !== 'missing').toSorted()).toEqual(['refused']);
 });
 
-test('a required file that cannot be read is a UsageError with the caller’s sentence', async () => {
+test('an unreadable required file is a UsageError with the caller’s sentence', async () => {
   const path = join(await temporaryFolder(), 'none');
   const asked = requireOwnFile({ path }, ({ problem, fix }) => `the plan ${problem}; ${fix}`);
   await expect(asked).rejects.toThrow(new UsageError('the plan cannot be read (ENOENT); check the path'));

@@ -46,7 +46,7 @@ async function sessionOn(disk: { room: number }) {
   return { ...agent, path, told, journal };
 }
 
-test('no tool starts while its intent cannot be written, and it all goes on when there is room', async () => {
+test('no tool starts while its intent is unwritable, and all resumes with free space', async () => {
   const whole = await sessionOn({ room: 1e9 });
   await whole.run('go');
   await whole.journal.close();
@@ -68,7 +68,7 @@ test('no tool starts while its intent cannot be written, and it all goes on when
   expect(events.filter(({ type, seq }) => !type.endsWith('_delta') && !kept.has(seq))).toEqual([]);
 });
 
-test('nothing is asked before what the user said is on the disk', async () => {
+test('no request is sent before the user’s message is durable', async () => {
   const whole = await sessionOn({ room: 1e9 });
   await whole.run('go');
   await whole.journal.close();
@@ -83,7 +83,7 @@ test('nothing is asked before what the user said is on the disk', async () => {
   await journal.close();
 });
 
-test('whoever does not want to wait for room can cancel', async () => {
+test('a caller that does not want to wait for free space can cancel', async () => {
   const { session, told, journal } = await sessionOn({ room: 1_200 });
   const controller = new AbortController();
   const execution = session.execute({ content: 'go' }, controller.signal);

@@ -81,7 +81,7 @@ async function sessionOn(disk: Disk, script: Script) {
 
 const writes = (line: string) => ({ calls: [{ name: 'ledger', args: { line } }] });
 
-test('nothing is asked while the user’s message is not on the disk', async () => {
+test('no request is sent while the user’s message is not durable', async () => {
   const disk = stoppingDisk('"role":"user"');
   const { begin, server, told, close } = await sessionOn(disk, { answers: [{ text: 'ok' }] });
   const running = begin();
@@ -93,7 +93,7 @@ test('nothing is asked while the user’s message is not on the disk', async () 
   await close();
 });
 
-test('no call is run while its intent is not on the disk', async () => {
+test('no call runs while its intent is not durable', async () => {
   const disk = stoppingDisk('"type":"tool_execution_start"');
   const { begin, effects, told, close } = await sessionOn(disk, { answers: [writes('a'), { text: 'ok' }] });
   const running = begin();
@@ -106,7 +106,7 @@ test('no call is run while its intent is not on the disk', async () => {
   await close();
 });
 
-test('results go to the disk while the model is asked; until they are there, nothing comes of its answer', async () => {
+test('results become durable during the request, and the answer waits for them', async () => {
   const disk = stoppingDisk('wrote a');
   const session = await sessionOn(disk, { answers: [writes('a'), { text: 'Next.', ...writes('b') }, { text: 'ok' }] });
   const { begin, server, told, effects } = session;
@@ -125,7 +125,7 @@ test('results go to the disk while the model is asked; until they are there, not
   expect((await readJournal(session.path)).records.map(({ seq }) => seq)).toEqual(lasting);
 });
 
-test('a disk that stands still is outrun by one request and no more, also where no call is ever run', async () => {
+test('a stalled disk is outrun by one request only, even without any call', async () => {
   const disk = stoppingDisk('first');
   const refused = (text: string) => ({ text, calls: [{ name: 'ledger', args: {} }] });
   const { begin, server, close } = await sessionOn(disk, {
@@ -142,7 +142,7 @@ test('a disk that stands still is outrun by one request and no more, also where 
   await close();
 });
 
-test('a cancel while results are not yet durable leaves no rejection unhandled', async () => {
+test('a cancel before results are durable leaves no unhandled rejection', async () => {
   const unhandled: unknown[] = [];
   const listener = (reason: unknown) => void unhandled.push(reason);
   process.on('unhandledRejection', listener);
@@ -164,7 +164,7 @@ test('a cancel while results are not yet durable leaves no rejection unhandled',
 
 const warning = (message: string) => ({ type: 'warning', message }) as const;
 
-test('what was emitted is safe as soon as it is stored, however much comes after it', async () => {
+test('an event is durable once stored, however many follow', async () => {
   const appends: PromiseWithResolvers<void>[] = [];
   const append = () => (appends.push(Promise.withResolvers<void>()), appends.at(-1)?.promise ?? Promise.reject());
   const store = { append, note: () => undefined };
@@ -184,7 +184,7 @@ test('what was emitted is safe as soon as it is stored, however much comes after
   await later;
 });
 
-test('once something could not be stored, nothing after it is told or called safe', async () => {
+test('after a failed write no later event is told or durable', async () => {
   let appends = 0;
   const store = {
     append: async () => {

@@ -26,27 +26,27 @@ function costOf(...events: readonly Event[]): number | undefined {
   return pastOf(records as unknown as readonly JsonObject[])?.cost;
 }
 
-test('dollars of the records are taken as they are, whatever the catalog says of the model', () => {
+test('recorded dollars are used as they are, whatever the catalog says', () => {
   const events = [DEAR, request(1, { cost: 7, requestCost: 7 }), CHEAP, request(2, { cost: 9, requestCost: 2 })];
   expect(costOf(...events)).toBe(9);
 });
 
-test('a request without a price adds no dollars, and takes none away', () => {
+test('a request without a price adds no dollars and removes none', () => {
   const events = [DEAR, request(1, { cost: 15, requestCost: 15 }), UNKNOWN, request(2, { cost: 15 })];
   expect([costOf(...events), costOf(UNKNOWN, request(1, {}))]).toEqual([15, undefined]);
 });
 
-test('a total that an older version priced by the last model is divided by models again', () => {
+test('an older total priced by the last model is split by model again', () => {
   const events = [DEAR, request(1, { cost: 15 }), request(2, { cost: 30 }), CHEAP, request(3, { cost: 3 })];
   expect(costOf(...events)).toBe(31);
   expect(costOf(...events, request(4, { cost: 4 }))).toBe(32);
 });
 
-test('older dollars of one model are taken as they are: the user may have set the price', () => {
+test('older dollars of one model stay as they are: the user may have set the price', () => {
   expect(costOf(DEAR, request(1, { cost: 2 }), request(2, { cost: 4 }))).toBe(4);
 });
 
-test('after a change to a model that the catalog does not know, a request has its share of the total', () => {
+test('after a change to an uncatalogued model a request has its share of the total', () => {
   expect(costOf(DEAR, request(1, { cost: 15 }), UNKNOWN, request(2, { cost: 6 }))).toBe(18);
 });
 

@@ -37,14 +37,14 @@ async function recordsOf(script: Script): Promise<readonly JsonObject[]> {
   return readContents(await readFile(journalPath(home, 's'))).records;
 }
 
-test('records of a type that nobody knows yet change nothing about the past', async () => {
+test('unknown record types do not change the history', async () => {
   const records = await recordsOf({ answers: [LISTS, { text: 'ok' }] });
   const strange = { v: 1, seq: 1, at: 'now', session: 's', type: 'from_the_future', message: 5, kept: 'perhaps' };
   const mixed = records.flatMap((record) => [strange, record]);
   expect(pastOf(mixed)).toEqual(pastOf(records));
 });
 
-test('a call that was written as text is not looked for again after a restart', async () => {
+test('a call written as text is not searched for again after a restart', async () => {
   const home = await temporaryFolder();
   const first = await begin(home, { answers: [WRITTEN] }, { limits: { stepsMax: 9, textCallRetriesMax: 0 } });
   await first.run('go');
@@ -55,7 +55,7 @@ test('a call that was written as text is not looked for again after a restart', 
   expect(events.filter(({ type }) => type === 'attempt_discarded')).toEqual([]);
 });
 
-test('what was taken back as a call written as text is in no later history', async () => {
+test('a retracted call written as text is in no later history', async () => {
   const home = await temporaryFolder();
   const first = await begin(home, { answers: [WRITTEN, { text: 'Properly.' }] });
   await first.run('go');
@@ -65,7 +65,7 @@ test('what was taken back as a call written as text is in no later history', asy
   expect(JSON.stringify(second.session.conversation.messages)).not.toContain('invoke');
 });
 
-test('a call written as text is taken back after a resume, too, and what was done before it counts as work', async () => {
+test('a text call is retracted after resume too, and earlier work still counts', async () => {
   const home = await temporaryFolder();
   const first = await begin(home, { answers: [LISTS], otherwise: DOWN });
   await first.run('go');
@@ -81,7 +81,7 @@ test('a call written as text is taken back after a resume, too, and what was don
   });
 });
 
-test('a new message after a crash: what was begun is uncertain, what was not was not run', async () => {
+test('a new message after a crash: started calls are uncertain, others did not run', async () => {
   const records = await recordsOf({ answers: [{ calls: [...LISTS.calls, ...LISTS.calls] }, { text: 'ok' }] });
   const at = records.findIndex(({ type }) => type === 'tool_execution_start');
   const past = pastOf(records.slice(0, at + 1));
@@ -94,7 +94,7 @@ test('a new message after a crash: what was begun is uncertain, what was not was
   ]);
 });
 
-test('after a crash no number is given a second time, not even that of a delta that nobody kept', async () => {
+test('after a crash no event number is reused, not even that of an unstored delta', async () => {
   const home = await temporaryFolder();
   const first = await begin(home, { answers: [{ text: 'word '.repeat(500) }], chunkChars: 5 });
   const { events } = await first.run('go');
@@ -107,7 +107,7 @@ test('after a crash no number is given a second time, not even that of a delta t
   expect(past?.lastSeq).toBeGreaterThan(Math.max(...told));
 });
 
-test('when a turn that was interrupted is told to be over, it is on the disk, however slow that is', async () => {
+test('the end of an interrupted turn is durable before it is told, on any disk', async () => {
   const path = join(await temporaryFolder(), 'journal.jsonl');
   const openFile = async (name: string): Promise<JournalFile> => {
     const file = await open(name, 'w+');
@@ -138,7 +138,7 @@ test('when a turn that was interrupted is told to be over, it is on the disk, ho
   expect(ends.map(({ outcome }) => outcome)).toEqual(['cancelled', 'done']);
 });
 
-test('a session of ten thousand events is gone on with in less than two seconds of work', async () => {
+test('a session of ten thousand events is resumed within two seconds of CPU time', async () => {
   const step = (await recordsOf({ answers: [LISTS, { text: 'ok' }] })).filter(({ step }) => step === 1);
   const start = { v: 1, seq: 1, at: 'now', session: 's', type: 'session_start', model: 'a/b', cwd: '/' };
   const records = Array.from({ length: Math.ceil(10_000 / step.length) }, () => step).flat();

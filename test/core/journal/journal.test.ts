@@ -34,7 +34,7 @@ async function written(records: readonly JsonObject[]): Promise<JournalOptions> 
   return options;
 }
 
-test('what was appended is there when it is opened again, and the next follows on', async () => {
+test('appended records are there on reopening, and the next one follows', async () => {
   const options = await written(RECORDS);
   const { journal, records } = await Journal.open(options);
   expect(records).toEqual(RECORDS);
@@ -43,7 +43,7 @@ test('what was appended is there when it is opened again, and the next follows o
   expect((await readJournal(options.path)).records).toEqual([...RECORDS, { type: 'later' }]);
 });
 
-test('whatever byte of the last three records a crash stops at, whole records remain and the next one follows on', async () => {
+test('a crash at any byte of the last three records leaves whole records', async () => {
   const options = await written(RECORDS);
   const whole = await readFile(options.path);
   const lines = whole.toString('latin1').split('\n');
@@ -58,7 +58,7 @@ test('whatever byte of the last three records a crash stops at, whole records re
   }
 });
 
-test('what a crash left behind the last newline is gone once it is opened', async () => {
+test('bytes after the last newline are removed on opening', async () => {
   const options = await written(RECORDS);
   const whole = await readFile(options.path);
   for (const rest of ['{"type":"warning","mess', '\0'.repeat(4_096)]) {
@@ -68,7 +68,7 @@ test('what a crash left behind the last newline is gone once it is opened', asyn
   }
 });
 
-test('a file that is empty, or only half a head, is begun anew', async () => {
+test('an empty file, or half a header, is started anew', async () => {
   const options = await place();
   await Journal.open(options).then(({ journal }) => journal.close());
   for (const text of ['', '{"journal":1,"ses']) {
@@ -98,7 +98,7 @@ test.each([
     5,
   ],
 ])(
-  '%s is damage: it is told with its line, nothing behind it is dropped, and nothing is written',
+  '%s is damage: reported with its line, and the file stays unchanged',
   async (_, damage, line) => {
     const options = await written(RECORDS);
     const damaged = damage(await readFile(options.path, 'utf8'));
@@ -110,7 +110,7 @@ test.each([
   },
 );
 
-test('a journal of a newer version is not read, and says so', async () => {
+test('a journal of a newer version is refused with the reason', async () => {
   const options = await written([]);
   const { seal } = await import('@drover/core/journal/file/format');
   await writeFile(options.path, `${seal({ journal: 2, session: 's' }, '').text}\n`);
@@ -122,7 +122,7 @@ test('records of unknown types are kept', async () => {
   expect((await readJournal(options.path)).records).toEqual([{ type: 'from_the_future', stuff: [1, { a: null }] }]);
 });
 
-test('appends that come together share a sync, and stand in their order', async () => {
+test('concurrent appends share a sync and keep their order', async () => {
   let syncs = 0;
   const options = await place();
   const openFile = async (path: string): Promise<JournalFile> => counting(await open(path, 'w+'), () => (syncs += 1));
@@ -145,7 +145,7 @@ function counting(file: JournalFile, onSync: () => void): JournalFile {
   };
 }
 
-test('a full disk is told at once, nothing is half written, and it goes on when there is room again', async () => {
+test('a full disk is reported at once, leaves no partial record, and recovers', async () => {
   const told: string[] = [];
   let room = 300;
   const options = await place();
@@ -177,7 +177,7 @@ test('a full disk is told at once, nothing is half written, and it goes on when 
   expect((await readJournal(options.path)).records).toEqual(RECORDS);
 });
 
-test.each(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO'])('%s is told at the first try, and passes', async (code) => {
+test.each(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO'])('%s is reported at the first try, and recovers', async (code) => {
   const options = await place();
   let failing = 0; // so many writes fail
   let tries = 0;
@@ -209,7 +209,7 @@ test.each(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO'])('%s is told at the first try, an
   expect((await readJournal(options.path)).records).toEqual(RECORDS);
 });
 
-test('another error is no passing trouble: whoever appends hears of it', async () => {
+test('another error is permanent: the appender gets it', async () => {
   const options = await place();
   let isBroken = false;
   const openFile = async (path: string): Promise<JournalFile> => {
@@ -226,7 +226,7 @@ test('another error is no passing trouble: whoever appends hears of it', async (
   await journal.close();
 });
 
-test('two writers never happen, and a dead owner’s lock is taken over', async () => {
+test('two writers never coexist, and a dead owner’s lock is taken over', async () => {
   const options = await written(RECORDS);
   const script = `
     import { Lock } from ${JSON.stringify(import.meta.resolve('@drover/core/journal/file/lock'))};

@@ -38,7 +38,7 @@ function slowJournal(delayMs: () => number) {
   return { records, append };
 }
 
-test('notes come at most once a period, by a clock that more text does not push back, with only what is new', async () => {
+test('notes come at most once a period, with only new text', async () => {
   const journal = slowJournal(() => 0);
   const recorder = new Recorder({ journal, noteMs: 100, diagnose: () => undefined });
   const begun = performance.now();
@@ -90,7 +90,7 @@ test('only blocks that changed are noted, and thinking is marked as unsigned', a
   );
 });
 
-test('with a slow disk the whole stands behind every note, a thousand times of a thousand', async () => {
+test('with a slow disk every note is followed by the whole text, a thousand times', async () => {
   const journals: { readonly records: readonly JsonObject[] }[] = [];
   for (let round = 0; round < 1_000; round++) {
     const journal = slowJournal(() => (round % 3 === 0 ? 1 : 0));
@@ -106,7 +106,7 @@ test('with a slow disk the whole stands behind every note, a thousand times of a
   expect(journals.filter(({ records }) => records.length > 1).length).toBeGreaterThan(0);
 }, 60_000);
 
-test('a note that cannot be written is told, and the next one has it all', async () => {
+test('a failed note is reported, and the next one holds everything', async () => {
   const records: JsonObject[] = [];
   const told: string[] = [];
   let isBroken = true;
@@ -124,7 +124,7 @@ test('a note that cannot be written is told, and the next one has it all', async
   expect(records).toMatchObject([{ from: 0, text: 'one two' }]);
 });
 
-test('in a real session: notes while it streams, one answer in the past, and no secret in any', async () => {
+test('a real session notes its stream, stores one answer, and leaks no secret', async () => {
   const secret = 'correct-horse-battery-staple-42';
   const home = await temporaryFolder();
   const hooks = { onTrouble: () => undefined, onRecovery: () => undefined, diagnose: () => undefined };

@@ -49,7 +49,7 @@ test.each<EventType>([
 });
 
 test.each<EventType>(['message_start', 'text_start', 'text_end', 'usage', 'retry', 'warning', 'compaction_start'])(
-  '%s is kept, and waits for no disk',
+  '%s is stored without a sync',
   async (type) => {
     const { recorder: keeper, appends } = recorder();
     await keeper.append([event(type)]);
@@ -57,7 +57,7 @@ test.each<EventType>(['message_start', 'text_start', 'text_end', 'usage', 'retry
   },
 );
 
-test('what comes together is synced if one of it must be', async () => {
+test('a batch is synced if one of its events must be', async () => {
   const { recorder: keeper, appends } = recorder();
   await keeper.append([event('usage'), event('message_end'), event('warning')]);
   expect(appends).toEqual([{ types: ['usage', 'message_end', 'warning'], durable: true }]);
@@ -82,7 +82,7 @@ test.each<EventType>(['message_end', 'attempt_discarded'])('after %s nothing is 
   expect(appends.at(-1)).toEqual({ types: ['partial'], durable: false });
 });
 
-test('what a tool does writes nothing of an answer', async () => {
+test('tool events write no partial answer', async () => {
   const { recorder: keeper, appends } = recorder(60_000);
   keeper.note(event('text_delta'));
   await keeper.append([event('tool_execution_start'), event('tool_execution_end')]);
@@ -90,7 +90,7 @@ test('what a tool does writes nothing of an answer', async () => {
   await keeper.append([event('message_end')]); // which stops the clock
 });
 
-test('a delta is shown though the disk takes for ever, and what comes after an event that must be kept waits for it', async () => {
+test('a delta is shown despite a stalled disk, but nothing after a durable event', async () => {
   const kept: Event[] = [];
   const store = { append: () => new Promise<void>(() => undefined), note: (shown: Recorded) => void kept.push(shown) };
   const bus = new Bus({ owner: { session: 's' }, lastSeq: 0, store, pass: (shown) => [shown] });

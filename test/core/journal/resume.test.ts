@@ -47,7 +47,7 @@ const ledger = (path: string, repeatable = false): Tool =>
 const writes = (...lines: string[]) => ({ calls: lines.map((line) => ({ name: 'ledger', args: { line } })) });
 const roles = (messages: readonly Message[]) => messages.map(({ role }) => role);
 
-test('a second process goes on in the same conversation', async () => {
+test('a second process resumes the same conversation', async () => {
   const home = await temporaryFolder();
   const first = await begin(home, { answers: [{ thinking: 'hm', text: 'One.' }] });
   const one = await first.run('first');
@@ -60,7 +60,7 @@ test('a second process goes on in the same conversation', async () => {
   expect(second.server.rejections).toBe(0);
 });
 
-test('nothing is told before it is on the disk', async () => {
+test('no event is told before it is durable', async () => {
   const home = await temporaryFolder();
   const { session, die } = await begin(
     home,
@@ -76,7 +76,7 @@ test('nothing is told before it is on the disk', async () => {
   await die();
 });
 
-test('messages, intents, results and endings are synced, not only written, before they are told', async () => {
+test('messages, intents, results and endings are synced before they are told', async () => {
   const path = join(await temporaryFolder(), 'journal.jsonl');
   const disk = { written: 0, synced: 0 };
   const openFile = async (name: string): Promise<JournalFile> => {
@@ -113,7 +113,7 @@ test('messages, intents, results and endings are synced, not only written, befor
   );
 });
 
-test('the pending part of a turn stays in its place through repeated failures', async () => {
+test('the pending part of a turn stays in place through repeated failures', async () => {
   const home = await temporaryFolder();
   const tools = [ledger(join(home, 'l'))];
   const down = { fault: { fault: 'status' as const, status: 401 } };
@@ -134,7 +134,7 @@ test('the pending part of a turn stays in its place through repeated failures', 
   expect([first, second, third].map(({ server }) => server.rejections)).toEqual([0, 0, 0]);
 });
 
-test('an answer that was shown and not kept is in no later history either', async () => {
+test('an answer that was shown but not stored is in no later history', async () => {
   const home = await temporaryFolder();
   const first = await begin(home, {
     answers: [{ text: 'I will not.', stop: 'refusal' }, { text: '' }, { text: 'Here.' }],
@@ -176,7 +176,7 @@ describe('killed at every record', () => {
 
   proves(
     'journal.kill-anywhere',
-    'it goes on where it was: nothing told is lost, nothing is done twice, nothing is refused',
+    'resume loses nothing told, repeats nothing, and no request is refused',
     async () => {
       const home = await temporaryFolder();
       const lines = await wholeJournal(home, false);
@@ -213,7 +213,7 @@ describe('killed at every record', () => {
     60_000,
   );
 
-  test('a call that was begun is uncertain, and the model is told so', async () => {
+  test('a started call is uncertain, and the model is told so', async () => {
     const home = await temporaryFolder();
     const lines = await wholeJournal(home, false);
     const at = lines.findIndex((line) => line.includes('"type":"tool_execution_start"')) + 1;
@@ -230,7 +230,7 @@ describe('killed at every record', () => {
     await life.die();
   });
 
-  test('a call of a tool that is safe to repeat is run again', async () => {
+  test('a call of an idempotent tool is run again', async () => {
     const home = await temporaryFolder();
     const lines = await wholeJournal(home, true);
     const at = lines.findIndex((line) => line.includes('"type":"tool_execution_start"')) + 1;
@@ -241,7 +241,7 @@ describe('killed at every record', () => {
     await life.die();
   });
 
-  test('a new message instead of resuming ends what was open, and follows on', async () => {
+  test('a new message instead of resume closes open calls and follows them', async () => {
     const home = await temporaryFolder();
     const lines = await wholeJournal(home, false);
     const at = lines.findIndex((line) => line.includes('"type":"tool_execution_start"')) + 1;
@@ -266,7 +266,7 @@ describe('killed at every record', () => {
   });
 });
 
-test('a session that waits for a remote tool waits on in the next process', async () => {
+test('a session that waits for a remote tool still waits in the next process', async () => {
   const home = await temporaryFolder();
   const { execute: _, ...local } = ledger('');
   const declared: Tool = { ...local, remote: true };
@@ -283,7 +283,7 @@ test('a session that waits for a remote tool waits on in the next process', asyn
   await second.die();
 });
 
-test('the calibration of the estimate survives a resume with the same model, and only that', async () => {
+test('the calibration of the estimate survives a resume with the same model only', async () => {
   const home = await temporaryFolder();
   const usage = { input: 9_000 };
   const first = await begin(home, { answers: [{ text: 'One.', usage }] });
@@ -301,7 +301,7 @@ test('the calibration of the estimate survives a resume with the same model, and
 test.each([
   ['by a summary', { steps: 12, last: 400, contextTokens: 8_000 }, 'Much was written.'],
   ['by shorter results', { steps: 6, last: 3_000, contextTokens: 26_000 }, 'left out to save room'],
-])('compaction %s is part of the past', async (_, { steps, last, contextTokens }, mark) => {
+])('compaction %s is part of the history', async (_, { steps, last, contextTokens }, mark) => {
   const home = await temporaryFolder();
   const summary = { when: { system: 'condense the history' }, text: 'Much was written.' };
   const step = { calls: [{ name: 'shell', args: { command: `seq 1 ${last}` } }] };

@@ -23,7 +23,7 @@ async function lived(home: string, id: string, prompt: string, status: number): 
   await close();
 }
 
-test('sessions are listed newest first, with what was asked and how it ended', async () => {
+test('sessions are listed newest first, with prompt and ending', async () => {
   const home = await temporaryFolder();
   await lived(home, 'ses_a', 'first task\nwith details', 200);
   await lived(home, 'ses_b', 'second task', 401);
@@ -34,7 +34,7 @@ test('sessions are listed newest first, with what was asked and how it ended', a
   expect(listSessions(join(home, 'nowhere'))).toEqual([]);
 });
 
-test('the index is only a memory: lost, broken or outdated, the list is the same', async () => {
+test('the index is only a cache: without it the list is the same', async () => {
   const home = await temporaryFolder();
   await lived(home, 'ses_a', 'a task', 200);
   const rows = listSessions(home);
@@ -46,7 +46,7 @@ test('the index is only a memory: lost, broken or outdated, the list is the same
   expect(listSessions(home)[0]?.turns).toBe(2);
 });
 
-test('where the index cannot be kept, the list is made from the journals', async () => {
+test('without a writable index the list is made from the journals', async () => {
   const home = await temporaryFolder();
   await lived(home, 'ses_a', 'a task', 200);
   await mkdir(join(home, 'index.sqlite'));
@@ -61,7 +61,7 @@ test('a damaged journal is listed as such', async () => {
   expect(listSessions(home)[0]?.state).toBe('damaged');
 });
 
-test('a session is live while somebody writes it', async () => {
+test('a session is live while a process writes it', async () => {
   const home = await temporaryFolder();
   const { journal } = await Journal.open({ path: journalPath(home, 's'), session: 's', ...HOOKS });
   expect([isLive(home, 's'), isLive(home, 'nobody')]).toEqual([true, false]);
@@ -69,7 +69,7 @@ test('a session is live while somebody writes it', async () => {
   expect(isLive(home, 's')).toBe(false);
 });
 
-test('another model that goes on is told of, and is the session’s own from then on', async () => {
+test('a new model on resume is reported and becomes the session’s model', async () => {
   const home = await temporaryFolder();
   const first = await openSessionJournal(home, 's', HOOKS);
   const { run } = await agentOn({ answers: [{ text: 'ok' }] }, { id: 's', store: first.store });
@@ -83,7 +83,7 @@ test('another model that goes on is told of, and is the session’s own from the
   expect(listSessions(home)[0]).toMatchObject({ model: 'openai/scripted', turns: 2 });
 });
 
-test('a journal can be told again, and the story is the same', async () => {
+test('reading a journal twice gives the same events', async () => {
   const home = await temporaryFolder();
   const { store, close } = await openSessionJournal(home, 's', HOOKS);
   const { run } = await agentOn(
@@ -98,7 +98,7 @@ test('a journal can be told again, and the story is the same', async () => {
   expect(told.flatMap((event) => (event.type === 'text_delta' ? [event.delta] : []))).toEqual(['Looking.', 'Done.']);
 });
 
-test('what was noted of an answer is told only where a crash took the rest, and is then taken back', () => {
+test('notes of an answer are told only after a crash, and then retracted', () => {
   const at = { v: 1, at: 'now', session: 's', turn: 1, step: 1 };
   const begun = [
     { ...at, seq: 1, type: 'session_start', model: 'a/b', cwd: '/' },
