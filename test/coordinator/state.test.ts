@@ -257,7 +257,7 @@ test('a resumed run knows the cut-off attempt, and its time excludes the gap', (
   expect(taskOf(folded(teller.events), 'a').state).toBe('thinking');
 });
 
-test('the remaining time follows from task durations: in parallel, or the longest chain', () => {
+test('the remaining time follows from task durations, parallel or in a chain', () => {
   const eta = (workers: number, ...others: readonly PlannedTask[]): number | undefined => {
     const teller = new Teller();
     teller.tell({ ...START, workers } as Event);

@@ -7,17 +7,17 @@ async function* groupsOf(...groups: readonly (readonly number[])[]): AsyncGenera
   for (const group of groups) yield group;
 }
 
-test('everything comes in order, and an empty group is no end', async () => {
+test('items come in order, and an empty group is not the end', async () => {
   expect(await Array.fromAsync(oneByOne(groupsOf([1, 2], [], [3], [])))).toEqual([1, 2, 3]);
 });
 
-test('whoever asks several times at once gets the same', async () => {
+test('concurrent calls of next get the same items', async () => {
   const items = oneByOne(groupsOf([1, 2, 3], [4]));
   const results = await Promise.all(Array.from({ length: 6 }, () => items.next()));
   expect(results.flatMap(({ value, done }) => (done === true ? [] : [value]))).toEqual([1, 2, 3, 4]);
 });
 
-test('what came before a failure comes before it', async () => {
+test('items before a failure come before it', async () => {
   async function* failing(): AsyncGenerator<readonly number[]> {
     yield [1, 2];
     throw new Error('broken');
@@ -30,7 +30,7 @@ test('what came before a failure comes before it', async () => {
   expect(got).toEqual([1, 2]);
 });
 
-test('leaving early closes the source, and nothing comes afterwards', async () => {
+test('leaving early closes the source, and nothing follows', async () => {
   let isClosed = false;
   async function* source(): AsyncGenerator<readonly number[]> {
     try {
@@ -46,14 +46,14 @@ test('leaving early closes the source, and nothing comes afterwards', async () =
   expect(await items.next()).toEqual({ value: undefined, done: true });
 });
 
-test('whoever wants groups gets them as they came, and the rest of one that was begun', async () => {
+test('a reader of groups gets them as they came, and the rest of a started one', async () => {
   expect(await Array.fromAsync(inGroups(oneByOne(groupsOf([1, 2], [3]))))).toEqual([[1, 2], [3]]);
   const items = oneByOne(groupsOf([1, 2, 3], [4]));
   await items.next();
   expect(await Array.fromAsync(inGroups(items))).toEqual([[2, 3], [4]]);
 });
 
-test('what never came in groups is a group each', async () => {
+test('items without groups are a group each', async () => {
   async function* single(): AsyncGenerator<number> {
     yield 1;
     yield 2;

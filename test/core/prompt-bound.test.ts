@@ -19,33 +19,33 @@ const answer = (text: string, usage: Usage): Message => ({
 const usage = (input: number, output: number): Usage => ({ input, output, cacheRead: 0, cacheWrite: 0 });
 
 describe('a prompt has at most', () => {
-  test('a token for each byte, where nobody has counted', () => {
+  test('a token for each byte, if no count was reported', () => {
     expect(promptTokensMax([said('日本語')], 500)).toBe(1_000 + 500 + 16 + 9);
   });
 
-  test('what was counted and a token for each byte since', () => {
+  test('the reported count and a token for each byte since', () => {
     const before = [said('x'.repeat(100_000)), answer('fine', usage(20_000, 300))];
     expect(promptTokensMax([...before, said('go on')], 5_000)).toBe(20_300 + (16 + 16 + 4) + (16 + 5));
   });
 
-  test('what was counted last, cache and all', () => {
+  test('the last reported count, including cache', () => {
     const counted = { input: 5, output: 10, cacheRead: 900, cacheWrite: 85 };
     const messages = [said('a'), answer('b', usage(50_000, 9)), said('c'), answer('d', counted), said('e')];
     expect(promptTokensMax(messages, 500_000)).toBe(1_000 + (16 + 16 + 1) + (16 + 1));
   });
 
-  test('no more than its bytes, where what was counted has been shortened since', () => {
+  test('its bytes, if it was shortened since the last count', () => {
     const messages = [said('a summary'), answer('b', usage(150_000, 500)), said('c')];
     expect(promptTokensMax(messages, 100)).toBe(1_000 + 100 + (16 + 9) + (16 + 16 + 1) + (16 + 1));
   });
 
-  test('nothing less for an answer whose usage was only estimated', () => {
+  test('nothing less for an answer with only estimated usage', () => {
     const messages = [said('a'), answer('b', { ...usage(1, 1), estimated: true })];
     expect(promptTokensMax(messages, 0)).toBe(1_000 + 17 + 33);
   });
 });
 
-proves('budget.holds', 'a budget holds where the provider makes a token of every byte', async () => {
+proves('budget.holds', 'a budget holds even if the provider counts a token per byte', async () => {
   const dense = defineTool({
     name: 'dense',
     description: 'Text that is nothing but tokens.',

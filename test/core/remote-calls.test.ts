@@ -17,7 +17,7 @@ const outputs = ({ result }: Executed) =>
     .filter((message): message is ToolMessage => message.role === 'tool')
     .flatMap(({ results }) => results.map(({ output, isError }) => (isError ? `failed: ${output}` : output)));
 
-test('local calls overlap and are on the disk before the remote ones are handed out', async () => {
+test('local calls overlap and are durable before remote ones are handed out', async () => {
   const both = Promise.withResolvers<void>();
   let begun = 0;
   const meeting = defineTool({
@@ -49,7 +49,7 @@ test('local calls overlap and are on the disk before the remote ones are handed 
   ]);
 });
 
-test('all calls are asked about, and only those that were allowed are handed out', async () => {
+test('all calls are asked about, and only allowed ones are handed out', async () => {
   const { run } = await agentOn(
     { answers: [calls('remote', 'local', 'remote'), { text: 'ok' }] },
     {
@@ -71,7 +71,7 @@ test('all calls are asked about, and only those that were allowed are handed out
   expect(result.pending.map(({ args }) => args)).toEqual([{ n: 2 }]);
 });
 
-test('results come in any order, in several deliveries and processes, and become one message in the order of the calls', async () => {
+test('results in any order, delivery or process become one message in call order', async () => {
   const home = await temporaryFolder();
   const script = { answers: [calls('remote', 'local', 'remote', 'remote'), { text: 'All four.' }] };
   const first = await keptSession(home, script);
@@ -114,7 +114,7 @@ test('results come in any order, in several deliveries and processes, and become
   expect([third.server.rejections, third.server.requests.length]).toEqual([0, 1]);
 });
 
-test('while it waits it is suspended and not interrupted, and once all results are there it can go on', async () => {
+test('a waiting session is suspended, and resumable once all results are there', async () => {
   const home = await temporaryFolder();
   const { run, session, die } = await keptSession(home, { answers: [calls('remote'), { text: 'ok' }] });
   const { result } = await run('go');
@@ -124,7 +124,7 @@ test('while it waits it is suspended and not interrupted, and once all results a
   expect(listSessions(home)[0]?.state).toBe('open');
 });
 
-test('a conversation that has grown too long is not shortened while it waits, but before the next request', async () => {
+test('an overlong conversation is compacted before the next request, not while waiting', async () => {
   const summary = { when: { system: 'condense the history' }, text: 'Much was said.' };
   const rounds = Array.from({ length: 5 }, () => calls('remote', 'remote'));
   const { run, session, server } = await agentOn(
@@ -153,7 +153,7 @@ test('a conversation that has grown too long is not shortened while it waits, bu
   expect(server.rejections).toBe(0);
 });
 
-test('a call has ten minutes for its result, unless the session or the tool says otherwise', async () => {
+test('a call has ten minutes, unless the session or the tool says otherwise', async () => {
   const brief = remoteTool({ name: 'brief', description: '', schema: { type: 'object' }, timeoutMs: 1_000 });
   const minutes = async (remoteTimeoutMs?: number): Promise<readonly number[]> => {
     const { run } = await agentOn(
@@ -169,7 +169,7 @@ test('a call has ten minutes for its result, unless the session or the tool says
   expect(await minutes(5_000)).toEqual([50, 10]);
 });
 
-test('a call that is past its deadline fails, also in the next process, and the others are waited for on', async () => {
+test('an overdue call fails, also in the next process, and the others still wait', async () => {
   const home = await temporaryFolder();
   const brief = remoteTool({ name: 'brief', description: '', schema: { type: 'object' }, timeoutMs: 1_000 });
   const script = { answers: [calls('brief', 'remote'), { text: 'ok' }] };
@@ -192,7 +192,7 @@ test('a call that is past its deadline fails, also in the next process, and the 
   expect(done.result.outcome).toEqual({ status: 'done' });
 });
 
-test('whoever goes on does not wait for what is overdue', async () => {
+test('resume does not wait for an overdue call', async () => {
   const brief = remoteTool({ name: 'brief', description: '', schema: { type: 'object' }, timeoutMs: 1 });
   const { run, session } = await agentOn({ answers: [calls('brief'), { text: 'ok' }] }, { tools: [brief] });
   const { result } = await run('go');
@@ -207,7 +207,7 @@ test('whoever goes on does not wait for what is overdue', async () => {
   ]);
 });
 
-test('results may be sent as soon as the calls are told, and only one of two deliveries of a call is taken', async () => {
+test('results may come as soon as calls are told, and only the first delivery counts', async () => {
   const home = await temporaryFolder();
   const { session } = await keptSession(home, { answers: [calls('remote'), { text: 'ok' }] });
   const execution = session.execute({ content: 'go' }, never);
@@ -225,7 +225,7 @@ test('results may be sent as soon as the calls are told, and only one of two del
   expect([outcome.status, messages[0]]).toMatchObject(['done', { role: 'tool', results: [{ output: 'one' }] }]);
 });
 
-test('a message that gives up the calls gives each a result, ends the turn and follows on', async () => {
+test('a message that gives up the calls gives each a result and ends the turn', async () => {
   const { run, session, server } = await agentOn(
     { answers: [calls('remote', 'local', 'remote'), { text: 'Fine.' }] },
     { tools: [local, remote] },
@@ -245,12 +245,12 @@ test('a message that gives up the calls gives each a result, ends the turn and f
   expect([result.messages.length, server.rejections]).toEqual([2, 0]);
 });
 
-test('with nothing to give up, such a message is like any other', async () => {
+test('without pending calls such a message is an ordinary one', async () => {
   const { run } = await agentOn({ answers: [{ text: 'Fine.' }] });
   expect((await run({ content: 'hello', cancelPending: true })).result.outcome).toEqual({ status: 'done' });
 });
 
-test('giving up the calls ends the turn as cancelled, for good', async () => {
+test('giving up the calls ends the turn as cancelled, permanently', async () => {
   const home = await temporaryFolder();
   const script = { answers: [calls('remote', 'local'), { text: 'Fine.' }] };
   const first = await keptSession(home, script);
@@ -274,7 +274,7 @@ test('giving up the calls ends the turn as cancelled, for good', async () => {
   expect(second.server.rejections).toBe(0);
 });
 
-test('of a result that is too long for a model both ends are shown, and the whole is kept', async () => {
+test('of an overlong result the model gets both ends, and the whole is stored', async () => {
   const { run, cwd } = await agentOn({ answers: [calls('remote'), { text: 'ok' }] }, { tools: [remote] });
   const [call] = (await run('go')).result.pending;
   const whole = `first\n${'x'.repeat(50_000)}\nlast`;
@@ -286,7 +286,7 @@ test('of a result that is too long for a model both ends are shown, and the whol
   expect(await readFile(file, 'utf8')).toBe(whole);
 });
 
-test('a session’s beginning is on the disk before anything is asked, with its remote tools, once', async () => {
+test('the session start is durable before any request, once, with its remote tools', async () => {
   const home = await temporaryFolder();
   const brief = remoteTool({ name: 'brief', description: 'Quick.', schema: { type: 'object' }, timeoutMs: 1_000 });
   const tools = [local, remote, brief];

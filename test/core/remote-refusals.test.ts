@@ -72,7 +72,7 @@ const unfit: [string, RemoteCallProblem['kind'], Deed][] = [
   ],
 ];
 
-test.each(unfit)('a result of %s is refused as %s, with all that came with it', async (_, kind, deed) => {
+test.each(unfit)('a result of %s is refused as %s, with its whole delivery', async (_, kind, deed) => {
   const it = await waiting();
   const results = deed(it);
   for (const attempt of [
@@ -86,19 +86,19 @@ test.each(unfit)('a result of %s is refused as %s, with all that came with it', 
   }
 });
 
-test('as much as a result may have is taken', async () => {
+test('a result of the maximum size is accepted', async () => {
   const { kept, open, other } = await waiting();
   const output = 'x'.repeat(REMOTE_RESULT_BYTES_MAX);
   expect((await kept.session.deliver([{ callId: open, output }])).map(({ callId }) => callId)).toEqual([other]);
 });
 
-test('a call of another session is none of this one’s', async () => {
+test('a call of another session is unknown', async () => {
   const [mine, theirs] = [await waiting(), await waiting()];
   const error = await refused(mine.kept, () => mine.kept.session.deliver([{ callId: theirs.open, output: '' }]));
   expect(error).toMatchObject({ kind: 'unknown', message: `session s waits for no call ${theirs.open}` });
 });
 
-test('that a call was answered is known when the turn is over, and in the next process', async () => {
+test('an answered call is known after the turn and in the next process', async () => {
   const home = await temporaryFolder();
   const first = await keptSession(home, SCRIPT);
   const results = (await first.run('go')).result.pending.map(({ callId }) => ({ callId, output: 'x' }));
@@ -110,20 +110,20 @@ test('that a call was answered is known when the turn is over, and in the next p
   expect(await refused(second, () => second.run({ results }))).toMatchObject({ kind: 'answered' });
 });
 
-test('a call that timed out has its result', async () => {
+test('a call that timed out has a result', async () => {
   const { kept, open } = await waiting();
   await kept.session.expire(Date.now() + 600_001);
   const error = await refused(kept, () => kept.session.deliver([{ callId: open, output: 'late' }]));
   expect(error).toMatchObject({ kind: 'answered' });
 });
 
-test('while it waits, a message is refused', async () => {
+test('a waiting session refuses a message', async () => {
   const { kept } = await waiting();
   const message = await refused(kept, () => kept.run('meanwhile'));
   expect(message).toEqual(new UsageError('session s waits for the results of 2 remote calls'));
 });
 
-test('while it is at work, everything else is refused', async () => {
+test('an active session refuses everything else', async () => {
   const home = await temporaryFolder();
   const kept = await keptSession(home, { answers: [{ text: 'slow', delayMs: 200 }] });
   const { session } = kept;
@@ -148,7 +148,7 @@ test('while it is at work, everything else is refused', async () => {
   expect((await running.result()).messages).toHaveLength(2);
 });
 
-test('where nothing is waited for, there is nothing to give up, deliver or go on with', async () => {
+test('without pending calls there is nothing to give up, deliver or resume', async () => {
   const kept = await keptSession(await temporaryFolder(), { answers: [{ text: 'ok' }] });
   await kept.run('go');
   const none = new UsageError('session s waits for no results');

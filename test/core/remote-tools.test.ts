@@ -25,7 +25,7 @@ const sample = defineTool({
   run: async () => 'ok',
 });
 
-test('what the model is told of a remote tool is what was declared', async () => {
+test('the model sees a remote tool as declared', async () => {
   const { run, server } = await agentOn({ answers: [{ text: 'ok' }] }, { tools: [weather] });
   await run('go');
   expect((server.requests[0]?.body as { tools: object[] } | undefined)?.tools[0]).toMatchObject({
@@ -35,7 +35,7 @@ test('what the model is told of a remote tool is what was declared', async () =>
   });
 });
 
-test('arguments that do not fit go back to the model, and the call is not handed out', async () => {
+test('invalid arguments return to the model, and the call is not handed out', async () => {
   const { run, server } = await agentOn(
     {
       answers: [
@@ -59,7 +59,7 @@ test('arguments that do not fit go back to the model, and the call is not handed
   expect(server.rejections).toBe(0);
 });
 
-test('a call without any arguments hands out an empty object', async () => {
+test('a call without arguments hands out an empty object', async () => {
   const tool = remoteTool({ name: 'now', description: 'The time.', schema: { type: 'object' } });
   const { run } = await agentOn({ answers: [{ calls: [{ name: 'now', args: {} }] }] }, { tools: [tool] });
   expect((await run('go')).result.pending[0]?.args).toEqual({});
@@ -97,13 +97,13 @@ test.each<[string, unknown, string]>([
   ['a reference to elsewhere', { type: 'object', properties: { a: { $ref: 'https://x/y' } } }, 'External $ref'],
   ['a circle', cyclic, 'is no JSON'],
   ['too long', { type: 'object', description: 'x'.repeat(100_001) }, 'is longer than 100000 characters'],
-])('a schema that is %s is refused when the tool is declared', (_, schema, problem) => {
+])('a schema that is %s is refused at declaration', (_, schema, problem) => {
   const declare = () => remoteTool({ name: 'odd', description: '', schema: schema as JsonObject });
   expect(declare).toThrow(UsageError);
   expect(declare).toThrow(problem);
 });
 
-test('nesting that nobody can follow is refused, in a schema and in arguments', () => {
+test('excessive nesting is refused, in a schema and in arguments', () => {
   const nested = (inner: JsonObject, wrap: (inside: JsonObject) => JsonObject): JsonObject =>
     Array.from({ length: 2_000 }).reduce<JsonObject>(wrap, inner);
   const schema = nested({ type: 'object' }, (a) => ({ type: 'object', properties: { a } }));
@@ -127,14 +127,14 @@ test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 604_800_001])(
   },
 );
 
-test('what was declared does not change when the declaration does', () => {
+test('a declared tool does not change with the caller’s object', () => {
   const schema = structuredClone(SCHEMA) as { type: string };
   const tool = remoteTool({ name: 'a', description: '', schema });
   schema.type = 'string';
   expect(tool.schema).toEqual(SCHEMA);
 });
 
-test('a tool that nobody can run, or two could, is a mistake in the program', async () => {
+test('a tool with no runner, or with two, is an error in the program', async () => {
   const { execute: _, ...bodiless } = sample;
   await expect(agentOn({}, { tools: [bodiless] })).rejects.toThrow(
     new TypeError('the tool sample has no execute, and is not declared remote'),

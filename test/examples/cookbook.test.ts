@@ -11,7 +11,7 @@ const cookbook = parseCookbook(document);
 const isOnPage = ({ steps }: { readonly steps: readonly { readonly type: string }[] }) =>
   steps.some(({ type }) => type === 'browse');
 
-test('the cookbook has ten recipes, each with a problem, a change and a place in the list', () => {
+test('the cookbook has ten recipes, each with a problem, a change and a list entry', () => {
   const { recipes } = cookbook;
   expect(recipes.map(({ title }) => title.split('.')[0])).toEqual(Array.from({ length: 10 }, (_, at) => `${at + 1}`));
   for (const { title, text } of recipes) {

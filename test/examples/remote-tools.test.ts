@@ -21,7 +21,7 @@ async function scripted(script: string): Promise<string> {
   return cwd;
 }
 
-test('examples/over-http/two-sides.ts hands in the results of its tool, and the session goes on', async () => {
+test('examples/over-http/two-sides.ts delivers its tool’s results, and the turn continues', async () => {
   const cwd = await scripted(`
 answers:
   - calls: [{name: price_of, args: {article: apple}}, {name: list, args: {}}, {name: price_of, args: {article: pear}}]
@@ -42,7 +42,7 @@ answers:
   expect(stderr).toBe('');
 });
 
-test('examples/remote-tools/in-node.ts looks at its own machine for an agent elsewhere', async () => {
+test('examples/remote-tools/in-node.ts reads its own machine for a remote agent', async () => {
   const cwd = await scripted(`
 answers:
   - calls: [{name: memory}, {name: load}]
@@ -55,7 +55,7 @@ answers:
 });
 
 inBrowser('the example of a page with tools', (open) => {
-  test('its visitor is asked, its field is painted, and what the model says stays text', async () => {
+  test('the visitor is asked, the field is painted, and model text stays text', async () => {
     const cwd = await scripted(`
 answers:
   - calls: [{name: ask_visitor, args: {question: "Which <b>colour</b>?"}}]
@@ -86,7 +86,7 @@ answers:
     ]);
   });
 
-  test('without the token it gets nothing, and says so', async () => {
+  test('without the token the page gets nothing, and says so', async () => {
     const { where } = await servedHere(await desk());
     const server = spawn(process.execPath, ['examples/remote-tools/serve-page.ts', where.url], {
       stdio: ['ignore', 'pipe', 'ignore'],

@@ -56,7 +56,7 @@ test.each<[string, string, readonly string[]]>([
   expect(mistakes(text)).toEqual(expected);
 });
 
-test('at most ten mistakes are told', () => {
+test('at most ten mistakes are reported', () => {
   const keys = Array.from({ length: 30 }, (_, at) => `key${at}: 1`).join('\n');
   expect(mistakes(`name: x\n${keys}`)).toHaveLength(10);
 });
@@ -73,7 +73,7 @@ test('an alias takes the value of the latest anchor before it', () => {
   expect('value' in read && read.value).toEqual({ name: 'two', more: { a: 'one', b: 'one', c: 'two', d: 'two' } });
 });
 
-test('a wrong value that an alias repeats is told at both places', () => {
+test('a wrong value that an alias repeats is reported at both places', () => {
   expect(mistakes('more: { a: &x { b: c } }\nname: *x', true)).toEqual([
     'x.yaml:1:15: more.a must be text (got a map)',
     'x.yaml:2:7: name must be text (got a map)',
@@ -90,7 +90,7 @@ test('a revision of digits keeps its leading zeros', () => {
   expect(entry?.revision).toBe('0012345');
 });
 
-test('a repository that is named twice is told at its own place', () => {
+test('a repository that is named twice is reported at its own place', () => {
   const text = 'repositories:\n  - { path: a/x, revision: v1 }\n  - { path: b/X, revision: v1 }\n';
   expect(() => parseRepositories(text, 'r.yaml', '/folder')).toThrow(
     /^r\.yaml:3:5: two repositories are called 'X'; give one a name$/,

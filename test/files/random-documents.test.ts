@@ -190,7 +190,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   script,
 };
 
-test.each(Object.entries(kinds))('every valid %s is read as it is meant', async (_, { cases, read }) => {
+test.each(Object.entries(kinds))('every valid %s is read correctly', async (_, { cases, read }) => {
   await fc.assert(
     fc.asyncProperty(cases, fc.boolean(), async ({ document, meaning }, isFlow) => {
       const written = stringify(document, { aliasDuplicateObjects: false, ...(isFlow && { collectionStyle: 'flow' }) });
@@ -281,7 +281,7 @@ const PIECES = [
   '|',
 ];
 
-test.each(Object.entries(kinds))('a %s with a slip of the keyboard is read or refused', async (_, { cases, read }) => {
+test.each(Object.entries(kinds))('a %s with a typing slip is read or refused', async (_, { cases, read }) => {
   await fc.assert(
     fc.asyncProperty(cases, fc.nat(), fc.constantFrom('', ...PIECES), async ({ document }, at, piece) => {
       const written = stringify(document, { aliasDuplicateObjects: false });

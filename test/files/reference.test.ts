@@ -55,7 +55,7 @@ test('the config page names every key that a project may set', () => {
   expect(projectKeys.filter((key) => !pages.config.intro.includes(`\`${key}\``))).toEqual([]);
 });
 
-test.each(names)('an editor takes the example of the %s page by its schema', async (name) => {
+test.each(names)('an editor accepts the example of the %s page by its schema', async (name) => {
   const schema = z.fromJSONSchema(jsonSchemas[name]() as Parameters<typeof z.fromJSONSchema>[0]);
   const { parse } = await import('yaml');
   const example: unknown = parse(pages[name].example);

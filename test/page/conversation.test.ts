@@ -30,7 +30,7 @@ function listed(...events: readonly Event[]): Conversation {
 const lines = ({ entries }: Conversation): readonly string[] =>
   entries.map((entry) => `${entry.kind} ${entry.state}: ${[entry.title, entry.text].filter(Boolean).join(' | ')}`);
 
-test('an answer grows as it comes, and its end says it once more', () => {
+test('an answer grows with its deltas, and its end repeats it', () => {
   const deltas: Event[] = [
     asked('Hello'),
     begins,
@@ -48,14 +48,14 @@ test('an answer grows as it comes, and its end says it once more', () => {
   ]);
 });
 
-test('whoever hears only what is kept sees the same', () => {
+test('a reader of durable events only sees the same', () => {
   expect(lines(listed(asked('Hello'), answered(text('Good morning'))))).toEqual([
     'user ok: Hello',
     'said ok: Good morning',
   ]);
 });
 
-test('a call is announced, runs, prints, and has its result in the end', () => {
+test('a call is announced, runs, prints, and ends with its result', () => {
   const call = label(0, 'shell: make');
   const before: Event[] = [
     begins,
@@ -83,7 +83,7 @@ test('a call is announced, runs, prints, and has its result in the end', () => {
   ]);
 });
 
-test('an answer that is taken back takes its entries with it', () => {
+test('a retracted answer removes its entries', () => {
   const seen = listed(
     asked('Hello'),
     begins,
@@ -100,7 +100,7 @@ test('an answer that is taken back takes its entries with it', () => {
   ]);
 });
 
-test('an answer that is cut off keeps its text, marked, and loses the calls it announced', () => {
+test('a cut-off answer keeps its marked text and loses the calls it announced', () => {
   const seen = listed(
     asked('Hello'),
     begins,
@@ -119,7 +119,7 @@ test('an answer that is cut off keeps its text, marked, and loses the calls it a
   ]);
 });
 
-test('what is told in a line of its own stands between the others', () => {
+test('single-line events stand between the others', () => {
   const failure = { kind: 'provider.garbled', message: 'cut off' } as const;
   const seen = listed(
     { type: 'throttle_wait', waitMs: 1_250, reason: 'input tokens' },
@@ -146,7 +146,7 @@ test('what is told in a line of its own stands between the others', () => {
   ]);
 });
 
-test('a call that waits for somebody else says so, and is given up with its turn', () => {
+test('a call that waits for a client says so, and is given up with its turn', () => {
   const call = { ...label(0, 'weather: Oslo'), args: {}, deadline: '2027-01-15T09:40:00.000Z' };
   const waits: Event[] = [
     answered({ type: 'tool_call', id: call.toolUseId, name: 'weather', args: {} }),
@@ -160,7 +160,7 @@ test('a call that waits for somebody else says so, and is given up with its turn
   ]);
 });
 
-test('a growing text loses its middle once it is over twice its bound', () => {
+test('a growing text loses its middle at twice its bound', () => {
   const grown = (chars: number): string => {
     const delta = 'x'.repeat(chars - 5);
     const pieces = ['first', delta].map((piece): Event => ({ type: 'text_delta', part: 0, delta: piece }));
@@ -170,7 +170,7 @@ test('a growing text loses its middle once it is over twice its bound', () => {
   expect(grown(120_001)).toMatch(/^firstx{19995}\n… 60001 characters are left out here …\nx{40000}$/);
 });
 
-test('the list is bounded, and so is every text in it, from which the middle goes', () => {
+test('the list and each text in it are bounded; texts lose their middle', () => {
   const many = listed(...Array.from({ length: 650 }, (_, at) => asked(`message ${at}`)));
   expect([many.entries.length, many.leftOut, many.entries[0]?.text]).toEqual([600, 50, 'message 50']);
 
@@ -186,7 +186,7 @@ test('the list is bounded, and so is every text in it, from which the middle goe
   expect(listed(begins, ...streamed).entries[0]?.text.length).toBeLessThan(130_000);
 });
 
-test('a call that is made again is open again, until it ends', () => {
+test('a repeated call is open again until it ends', () => {
   const call = label(0, 'submit_plan: t');
   const starts: Event = { type: 'tool_execution_start', args: {}, ...call };
   const ends: Event = { type: 'tool_execution_end', output: 'interrupted', outputSummary: '', isError: true, ...call };

@@ -34,7 +34,7 @@ const SCRIPT = planned({
 });
 
 inBrowser('hostile text', (open) => {
-  proves('page.inert', 'in a run it is shown as text, wherever it stands, and does nothing', async () => {
+  proves('page.inert', 'hostile text in a run is shown as text everywhere, and does nothing', async () => {
     const desk = await pageDesk({ ...SCRIPT, answers: [...(SCRIPT.answers ?? []).slice(0, 1), says(HOSTILE)] });
     const { id } = await desk.client.startRun({ goal: HOSTILE, workers: 0 });
     const { page, complaints } = await open(`${desk.url}/#/runs/${id}`, { token: desk.token });
@@ -86,7 +86,7 @@ inBrowser('hostile text', (open) => {
     expect(complaints).toEqual([]);
   });
 
-  test('the policy of the page holds against the page itself', async () => {
+  test('the content policy holds against the page itself', async () => {
     const desk = await pageDesk({});
     const { page, complaints } = await open(`${desk.url}/`, { token: desk.token });
     const tries = [

@@ -17,8 +17,8 @@ const ASKS = planned({
   },
 });
 
-inBrowser('what is at work', (open) => {
-  test('a question is answered with keys, and the run goes on to its end', async () => {
+inBrowser('active runs and sessions', (open) => {
+  test('a question is answered with keys, and the run continues to its end', async () => {
     const desk = await pageDesk(ASKS);
     const { id } = await desk.client.startRun({ goal: 'Tidy', workers: 0 });
     const { page, complaints } = await open(`${desk.url}/#/runs/${id}`, { token: desk.token });
@@ -47,7 +47,7 @@ inBrowser('what is at work', (open) => {
     expect(complaints).toEqual([]);
   });
 
-  test('a run is begun from the page, what is wrong with it stands at its field, and it is cancelled', async () => {
+  test('a run is started from the page, mistakes appear at their field, and it is cancelled', async () => {
     const desk = await pageDesk({ answers: [{ text: 'too late', delayMs: LONG_MS }] });
     const { page } = await open(`${desk.url}/`, { token: desk.token });
     expect((await page.locator('.sidebar .empty').innerText()).split('\n').at(0)).toBe('Nothing here yet.');
@@ -87,7 +87,7 @@ inBrowser('what is at work', (open) => {
     expect(complaints).toEqual([]);
   });
 
-  test('a session is begun and spoken to, streams its answer, and is stopped', async () => {
+  test('a session is started, sent a message, streams its answer, and is stopped', async () => {
     const desk = await pageDesk({
       answers: [says('Hello.'), { text: 'On and on and on. '.repeat(50), tokensPerSecond: 20 }],
     });
@@ -112,7 +112,7 @@ inBrowser('what is at work', (open) => {
     ]);
   });
 
-  test('a conversation is followed until the user scrolls back, and again from the user’s next message', async () => {
+  test('a conversation follows its end until the user scrolls back, or sends a message', async () => {
     const desk = await pageDesk({ answers: [says('One line.\n'.repeat(60)), says('The end.'), says('Once more.')] });
     const { id } = await desk.client.createSession({});
     const { page } = await open(`${desk.url}/#/sessions/${id}`, { token: desk.token });
@@ -144,7 +144,7 @@ inBrowser('what is at work', (open) => {
     await expect.poll(fromEnd).toBeLessThan(2);
   });
 
-  test('a server that goes away is waited for, and what happens after it came back is shown', async () => {
+  test('the page waits for a lost server and shows later events', async () => {
     const desk = await pageDesk({ answers: [says('One.'), says('Two.')] });
     const { id } = await desk.client.createSession({});
     const { page } = await open(`${desk.url}/#/sessions/${id}`, { token: desk.token });

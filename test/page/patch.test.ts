@@ -62,7 +62,7 @@ test('changed, new, deleted, renamed and binary files, each line with its number
   ]);
 });
 
-test('names that git puts in quotes are read, also where no line tells them again', async () => {
+test('quoted names of git are read, even if no line repeats them', async () => {
   const names = ['käse "alt".txt', 'a b/c b/d.txt', 'tab\there.txt', 'back\\slash'];
   const patch = await patchOf(Object.fromEntries(names.map((name) => [name, ''])), (folder) => {
     for (const name of names) chmodSync(join(folder, name), 0o755);
@@ -74,7 +74,7 @@ test('names that git puts in quotes are read, also where no line tells them agai
   ).toEqual(names.toSorted());
 });
 
-test('what stands in a file is content, whatever it looks like', async () => {
+test('file content stays content, whatever it looks like', async () => {
   const lines = ['diff --git a/x b/x', '@@ -1 +1 @@', '--- a/x', '+++ b/x', '\\ No newline'];
   const patch = await patchOf({ 'x.patch': '-- old\n' }, (folder) =>
     writeFileSync(join(folder, 'x.patch'), `${lines.join('\n')}\n`),
@@ -87,7 +87,7 @@ test('what stands in a file is content, whatever it looks like', async () => {
   ]);
 });
 
-test('what is no patch is shown line by line, and what is too long is cut and counted', () => {
+test('text that is not a patch is shown by line, and long text is cut and counted', () => {
   expect(told(parsePatch('cannot be shown\nsorry\n'))).toEqual([
     ': changed +0 -0',
     '  ||note|cannot be shown',

@@ -48,7 +48,7 @@ inBrowser('a run that is over', (open) => {
     return seen;
   };
 
-  test('it is shown as its journal tells it', async () => {
+  test('a finished run is shown as its journal tells it', async () => {
     const { page, complaints } = await openRun();
 
     const { figures, ...sight } = await runSight(page);
@@ -82,7 +82,7 @@ inBrowser('a run that is over', (open) => {
     expect(await coloursOnCanvas(page, ['step', 'asked', 'call', 'merge'])).toEqual(['step', 'asked', 'call', 'merge']);
   });
 
-  test('a task shows what its worker said and did, what is known of it, and what it changed', async () => {
+  test('a task shows its worker’s messages and calls, its facts and its changes', async () => {
     const { page } = await openRun();
     await chooseTask(page, 'Write the first file');
     expect((await conversationSight(page)).filter((entry) => !entry.startsWith('user: You are worker'))).toEqual([
@@ -154,7 +154,7 @@ inBrowser('a run that is over', (open) => {
     expect(await page.locator('.call details[open] .call-title').allInnerTexts()).toEqual(['read: a.txt']);
   });
 
-  test('on a phone nothing is wider than the phone', async () => {
+  test('nothing is wider than a phone on a phone', async () => {
     const { page } = await open(`${desk.url}/`, { token: desk.token, width: 390, height: 844, dark: true });
     const screens = [
       ['#/', '.kept-link'],
@@ -189,7 +189,7 @@ inBrowser('a run whose tasks changed nothing', (open) => {
   }, 120_000);
   afterAll(() => desk.close());
 
-  test('tasks under a green gate and under a red one are told apart', async () => {
+  test('tasks under a green gate and a red gate look different', async () => {
     const { page } = await open(`${desk.url}/#/runs/${ran.end.run}`, { token: desk.token });
     await untilState(page, 'Incomplete');
     const { tasks, figures } = await runSight(page);
@@ -204,7 +204,7 @@ inBrowser('a run whose tasks changed nothing', (open) => {
     await page.getByText('This task changed nothing.').waitFor({ timeout: 20_000 });
   });
 
-  test('the report, the row of a task and the events tell them apart, too', async () => {
+  test('report, task row and events distinguish them too', async () => {
     const { stdout } = await desk.run.drover(['show', ran.end.run ?? '']);
     expect(stdout).toContain('Nothing to change (1)');
     expect(ran.end.tasks.map(({ status, failure }) => [status, failure])).toEqual([

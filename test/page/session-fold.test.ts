@@ -62,7 +62,7 @@ const FRESH = {
 };
 const TITLE = 'What is the weather?';
 
-test('it is idle, at work, waits for a remote call, and is done', () => {
+test('a session is idle, active, waiting for a remote call, and done', () => {
   const waits: Event[] = [start, ...asks, { type: 'awaiting_tool_execution', calls: [call] }, ends('suspended')];
   const result: Event = { type: 'tool_execution_end', output: 'rain', outputSummary: '', isError: false, ...call };
   const spent = { usage: USED, cost: 0.25 };
@@ -90,7 +90,7 @@ test('it is idle, at work, waits for a remote call, and is done', () => {
   });
 });
 
-test('a question is open until it is answered, or whoever asked it is gone', () => {
+test('a question is open until it is answered, or its asker is gone', () => {
   const question: Event = {
     type: 'permission_request',
     requestId: 'q',

@@ -23,7 +23,7 @@ async function empty(): Promise<{ readonly url: string; readonly ticket: string 
   return { url: listening.url, ticket: tickets.issue() };
 }
 
-test('every file of the page is served with its type and its policy, and nothing besides', async () => {
+test('every file of the page is served with type and policy, and no other file is', async () => {
   const { url } = await empty();
   const get = async (path: string) => {
     const response = await fetch(`${url}${path}`);
@@ -52,8 +52,8 @@ test('every file of the page is served with its type and its policy, and nothing
   expect(found.map((each) => each.response.status)).toEqual([404, 404, 404, 404, 404, 404, 404]);
 });
 
-inBrowser('the door', (open) => {
-  test('without a token one is asked for, a wrong one is refused, the right one opens, and it can be forgotten', async () => {
+inBrowser('signing in', (open) => {
+  test('a missing or wrong token is refused, the right one opens, and can be forgotten', async () => {
     const { url } = await empty();
     const { page, complaints } = await open(url);
     await page.getByLabel('Token').fill('not-it');
@@ -75,7 +75,7 @@ inBrowser('the door', (open) => {
     expect(complaints.filter((each) => !each.includes('status of 401'))).toEqual([]);
   });
 
-  test('an address that leads nowhere says so', async () => {
+  test('an unknown address says so', async () => {
     const { url } = await empty();
     const { page, complaints } = await open(`${url}/#/runs/run_${'0'.repeat(32)}`, { token: TOKEN });
     await page.getByText('This is not here, or not any more.').waitFor();
@@ -84,7 +84,7 @@ inBrowser('the door', (open) => {
     expect(complaints.filter((each) => !each.includes('status of 404'))).toEqual([]);
   });
 
-  test('the address with a ticket opens once, and keeps nothing of it', async () => {
+  test('the address with a ticket opens once, and stores nothing of it', async () => {
     const { url, ticket } = await empty();
     const { page } = await open(`${url}/#ticket=${ticket}`);
     await page.getByText('Nothing here yet.').waitFor();

@@ -41,7 +41,7 @@ const ends = (name: string, isError = false): Event => ({
   ...label(1, name),
 });
 
-test('a step goes from the question over the first word to the whole answer, a call from start to end', () => {
+test('a step spans request, first word and whole answer; a call spans start to end', () => {
   const made = lane(
     [0, user],
     [40, begins, { ...WORKER, step: 1 }],
@@ -57,7 +57,7 @@ test('a step goes from the question over the first word to the whole answer, a c
   ]);
 });
 
-test('calls that run at the same time are drawn below each other', () => {
+test('concurrent calls are drawn below each other', () => {
   const made = lane(
     [0, starts('a')],
     [10, starts('b')],
@@ -76,7 +76,7 @@ test('calls that run at the same time are drawn below each other', () => {
   ]);
 });
 
-test('waiting for the throttle is a bar, told beforehand or afterwards', () => {
+test('a wait for the throttle is a bar, reported before or after', () => {
   const wait: Event = { type: 'throttle_wait', waitMs: 2_000, reason: 'requests' };
   expect(bars(lane([0, user], [10, wait], [1_900, begins]))).toEqual([
     'step Step: 0 (1900)–… open',
@@ -88,7 +88,7 @@ test('waiting for the throttle is a bar, told beforehand or afterwards', () => {
   ]);
 });
 
-test('waiting for a person is a bar from the question to its answer', () => {
+test('a wait for the user is a bar from the question to its answer', () => {
   const call = label(1, 'shell: make');
   const made = lane(
     [0, { type: 'permission_request', requestId: 'q', subject: 'make', why: 'unknown', ...call }],
@@ -97,12 +97,12 @@ test('waiting for a person is a bar from the question to its answer', () => {
   expect(bars(made)).toEqual(['wait Asks: shell: make: 0–500 held']);
 });
 
-test('a question that was never sent is no step, and what was open at the end is bad', () => {
+test('a question that was never sent is no step, and one open at the end is bad', () => {
   expect(bars(lane([0, user], [10, { type: 'cancelled' }]))).toEqual([]);
   expect(bars(lane([0, starts('a')], [10, { type: 'cancelled' }]))).toEqual(['call a: 0–10 bad']);
 });
 
-test('a lane keeps its newest bars, and says from when on it has them', () => {
+test('a lane keeps its newest bars and says since when', () => {
   const many = Array.from({ length: 2_600 }, (_, at) => [
     [2 * at, starts(`${at}`)] as const,
     [2 * at + 1, ends(`${at}`)] as const,
@@ -111,7 +111,7 @@ test('a lane keeps its newest bars, and says from when on it has them', () => {
   expect([made.bars.length, made.bars[0]?.label, made.cutMs]).toEqual([2_100, '500', 999]);
 });
 
-test('a whole run: a lane for each worker with its tasks, and one for what is merged', () => {
+test('a whole run has a lane per worker with its tasks, and one for merges', () => {
   const fold = new RunFold();
   const { events, statuses } = sampleRun({ tasks: 10 });
   for (const event of events) fold.take(event);
@@ -132,7 +132,7 @@ test('a whole run: a lane for each worker with its tasks, and one for what is me
   expect(fold.conversationOf('')?.entries.length).toBeGreaterThan(0);
 });
 
-test('a run that goes on after a crash: what was open then is bad, nobody is asked, and the clock stood still', () => {
+test('a run resumed after a crash: open work is bad, and the clock stood still', () => {
   const teller = new Teller();
   const start: Event = { type: 'run_start', resumed: false, ...sampleSettings };
   const call = label(1, 'shell: make');
@@ -156,7 +156,7 @@ test('a run that goes on after a crash: what was open then is bad, nobody is ask
   ]);
 });
 
-test('the coordinator’s call that a resumed run makes again has not failed', () => {
+test('the coordinator’s call that a resumed run repeats has not failed', () => {
   const teller = new Teller();
   const start: Event = { type: 'run_start', resumed: false, ...sampleSettings };
   const { callId } = label(1, 'submit_plan: t');
@@ -174,7 +174,7 @@ test('the coordinator’s call that a resumed run makes again has not failed', (
   ]);
 });
 
-test('of many tasks the conversations that began last are kept, and always the coordinator’s', () => {
+test('of many tasks the newest conversations are kept, and the coordinator’s always', () => {
   const teller = new Teller();
   teller.tell({ type: 'run_start', resumed: false, ...sampleSettings });
   teller.tell(user, { worker: 0 });

@@ -4,7 +4,7 @@ import { visible } from '@drover/server/page/visible';
 import { cacheShare, clockTime, count, dollars, duration, timeAgo } from '@drover/server/page/words';
 import { expect, test } from 'vitest';
 
-test('times and figures are short, and keep their width while they count', () => {
+test('times and figures are short and keep their width while counting', () => {
   expect([0, 7_000, 750_000, 3_723_000].map(clockTime)).toEqual(['0:00', '0:07', '12:30', '1:02:03']);
   expect([0, 340, 4_240, 59_949, 59_950, 200_000, 3_700_000].map(duration)).toEqual([
     '0 ms',
@@ -28,7 +28,7 @@ test('times and figures are short, and keep their width while they count', () =>
   expect(cacheShare({ input: 0, output: 5, cacheRead: 0, cacheWrite: 0 })).toBe(undefined);
 });
 
-test('how long ago something was is said by the nearest word', () => {
+test('ages are rounded to the nearest word', () => {
   const now = Date.UTC(2027, 0, 15, 12);
   const ago = (ms: number) => timeAgo(new Date(now - ms).toISOString(), now);
   expect([0, 59_000, 240_000, 3 * 3_600_000].map(ago)).toEqual(['just now', 'just now', '4 min ago', '3 h ago']);
@@ -43,6 +43,6 @@ test.each([
   ['line ends', 'a\r\nb\rc', 'a\nb␍c'],
   ['text that runs backwards', 'rm \u202Efdp.txt\u2066', 'rm ⟨U+202E⟩fdp.txt⟨U+2066⟩'],
   ['control characters', 'a\0b\u007Fc\u0085', 'a␀b␡c⟨U+0085⟩'],
-])('%s is shown so that one sees all of it', (_, text, seen) => {
+])('%s is shown completely', (_, text, seen) => {
   expect(visible(text)).toBe(seen);
 });

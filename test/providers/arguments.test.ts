@@ -41,6 +41,6 @@ test.each([
     `${'{"a":'.repeat(300)}1${'}'.repeat(300)}`,
     /^the arguments are nested more than 200 deep$/,
   ],
-])('%s is a problem that is told, and no argument is left of it', (_, text, problem) => {
+])('%s is a reported problem, and leaves no argument', (_, text, problem) => {
   expect(parseArguments(text)).toEqual({ args: {}, problem: expect.stringMatching(problem) });
 });

@@ -137,7 +137,7 @@ test.each(FLOWS)('$api: 100,000 $what end as garbled', async (flow) => {
 });
 
 test.each(FLOWS.filter(({ what }) => what === 'calls' || what === 'texts' || what === 'messages'))(
-  '$api: 1,000 $what are an answer, and one more is none',
+  '$api: 1,000 $what are an answer, and one more is garbled',
   async (flow) => {
     const { events, failure } = await streamed(flow, 1_000);
     expect([failure, finished(events).message.content.length]).toEqual([undefined, 1_000]);
@@ -145,7 +145,7 @@ test.each(FLOWS.filter(({ what }) => what === 'calls' || what === 'texts' || wha
   },
 );
 
-test('signatures without end in one block end as garbled', async () => {
+test('endless signatures in one block end as garbled', async () => {
   const endless = messages('signatures', () => [
     { type: 'content_block_delta', index: 0, delta: { type: 'signature_delta', signature: FILL } },
   ]);

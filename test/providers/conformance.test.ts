@@ -194,7 +194,7 @@ function textOf(messages: readonly Message[]): string {
     .join('');
 }
 
-test('the suite walks every provider there is', () => {
+test('the suite covers every provider', () => {
   expect(Object.keys(wireApis).sort()).toEqual([...APIS].sort());
 });
 

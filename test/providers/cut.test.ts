@@ -22,7 +22,7 @@ async function endOf(api: Api, text: string): Promise<'an answer' | 'garbled'> {
   }
 }
 
-proves('stream.never-half', 'cut between any two events, a stream is an answer only with its stop reason', async () => {
+proves('stream.never-half', 'a stream cut between any events is an answer only with its stop reason', async () => {
   for (const { api, bytes } of recordings) {
     const events = bytes.toString('utf8').split(/(?<=\n\n)/);
     for (let count = 0; count < events.length; count++) {
@@ -44,7 +44,7 @@ test.each<[Api, string]>([
   }
 });
 
-test('what had arrived before the end is told before the failure', async () => {
+test('content before the end is delivered before the failure', async () => {
   const events: string[] = [];
   const text = recording('anthropic', 'one-call').toString('utf8').split('event: message_delta')[0] ?? '';
   const reading = readers.anthropic(arriving(decode([Buffer.from(text)])), source);

@@ -6,7 +6,7 @@ import { proves } from '../support/proves.ts';
 
 proves(
   'request.always-valid',
-  'of a thousand random histories none is refused by a server as strict as the real ones',
+  'a strict server refuses none of a thousand random histories',
   async () => {
     expect(await refusedHistories(1_000)).toEqual([]);
   },

@@ -24,7 +24,7 @@ test.each(recordings)('the events of $api: $name tell its message', async ({ api
   );
 });
 
-test('a prompt counter that a later event leaves out keeps its value', async () => {
+test('a prompt counter that a later event omits keeps its value', async () => {
   const started = { input_tokens: 1, cache_read_input_tokens: 20, cache_creation_input_tokens: 300, output_tokens: 1 };
   const frames = [
     { type: 'message_start', message: { id: 'm', role: 'assistant', content: [], usage: started } },

@@ -29,7 +29,7 @@ test('system prompt and tools together stay under 2,500 tokens', () => {
 });
 
 test.each(APIS)(
-  '%s: each request begins with the bytes of the one before, and nothing volatile is in it',
+  '%s: each request begins with the previous one’s bytes, without volatile text',
   async (api) => {
     const answers = [{ calls: [{ name: 'list', args: {} }] }, { calls: [{ name: 'list', args: {} }] }, { text: 'ok' }];
     const { run, server, cwd } = await agentOn({ answers }, { api });
@@ -46,7 +46,7 @@ test.each(APIS)(
   },
 );
 
-test('what was written to the cache is read back with the next request', async () => {
+test('tokens written to the cache are read with the next request', async () => {
   const answers = [{ calls: [{ name: 'list', args: {} }] }, { text: 'ok' }];
   const { run } = await agentOn({ answers, cache: { tokensMin: 100 } });
   const { result } = await run('go');

@@ -135,7 +135,7 @@ test('cancelling during a remote and a local call ends the turn without waiting'
   expect(server.rejections).toBe(0);
 });
 
-test('a call with no terminal to ask on is refused, with the reason in result and report', async () => {
+test('a call with no terminal to ask on is refused, with the reason in its result', async () => {
   const crowd = nobody();
   const reason = 'it runs something, and nobody is there to ask';
   const { run, server } = await agentOn(

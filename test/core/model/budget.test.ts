@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 const PRICE = { input: 1, output: 10, cacheRead: 0.1, cacheWrite: 1 };
 const used = (input: number, output: number) => ({ input, output, cacheRead: 0, cacheWrite: 0 });
 
-test('fifty requests at once never reserve more than the cap, whatever they then use', () => {
+test('fifty concurrent requests never reserve more than the cap', () => {
   const budget = new Budget({ tokens: 100_000 }, undefined);
   const open = Array.from({ length: 50 }, () => budget.reserve(1_000, 8_000)).filter((each) => each !== undefined);
   const reserved = open.reduce((sum, { outputTokensMax }) => sum + 1_000 + outputTokensMax, 0);
@@ -17,7 +17,7 @@ test('fifty requests at once never reserve more than the cap, whatever they then
   expect(budget.reserve(1_000, 8_000)).toBeUndefined();
 });
 
-test('what was reserved and not used is free again', () => {
+test('an unused reservation is free again', () => {
   const budget = new Budget({ usd: 1 }, PRICE);
   const first = budget.reserve(100_000, 90_000);
   expect(budget.reserve(0, 1_000)).toBeUndefined();
@@ -26,12 +26,12 @@ test('what was reserved and not used is free again', () => {
   expect(budget.reserve(0, 80_000)?.outputTokensMax).toBe(80_000);
 });
 
-test('an answer that does not fit whole is made shorter, but not uselessly short', () => {
+test('an answer that does not fit is shortened, but not below a useful length', () => {
   expect(new Budget({ tokens: 3_000 }, undefined).reserve(1_000, 8_000)?.outputTokensMax).toBe(2_000);
   expect(new Budget({ tokens: 1_100 }, undefined).reserve(1_000, 8_000)).toBeUndefined();
 });
 
-test('settling twice counts once, and without a cap everything fits', () => {
+test('charging twice counts once, and without a cap everything fits', () => {
   const budget = new Budget(undefined, undefined);
   const reserved = budget.reserve(1e9, 8_000);
   reserved?.settle(used(10, 10));
@@ -39,7 +39,7 @@ test('settling twice counts once, and without a cap everything fits', () => {
   expect([reserved?.outputTokensMax, budget.spent]).toEqual([8_000, 20]);
 });
 
-test('the dearest way to count a prompt is reserved, whichever that is', () => {
+test('the most expensive way to count a prompt is reserved', () => {
   for (const price of [PRICE, { ...PRICE, cacheWrite: 0 }, { ...PRICE, input: 0.1 }]) {
     const budget = new Budget({ usd: 1 }, price);
     budget.reserve(100_000, 1_000);
@@ -47,7 +47,7 @@ test('the dearest way to count a prompt is reserved, whichever that is', () => {
   }
 });
 
-test('a cap in dollars that is used to the last cent is not passed by a rounding error', () => {
+test('a dollar cap that is used to the last cent is not exceeded by rounding', () => {
   const price = { input: 0.1, output: 0.7, cacheRead: 0.01, cacheWrite: 0.1 };
   const budget = new Budget({ usd: 0.3 }, price);
   for (let next = budget.reserve(1_000, 1_000); next !== undefined; next = budget.reserve(1_000, 1_000))
@@ -55,7 +55,7 @@ test('a cap in dollars that is used to the last cent is not passed by a rounding
   expect([budget.spent <= 0.3, budget.spent > 0.299, budget.reserved]).toEqual([true, true, 0]);
 });
 
-test('what was spent before counts', () => {
+test('earlier spending counts', () => {
   const budget = new Budget({ tokens: 3_000 }, undefined);
   budget.spend({ usage: used(1_500, 500) });
   expect([budget.spent, budget.reserve(500, 8_000)?.outputTokensMax]).toEqual([2_000, 500]);

@@ -73,12 +73,12 @@ test('an id that is used again in a later answer gets the results of that answer
   expect(told(last === undefined ? [] : [last])).toEqual(['user: call_1=of the second']);
 });
 
-test('what users say one after the other is one message, results first', () => {
+test('consecutive user messages become one message, results first', () => {
   const messages = [user('one'), user('two'), calls('a'), user('meanwhile'), results(['a', 'done']), user('and?')];
   expect(told(built(messages))).toEqual(['user: one, two', 'assistant: calls a', 'user: a=done, meanwhile, and?']);
 });
 
-test('answers one after the other are one message', () => {
+test('consecutive answers become one message', () => {
   expect(told(built([user('go'), says('a'), says('b'), user('and?')]))).toEqual([
     'user: go',
     'assistant: text, text',
@@ -93,7 +93,7 @@ const says = (...texts: string[]): AssistantMessage => ({
 });
 
 test.each(['', ' ', '\n\t', '\u0085', '\u001c'])(
-  'no text is blank: %j is left out, or named where it is a result',
+  'no text is blank: %j is left out, or named in a result',
   (blank) => {
     const messages = [
       user('go'),
@@ -114,7 +114,7 @@ test.each(['', ' ', '\n\t', '\u0085', '\u001c'])(
   },
 );
 
-test('the first message is the user’s and so is the last', () => {
+test('the first and the last message are the user’s', () => {
   expect(told(built([says('Hello.'), user('go'), says('Done.')]))).toEqual([
     'user: Go on.',
     'assistant: text',
@@ -124,7 +124,7 @@ test('the first message is the user’s and so is the last', () => {
   ]);
 });
 
-test('no string holds half a surrogate pair, wherever it stands', () => {
+test('no string holds half a surrogate pair', () => {
   const torn = 'a\ud800b';
   const asks: AssistantMessage = {
     ...calls(),
@@ -147,7 +147,7 @@ test('no string holds half a surrogate pair, wherever it stands', () => {
   expect(JSON.stringify(request).match(/a\uFFFDb/g)).toHaveLength(9);
 });
 
-test('arguments that are no object are none', () => {
+test('arguments that are not an object become empty', () => {
   const odd: Message = { ...calls(), content: [{ type: 'tool_call', id: 'a', name: 'read', args: ['x'] }] };
   const [, message] = built([user('go'), odd]);
   expect(message?.role === 'assistant' && message.content[0]).toEqual({
@@ -161,7 +161,7 @@ test('arguments that are no object are none', () => {
 test.each([
   ['another model', { provider: 'here', model: 'other' }],
   ['another provider', { provider: 'elsewhere', model: 'model' }],
-])('what %s sealed is not sent here', (_, from) => {
+])('content that %s sealed is not sent here', (_, from) => {
   const sealed: Message = {
     ...calls(),
     content: [
@@ -179,7 +179,7 @@ test.each([
   expect(told(built([user('go'), sealed, user('and?')]))[1]).toBe('assistant: text');
 });
 
-test('thinking that led to nothing is left out, and with it an answer that was nothing else', () => {
+test('thinking that led to nothing is left out, with an answer that is only thinking', () => {
   const thinks = (...content: AssistantMessage['content']): Message => ({
     ...calls(),
     content: [{ type: 'thinking', text: 'Hm.' }, ...content],
@@ -191,7 +191,7 @@ test('thinking that led to nothing is left out, and with it an answer that was n
   );
 });
 
-test('thinking that nobody signed is left out, whoever it goes to', () => {
+test('unsigned thinking is left out for every provider', () => {
   const unsigned: Message = {
     ...calls(),
     content: [
@@ -202,7 +202,7 @@ test('thinking that nobody signed is left out, whoever it goes to', () => {
   expect(told(built([user('go'), unsigned, user('and?')]))[1]).toBe('assistant: text');
 });
 
-test('a tool is called by a name that providers accept, whatever the model called it', () => {
+test('tool names are rewritten to names that providers accept', () => {
   const named = (name: string): Message => ({
     ...calls(),
     content: [{ type: 'tool_call', id: 'a', name, args: {} }],
@@ -215,7 +215,7 @@ test('a tool is called by a name that providers accept, whatever the model calle
   expect(names).toEqual(['functions_read', 'no_such_tool', 'unknown', 'x'.repeat(64)]);
 });
 
-test('ids are rewritten by position, so the same history has the same ones again', () => {
+test('ids are rewritten by position, so equal histories have equal ids', () => {
   const messages = [user('go'), calls('an id', 'an id', 'much_too_long_an_id'), results(['an id', 'x'])];
   expect(built(messages)).toEqual(built(structuredClone(messages)));
   expect(told(built(messages))[1]).toBe('assistant: calls call_0, calls call_1, calls call_2');
@@ -225,7 +225,7 @@ test.each([
   [4, [false, true, true]],
   [2, [false, false, true]],
   [0, [false, false, false]],
-])('of %i cache marks one is left for the system prompt, and the last user messages get the rest', (max, marks) => {
+])('of %i cache marks one is for the system prompt, the rest for user messages', (max, marks) => {
   const messages = [user('a'), calls('x'), results(['x', '1']), calls('y'), results(['y', '2'])];
   const made = built(messages, { cacheMarksMax: max });
   expect(made.flatMap((message) => (message.role === 'user' ? [message.cacheMark] : []))).toEqual(marks);
@@ -244,7 +244,7 @@ const kept = (messages: readonly RequestMessage[]): number =>
   messages.flatMap((message) => (message.role === 'user' ? message.content : [])).filter(({ type }) => type === 'image')
     .length;
 
-test('an image that is too large, in pixels or in bytes, is named instead', () => {
+test('an image with too many pixels or bytes is named instead', () => {
   const [message] = built([user('look', image(8_001), image(10, 400_004), image(8_000))]);
   expect(message?.role === 'user' && message.content.map(partTold)).toEqual([
     'look',
@@ -254,19 +254,19 @@ test('an image that is too large, in pixels or in bytes, is named instead', () =
   ]);
 });
 
-test('among more than twenty, an image may have no more than 2,000 pixels a side', () => {
+test('with more than twenty images each has at most 2,000 pixels a side', () => {
   const images = (count: number) => Array.from({ length: count }, (_, n) => image(n === 0 ? 2_001 : 2_000));
   expect([kept(built([user('', ...images(20))])), kept(built([user('', ...images(21))]))]).toEqual([20, 20]);
 });
 
-test('of more than a hundred images the newest hundred go along', () => {
+test('of more than a hundred images the newest hundred are sent', () => {
   const images = Array.from({ length: 103 }, (_, n) => image(n + 1));
   const sent = built([user('', ...images)]).flatMap((message) => (message.role === 'user' ? message.content : []));
   const sides = sent.flatMap((part) => (part.type === 'image' ? [imageSize(part.data)?.width] : []));
   expect(sides).toEqual(Array.from({ length: 100 }, (_, n) => n + 4));
 });
 
-test('the newest images go along, as many as the body has room for', () => {
+test('the newest images are sent, as many as fit the body', () => {
   const [old, ...rest] = [image(1, 300_000), image(2, 300_000), image(3, 300_000)];
   const sent = built([
     user('x'.repeat(200_000), ...(old ? [old] : [])),

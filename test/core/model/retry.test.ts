@@ -11,7 +11,7 @@ const busy = (retryAfterMs?: number): Failure => ({
   ...(retryAfterMs !== undefined && { retryAfterMs }),
 });
 
-test('a wait that was asked for is kept, and exceeded by a quarter at most', () => {
+test('a requested wait is kept, plus at most a quarter', () => {
   for (const random of [0, 0.5, 0.999]) {
     const delay = retryDelayMs(busy(2_000), 1, defaultRetry, random) ?? 0;
     expect(delay).toBeGreaterThanOrEqual(2_000);
@@ -23,7 +23,7 @@ test('a wait over the cap is not waited for', () => {
   expect(retryDelayMs(busy(1_000_000_000), 1, defaultRetry, 0)).toBeUndefined();
 });
 
-test('without a word from the server the wait doubles, with jitter, up to a bound', () => {
+test('without retry-after the wait doubles, with jitter, up to a bound', () => {
   const delays = [1, 2, 3, 20].map((attempt) => retryDelayMs(busy(), attempt, defaultRetry, 0.5));
   expect(delays).toEqual([500, 1_000, 2_000, 32_000]);
   expect(retryDelayMs(busy(), 1, defaultRetry, 0)).not.toBe(retryDelayMs(busy(), 1, defaultRetry, 0.9));
@@ -34,6 +34,6 @@ test.each<Failure>([
   { kind: 'context.overflow', message: 'long' },
   { kind: 'answer.refused', message: 'no' },
   { kind: 'aborted', by: 'user' },
-])('%s is never tried again', (failure) => {
+])('%s is never retried', (failure) => {
   expect(retryDelayMs(failure, 1, defaultRetry, 0.5)).toBeUndefined();
 });

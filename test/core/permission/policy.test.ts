@@ -35,7 +35,7 @@ test.each([
 });
 
 test.each(['.github/workflows/ci.yaml', '.gitignore', 'src/git/a.ts', '.gitattributes'])(
-  'writing %s is not',
+  'writing %s is not asked about',
   async (path) => {
     expect((await judge(policyWith({}), write, path)).effect).toBe('allow');
   },
@@ -52,7 +52,7 @@ test('deny wins over ask and allow, ask over allow, and any rule over the defaul
   ]).toEqual(['deny', 'ask', 'allow', 'allow']);
 });
 
-test('what a rule allows is not asked about, by tool and by subject', async () => {
+test('a call that a rule allows is not asked about, by tool and by subject', async () => {
   const deploy = toolNamed('deploy', 'run');
   const effectOf = async (tool: typeof read, subject: string, allow: string) =>
     (await judge(policyWith({ rules: { allow: [allow] }, workspace: false }), tool, subject)).effect;
@@ -66,7 +66,7 @@ test('what a rule allows is not asked about, by tool and by subject', async () =
   ]).toEqual(['allow', 'allow', 'ask', 'allow', 'ask', 'ask']);
 });
 
-test('a verdict says which rule it comes from', async () => {
+test('a verdict names its rule', async () => {
   const verdicts = await Promise.all([
     judge(policyWith({ rules: { deny: ['write(src/**)'] } }), write, 'src/a.ts'),
     judge(policyWith({ rules: { ask: ['read'] } }), read, 'src/a.ts'),
@@ -79,7 +79,7 @@ test('a verdict says which rule it comes from', async () => {
   ]);
 });
 
-test('--yes answers what would be asked, and nothing that is denied', async () => {
+test('--yes answers questions, and allows nothing that is denied', async () => {
   const rules = { ask: ['shell(git*)'], deny: ['shell(rm*)'] };
   const effectOf = async (command: string) => (await judgeCommand(command, { rules, yes: true })).effect;
   expect([await effectOf('make'), await effectOf('git push'), await effectOf('rm -r src')]).toEqual([
@@ -89,7 +89,7 @@ test('--yes answers what would be asked, and nothing that is denied', async () =
   ]);
 });
 
-test('an answer for good holds against an ask rule, and not against a deny rule', async () => {
+test('always overrides an ask rule, but not a deny rule', async () => {
   const remembered = new Map([
     [answerKey('shell', 'make'), true],
     [answerKey('shell', 'make clean'), false],
@@ -191,7 +191,7 @@ const WRAPPED = [
   'rm $(ls)',
 ];
 
-proves('permission.deny-wins', 'a denied command is denied wherever it is found, also with --yes', async () => {
+proves('permission.deny-wins', 'a denied command is denied wherever it occurs, also with --yes', async () => {
   const rules = { allow: ['*'], deny: ['shell(rm*)'] };
   for (const yes of [true, false]) {
     for (const command of WRAPPED) {
@@ -239,7 +239,7 @@ const UNSEEN = [
 
 proves(
   'permission.deny-wins',
-  'outside the sandbox a deny rule refuses an unseen part with --yes, and has it asked about otherwise',
+  'outside the sandbox deny rules refuse unseen parts with --yes, else ask',
   async () => {
     const rules = { allow: ['*'], deny: ['shell(rm*)'] };
     for (const command of UNSEEN) {
@@ -253,7 +253,7 @@ proves(
   },
 );
 
-test('inside the sandbox an unseen part is allowed in spite of deny and ask rules', async () => {
+test('inside the sandbox an unseen part is allowed despite deny and ask rules', async () => {
   const rules = { deny: ['shell(rm*)'], ask: ['shell(curl*)'] };
   for (const command of UNSEEN) {
     expect((await judgeCommand(command, { rules, contained: true })).effect, command).toBe('allow');
@@ -284,11 +284,11 @@ test.each([
   "awk -F'|' '{ print $2 || $3 }' f",
   "sed -e 's/[a-z] *//' -e '/^$/d' f",
   'GIT_PAGER=cat git log',
-])('with rm denied, %s is not', async (command) => {
+])('with rm denied, %s is not denied', async (command) => {
   expect((await judgeCommand(command, { rules: { deny: ['shell(rm*)'] }, yes: true })).effect).toBe('allow');
 });
 
-test('a denied subcommand is found behind options, and where its place is computed it is not certain', async () => {
+test('a denied subcommand is found after options; a computed one is uncertain', async () => {
   const effectOf = async (command: string) =>
     (await judgeCommand(command, { rules: { deny: ['shell(git push*)'] }, yes: true })).effect;
   expect([
@@ -301,7 +301,7 @@ test('a denied subcommand is found behind options, and where its place is comput
   ]).toEqual(['deny', 'deny', 'deny', 'allow', 'allow', 'deny']);
 });
 
-test('a command denied without a wildcard is denied with arguments, too', async () => {
+test('a command denied without a wildcard is denied with arguments too', async () => {
   const effectOf = async (command: string) =>
     (await judgeCommand(command, { rules: { deny: ['shell(git push)'] }, yes: true })).effect;
   expect([await effectOf('git push'), await effectOf('git push -f'), await effectOf('git pushy')]).toEqual([
@@ -311,13 +311,13 @@ test('a command denied without a wildcard is denied with arguments, too', async 
   ]);
 });
 
-test('an ask rule for the shell is found where a deny rule would be', async () => {
+test('an ask rule for the shell is found like a deny rule', async () => {
   const effectOf = async (command: string) =>
     (await judgeCommand(command, { rules: { allow: ['shell'], ask: ['shell(curl*)'] } })).effect;
   expect([await effectOf('env curl x'), await effectOf('$X'), await effectOf('make')]).toEqual(['ask', 'ask', 'allow']);
 });
 
-test('the shell is no way round a rule about files', async () => {
+test('the shell does not bypass a rule about files', async () => {
   const rules = { deny: ['read(.env)', 'write(secrets/**)'] };
   const effectOf = async (command: string, yes = false) => (await judgeCommand(command, { rules, yes })).effect;
   expect([
@@ -332,7 +332,7 @@ test('the shell is no way round a rule about files', async () => {
   ]).toEqual(['deny', 'deny', 'deny', 'deny', 'deny', 'deny', 'ask', 'allow']);
 });
 
-test('a command that is long or deeply nested is judged all the same', async () => {
+test('a long or deeply nested command is still judged', async () => {
   const deep = `${'('.repeat(2_000)}ls${')'.repeat(2_000)}`;
   const long = `ls ${'a '.repeat(20_000)}`;
   const many = 'ls; '.repeat(3_000);
@@ -342,7 +342,7 @@ test('a command that is long or deeply nested is judged all the same', async () 
   expect(effects.map(({ effect }) => effect)).toEqual(['ask', 'ask', 'ask']);
 });
 
-test('thousands of wrappers in one command do not keep the judge busy', async () => {
+test('thousands of wrappers in one command are judged quickly', async () => {
   const commands = ['find . -exec '.repeat(1_400), 'env '.repeat(4_000), `xargs ${"sh -c 'env ls' ".repeat(1_000)}`];
   for (const command of commands) {
     const { effect } = await judgeCommand(command, { rules: { deny: ['shell(rm*)'] }, yes: true });

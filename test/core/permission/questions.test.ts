@@ -28,7 +28,7 @@ function asked(): { readonly questions: Questions; readonly shown: readonly stri
 const yes = { allowed: true, always: false };
 const no = { allowed: false, always: false };
 
-test('questions are shown one at a time, in the order they came', async () => {
+test('questions are shown one at a time, in order of arrival', async () => {
   const { questions, shown } = asked();
   const decisions = ['a', 'b', 'c'].map((id) => questions.ask(question(id, id), never));
   const seen = [[...shown]];
@@ -55,7 +55,7 @@ test('a question is answered once', async () => {
   expect(await decision).toEqual({ allowed: false, by: 'user', always: false });
 });
 
-test('an answer for good settles the same question where it waits and where it comes again', async () => {
+test('always answers the same question wherever it waits or returns', async () => {
   const { questions, shown } = asked();
   const waiting = ['a', 'b', 'c'].map((id) => questions.ask(question(id, id === 'b' ? 'other' : 'make'), never));
   questions.answer('a', { allowed: true, always: true });
@@ -66,7 +66,7 @@ test('an answer for good settles the same question where it waits and where it c
   expect([later, shown, [...questions.remembered]]).toEqual([forGood, ['a', 'b'], [['shell make', true]]]);
 });
 
-test('an answer for good is about exactly that tool and subject', async () => {
+test('always applies to exactly that tool and subject', async () => {
   const { questions, shown } = asked();
   const first = questions.ask(question('a', 'make'), never);
   questions.answer('a', { allowed: true, always: true });
@@ -81,7 +81,7 @@ test('an answer for good is about exactly that tool and subject', async () => {
   expect(shown).toEqual(['a', 'b', 'c']);
 });
 
-test('a no for good is remembered as one', async () => {
+test('never is remembered too', async () => {
   const { questions } = asked();
   const first = questions.ask(question('a', 'make'), never);
   questions.answer('a', { allowed: false, always: true });
@@ -89,7 +89,7 @@ test('a no for good is remembered as one', async () => {
   expect(await questions.ask(question('b', 'make'), never)).toEqual({ allowed: false, by: 'user', always: true });
 });
 
-test('an aborted call withdraws its question, and only that', async () => {
+test('an aborted call withdraws only its own question', async () => {
   const { questions, shown } = asked();
   const [first, second] = [new AbortController(), new AbortController()];
   const decisions = [
@@ -110,7 +110,7 @@ test('an aborted call withdraws its question, and only that', async () => {
   expect((await questions.ask(question('d', 'd'), first.signal)).by).toBe('cancel');
 });
 
-test('closing releases all that wait and all that come', async () => {
+test('close releases all waiting and later questions', async () => {
   const { questions, shown } = asked();
   const decisions = ['a', 'b'].map((id) => questions.ask(question(id, id), never));
   questions.close();
@@ -123,7 +123,7 @@ test('closing releases all that wait and all that come', async () => {
   expect([shown, questions.current]).toEqual([['a'], undefined]);
 });
 
-test('an answer given while the question is being shown counts', async () => {
+test('an answer given while the question is shown counts', async () => {
   const questions: Questions = new Questions(({ requestId }) => questions.answer(requestId, yes));
   const decisions = await Promise.all(['a', 'b', 'c'].map((id) => questions.ask(question(id, id), never)));
   expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true]);
@@ -140,7 +140,7 @@ test.each([
   [shell, 'a;b;c;d;e', undefined],
   [toolNamed('write', 'write'), "src/it's.ts", String.raw`--allow 'write(src/it'\''s.ts)'`],
   [toolNamed('deploy', 'run'), '', "--allow 'deploy'"],
-])('with nobody to ask, the answer is no at once and says how to allow it: %#', async (tool, subject, flag) => {
+])('with no terminal to ask on, the answer is no with a hint: %#', async (tool, subject, flag) => {
   const questions = new Questions(undefined);
   expect(await questions.ask(question('a', subject, tool), never)).toEqual({
     allowed: false,

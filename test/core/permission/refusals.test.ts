@@ -34,7 +34,7 @@ test.each([
   'spelling',
   'interpreters',
   'variables in front',
-])('rules for what a trick begins with allow none of: %s', async (name) => {
+])('rules for the first command of a trick allow none of: %s', async (name) => {
   const commands = refusals[name] ?? [];
   expect(commands.length).toBeGreaterThan(10);
   expect(await allowedOf(commands, { rules: NARROW })).toEqual([]);
@@ -81,13 +81,13 @@ const SUFFIXES = [
   '; PATH=.',
 ];
 
-proves('permission.asked', 'a command that rules cover is asked about with anything behind it', async () => {
+proves('permission.asked', 'a covered command is asked about with anything after it', async () => {
   expect(await allowedOf(COVERED, { rules: NARROW })).toEqual(COVERED);
   const longer = COVERED.flatMap((command) => SUFFIXES.map((suffix) => command + suffix));
   expect(await allowedOf(longer, { rules: NARROW })).toEqual([]);
 });
 
-test('a deny rule gets in the way of few everyday commands, and of none inside the sandbox', async () => {
+test('a deny rule blocks few everyday commands, and none inside the sandbox', async () => {
   const rules = { deny: ['shell(git push*)'] };
   const refused = everyday.length - (await allowedOf(everyday, { rules, yes: true })).length;
   expect(refused).toBeLessThanOrEqual(5);

@@ -8,7 +8,7 @@ import { matches, parseRule } from '@drover/core/permission/rules';
 import { expect, onTestFinished, test } from 'vitest';
 import { toolNamed } from './tools.ts';
 
-test('a rule is a tool, or a tool with a pattern, or everything', () => {
+test('a rule is a tool, a tool with a pattern, or everything', () => {
   expect(
     ['read', 'git', ' * ', 'shell(pnpm test*)', 'write( src/** )', 'shell(echo (a))', 'shell(*)'].map((text) =>
       parseRule(text, 'allow'),
@@ -80,12 +80,12 @@ test('write and read stand for every tool that writes or reads', () => {
   ]);
 });
 
-test('what leads out of the workspace is never inside an allowed pattern', () => {
+test('a path out of the workspace never matches an allowed pattern', () => {
   const holds = (path: string) => matches(parseRule('write(**/*)', 'allow'), write, path, ROOT);
   expect([holds('a'), holds('../a'), holds('/etc/a')]).toEqual([true, false, false]);
 });
 
-test('a rule sees where a link leads', async () => {
+test('a rule sees the target of a link', async () => {
   const root = await mkdtemp(join(tmpdir(), 'drover-test-'));
   onTestFinished(() => rm(root, { recursive: true, force: true }));
   await mkdir(join(root, 'secrets'));

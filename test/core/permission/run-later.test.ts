@@ -34,12 +34,12 @@ test.each(['.envrc.example', 'claude/settings.json', 'src/.vscode/settings.json'
   },
 );
 
-test('a workspace of a task has no such files, except .git', async () => {
+test('a task workspace has no such files, except .git', async () => {
   expect(await effect('.envrc', false)).toBe('allow');
   expect(await effect('.git/config', false)).toBe('ask');
 });
 
-test('edit is held to the same', async () => {
+test('edit follows the same rules', async () => {
   const { cwd: root } = await workspace({ '.envrc': 'x' });
   const policy: Policy = { root, rules: [], yes: false, workspace: true, contained: true, isOwnFolder: true };
   const verdict = await judge(policy, edit, { path: '.envrc', old: 'x', new: 'y' });

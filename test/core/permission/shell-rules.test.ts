@@ -90,7 +90,7 @@ test.each([
   expect((await judgeCommand(command, { rules: { allow } })).effect).toBe(effect);
 });
 
-test('the verdict names every rule that it took', async () => {
+test('the verdict names every rule it used', async () => {
   const allow = ['shell(make)', 'shell(pnpm test*)', 'shell(head -*)'];
   expect((await judgeCommand('pnpm test && pnpm test a | head -3', { rules: { allow } })).why).toBe(
     'allowed by the rules shell(pnpm test*), shell(head -*)',
@@ -116,7 +116,7 @@ test('a refusal names rules that allow the command, and never the whole shell', 
   expect(narrow).toBeGreaterThan(100);
 });
 
-test('a plain command has exactly the words that bash gives it', async () => {
+test('a plain command has exactly the words that bash parses', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'drover-test-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const parser = await loadParser();

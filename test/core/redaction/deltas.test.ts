@@ -23,7 +23,7 @@ function cutAt(text: string, places: readonly number[]): string[] {
   return cuts.slice(1).map((end, index) => text.slice(cuts[index], end));
 }
 
-test.each(PLANTED)('$id cut in two at any place is the same as whole', ({ text }) => {
+test.each(PLANTED)('$id split in two at any place is redacted like the whole', ({ text }) => {
   const line = `so ${text} and on`;
   const whole = redactor.text(line);
   const different = Array.from(line, (_, cut) => streamed([line.slice(0, cut), line.slice(cut)])).filter(
@@ -76,7 +76,7 @@ const fragment = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(' ', '\n', ' and ', '"', '.', ', ', '=', '-', '') },
 );
 
-test('any text cut anywhere gives what the whole text gives, and no secret survives', () => {
+test('any text split anywhere gives the result of the whole, and no secret survives', () => {
   fc.assert(
     fc.property(fc.array(fragment, { maxLength: 14 }), fc.array(fc.nat(), { maxLength: 40 }), (fragments, places) => {
       const text = fragments.join('');
@@ -88,7 +88,7 @@ test('any text cut anywhere gives what the whole text gives, and no secret survi
   );
 });
 
-test('what stands before a secret still counts after much has been shown', () => {
+test('context before a secret still counts after much was shown', () => {
   const prose = 'Nothing to see here, and quite a lot of it. '.repeat(40);
   const different = PLANTED.filter(({ text }) => {
     const line = `${prose}${text} end`;
@@ -100,7 +100,7 @@ test('what stands before a secret still counts after much has been shown', () =>
   expect(different.map(({ id }) => id)).toEqual([]);
 });
 
-test('any text one character at a time gives what the whole text gives', () => {
+test('any text one character at a time gives the result of the whole', () => {
   fc.assert(
     fc.property(fc.array(fragment, { maxLength: 6 }), (fragments) => {
       const text = fragments.join('');
@@ -110,7 +110,7 @@ test('any text one character at a time gives what the whole text gives', () => {
   );
 });
 
-test('prose is held back by no more than the current word', () => {
+test('prose is held back by at most the current word', () => {
   const prose =
     'Basic authorization is not a secret: the token and the password are. See https://example.com/a?b=c#d for the key-value ' +
     'store, "aws" or Bearer tokens; task-based work on disk-like things, pathology of patterns, re_use and secret_ keys. ';
@@ -126,7 +126,7 @@ test('prose is held back by no more than the current word', () => {
   expect(shown + redaction.flush()).toBe(prose);
 });
 
-test('whatever comes, little is held back', () => {
+test('little is held back for any input', () => {
   fc.assert(
     fc.property(fc.array(fragment, { minLength: 1, maxLength: 30 }), (fragments) => {
       const text = fragments.join('');
@@ -145,7 +145,7 @@ test('whatever comes, little is held back', () => {
   );
 });
 
-test('each shape is decided within the bound, also when its longest part never ends', () => {
+test('each shape is decided within the bound, even if its longest part never ends', () => {
   const beginnings = PLANTED.map(({ text }) => text.slice(0, 12));
   const endless = ['a', '7', 'Q', '.', '/', '=', ' ', '-'].map((char) => char.repeat(2_000));
   const base64 = beginnings.map((start) => Buffer.from(`${start}${'a1'.repeat(800)}`).toString('base64'));
@@ -156,7 +156,7 @@ test('each shape is decided within the bound, also when its longest part never e
   }
 });
 
-test('a long secret is named at once and the rest of it dropped as it comes', () => {
+test('a long secret is named at once, and the rest is dropped on arrival', () => {
   const redaction = redactor.deltas();
   const key = PLANTED.find(({ id }) => id === 'private-key')?.text ?? '';
   expect(redaction.push(`key: ${key.slice(0, 200)}`)).toBe('key: [redacted:private-key]');
@@ -165,7 +165,7 @@ test('a long secret is named at once and the rest of it dropped as it comes', ()
   expect(redaction.flush()).toBe('');
 });
 
-test('after the end a new text begins', () => {
+test('a new text begins after the end', () => {
   const redaction = redactor.deltas();
   expect(redaction.push(`a ${VALUE.slice(0, 9)}`) + redaction.flush()).toBe(`a ${VALUE.slice(0, 9)}`);
   expect(redaction.push(VALUE.slice(9)) + redaction.flush()).toBe(VALUE.slice(9));

@@ -14,7 +14,7 @@ const passing = () => {
   return (...events: Event[]) => events.flatMap((event) => redaction.pass(event, { turn: 1, step: 1 }));
 };
 
-test('text in pieces is held back only where it could become a secret, and is whole in the end', () => {
+test('text in pieces is held back only if it may be a secret, and is whole at the end', () => {
   const pass = passing();
   const deltas = ['The key is ', SECRET.slice(0, 9), SECRET.slice(9), ' indeed'];
   const shown = pass(
@@ -29,7 +29,7 @@ test('text in pieces is held back only where it could become a secret, and is wh
   expect(shown[1]).toEqual({ type: 'text_delta', part: 0, delta: 'The key is ' });
 });
 
-test('two blocks that stream at once do not mix', () => {
+test('two concurrent blocks do not mix', () => {
   const pass = passing();
   const shown = pass(
     { type: 'text_delta', part: 0, delta: SECRET.slice(0, 9) },
@@ -40,7 +40,7 @@ test('two blocks that stream at once do not mix', () => {
   expect(shown.map((event) => ('delta' in event ? event.delta : '|')).join('')).toBe(`other|${SECRET.slice(0, 9)}|`);
 });
 
-test('what a discarded attempt held back is never shown', () => {
+test('text that a discarded attempt held back is never shown', () => {
   const pass = passing();
   pass({ type: 'text_delta', part: 0, delta: SECRET.slice(0, 9) }, { type: 'attempt_discarded', reason: 'cut' });
   expect(
@@ -48,7 +48,7 @@ test('what a discarded attempt held back is never shown', () => {
   ).toHaveLength(2);
 });
 
-test('an answer that was cut off inside a secret shows nothing of the secret', () => {
+test('an answer cut off inside a secret shows nothing of the secret', () => {
   const text = `It is ${SECRET.slice(0, 9)}`;
   const message = { role: 'assistant', content: [{ type: 'text', text }], stop: 'aborted', usage: NO_USAGE } as const;
   const shown = passing()(
@@ -63,7 +63,7 @@ test('an answer that was cut off inside a secret shows nothing of the secret', (
   ]);
 });
 
-test('what a provider sealed for itself is left to the letter', () => {
+test('content sealed by a provider is left unchanged', () => {
   const message = {
     role: 'assistant',
     content: [{ type: 'thinking', text: SECRET }],
@@ -83,7 +83,7 @@ test('what a provider sealed for itself is left to the letter', () => {
 
 proves(
   'secrets.hidden',
-  'a secret that model and tools repeat is in no event, and the model still sees it',
+  'a secret repeated by model and tools is in no event, and the model sees it',
   async () => {
     const redaction = new EventRedaction(new Redactor([SECRET]));
     const { run, server } = await agentOn(

@@ -16,7 +16,7 @@ test('the lock file of this repository stays as it is', () => {
   expect(redactor.text(text)).toBe(text);
 });
 
-test('what only speaks of secrets stays as it is', () => {
+test('text that only mentions secrets stays as it is', () => {
   const lines = [
     'Set ANTHROPIC_API_KEY=<your key> or export GITHUB_TOKEN=$(gh auth token) first.',
     'Keys begin with sk-ant- or sk-proj-, GitHub tokens with ghp_ and AWS ids with AKIA.',
@@ -36,6 +36,6 @@ test('what only speaks of secrets stays as it is', () => {
 test.each([
   ['whole', 20_000, (text: string) => redactor.text(text)],
   ['in small pieces', 4_000, streamInSmallPieces],
-])('no text, %s, takes more than its length deserves', (_, chars, redact) => {
+])('redacting a text, %s, takes linear time', (_, chars, redact) => {
   expect(tooSlow(chars, redact)).toEqual([]);
 });

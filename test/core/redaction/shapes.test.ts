@@ -19,7 +19,7 @@ test.each(PLANTED)('$id is replaced by its name', ({ id, text, secret }) => {
   expect(redactor.text(text)).toBe(text.replace(secret, () => `[redacted:${id}]`));
 });
 
-test('what stands round a secret stays', () => {
+test('text around a secret stays', () => {
   const lines = PLANTED.map(({ text }) => `before (${text}) behind`);
   expect(lines.map((line) => redactor.text(line)).filter((line) => !/^before \(.*\) behind$/s.test(line))).toEqual([]);
 });
@@ -35,7 +35,7 @@ test('a secret in a JSON string is found, escaped once or twice', () => {
   expect(survivors.map(({ id }) => id)).toEqual([]);
 });
 
-test.each(['base64', 'base64url'] as const)('a secret inside %s is found wherever in it it begins', (encoding) => {
+test.each(['base64', 'base64url'] as const)('a secret inside %s is found at any offset', (encoding) => {
   const survivors = PLANTED.flatMap(({ id, text, secret }) =>
     ['', ' ', '  ', 'key: '].map((before) => {
       const shown = redactor.text(`data ${Buffer.from(`${before}${text} and so on`).toString(encoding)} end`);
@@ -49,7 +49,7 @@ test.each(['base64', 'base64url'] as const)('a secret inside %s is found whereve
   expect(survivors.filter((survivor) => survivor !== undefined)).toEqual([]);
 });
 
-test('a word glued to the front of base64 does not hide what is in it', () => {
+test('a word joined to the front of base64 does not hide its content', () => {
   const key = PLANTED.find(({ id }) => id === 'aws-access-key-id')?.secret ?? '';
   const base64 = Buffer.from(key).toString('base64');
   const words = ['x-', 'key-', 'token-', 'folder/', 'data', 'body', 'result'];
@@ -58,17 +58,17 @@ test('a word glued to the front of base64 does not hide what is in it', () => {
   );
 });
 
-test('bytes that are no text are no secret, whatever they look like', () => {
+test('binary bytes are no secret, whatever they look like', () => {
   const base64 = Buffer.from('a://b\u00ff:\u00fe\u00fd\u00fc@c', 'latin1').toString('base64');
   expect(redactor.text(base64)).toBe(base64);
 });
 
-test('what is redacted stays as it is when it is redacted again', () => {
+test('redacting twice changes nothing more', () => {
   const once = PLANTED.map(({ text }) => redactor.text(`see ${text} there`));
   expect(once.map((text) => redactor.text(text))).toEqual(once);
 });
 
-test('an escape or a colour right before a token does not hide it', () => {
+test('an escape or a colour before a token does not hide it', () => {
   const key = PLANTED.find(({ id }) => id === 'aws-access-key-id')?.secret ?? '';
   const texts = [String.raw`id:\n${key}`, `id%3D${key}`, `\u001b[32m${key}\u001b[0m`, String.raw`\u0022${key}`];
   expect(texts.map((text) => redactor.text(text))).toEqual(
@@ -76,7 +76,7 @@ test('an escape or a colour right before a token does not hide it', () => {
   );
 });
 
-test('a key in a diff, in quotes or with line numbers goes to its last line', () => {
+test('a key in a diff, in quotes or with line numbers is redacted to its last line', () => {
   const pem = PLANTED.find(({ id }) => id === 'private-key')?.secret ?? '';
   const lines = pem.split('\n');
   const bodies = lines.slice(1, -1);

@@ -38,7 +38,7 @@ test.each([
 });
 
 test.each(['base64', 'base64url'] as const)(
-  'a value is found in the middle of %s, whatever stands before and behind',
+  'a value is found in the middle of %s, whatever surrounds it',
   (encoding) => {
     for (const before of ['', 'a', 'ab', 'abc', 'user:', '{"password":"']) {
       for (const behind of ['', '\n', '"}', ' and more of the same']) {
@@ -52,7 +52,7 @@ test.each(['base64', 'base64url'] as const)(
   },
 );
 
-test('a value longer than any shape is found whole, and also when only a part of it is there', () => {
+test('a value longer than any shape is found whole and in part', () => {
   const long = Array.from({ length: 90 }, (_, index) => `line ${index} of a long key`).join('\n');
   const { text } = { text: (part: string) => new Redactor([long]).text(part) };
   expect(text(`a ${long} z`)).toBe('a [redacted:value] z');
@@ -60,19 +60,19 @@ test('a value longer than any shape is found whole, and also when only a part of
   expect(text(`a ${long.slice(0, 600)} z`)).toMatch(/^a \[redacted:value\].{1,256} z$/s);
 });
 
-test('short and common values are not looked for', () => {
+test('short and common values are not searched for', () => {
   const text = 'the password of admin on localhost is hunter2 in production, aaaaaaaaaa';
   expect(new Redactor(['admin', 'hunter2', 'password', 'localhost', 'production', '', 'aaaaaaaaaa']).text(text)).toBe(
     text,
   );
 });
 
-test('a value that begins inside another is still gone', () => {
+test('a value that begins inside another is redacted too', () => {
   const text = new Redactor(['abcdefghij', 'efghijklmnop']).text('-abcdefghijklmnop-');
   expect(text).toBe('-[redacted:value]-');
 });
 
-test('every string of an event is redacted, keys are not, and the event itself is never changed', () => {
+test('every string of an event is redacted, keys are not; the event is not changed', () => {
   const event = {
     type: 'tool',
     [PLAIN]: 1,
@@ -87,18 +87,18 @@ test('every string of an event is redacted, keys are not, and the event itself i
   expect(event).toEqual(before);
 });
 
-test('an event without secrets is returned as the same object, and so is each clean part of another', () => {
+test('an event without secrets, and each clean part, is returned as the same object', () => {
   const clean = { a: [1, { b: 'text' }], c: null };
   expect(redactor.value(clean)).toBe(clean);
   expect(redactor.value({ clean, dirty: PLAIN }).clean).toBe(clean);
 });
 
-test('nesting without end is cut and does not crash', () => {
+test('endless nesting is cut and does not crash', () => {
   const deep: unknown = JSON.parse('['.repeat(50_000) + ']'.repeat(50_000));
   expect(JSON.stringify(redactor.value(deep as []))).toContain('[redacted:too-deep]');
 });
 
-test('variables are secret by their names, addresses by their password', () => {
+test('variables are secret by name, and addresses by their password', () => {
   const env = {
     ANTHROPIC_API_KEY: 'value-of-anthropic',
     github_token: 'value-of-github',
@@ -140,7 +140,7 @@ test('variables are secret by their names, addresses by their password', () => {
 });
 
 test.each([255, 256, 257, 512, 513])(
-  'a secret of %i characters is found whole, and no piece of it hides other text',
+  'a secret of %i characters is found whole, and no part of it hides other text',
   (size) => {
     const secret = Array.from({ length: size - 1 }, (_, at) => 'abcdefghij'[(at * 7 + Math.floor(at / 10)) % 10]).join(
       '',
@@ -157,7 +157,7 @@ const DEPTH = 1_000;
 test.each([
   ['lists', (inner: Json): Json => [inner]],
   ['objects', (inner: Json): Json => ({ inner })],
-])('%s are redacted as deep as they may be, and cut off below', (_, wrap) => {
+])('%s are redacted to the maximum depth, and cut off below', (_, wrap) => {
   const nested = (text: string, depth: number): Json => {
     let value: Json = text;
     for (let level = 0; level < depth; level++) value = wrap(value);

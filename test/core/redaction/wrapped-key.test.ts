@@ -13,7 +13,7 @@ const wrapped = (text: string, columns: number): string =>
   ).join('\n');
 
 // The word behind it cannot be told from one more line of it, and goes with it.
-test.each([64, 76])('in lines of %i characters none of them is left, whole or in pieces', (columns) => {
+test.each([64, 76])('in lines of %i characters no part of the key is left', (columns) => {
   expect(keys.length).toBeGreaterThan(2);
   for (const { text } of keys) {
     const lines = wrapped(text, columns);

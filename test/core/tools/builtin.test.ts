@@ -13,7 +13,7 @@ const definitions = [...builtinTools, submitResult].map(({ name, description, sc
   schema,
 }));
 
-test('the tools stand in a fixed order, each with what it may touch', () => {
+test('the tools have a fixed order, each with its effects', () => {
   expect(builtinTools.map(({ name, access, repeatable, alone }) => ({ name, access, repeatable, alone }))).toEqual([
     { name: 'read', access: 'read', repeatable: true, alone: false },
     { name: 'write', access: 'write', repeatable: true, alone: false },
@@ -26,7 +26,7 @@ test('the tools stand in a fixed order, each with what it may touch', () => {
   ]);
 });
 
-test('telling a model of all tools costs less than 1,500 tokens', () => {
+test('the definitions of all tools cost less than 1,500 tokens', () => {
   expect(Array.from(JSON.stringify(definitions)).length / 4).toBeLessThan(1_500);
 });
 
@@ -61,7 +61,7 @@ test('a worker’s report is received with its details', async () => {
   expect(submitResult.parse({})).toEqual({ ok: false, problem: 'summary: required' });
 });
 
-test('a child sees what it needs of the environment, and no secret', () => {
+test('a child sees the variables it needs, and no secret', () => {
   const needed = { PATH: '/bin', HOME: '/h', LANG: 'C', LC_ALL: 'C', TERM: 'xterm', TMPDIR: '/t', TZ: 'UTC', CI: '1' };
   const secret = {
     ANTHROPIC_API_KEY: 'k',
@@ -86,6 +86,6 @@ test('a child sees what it needs of the environment, and no secret', () => {
   });
 });
 
-test('relative entries of PATH are left out: a file of the workspace could stand in for a command', () => {
+test('relative entries of PATH are dropped: a workspace file could replace a command', () => {
   expect(childEnvironment({ PATH: '/usr/bin:bin:./node_modules/.bin::/bin' })).toEqual({ PATH: '/usr/bin:/bin' });
 });

@@ -29,7 +29,7 @@ async function repository() {
   return { ...made, git };
 }
 
-test('everything that changed is committed by default, and no hook runs', async () => {
+test('commit takes all changes by default, and runs no hook', async () => {
   const { call, cwd, git } = await repository();
   const { isError } = await call(commit, { message: 'Change it\n\nFor a reason.' });
   expect([isError, git('status', '--short'), git('log', '-1', '--format=%an %B')]).toEqual([
@@ -50,7 +50,7 @@ test('only named paths are committed, whatever else is staged', async () => {
   ]);
 });
 
-test('a path outside the folder is refused, and nothing to commit is said', async () => {
+test('a path outside the folder is refused, and an empty commit is reported', async () => {
   const { call, cwd, git } = await repository();
   await symlink('/etc', join(cwd, 'out'));
   for (const path of ['../x', '/etc/passwd', 'out/passwd'])

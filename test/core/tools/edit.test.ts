@@ -13,7 +13,7 @@ async function edited(before: string | Buffer, passage: { old: string; new: stri
   return isError === true ? { refused: output, unchanged: after.equals(Buffer.from(before)) } : after.toString();
 }
 
-test('an edit tells its diff, in the output and in the details', async () => {
+test('an edit returns its diff, in output and details', async () => {
   const { call } = await workspace({ 'a.ts': 'one\ntwo\nthree\n' });
   const diff = '--- a/a.ts\n+++ b/a.ts\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three';
   expect(await call(edit, { path: 'a.ts', old: 'two', new: '2' })).toEqual({
@@ -63,18 +63,18 @@ test.each([
   ['blank lines with blanks', 'a\n   \nb\n', { old: 'a\n\nb', new: 'c' }, 'c\n'],
   ['Windows line ends as well', '  a();\r\n  b();\r\nc\r\n', { old: 'a();\nb();\n', new: 'd();\n' }, '  d();\r\nc\r\n'],
   ['a last line without an end', 'x\n  a', { old: 'a ', new: 'b' }, 'x\n  b'],
-])('a passage is found in spite of %s', async (_, before, passage, after) => {
+])('a passage is found despite %s', async (_, before, passage, after) => {
   expect(await edited(before, passage)).toBe(after);
 });
 
-test('an edit that forgave white space says so', async () => {
+test('an edit that ignored white space says so', async () => {
   const { call } = await workspace({ 'a.ts': '\ta\n' });
   expect((await call(edit, { path: 'a.ts', old: ' a', new: ' b' })).output).toMatch(
     /^edited a\.ts \(\+1 -1, found with different white space\)\n/,
   );
 });
 
-test('an exact passage comes before a forgiven one', async () => {
+test('an exact passage is preferred to a tolerant one', async () => {
   expect(await edited('  a\na\n', { old: '\na\n', new: '\nb\n' })).toBe('  a\nb\n');
 });
 
@@ -119,7 +119,7 @@ test.each<[string, string | Buffer, { old: string; new: string }, string]>([
   expect(await edited(before, passage)).toEqual({ refused, unchanged: true });
 });
 
-test('a file that is not there is told with near names', async () => {
+test('a missing file is reported with similar names', async () => {
   const { call } = await workspace({ 'src/index.ts': '' });
   expect(await call(edit, { path: 'src/indx.ts', old: 'a', new: 'b' })).toEqual({
     output: 'src/indx.ts does not exist: did you mean src/index.ts?',
@@ -127,7 +127,7 @@ test('a file that is not there is told with near names', async () => {
   });
 });
 
-test('edits of one file at the same time all arrive', async () => {
+test('concurrent edits of one file are all applied', async () => {
   const words = Array.from({ length: 20 }, (_, index) => `word${String(index).padStart(2, '0')}`);
   const { cwd, call } = await workspace({ 'a.ts': words.join('\n') });
   await Promise.all(words.map((word) => call(edit, { path: 'a.ts', old: word, new: word.toUpperCase() })));

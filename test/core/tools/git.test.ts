@@ -28,7 +28,7 @@ async function repository() {
   return { ...space, run, write };
 }
 
-test('status tells the branch and what has changed', async () => {
+test('status shows the branch and the changes', async () => {
   const { call, write, run } = await repository();
   expect(await call(git, { action: 'status' })).toEqual({ output: '## main' });
   await write('a.txt', 'changed\n');
@@ -38,7 +38,7 @@ test('status tells the branch and what has changed', async () => {
   expect((await call(git, { action: 'status', path: 'a.txt' })).output).toBe('## main\n M a.txt');
 });
 
-test('diff tells the working tree, the stage, and other revisions apart', async () => {
+test('diff separates working tree, stage and other revisions', async () => {
   const { call, write, run } = await repository();
   expect(await call(git, { action: 'diff' })).toEqual({ output: 'no differences' });
   await write('a.txt', 'staged\n');
@@ -54,7 +54,7 @@ test('diff tells the working tree, the stage, and other revisions apart', async 
   expect(await changes({ path: 'b.txt' })).toEqual([]);
 });
 
-test('log tells the commits', async () => {
+test('log shows the commits', async () => {
   const { call, run } = await repository();
   run('commit', '--quiet', '--allow-empty', '--message=Second things');
   const { output } = await call(git, { action: 'log' });
@@ -69,7 +69,7 @@ test('log tells the commits', async () => {
 });
 
 test.each(['--output=stolen', '-O/etc/passwd', 'HEAD; rm', 'HEAD --ext-diff', ''])(
-  'what is no revision is refused: %s',
+  'an invalid revision is refused: %s',
   async (revision) => {
     const { call } = await repository();
     const { output } = await call(git, { action: 'diff', revision });
@@ -77,13 +77,13 @@ test.each(['--output=stolen', '-O/etc/passwd', 'HEAD; rm', 'HEAD --ext-diff', ''
   },
 );
 
-test('a name that means something to git is only a name', async () => {
+test('a file name with a meaning to git is only a name', async () => {
   const { call, write } = await repository();
   await write(':(top)x', 'new');
   expect((await call(git, { action: 'status', path: ':(top)x' })).output).toBe('## main\n?? :(top)x');
 });
 
-test('a folder without a repository, and a revision that is not there, are told in git’s words', async () => {
+test('a missing repository or revision is reported in git’s words', async () => {
   const { call } = await workspace();
   const { output, isError } = await call(git, { action: 'status' });
   expect(isError).toBe(true);
@@ -138,14 +138,14 @@ test('the environment does not lead to another repository', async () => {
   expect(output).not.toContain('Elsewhere');
 });
 
-test('a filter that could not be switched off is not risked', async () => {
+test('a filter that cannot be disabled is not risked', async () => {
   const { cwd, call } = await repository();
   await appendFile(join(cwd, '.git', 'config'), '[filter "a=b"]\n\tclean = touch it-ran\n');
   const { output } = await call(git, { action: 'status' });
   expect(output).toBe('the repository configures a filter with = in its name');
 });
 
-test('looking changes nothing, not even the index', async () => {
+test('reading changes nothing, not even the index', async () => {
   const { cwd, call } = await repository();
   const index = async () => {
     const { ino, mtimeMs } = await stat(join(cwd, '.git', 'index'));

@@ -53,7 +53,7 @@ async function gone(pid: number): Promise<void> {
 
 const program = (file: string, ...args: string[]) => ({ file, args, cwd: '/', env, detached: true });
 
-test('a command under way when the launcher dies is ended and said to be so, and the next one is started without it', async () => {
+test('a launcher that dies ends its command, and the next one starts without it', async () => {
   const { pid } = await launcher();
   const { call, context } = await workspace();
   let told = '';
@@ -78,7 +78,7 @@ test('a process that only waits for a command stays until the command ends', asy
   expect(JSON.parse((await text(child.stdout)) || '{}')).toMatchObject({ exitCode: 7 });
 });
 
-test('where the launcher is not there, a command is started without it', async () => {
+test('without a launcher a command starts directly', async () => {
   const { address, close } = await launcher();
   await close();
   launchWith(address);
@@ -87,7 +87,7 @@ test('where the launcher is not there, a command is started without it', async (
   launchWith(undefined);
 });
 
-test('a launcher that does not answer is taken for lost, and starts nothing later', async () => {
+test('an unresponsive launcher counts as lost, and starts nothing later', async () => {
   const { address, pid } = await launcher();
   const { cwd } = await workspace();
   const thread = new Launcher(address, { replyMs: 300 });
@@ -104,7 +104,7 @@ test('a launcher that does not answer is taken for lost, and starts nothing late
   expect(await thread.start(program('true'), undefined)).toBeUndefined();
 });
 
-test('the launcher serves no connection that does not know its secret', async () => {
+test('the launcher serves no connection without its secret', async () => {
   const { address } = await launcher();
   const { cwd } = await workspace();
   const { path } = address;
@@ -123,7 +123,7 @@ test('the launcher serves no connection that does not know its secret', async ()
   expect(readFileSync(`/proc/${opened.at(-1)?.pid}/cmdline`, 'latin1')).not.toContain(address.secret);
 });
 
-test('a process gets files to read, and reports on the descriptor behind them', async () => {
+test('a process gets files to read, and reports on the next descriptor', async () => {
   await launcher();
   const { cwd } = await workspace({ 'a.txt': 'from a', 'b.txt': 'from b' });
   const files = [join(cwd, 'a.txt'), join(cwd, 'b.txt')];
@@ -134,7 +134,7 @@ test('a process gets files to read, and reports on the descriptor behind them', 
   expect(await started.ended).toEqual({ exitCode: 3, report: 'from afrom b' });
 });
 
-test('signals that end other processes do not end the launcher, its owner does', async () => {
+test('signals that end other processes do not end the launcher; its owner does', async () => {
   const { pid, address, close } = await launcher();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.kill(pid, signal);
   const { call } = await workspace();
@@ -143,7 +143,7 @@ test('signals that end other processes do not end the launcher, its owner does',
   expect([isThere(pid), existsSync(dirname(address.path))]).toEqual([false, false]);
 });
 
-test('an owner that is killed takes the launcher along, and what it had started is found by its mark', async () => {
+test('a killed owner takes the launcher along, and its processes are found by mark', async () => {
   const child = spawn(process.execPath, [owner], { stdio: ['ignore', 'pipe', 'inherit'] });
   let told = '';
   child.stdout.on('data', (chunk: Buffer) => (told += chunk.toString()));
@@ -162,7 +162,7 @@ test('an owner that is killed takes the launcher along, and what it had started 
   await gone(command);
 });
 
-test('a run leaves no launcher behind, and its exit code is not lost with it', async () => {
+test('a run leaves no launcher behind and keeps its exit code', async () => {
   const { cwd } = await workspace({
     'script.yaml': 'order: conversation\nanswers: [{fault: {fault: status, status: 401}}]',
     'plan.yaml': 'tasks: [{id: a, title: A, prompt: do a}, {id: b, title: B, prompt: do b}]',
@@ -188,7 +188,7 @@ test('a run leaves no launcher behind, and its exit code is not lost with it', a
   expect(processesWith(`${temporary}/drover-launcher-`)).toEqual([]);
 });
 
-test('what a thread had running when it was lost is ended', async () => {
+test('the processes of a lost thread are ended', async () => {
   const { address } = await launcher();
   const thread = new Launcher(address);
   const started = await thread.start(program('sleep', '97'), undefined);

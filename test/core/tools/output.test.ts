@@ -15,7 +15,7 @@ async function captured(...chunks: (string | Buffer)[]) {
   return { file, ...(await capture.finish()) };
 }
 
-test('what fits is given as it came, and no file is made', async () => {
+test('output that fits is returned unchanged, without a file', async () => {
   const { file, text } = await captured('a'.repeat(20_000), 'ä'.repeat(10_000));
   expect(text).toBe('a'.repeat(20_000) + 'ä'.repeat(10_000));
   await expect(stat(file)).rejects.toThrow('ENOENT');
@@ -50,12 +50,12 @@ test('a cut never splits a character', async () => {
   }
 });
 
-test('a character that arrives in two pieces is whole again', async () => {
+test('a character that arrives in two pieces is joined', async () => {
   const fox = Buffer.from('🦊');
   expect((await captured(fox.subarray(0, 2), fox.subarray(2))).text).toBe('🦊');
 });
 
-test('a file that can not be written costs the file, not the output', async () => {
+test('an unwritable file loses the file, not the output', async () => {
   const folder = await temporaryFolder();
   await writeFile(join(folder, 'in-the-way'), '');
   const capture = new Capture(join(folder, 'in-the-way', 'call.txt'));
@@ -96,12 +96,12 @@ test.each([
   expect(textOf(bytes)).toBe(text);
 });
 
-test('binary output of any size is told by its size', async () => {
+test('binary output of any size is described by its size', async () => {
   const { text, file } = await captured(Buffer.alloc(300_000), Buffer.alloc(300_000, 0xff));
   expect(text).toBe(`binary data, 600.0 KB; the whole output is in ${file}`);
 });
 
-test('live output comes at once, then together, and never splits a character', async () => {
+test('live output comes at once, then in batches, and never splits a character', async () => {
   const deltas = new Deltas();
   const fox = Buffer.from('🦊');
   deltas.push(Buffer.concat([Buffer.from('first '), fox.subarray(0, 1)]));
@@ -116,7 +116,7 @@ test('live output comes at once, then together, and never splits a character', a
   expect(seen).toEqual(['first ', '🦊 second']);
 });
 
-test('of live output that comes faster than it is read, the latest is shown', async () => {
+test('of live output that is faster than its reader the latest is shown', async () => {
   const deltas = new Deltas();
   for (let index = 0; index < 10_000; index++) deltas.push(Buffer.from(`${index}\n`));
   deltas.close();

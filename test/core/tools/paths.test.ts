@@ -62,7 +62,7 @@ proves('files.inside', 'no path or link leads a file tool out of the workspace',
   expect(await readFile(join(outside, 'secret.txt'), 'utf8')).toBe('secret');
 });
 
-proves('files.inside', 'a file that does not exist yet can not be made outside either', async () => {
+proves('files.inside', 'a new file cannot be created outside either', async () => {
   const { call, outside } = await besideSecret();
   for (const path of [
     'dangling',
@@ -93,7 +93,7 @@ test('a link that stays inside is followed, and stays a link', async () => {
   expect(await inside(cwd, 'link-inside')).toEqual({ real: join(cwd, 'inner'), shown: 'inner' });
 });
 
-test('absolute paths into the workspace are fine', async () => {
+test('absolute paths into the workspace are accepted', async () => {
   const { call, cwd } = await besideSecret();
   expect((await call(read, { path: join(cwd, 'inner/kept.txt') })).output).toBe('1\tkept');
 });
@@ -113,13 +113,13 @@ test.each([
   ['inner/kept.txt/x', 'inner/kept.txt/x has a file where a folder is needed'],
   ['x'.repeat(300), `${'x'.repeat(300)} is too long a name`],
   [' ', 'the path is empty'],
-])('an impossible path is said to be so: %s', async (path, output) => {
+])('an impossible path is refused: %s', async (path, output) => {
   const { call } = await besideSecret();
   expect(await call(read, { path })).toEqual({ output, isError: true });
   expect(await call(write, { path, content: '' })).toEqual({ output, isError: true });
 });
 
-test('the whole of a long output can be read, though it lies outside', async () => {
+test('the whole of a long output can be read, though it is outside', async () => {
   const { call, outputFolder } = await besideSecret();
   await mkdir(outputFolder);
   await writeFile(join(outputFolder, 'call_1.txt'), 'kept\n');
@@ -136,7 +136,7 @@ test('one path has one spelling', () => {
   expect(edit.subject({ path: './a/../b.txt', old: '', new: '' })).toBe('b.txt');
 });
 
-test('work on one file is done one after the other, also when some of it fails', async () => {
+test('operations on one file run in sequence, even if some fail', async () => {
   const order: string[] = [];
   const work = (name: string, ms: number) => async () => {
     order.push(`${name} starts`);

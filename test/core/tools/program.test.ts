@@ -15,7 +15,7 @@ function program(file: string, says: string): string {
   return file;
 }
 
-test('the first that can be run is meant: no folder of that name, nothing that may not be run, nothing from here', async () => {
+test('the first executable on PATH is found, and no folder or relative entry', async () => {
   const folder = await temporaryFolder();
   const on = ['.', '', 'here', join(folder, 'none'), ...['a', 'b', 'c', 'd'].map((name) => join(folder, name))].join(
     ':',
@@ -33,7 +33,7 @@ test('the first that can be run is meant: no folder of that name, nothing that m
   expect(programOn(on, 'tool')).toBe(join(folder, 'c', 'tool'));
 });
 
-test('a program that was found is still called by the name it was asked for', async () => {
+test('a program that was found keeps the name it was asked for', async () => {
   const env = { PATH: process.env['PATH'] ?? '' };
   const spec = { file: 'bash', args: ['-c', 'echo $0; no-such-command'], cwd: '/', env, detached: false };
   const { stdout, stderr } = await startProcess(spec);

@@ -31,16 +31,16 @@ test.each<[string, Record<string, string | Buffer>, object, string]>([
   ['a near name', { 'A.TXT': '', 'b.text': '', 'q.md': '' }, {}, 'a.txt does not exist: did you mean A.TXT?'],
   ['binary data', { 'a.txt': Buffer.from([0x7f, 0x45, 0, 1]) }, {}, 'a.txt is not UTF-8 text (4 bytes)'],
   ['another encoding', { 'a.txt': Buffer.from('caf\xe9\n', 'latin1') }, {}, 'a.txt is not UTF-8 text (5 bytes)'],
-])('read says so for %s', async (_, files, range, output) => {
+])('read explains %s', async (_, files, range, output) => {
   expect(await callIn(files, read, { path: 'a.txt', ...range })).toEqual({ output, isError: true });
 });
 
-test('near names are told with their folder', async () => {
+test('similar names are listed with their folder', async () => {
   const { output } = await callIn({ 'src/session.ts': '' }, read, { path: 'src/sesion.ts' });
   expect(output).toBe('src/sesion.ts does not exist: did you mean src/session.ts?');
 });
 
-test('read stops where its output would be too long, and says how to go on', async () => {
+test('read stops at its output limit and says how to continue', async () => {
   const text = Array.from({ length: 2_000 }, (_, index) => `${index + 1} ${'x'.repeat(95)}`).join('\n');
   const space = await workspace({ 'a.txt': text });
   const { output } = await space.call(read, { path: 'a.txt' });
@@ -50,7 +50,7 @@ test('read stops where its output would be too long, and says how to go on', asy
   expect((await space.call(read, { path: 'a.txt', from: next, lines: 1 })).output).toContain(`${next}\t${next} xxx`);
 });
 
-test('a line of any length is shown by its beginning', async () => {
+test('a line of any length is shown by its start', async () => {
   const { output } = await callIn({ 'a.js': `${'🦊'.repeat(100_000)}\nnext` }, read, { path: 'a.js' });
   expect(output).toBe(`1\t${'🦊'.repeat(1_000)}… [the line has 400.0 KB]\n2\tnext`);
 });
@@ -73,7 +73,7 @@ test.each([
   expect(growth.all).toBeLessThan(64_000_000);
 });
 
-test('a pipe in the workspace is not waited for', async () => {
+test('a pipe in the workspace does not block', async () => {
   const { cwd, call } = await workspace();
   runSync('mkfifo', ['pipe'], { cwd });
   expect((await call(read, { path: 'pipe' })).output).toBe('pipe is not a regular file');
@@ -89,14 +89,14 @@ test.each([
   ['image/jpeg', Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 16])],
   ['image/gif', Buffer.from('GIF89a\x01\0\x01\0', 'latin1')],
   ['image/webp', Buffer.from('RIFF\x1a\0\0\0WEBPVP8L', 'latin1')],
-])('an image is shown as one, whatever its name: %s', async (mediaType, bytes) => {
+])('an image is recognised by its content: %s', async (mediaType, bytes) => {
   expect(await callIn({ 'a.bin': bytes }, read, { path: 'a.bin' })).toEqual({
     output: `a.bin: ${mediaType}, ${bytes.length} bytes`,
     images: [{ type: 'image', mediaType, data: bytes.toString('base64') }],
   });
 });
 
-test('an image that no provider takes is described', async () => {
+test('an image that no provider accepts is described', async () => {
   const bytes = Buffer.concat([PNG, Buffer.alloc(4_000_000)]);
   expect(await callIn({ 'a.png': bytes }, read, { path: 'a.png' })).toEqual({
     output: 'a.png: image/png, 4.0 MB: too large, at most 3.9 MB',
@@ -113,7 +113,7 @@ test('list shows names in order, folders and links marked', async () => {
   expect(await call(list, { path: 'empty' })).toEqual({ output: '(empty folder)' });
 });
 
-test('list says so for what is no folder', async () => {
+test('list explains a path that is not a folder', async () => {
   const { call } = await workspace({ 'src/a': '' });
   expect(await call(list, { path: 'src/a' })).toEqual({ output: 'src/a is a file: use read', isError: true });
   expect(await call(list, { path: 'srcc' })).toEqual({

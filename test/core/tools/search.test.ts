@@ -39,7 +39,7 @@ test.each<[string, object, string]>([
   expect(await call(glob, args as Json)).toEqual({ output });
 });
 
-test('what the config ignores is left out beside what the project ignores', async () => {
+test('paths ignored by the config are left out beside those of the project', async () => {
   const { context } = await workspace(PROJECT);
   const found = async (tool: Tool, args: object) => {
     const parsed = tool.parse(args as Json);
@@ -90,7 +90,7 @@ test('a broken glob is an error that says what is wrong', async () => {
   expect(output).toContain('unclosed character class');
 });
 
-test('what is not there is an error', async () => {
+test('a missing path is an error', async () => {
   const { call } = await workspace(PROJECT);
   expect(await call(grep, { pattern: 'a', path: 'none' })).toEqual({ output: 'none does not exist', isError: true });
   expect(await call(glob, { pattern: 'a', path: 'srcs' })).toEqual({

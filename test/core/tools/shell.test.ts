@@ -121,7 +121,7 @@ describe.each([
     expect(group).toBe(id);
   });
 
-  test('what a command says is told while it runs', async () => {
+  test('output of a command is streamed while it runs', async () => {
     const { context } = await workspace();
     const deltas: string[] = [];
     const running = runTool(
@@ -135,7 +135,7 @@ describe.each([
     expect(deltas.join('')).toBe('first\nsecond\nthird\n');
   });
 
-  test('long output is cut in the middle, and the file has it all', async () => {
+  test('long output is cut in the middle, and the file holds all of it', async () => {
     const { context } = await workspace();
     const given = context();
     const { output } = await runTool(shell, { command: 'seq 200000; exit 1' }, given, () => undefined);
@@ -164,7 +164,7 @@ describe.each([
       `(while sleep 0.01; do echo again; sleep 0 ${LONG.slice(0, 0)}; done; sleep ${LONG}) & exit 0`,
       expect.stringMatching(/\[ended what it left running: \d+ process/),
     ],
-  ])('a command ends though something it started %s', async (_, command, output) => {
+  ])('a command ends even if something it started %s', async (_, command, output) => {
     expect(await ran(command)).toEqual({ output, exitCode: 0 });
   });
 
@@ -199,7 +199,7 @@ describe.each([
   for (const [temper, command] of STUBBORN) {
     proves(
       'cancel.leaves-nothing',
-      `a cancelled command that ${temper} is gone within two seconds, with all it started`,
+      `a cancelled command that ${temper} ends within two seconds, with its processes`,
       async () => {
         const { call } = await workspace();
         const stop = new AbortController();
@@ -218,7 +218,7 @@ describe.each([
     );
   }
 
-  test('a call that is cancelled before it starts is not started', async () => {
+  test('a call cancelled before its start is not started', async () => {
     const { call } = await workspace();
     const stop = new AbortController();
     stop.abort();
@@ -228,7 +228,7 @@ describe.each([
     });
   });
 
-  test('a process that is cancelled while it is being started ends at once', async () => {
+  test('a process cancelled during its start ends at once', async () => {
     const { cwd } = await workspace();
     const stop = new AbortController();
     const env = childEnvironment(process.env);
@@ -239,7 +239,7 @@ describe.each([
     expect({ endedBy, isSoon: durationMs < 4_000 }).toEqual({ endedBy: 'abort', isSoon: true });
   });
 
-  test('all children can be ended at once, for a process that is about to end', async () => {
+  test('all children can be ended at once before the process ends', async () => {
     const { call } = await workspace();
     const running = [
       call(shell, { command: `sleep ${LONG}` }),
@@ -269,14 +269,14 @@ describe.each([
     expect(outputs).toEqual(Array.from({ length: 20 }, (_, index) => String(index)));
   });
 
-  test('a command that is too long for the system is refused in words', async () => {
+  test('a command too long for the system is refused with a reason', async () => {
     const { call } = await workspace();
     expect((await call(shell, { command: `echo ${'x'.repeat(200_000)}` })).output).toBe(
       'the command is longer than 120000 bytes: write it to a file and run that',
     );
   });
 
-  test('a workspace that is gone is said to be so', async () => {
+  test('a missing workspace is reported', async () => {
     const { context } = await workspace();
     const gone = { ...context(), cwd: '/nonexistent-folder' };
     const { output, isError } = await runTool(shell, { command: 'true' }, gone, () => undefined);

@@ -14,7 +14,7 @@ test.each<[string, Json, string]>([
   ['what is text', { command: 5, path: 'p' }, 'x: p'],
   ['the raw input where nothing tells more', { action: 'status' }, 'x {"action":"status"}'],
   ['the raw input that is no object', [1], 'x [1]'],
-])('a call is told by %s', (_, args, summary) => {
+])('a call is summarised by %s', (_, args, summary) => {
   expect(inputSummary('x', args)).toBe(summary);
 });
 

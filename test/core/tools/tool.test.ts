@@ -106,17 +106,17 @@ test('a simple tool answers with output and details', async () => {
   expect(await outcome(simple, { a: 2 })).toEqual({ output: '3', details: { sum: 3 }, deltas: [] });
 });
 
-test('a tool may tell on the way and answer at the end', async () => {
+test('a tool may stream progress and answer at the end', async () => {
   const streaming = rogue(() => events(delta('one '), delta('two'), complete('done')));
   expect(await outcome(streaming)).toEqual({ output: 'done', deltas: ['one ', 'two'] });
 });
 
-test('the first answer wins, and what comes after it is not heard', async () => {
+test('the first answer wins, and later ones are ignored', async () => {
   const chatty = rogue(() => events(complete('first'), delta('late'), complete('second')));
   expect(await outcome(chatty)).toEqual({ output: 'first', deltas: [] });
 });
 
-test('no answer at all is an error that keeps what was told on the way', async () => {
+test('a missing answer is an error that keeps the streamed output', async () => {
   const silent = rogue(() => events(delta('compiling\n'), delta('linking')));
   expect(await outcome(silent)).toEqual({
     output: 'compiling\nlinking\nrogue ended without a result',
@@ -125,7 +125,7 @@ test('no answer at all is an error that keeps what was told on the way', async (
   });
 });
 
-test('what is thrown half way keeps what was told before', async () => {
+test('an exception keeps the output from before it', async () => {
   const broken = rogue(() => events(delta('half'), new ToolError('no more paper')));
   expect(await outcome(broken)).toEqual({ output: 'half\nno more paper', isError: true, deltas: ['half'] });
 });
@@ -183,7 +183,7 @@ test('a tool without a body is not run here', async () => {
   expect(await outcome(remote)).toEqual({ output: 'sample is run by the client, not here', isError: true, deltas: [] });
 });
 
-test('a tool that does not stop when told to is left behind', async () => {
+test('a tool that ignores a stop is abandoned', async () => {
   const { context } = await workspace();
   const stop = new AbortController();
   const deaf = rogue(async function* () {

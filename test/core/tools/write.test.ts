@@ -9,7 +9,7 @@ import { write } from '@drover/core/tools/write';
 import { expect, test } from 'vitest';
 import { workspace } from '../../support/workspace.ts';
 
-test('a new file is made with its folders', async () => {
+test('a new file is created with its folders', async () => {
   const { cwd, call } = await workspace();
   expect(await call(write, { path: 'a/b/c.txt', content: 'one\ntwo\n' })).toEqual({
     output: 'created a/b/c.txt (2 lines)',
@@ -18,7 +18,7 @@ test('a new file is made with its folders', async () => {
   expect(await readFile(join(cwd, 'a/b/c.txt'), 'utf8')).toBe('one\ntwo\n');
 });
 
-test('a file is replaced, and the change told', async () => {
+test('a file is replaced, and the change reported', async () => {
   const { cwd, call } = await workspace({ 'a.txt': 'one\ntwo\nthree\n' });
   expect(await call(write, { path: 'a.txt', content: 'one\n2\nthree\nfour\n' })).toEqual({
     output: 'updated a.txt (+2 -1)',
@@ -41,7 +41,7 @@ test('the mode of a replaced file stays', async () => {
   expect((await stat(join(cwd, 'run.sh'))).mode & 0o7777).toBe(0o775);
 });
 
-test('the same content changes nothing', async () => {
+test('equal content changes nothing', async () => {
   const { cwd, call } = await workspace({ 'a.txt': 'one\n' });
   const before = await stat(join(cwd, 'a.txt'));
   expect((await call(write, { path: 'a.txt', content: 'one\n' })).output).toBe('a.txt already has this content');
@@ -57,7 +57,7 @@ test('binary data is replaced without a diff', async () => {
   expect(await readFile(join(cwd, 'a.bin'), 'utf8')).toBe('');
 });
 
-test('two texts that have nothing in common are not compared for long', async () => {
+test('two unrelated texts are compared within a bound', async () => {
   const text = (word: string) => Array.from({ length: 50_000 }, (_, index) => `${word} ${index}\n`).join('');
   const { call } = await workspace({ 'a.txt': text('old') });
   expect(await call(write, { path: 'a.txt', content: text('new') })).toEqual({
@@ -80,7 +80,7 @@ test('a dangling link inside the workspace leads to a new file', async () => {
   expect(await readFile(join(cwd, 'link'), 'utf8')).toBe('x');
 });
 
-test('of many writes at once one stays, whole', async () => {
+test('of many concurrent writes one remains, whole', async () => {
   const { cwd, call } = await workspace();
   const contents = Array.from({ length: 20 }, (_, index) => `${index}`.repeat(100_000));
   await Promise.all(contents.map((content) => call(write, { path: 'a.txt', content })));
@@ -88,7 +88,7 @@ test('of many writes at once one stays, whole', async () => {
   expect(await readdir(cwd)).toEqual(['a.txt']);
 });
 
-test('what would stay if drover were killed in the middle is known by its name', async () => {
+test('a temporary file of a killed drover is recognised by its name', async () => {
   const { cwd, call } = await workspace({ 'a.txt': 'old\n' });
   const seen = new Set<string>();
   const watcher = watch(cwd, (_, name) => seen.add(String(name)));
@@ -131,7 +131,7 @@ test('a path longer than the system takes is refused before a folder is made', a
   expect([isError, await readdir(cwd)]).toEqual([true, []]);
 });
 
-test('a link does not hide how deep a path is', async () => {
+test('a link does not hide the depth of a path', async () => {
   const { cwd, call } = await workspace({ [deep(60)]: 'x' });
   await symlink('d/'.repeat(60), join(cwd, 'short'));
   const output = 'the path has 65 folders, at most 64 are allowed: choose a shorter path';

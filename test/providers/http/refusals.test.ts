@@ -34,7 +34,7 @@ async function meets(api: Api, status: Status): Promise<Tried> {
 }
 
 describe.each(APIS)('%s', (api) => {
-  test.each([408, 409, 500, 502, 503, 504, 524, 529])('%i is tried again', async (status) => {
+  test.each([408, 409, 500, 502, 503, 504, 524, 529])('%i is retried', async (status) => {
     const { requests, delays, failure } = await meets(api, { status });
     expect({ requests, retries: delays.length, kind: failure?.kind }).toEqual({
       requests: 2,
@@ -43,7 +43,7 @@ describe.each(APIS)('%s', (api) => {
     });
   });
 
-  test.each([400, 401, 402, 403, 404])('%i is not, and the message is the provider’s', async (status) => {
+  test.each([400, 401, 402, 403, 404])('%i is not retried, and the message is the provider’s', async (status) => {
     const { requests, failure } = await meets(api, { status, message: `No, because of ${status}.` });
     expect(requests).toBe(1);
     expect(failure).toMatchObject({
@@ -53,7 +53,7 @@ describe.each(APIS)('%s', (api) => {
     });
   });
 
-  test('an exhausted quota is not tried again', async () => {
+  test('an exhausted quota is not retried', async () => {
     const { requests, failure } = await meets(api, {
       status: 429,
       code: 'insufficient_quota',
@@ -63,7 +63,7 @@ describe.each(APIS)('%s', (api) => {
     expect([requests, failure?.kind]).toEqual([1, 'provider.rejected']);
   });
 
-  proves('retry.as-told', `${api}: a wait that was asked for is waited, and a quarter more at most`, async () => {
+  proves('retry.as-told', `${api}: a requested wait is kept, plus at most a quarter`, async () => {
     const waits: readonly (readonly [Record<string, string>, number])[] = [
       [{ 'retry-after-ms': '40' }, 40],
       [{ 'retry-after-ms': '1500', 'retry-after': '9' }, 1_500],
@@ -79,7 +79,7 @@ describe.each(APIS)('%s', (api) => {
   });
 
   test.each(['-5', 'NaN', 'Infinity', 'soon', new Date(0).toUTCString()])(
-    'retry-after: %s means our own patience, never at once',
+    'retry-after: %s means our own backoff, never at once',
     async (value) => {
       const { delays, requests } = await meets(api, { status: 429, headers: { 'retry-after': value } });
       expect([delays.length, requests]).toEqual([1, 2]);
@@ -88,7 +88,7 @@ describe.each(APIS)('%s', (api) => {
     },
   );
 
-  test('a wait that is too long ends the turn and says how long it would be', async () => {
+  test('a wait that is too long ends the turn with its length', async () => {
     const { session, server } = await agentOn(
       {
         answers: [{ text: 'ok' }],
@@ -111,7 +111,7 @@ describe.each(APIS)('%s', (api) => {
   });
 
   test.each(['html', 'plain', 'empty'] as const)(
-    'a body that is %s is classified by status and never dumped',
+    'a body that is %s is classified by status and never printed',
     async (body) => {
       const { failure, requests } = await meets(api, { status: 503, body });
       expect([failure?.kind, requests]).toEqual(['provider.unavailable', 2]);
@@ -122,7 +122,7 @@ describe.each(APIS)('%s', (api) => {
     },
   );
 
-  test('trying again is bounded', async () => {
+  test('retries are bounded', async () => {
     const { run, server } = await agentOn(
       { answers: [], otherwise: { fault: { fault: 'status', status: 503 } } },
       { api },

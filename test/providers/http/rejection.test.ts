@@ -14,7 +14,7 @@ function failure(status: number, body: unknown, headers: Readonly<Record<string,
 
 const saying = (message: string, type = 'some_error') => ({ type: 'error', error: { type, message } });
 
-test.each([408, 409, 500, 502, 503, 504, 520, 524, 529])('%i is worth another try', (status) => {
+test.each([408, 409, 500, 502, 503, 504, 520, 524, 529])('%i is retriable', (status) => {
   expect(failure(status, saying('busy'))).toEqual({ kind: 'provider.unavailable', status, message: 'busy' });
 });
 
@@ -27,7 +27,7 @@ test.each<[number, string | undefined]>([
   [413, 'send less: fewer or smaller images and files'],
   [422, undefined],
   [501, undefined],
-])('%i is final, and says how to mend it', (status, fix) => {
+])('%i is final, with the fix', (status, fix) => {
   expect(failure(status, saying('no'))).toEqual({
     kind: 'provider.rejected',
     status,
@@ -115,7 +115,7 @@ describe('429', () => {
     expect(wait(headers)).toEqual(throttled(ms));
   });
 
-  test('the wait is read from the sentence where no header has it', () => {
+  test('the wait is read from the message if no header has it', () => {
     expect(wait({}, 'Please try again in 1.242s.')).toMatchObject({ retryAfterMs: 1_242 });
   });
 
@@ -124,7 +124,7 @@ describe('429', () => {
     { error: { message: 'no', code: 'insufficient_quota' } },
     saying('Your credit balance is too low.'),
     { error: { message: 'You exceeded your current quota.' } },
-  ])('a quota that is used up is final: %o', (body) => {
+  ])('an exhausted quota is final: %o', (body) => {
     expect(failure(429, body)).toMatchObject({
       kind: 'provider.rejected',
       status: 429,
@@ -137,7 +137,7 @@ describe('429', () => {
     'Request too large for gpt-5 on tokens per min (TPM): Limit 30000, Requested 31000. Reduce the length of the messages.',
     'You exceeded your current quota. Quota exceeded for requests per day. Please retry in 30s.',
     'Too many tokens at once. Please reduce the length of the messages.',
-  ])('a rate is not final: %s', (message) => {
+  ])('a rate limit is not final: %s', (message) => {
     expect(failure(429, saying(message))).toMatchObject({ kind: 'provider.throttled' });
   });
 });
@@ -158,7 +158,7 @@ describe('x-should-retry', () => {
     expect(failure(429, saying('no'), { 'x-should-retry': 'false' })).toMatchObject({ kind: 'provider.rejected' });
   });
 
-  test('true wins over a quota that is used up', () => {
+  test('true wins over an exhausted quota', () => {
     const quota = saying('You exceeded your current quota, please check your plan.', 'insufficient_quota');
     expect(failure(429, quota, { 'x-should-retry': 'true' })).toMatchObject({ kind: 'provider.throttled' });
   });
@@ -167,7 +167,7 @@ describe('x-should-retry', () => {
     expect(failure(429, saying('no'), { 'x-should-retry': 'true' })).toMatchObject({ kind: 'provider.throttled' });
   });
 
-  test('a conversation that is too long is too long all the same', () => {
+  test('an overlong conversation is still reported as such', () => {
     const headers = { 'x-should-retry': 'false' };
     expect(failure(400, saying('prompt is too long: 9 tokens > 8 maximum'), headers)).toMatchObject({
       kind: 'context.overflow',
@@ -175,7 +175,7 @@ describe('x-should-retry', () => {
   });
 });
 
-describe('a conversation that is too long', () => {
+describe('an overlong conversation', () => {
   test.each([
     'prompt is too long: 210000 tokens > 200000 maximum',
     'input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000',
@@ -201,7 +201,7 @@ describe('a conversation that is too long', () => {
     expect(failure(400, { error: { message: 'no', code } })).toEqual({ kind: 'context.overflow', message: 'no' });
   });
 
-  test.each([400, 413])('is not what %i says of a rate', (status) => {
+  test.each([400, 413])('is not what %i says about a rate', (status) => {
     const message = 'Request too large on tokens per minute (TPM): Limit 6000. Reduce the length of the messages.';
     expect(failure(status, saying(message))).toMatchObject({ kind: 'provider.rejected', status });
   });
@@ -274,7 +274,7 @@ describe('an error in the middle of a stream', () => {
     expect(await failureIn('openai-chat', before, chunk)).toMatchObject({ kind });
   });
 
-  test('Anthropic: a context window that is full is a conversation that is too long', async () => {
+  test('Anthropic: a full context window is an overlong conversation', async () => {
     const stop = { type: 'message_delta', delta: { stop_reason: 'model_context_window_exceeded' } };
     expect(await failureIn('anthropic', { type: 'message_start', message: {} }, stop)).toMatchObject({
       kind: 'context.overflow',

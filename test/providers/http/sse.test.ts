@@ -66,7 +66,7 @@ describe.each(Object.entries(rewritings))('%s', (_, rewrite) => {
   });
 });
 
-proves('stream.any-bytes', 'wherever one cut falls, the frames are the same', () => {
+proves('stream.any-bytes', 'the frames are the same for any split', () => {
   const bytes = Buffer.from('\uFEFFevent: x\r\ndata: – 🐄 –\r\n\r\n: hm\rdata: a\rdata: b\r\rdata: end');
   const whole = decode([bytes]).flat();
   expect(whole).toEqual([{ event: 'x', data: '– 🐄 –' }, ...data('a\nb', 'end')]);
@@ -111,7 +111,7 @@ test('an event of 15 MB is fine, and so is the one after it', () => {
   expect(decoder.push(Buffer.from('data: 1\n\n'))).toEqual(data('1'));
 });
 
-test('a megabyte that comes byte by byte takes no more than seconds', () => {
+test('a megabyte that arrives byte by byte takes only seconds', () => {
   const decoder = new SseDecoder();
   decoder.push(Buffer.from('data: '));
   for (const byte of MEGABYTE) decoder.push(Uint8Array.of(byte));

@@ -57,13 +57,13 @@ proves('stream.no-hanging', 'nothing but keep-alives', async () => {
   }
 });
 
-test('by default a model may think for ten minutes while the server shows that it is there', () => {
+test('by default a model may think for ten minutes while the server sends keep-alives', () => {
   expect(defaultTimeouts.progressMs).toBeGreaterThan(10 * 60_000);
   expect(defaultTimeouts.silenceMs).toBeGreaterThanOrEqual(60_000);
   expect(Math.max(...Object.values(defaultTimeouts))).toBeLessThan(3_600_000);
 });
 
-test('keep-alives are no silence, and what comes in the end is an answer', async () => {
+test('keep-alives are not silence, and the final content is an answer', async () => {
   const failure = await failureWith({ silenceMs: 400, progressMs: 20_000 }, async (response) => {
     response.writeHead(200).write(HEAD);
     for (let count = 0; count < 12; count++) {
@@ -75,7 +75,7 @@ test('keep-alives are no silence, and what comes in the end is an answer', async
   expect(failure).toBe('an answer');
 });
 
-test('a stream that is slow but goes on is not cut', async () => {
+test('a slow but steady stream is not cut', async () => {
   const failure = await failureWith({ silenceMs: 400, progressMs: 600 }, async (response) => {
     response.writeHead(200);
     for (const event of TEXT.toString('utf8').split(/(?<=\n\n)/)) {
@@ -87,7 +87,7 @@ test('a stream that is slow but goes on is not cut', async () => {
   expect(failure).toBe('an answer');
 });
 
-test('a reader that takes its time is not a server that is quiet', async () => {
+test('a slow reader is not a silent server', async () => {
   const isReading = Promise.withResolvers<void>();
   const server = await loopback(async (response) => {
     response.writeHead(200).write(HEAD);
@@ -105,7 +105,7 @@ test('a reader that takes its time is not a server that is quiet', async () => {
   expect(finished(events).message.stop).toBe('stop');
 });
 
-test('a process too busy to look finds what has arrived meanwhile', async () => {
+test('a busy process finds the data that arrived meanwhile', async () => {
   const server = await loopback(async (response) => {
     response.writeHead(200).write(HEAD);
     await sleep(50);
@@ -124,7 +124,7 @@ function block(ms: number): void {
   for (const end = performance.now() + ms; performance.now() < end;);
 }
 
-test('the limits of fetch itself do not count', async () => {
+test('fetch’s own limits do not apply', async () => {
   const symbol = Symbol.for('undici.globalDispatcher.1');
   new Headers(); // loads undici, which sets the dispatcher
   type Dispatcher = { dispatch: (options: object, handler: object) => boolean };

@@ -74,7 +74,7 @@ describe.each(apis)('%s', (api) => {
   });
 });
 
-describe('an answer that comes whole, though a stream was asked for', () => {
+describe('an answer that comes whole instead of as a stream', () => {
   const usage = { input_tokens: 3, output_tokens: 2 };
   const call = { type: 'tool_call', id: 'call_1', name: 'read', args: { path: 'a' } };
   test.each<[Api, unknown]>([
@@ -133,7 +133,7 @@ describe('an answer that comes whole, though a stream was asked for', () => {
   });
 });
 
-test('Responses: an answer that comes whole and says that it failed is none', async () => {
+test('Responses: a whole answer with status failed is a failure', async () => {
   const whole = { object: 'response', status: 'failed', error: null, output: [] };
   const server = await loopback((response) => sends(response, JSON.stringify(whole), 'application/json'));
   await expect(ask(providerAt(server.url, 'openai-responses'))).rejects.toMatchObject({
@@ -180,7 +180,7 @@ describe('redirects', () => {
 });
 
 describe('refusals', () => {
-  test('are known by status, headers and body', async () => {
+  test('are recognised by status, headers and body', async () => {
     const body = JSON.stringify({ type: 'error', error: { type: 'rate_limit_error', message: 'slow down' } });
     const server = await loopback((response) => response.writeHead(429, { 'retry-after': '3' }).end(body));
     await expect(ask(providerAt(server.url))).rejects.toMatchObject({
@@ -188,7 +188,7 @@ describe('refusals', () => {
     });
   });
 
-  test('are known although their body never ends', async () => {
+  test('are recognised although their body never ends', async () => {
     let size = 0;
     const server = await loopback((response) => {
       response.writeHead(503);
@@ -204,7 +204,7 @@ describe('refusals', () => {
     expect(size).toBeLessThan(32 * 1024 * 1024);
   });
 
-  test('are known although their body breaks off', async () => {
+  test('are recognised although their body breaks off', async () => {
     const server = await loopback((response) => {
       response.writeHead(503, { 'content-length': '100' }).write('{');
       setTimeout(() => response.destroy(), 20);
@@ -214,7 +214,7 @@ describe('refusals', () => {
     });
   });
 
-  test('are asked for once: trying again is not the SDK’s', async () => {
+  test('are requested once: the SDK does not retry', async () => {
     const server = await loopback((response) => response.writeHead(500).end());
     await expect(ask(providerAt(server.url))).rejects.toBeInstanceOf(DroverError);
     expect(server.asked.length).toBe(1);
@@ -244,7 +244,7 @@ describe('connections', () => {
     await expect(ask(providerAt(server.url))).rejects.toMatchObject({ failure: { kind: 'provider.unavailable' } });
   });
 
-  test('that break after the stop reason have brought an answer', async () => {
+  test('that break after the stop reason have delivered an answer', async () => {
     const bytes = recording('anthropic', 'no-message-stop');
     const server = await loopback((response) => {
       response.writeHead(200).write(bytes);
@@ -258,7 +258,7 @@ describe('connections', () => {
     await sameAs('anthropic', 'text', server.url);
   });
 
-  test('are used again', async () => {
+  test('are reused', async () => {
     const server = await loopback((response) => sends(response, TEXT));
     const provider = providerAt(server.url);
     for (let count = 0; count < 6; count++) await ask(provider);
@@ -266,7 +266,7 @@ describe('connections', () => {
     expect(new Set(server.asked.map(({ request }) => request.socket.remotePort)).size).toBeLessThanOrEqual(2);
   });
 
-  test('are closed when nobody reads on', async () => {
+  test('are closed when the reader stops', async () => {
     const closed = Promise.withResolvers<void>();
     const server = await loopback((response) => {
       response.on('close', closed.resolve);
@@ -299,7 +299,7 @@ describe('aborting', () => {
     expect(await closed.promise).toBeLessThan(1_000);
   });
 
-  test('beforehand asks nobody', async () => {
+  test('beforehand sends no request', async () => {
     const server = await loopback((response) => sends(response, TEXT));
     await expect(ask(providerAt(server.url), AbortSignal.abort())).rejects.toMatchObject({
       failure: { kind: 'aborted', by: 'user' },
@@ -315,7 +315,7 @@ describe('aborting', () => {
   });
 });
 
-describe('what can’t be sent', () => {
+describe('requests that can’t be sent', () => {
   const timeouts = { headersMs: 1_000, firstByteMs: 1_000, silenceMs: 1_000, progressMs: 1_000 };
   test.each(apis)('%s: a key with a line break is refused, and not shown', async (api) => {
     const provider = providers[api]({ id: 'x', apiKey: 'secret\nkey', baseUrl: 'http://127.0.0.1:9', timeouts });
@@ -328,7 +328,7 @@ describe('what can’t be sent', () => {
     expect((error as Error).message).not.toContain('secret key');
   });
 
-  test.each(apis)('%s: an address that is none is refused', async (api) => {
+  test.each(apis)('%s: an invalid address is refused', async (api) => {
     const provider = providers[api]({ id: 'x', apiKey: 'k', baseUrl: 'not an address', timeouts });
     await expect(ask(provider)).rejects.toMatchObject({
       failure: { kind: 'request.unmade', fix: expect.stringContaining('base URL not an address') },
@@ -359,7 +359,7 @@ test('an event over 16 MB fails', async () => {
   await expect(ask(providerAt(server.url))).rejects.toMatchObject({ failure: { kind: 'provider.garbled' } });
 });
 
-test('a server that counts nothing gets an estimate of the request and the answer', async () => {
+test('a server without usage gets an estimate of request and answer', async () => {
   const server = await loopback((response) => sends(response, recording('openai-chat', 'usage-null')));
   expect(finished(await ask(providerAt(server.url, 'openai-chat'))).message.usage).toEqual({
     input: 1,
