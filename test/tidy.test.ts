@@ -169,6 +169,18 @@ test('every test file says first what it is about, and is no longer than 400 lin
   expect(bad.map(({ path }) => path)).toEqual([]);
 });
 
+// The literal first argument of test, it and describe (the second of proves), and the name behind `.each(…)`.
+const TEST_NAME =
+  /\b(?:test|it|describe)(?:\.\w+)*\(\s*(['"`])(.*?)\1,|\bproves\(\s*'[\w.-]+',\s*(['"`])(.*?)\3,|\)\((['"`])(.*?)\5,/g;
+
+test('a test name has at most 80 characters', () => {
+  const names = tests.flatMap(({ code }) =>
+    [...code.matchAll(TEST_NAME)].map((match) => match[2] ?? match[4] ?? match[6] ?? ''),
+  );
+  expect(names.length).toBeGreaterThan(2000);
+  expect(names.filter((name) => name.length > 80)).toEqual([]);
+});
+
 test('no file names a registry, a key or a machine', () => {
   const everything = load([
     '*.{md,json,yaml,ts}',
@@ -186,7 +198,7 @@ test('no file names a registry, a key or a machine', () => {
   expect(everything.filter(({ text }) => bad.test(text)).map(({ path }) => path)).toEqual([]);
 });
 
-test('what the bundle leaves out is installed with it', () => {
+test('packages that the bundle leaves out are dependencies', () => {
   const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: object };
   const config = readFileSync('rolldown.config.ts', 'utf8');
   const external = /external = \[(.*)\]/.exec(config)?.[1]?.split(', ') ?? [];

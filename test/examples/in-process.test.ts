@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { rehearsal } from '../support/agent.ts';
 
-test('examples/in-process/two-sides.ts runs one tool, gets the other’s result, and ends', async () => {
+test('examples/in-process/two-sides.ts runs one tool and gets the other’s result', async () => {
   const usage = { input: 1_000, output: 10, cacheRead: 0, cacheWrite: 0 };
   const server = await rehearsal({
     answers: [

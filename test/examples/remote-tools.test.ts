@@ -21,7 +21,7 @@ async function scripted(script: string): Promise<string> {
   return cwd;
 }
 
-test('examples/over-http/two-sides.ts delivers its tool’s results, and the turn continues', async () => {
+test('examples/over-http/two-sides.ts delivers its results, and the turn continues', async () => {
   const cwd = await scripted(`
 answers:
   - calls: [{name: price_of, args: {article: apple}}, {name: list, args: {}}, {name: price_of, args: {article: pear}}]

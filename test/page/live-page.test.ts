@@ -47,7 +47,7 @@ inBrowser('active runs and sessions', (open) => {
     expect(complaints).toEqual([]);
   });
 
-  test('a run is started from the page, mistakes appear at their field, and it is cancelled', async () => {
+  test('a run is started from the page with mistakes at their field, and cancelled', async () => {
     const desk = await pageDesk({ answers: [{ text: 'too late', delayMs: LONG_MS }] });
     const { page } = await open(`${desk.url}/`, { token: desk.token });
     expect((await page.locator('.sidebar .empty').innerText()).split('\n').at(0)).toBe('Nothing here yet.');

@@ -28,23 +28,20 @@ test('system prompt and tools together stay under 2,500 tokens', () => {
   expect((systemPrompt(undefined).length + JSON.stringify(definitions).length) / 4).toBeLessThan(2_500);
 });
 
-test.each(APIS)(
-  '%s: each request begins with the previous one’s bytes, without volatile text',
-  async (api) => {
-    const answers = [{ calls: [{ name: 'list', args: {} }] }, { calls: [{ name: 'list', args: {} }] }, { text: 'ok' }];
-    const { run, server, cwd } = await agentOn({ answers }, { api });
-    await run('go');
-    const bodies = server.requests.map(({ body }) => body as { messages?: object[]; input?: object[] });
-    const said = bodies.map(({ messages, input }) =>
-      (messages ?? input ?? []).map((item) => JSON.stringify(item).replaceAll(/,?"cache_control":\{[^}]*\}/g, '')),
-    );
-    expect(said[1]?.slice(0, said[0]?.length)).toEqual(said[0]);
-    expect(said[2]?.slice(0, said[1]?.length)).toEqual(said[1]);
-    expect(server.requests[0]?.rawBody).not.toContain(cwd);
-    expect(server.requests[0]?.rawBody).not.toContain(new Date().toISOString().slice(0, 10));
-    expect(server.rejections).toBe(0);
-  },
-);
+test.each(APIS)('%s: each request begins with the previous one’s bytes, without volatile text', async (api) => {
+  const answers = [{ calls: [{ name: 'list', args: {} }] }, { calls: [{ name: 'list', args: {} }] }, { text: 'ok' }];
+  const { run, server, cwd } = await agentOn({ answers }, { api });
+  await run('go');
+  const bodies = server.requests.map(({ body }) => body as { messages?: object[]; input?: object[] });
+  const said = bodies.map(({ messages, input }) =>
+    (messages ?? input ?? []).map((item) => JSON.stringify(item).replaceAll(/,?"cache_control":\{[^}]*\}/g, '')),
+  );
+  expect(said[1]?.slice(0, said[0]?.length)).toEqual(said[0]);
+  expect(said[2]?.slice(0, said[1]?.length)).toEqual(said[1]);
+  expect(server.requests[0]?.rawBody).not.toContain(cwd);
+  expect(server.requests[0]?.rawBody).not.toContain(new Date().toISOString().slice(0, 10));
+  expect(server.rejections).toBe(0);
+});
 
 test('tokens written to the cache are read with the next request', async () => {
   const answers = [{ calls: [{ name: 'list', args: {} }] }, { text: 'ok' }];

@@ -317,11 +317,11 @@ test('an empty cache key is sent to no provider', () => {
   expect(toResponses(request)).not.toHaveProperty('prompt_cache_key');
 });
 
-test('a host that only looks like OpenAI is not OpenAI', () => {
+test('a host that only resembles OpenAI is not OpenAI', () => {
   expect(toChat(REQUEST, 'https://api.openai.com.example.org/v1')).toHaveProperty('max_tokens', 1_000);
 });
 
-test('what there is none of is left out', () => {
+test('absent parts are left out of the request', () => {
   const bare: ModelRequest = { ...REQUEST, system: '', tools: [] };
   for (const wire of [toAnthropic(bare), toResponses(bare), toChat(bare, 'http://host/')]) {
     expect(wire).not.toHaveProperty('tools');

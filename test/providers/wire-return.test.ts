@@ -11,7 +11,7 @@ import { describe, expect, test } from 'vitest';
 import { decode, finished, providers, readAll, recording, source, type Api } from './recordings.ts';
 import { REQUEST } from './requests.ts';
 
-describe('what a provider would not take back is left out', () => {
+describe('content that a provider would not take back is left out', () => {
   const answering = (...content: Extract<RequestMessage, { role: 'assistant' }>['content']): ModelRequest => ({
     ...REQUEST,
     messages: [{ role: 'assistant', content }],
@@ -24,7 +24,7 @@ describe('what a provider would not take back is left out', () => {
     expect(toAnthropic(request).messages[0]?.content).toEqual([{ type: 'text', text: 'Done.' }]);
   });
 
-  test('Anthropic: thinking that nobody signed', () => {
+  test('Anthropic: unsigned thinking', () => {
     const request = answering({ type: 'thinking', text: 'Hm.' }, text);
     expect(toAnthropic(request).messages[0]?.content).toEqual([{ type: 'text', text: 'Done.' }]);
   });
@@ -39,14 +39,14 @@ describe('what a provider would not take back is left out', () => {
     expect(toResponses(request).input).toEqual([{ role: 'assistant', content: 'Done.' }]);
   });
 
-  test('Chat: an answer that said nothing', () => {
+  test('Chat: an empty answer', () => {
     expect(toChat(answering({ type: 'thinking', text: 'Hm.' }), 'http://host/').messages).toEqual([
       { role: 'system', content: 'You drive cattle.' },
     ]);
   });
 });
 
-describe('what a provider said comes back to it', () => {
+describe('content of a provider returns to it', () => {
   /** The wire form of the recording's answer, as the next request holds it. */
   async function returned(api: Api, name: string, model: string = source.model): Promise<unknown> {
     const { message } = finished(await readAll(api, decode([recording(api, name)])));
@@ -97,7 +97,7 @@ describe('what a provider said comes back to it', () => {
     ]);
   });
 
-  test('Anthropic: the blocks of a tool on the server, and what was cited', async () => {
+  test('Anthropic: blocks and citations of a server tool', async () => {
     expect(await returned('anthropic', 'server-tool')).toEqual([
       { type: 'server_tool_use', id: 'srvtoolu_01', name: 'web_search', input: { query: 'drovers' } },
       {
@@ -129,7 +129,7 @@ describe('what a provider said comes back to it', () => {
     ]);
   });
 
-  test('Responses: reasoning with its encrypted content, right before what it led to', async () => {
+  test('Responses: reasoning with encrypted content, right before its item', async () => {
     expect(await returned('openai-responses', 'reasoning-encrypted')).toEqual([
       {
         id: 'rs_01',
@@ -171,11 +171,11 @@ describe('what a provider said comes back to it', () => {
     ]);
   });
 
-  test('Responses: reasoning that can’t be found again is left out', async () => {
+  test('Responses: reasoning without a stored item is left out', async () => {
     expect(await returned('openai-responses', 'reasoning-open')).toMatchObject([{ type: 'message', id: 'msg_01' }]);
   });
 
-  test('Chat: reasoning in the field in which it came', async () => {
+  test('Chat: reasoning in its original field', async () => {
     expect(await returned('openai-chat', 'reasoning-content')).toEqual({
       role: 'assistant',
       content: 'The north one.',
@@ -183,7 +183,7 @@ describe('what a provider said comes back to it', () => {
     });
   });
 
-  test('Chat: reasoning in details, in one piece', async () => {
+  test('Chat: reasoning details in one piece', async () => {
     expect(await returned('openai-chat', 'reasoning-details')).toEqual({
       role: 'assistant',
       content: 'North.',
@@ -199,7 +199,7 @@ describe('what a provider said comes back to it', () => {
     });
   });
 
-  test('Chat: plain reasoning is nobody’s but the reader’s', async () => {
+  test('Chat: plain reasoning is for the reader only', async () => {
     expect(await returned('openai-chat', 'reasoning')).not.toHaveProperty('reasoning');
   });
 

@@ -11,7 +11,7 @@ const READS = {
 
 const user = { role: 'user', content: 'go' } as const;
 
-test('answers are given in order, one a request', async () => {
+test('answers are given in order, one per request', async () => {
   const { anthropic, server } = await stage({ answers: [{ text: 'one' }, { text: 'two' }] });
   const ask = async () => (await anthropic.messages.create({ model: 'm', max_tokens: 99, messages: [user] })).content;
 
@@ -59,7 +59,7 @@ test('Anthropic: thinking, text and calls, streamed and whole, are the same mess
   ).toBe(4);
 });
 
-test('the same request again gets other ids', async () => {
+test('the same request again gets new ids', async () => {
   const { server } = await stage({ otherwise: { calls: [{ name: 'read' }] } });
   const ids = async () => {
     const { json } = await post(server, 'openai', requestFor('openai'));
@@ -145,7 +145,7 @@ test('Chat Completions: text and calls, streamed and whole, are the same message
   }
 });
 
-test('Chat Completions: usage comes in a chunk of its own, and only when it is asked for', async () => {
+test('Chat Completions: usage comes in its own chunk, and only on request', async () => {
   const { server } = await stage({ answers: [{ text: 'hi' }], loop: true });
   const chunks = async (more: { readonly [key: string]: boolean | { readonly include_usage: boolean } }) =>
     dataIn(
@@ -261,7 +261,7 @@ test.each([
   );
 });
 
-test('a refusal stands where each API puts it', async () => {
+test('a refusal appears where each API puts it', async () => {
   const { server } = await stage({ answers: [{ text: 'no', stop: 'refusal' }], loop: true });
   const messages = await post(server, 'anthropic', requestFor('anthropic'));
   expect(at(messages.json, 'stop_details.type')).toBe('refusal');
@@ -276,7 +276,7 @@ test('a refusal stands where each API puts it', async () => {
   expect(at(responses.json, 'output.0.content.0')).toEqual({ type: 'refusal', refusal: 'no' });
 });
 
-test('parts come in the order in which they are scripted', async () => {
+test('parts come in scripted order', async () => {
   const { anthropic } = await stage({
     answers: [{ parts: [{ text: 'a' }, { call: { name: 'x', id: 'toolu_own' } }, { thinking: 'b' }, { text: 'c' }] }],
   });
@@ -285,7 +285,7 @@ test('parts come in the order in which they are scripted', async () => {
   expect(content[1]).toMatchObject({ id: 'toolu_own' });
 });
 
-test('a text is streamed in pieces that never part a surrogate pair', async () => {
+test('a text is streamed in pieces that never split a surrogate pair', async () => {
   const text = '🐑'.repeat(50);
   const { server } = await stage({ answers: [{ text }], chunkChars: 3 });
   const response = await send(server, 'anthropic', { body: requestFor('anthropic', { stream: true }) });
@@ -310,7 +310,7 @@ test('usage may be scripted', async () => {
   });
 });
 
-test('a raw response is served as it stands', async () => {
+test('a raw response is served unchanged', async () => {
   const { server } = await stage({
     answers: [
       { raw: { status: 418, contentType: 'text/x-tea', headers: { 'x-pot': 'yes' }, body: Buffer.from([1, 2, 3]) } },

@@ -32,7 +32,7 @@ test('Anthropic: nothing is cached without a mark', async () => {
   ]);
 });
 
-test('Anthropic: what a mark covers is written once and read afterwards', async () => {
+test('Anthropic: a marked prefix is written once and read afterwards', async () => {
   const on = await open();
   const messages = [user(mark(text(2000)), text(10, 'b'))];
   expect([await counted(on, messages), await counted(on, messages)]).toEqual([
@@ -41,7 +41,7 @@ test('Anthropic: what a mark covers is written once and read afterwards', async 
   ]);
 });
 
-test('Anthropic: a conversation that grows reads what the step before wrote', async () => {
+test('Anthropic: a growing conversation reads what the previous step wrote', async () => {
   const on = await open();
   const system = [mark(text(1500, 's'))];
   const first = [user(mark(text(100, 'a')))];
@@ -52,7 +52,7 @@ test('Anthropic: a conversation that grows reads what the step before wrote', as
   ]);
 });
 
-test('Anthropic: workers share the beginning that they have in common', async () => {
+test('Anthropic: workers share their common prefix', async () => {
   const on = await open();
   const tools = [{ name: 'read', description: words(200), input_schema: { type: 'object' } }];
   const system = [mark(text(1500, 's'))];
@@ -68,14 +68,14 @@ test('Anthropic: another model, other tools or another system prompt share nothi
   expect(await counted(on, messages, { system: 'be good' })).toEqual([0, 2002, 0]);
 });
 
-test('Anthropic: another tool choice loses the messages and keeps the system prompt', async () => {
+test('Anthropic: another tool choice misses the messages but hits the system prompt', async () => {
   const on = await open();
   const system = [mark(text(1500, 's'))];
   await counted(on, [user(mark(text(100)))], { system });
   expect(await counted(on, [user(mark(text(100)))], { system, tool_choice: { type: 'none' } })).toEqual([1500, 100, 0]);
 });
 
-test('Anthropic: what is shorter than the minimum is not kept', async () => {
+test('Anthropic: a prefix below the minimum is not cached', async () => {
   const on = await open();
   const messages = [user(mark(text(1023)))];
   expect([await counted(on, messages), await counted(on, messages)]).toEqual([
@@ -100,7 +100,7 @@ test('Anthropic: an entry more than 20 blocks behind a mark is not found', async
   expect(await counted(fresh, [user(text(2000), ...many(19), mark(text(10, 'z')))])).toEqual([0, 2200, 0]);
 });
 
-test('Anthropic: an entry exists only once the answer that wrote it has begun', async () => {
+test('Anthropic: an entry exists once the answer that wrote it has begun', async () => {
   const { server } = await stage({
     answers: [{ text: 'slow', delayMs: 1_000 }],
     otherwise: { text: 'ok' },
@@ -119,7 +119,7 @@ test('Anthropic: an entry exists only once the answer that wrote it has begun', 
   expect(await read(await send(server, 'anthropic', { body }))).toBe(2000);
 });
 
-test('Anthropic: the counts stand in the start event and in the last one', async () => {
+test('Anthropic: the counts are in the start event and in the last one', async () => {
   const { server, anthropic } = await open();
   const messages = [
     {
@@ -144,7 +144,7 @@ test('Anthropic: the counts stand in the start event and in the last one', async
 test.each([
   ['openai', 'usage.input_tokens_details.cached_tokens', 'usage.input_tokens'],
   ['openai-chat', 'usage.prompt_tokens_details.cached_tokens', 'usage.prompt_tokens'],
-] as const)('%s: the common beginning is read in steps of 128 tokens, from 1024 on', async (api, cached, total) => {
+] as const)('%s: the common prefix is read in steps of 128 tokens, from 1024 on', async (api, cached, total) => {
   const { server } = await open();
   const ask = async (content: string, more: JsonObject = {}) => {
     const { json } = await post(server, api, requestFor(api, more, content));

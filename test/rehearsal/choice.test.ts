@@ -21,7 +21,7 @@ async function reply({ server }: Stage, messages: readonly JsonObject[], more: J
 }
 const says = (content: string): JsonObject => ({ role: 'user', content });
 
-test('an agent is known by its name in the system prompt or in the first user text; the rest is the default agent', async () => {
+test('an agent is found by name in the system prompt or first user text, or is default', async () => {
   const script: Script = {
     agents: {
       coordinator: [{ text: 'I plan' }],
@@ -40,7 +40,7 @@ test('an agent is known by its name in the system prompt or in the first user te
   expect(on.server.requests.map(({ agent }) => agent)).toEqual(['coordinator', 'task-12', 'task-1', 'default']);
 });
 
-test('an agent may be known by a marker of its own', async () => {
+test('an agent may have its own marker', async () => {
   const on = await stage({
     agents: { writer: { marker: '/you write/i', answers: [{ text: 'yes' }] } },
     otherwise: { text: 'no' },
@@ -48,7 +48,7 @@ test('an agent may be known by a marker of its own', async () => {
   expect([await reply(on, [says('YOU WRITE it')]), await reply(on, [says('writer')])]).toEqual(['yes', 'no']);
 });
 
-test('an agent may be known by what it was told later, and its answers are counted from there', async () => {
+test('an agent may be found by a later text, and its answers count from there', async () => {
   const on = await stage({
     order: 'conversation',
     agents: {
@@ -66,7 +66,7 @@ test('an agent may be known by what it was told later, and its answers are count
   ]).toEqual(['I plan', 'one begins', 'one ends', 'I am done']);
 });
 
-test('an answer with conditions is given whenever they hold, and does not use up the ordered ones', async () => {
+test('a conditional answer is given whenever it matches, and uses up no ordered one', async () => {
   const on = await stage({
     answers: [{ text: 'first' }, { when: { text: 'weather' }, text: 'rain' }, { text: 'second' }],
   });
@@ -108,7 +108,7 @@ test('a conditional answer may be limited in number', async () => {
   expect([await reply(on, [says('x')]), await reply(on, [says('x')])]).toEqual(['once', 'no more']);
 });
 
-test('a function answers, or leaves it to the others', async () => {
+test('a function answers, or leaves the request to the others', async () => {
   const on = await stage({
     answers: [({ step, tools }) => (step === 2 ? { text: `tools: ${tools.join()}` } : undefined), { text: 'first' }],
   });
@@ -119,7 +119,7 @@ test('a function answers, or leaves it to the others', async () => {
   ]).toEqual(['first', 'tools: read']);
 });
 
-test('a function that throws is an error for the client, and the server lives on', async () => {
+test('a function that throws is an error for the client, and the server survives', async () => {
   const { server } = await stage({
     answers: [
       (): undefined => {
@@ -137,7 +137,7 @@ test('a function that throws is an error for the client, and the server lives on
   ]);
 });
 
-test('by conversation, an answer depends on how many the request already holds', async () => {
+test('by conversation, the answer depends on the number of answers in the request', async () => {
   const on = await stage({
     order: 'conversation',
     answers: [{ calls: [{ name: 'read' }] }, { text: 'second' }, { text: 'third' }],
@@ -151,7 +151,7 @@ test('by conversation, an answer depends on how many the request already holds',
   ]).toEqual(['second', 'second', 'third', {}]);
 });
 
-test('in Responses and Chat Completions the conversation is read alike', async () => {
+test('Responses and Chat Completions read the conversation alike', async () => {
   const { server } = await stage({
     answers: [
       ({ step, turn, answers, results, latest, task, text }) => ({
@@ -203,7 +203,7 @@ test('in Responses and Chat Completions the conversation is read alike', async (
   expect(JSON.parse(textAt(responses.json, 'output.0.content.0.text'))).toEqual(seen);
 });
 
-test('templates are filled, in texts and deep in arguments; unknown ones are left', async () => {
+test('templates are filled in texts and deep in arguments; unknown ones stay', async () => {
   const on = await stage({
     answers: [
       {
@@ -248,7 +248,7 @@ test('templates are filled, in texts and deep in arguments; unknown ones are lef
   ).toBe('two/one//{{ unknown }}');
 });
 
-test('a script that has run out says so', async () => {
+test('an exhausted script says so', async () => {
   const { server } = await stage({ answers: [{ text: 'only' }] });
   await post(server, 'openai', requestFor('openai'));
   const { status, json } = await post(server, 'openai', requestFor('openai'));
@@ -265,7 +265,7 @@ test('a script that has run out says so', async () => {
   expect(server.rejections).toBe(0);
 });
 
-test('`loop` begins again and `otherwise` fills in', async () => {
+test('`loop` restarts the answers and `otherwise` fills in', async () => {
   const looping = await stage({ answers: [{ text: 'a' }, { text: 'b' }], loop: true });
   expect([
     await reply(looping, [says('x')]),
@@ -280,7 +280,7 @@ test('`loop` begins again and `otherwise` fills in', async () => {
   ]).toEqual(['a', 'z', 'z']);
 });
 
-test('an answer that a fault spoiled is given again; one whose own fault spoiled it is not', async () => {
+test('an answer spoiled by a listed fault is repeated, but not by its own fault', async () => {
   const ruled = await stage({
     answers: [{ text: 'a' }, { text: 'b' }],
     faults: [

@@ -8,7 +8,7 @@ import { at, requestFor, send, stage } from './clients.ts';
 const limited = (headers: Headers): Record<string, string> =>
   Object.fromEntries([...headers].filter(([name]) => name.includes('ratelimit') || name.startsWith('retry-after')));
 
-test('Anthropic: requests per minute', async () => {
+test('Anthropic: requests per minute are limited', async () => {
   const { server } = await stage({ otherwise: { text: 'ok' }, limits: { requests: 2 } });
   const ask = () => send(server, 'anthropic', { body: requestFor('anthropic') });
   const first = await ask();
@@ -42,7 +42,7 @@ test('Anthropic: requests per minute', async () => {
   expect(server.rejections).toBe(0);
 });
 
-test('Anthropic: input tokens, of which those read from the cache do not count', async () => {
+test('Anthropic: input tokens are limited, without those read from the cache', async () => {
   const { server } = await stage({ otherwise: { text: 'ok' }, limits: { inputTokens: 3000 } });
   const content = [{ type: 'text', text: 'w'.repeat(8000), cache_control: { type: 'ephemeral' } }];
   const ask = (text: string) =>
@@ -53,7 +53,7 @@ test('Anthropic: input tokens, of which those read from the cache do not count',
   expect(statuses).toEqual([200, 200, 429]);
 });
 
-test('output tokens are counted when they are made', async () => {
+test('output tokens are counted as they are produced', async () => {
   const { server } = await stage({ otherwise: { text: 'x'.repeat(400) }, limits: { outputTokens: 60 } });
   const ask = () => send(server, 'anthropic', { body: requestFor('anthropic') });
   const first = await ask();
@@ -67,7 +67,7 @@ test('output tokens are counted when they are made', async () => {
   expect(Number(second.headers.get('retry-after'))).toBeGreaterThan(35);
 });
 
-test.each(['openai', 'openai-chat'] as const)('%s: requests and tokens per minute', async (api) => {
+test.each(['openai', 'openai-chat'] as const)('%s: requests and tokens per minute are limited', async (api) => {
   const { server } = await stage({ otherwise: { text: 'ok' }, limits: { requests: 60, inputTokens: 100 } });
   const ask = () => send(server, api, { body: requestFor(api, {}, 'x'.repeat(240)) });
   const first = await ask();
@@ -98,7 +98,7 @@ test.each(['openai', 'openai-chat'] as const)('%s: requests and tokens per minut
   expect(second.headers.get('retry-after')).toMatch(/^1[12]$/);
 });
 
-test('a bucket fills up again', async () => {
+test('a bucket refills', async () => {
   const { server } = await stage({ otherwise: { text: 'ok' }, limits: { requests: 1, windowMs: 1_000 } });
   const ask = async () => (await send(server, 'openai', { body: requestFor('openai') })).status;
   expect([await ask(), await ask()]).toEqual([200, 429]);
@@ -106,7 +106,7 @@ test('a bucket fills up again', async () => {
   expect(await ask()).toBe(200);
 });
 
-test('too many requests at a time', async () => {
+test('concurrent requests are limited', async () => {
   const { server } = await stage({ otherwise: { text: 'ok', delayMs: 1_000 }, limits: { concurrency: 2 } });
   const ask = () => send(server, 'anthropic', { body: requestFor('anthropic') });
   const statuses = (await Promise.all([ask(), ask(), ask()])).map(({ status }) => status);

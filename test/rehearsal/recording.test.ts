@@ -6,7 +6,7 @@ import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { requestFor, send, stage } from './clients.ts';
 
-test('a request is recorded as it came, but for the key', async () => {
+test('a request is recorded unchanged, except for the key', async () => {
   const { server, openai } = await stage({ answers: [{ text: 'ok' }] });
   await openai.responses.create({ model: 'm', input: 'go' });
   const [record] = server.requests;
@@ -28,7 +28,7 @@ test('a request is recorded as it came, but for the key', async () => {
   expect(JSON.stringify(server.requests)).not.toContain('key-for-rehearsal');
 });
 
-test('a client that goes away is seen at once', async () => {
+test('a client that disconnects is noticed at once', async () => {
   const { server } = await stage({ answers: [{ text: 'a lot of text', fault: { fault: 'silence', after: 1 } }] });
   const gone = new AbortController();
   const response = await send(server, 'anthropic', {
@@ -47,7 +47,7 @@ test('a client that goes away is seen at once', async () => {
   expect(server.inFlight).toBe(0);
 });
 
-test('a client that goes away while it is still sending is seen too', async () => {
+test('a client that disconnects while sending is noticed too', async () => {
   const { server } = await stage({ otherwise: { text: 'ok' } });
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
   socket.write('POST /v1/responses HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{"model":');
@@ -91,7 +91,7 @@ test('a hook sees every request first, and may answer it', async () => {
   expect(seen).toEqual(['go', 'go']);
 });
 
-test('any base address will do, and another path is not found', async () => {
+test('any base address works, and another path is not found', async () => {
   const { server } = await stage({ otherwise: { text: 'ok' }, strict: false });
   const status = async (path: string) => (await fetch(server.url + path, { method: 'POST', body: '{}' })).status;
   expect([

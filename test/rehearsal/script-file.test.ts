@@ -18,7 +18,7 @@ async function fileOf(name: string, text: string): Promise<string> {
   return join(folder, name);
 }
 
-test('a script in YAML', async () => {
+test('a script in YAML is read', async () => {
   const text = `
     answers:
       - text: hello
@@ -42,7 +42,7 @@ test('a script in YAML', async () => {
   });
 });
 
-test('a bare list is the answers', async () => {
+test('a bare list is read as the answers', async () => {
   expect(await parseScript('- text: a\n- text: b\n', 'x.yaml')).toEqual({ answers: [{ text: 'a' }, { text: 'b' }] });
   await expect(parseScript('- text: a\n- txt: b\n', 'x.yaml')).rejects.toThrow(
     new ScriptError("x.yaml:2:3: unknown key 'txt'; did you mean text?"),
@@ -74,7 +74,7 @@ test.each([
   ['limits: {request: 5}\nanswers: []', "1:10: unknown key 'request'; did you mean requests?"],
   ['answers: [\n', '2:1: Flow sequence in block collection must be sufficiently indented and end with a ]'],
   ['', '1:1: the script has no answers; give `answers` or `agents`'],
-])('what is wrong with %j', async (text, message) => {
+])('%j is reported with its mistake', async (text, message) => {
   await expect(parseScript(text, 'x.yaml')).rejects.toThrow(new ScriptError(`x.yaml:${message}`));
 });
 
@@ -89,7 +89,7 @@ test('every fault can be named in a file', async () => {
   });
 });
 
-test('a script may repeat values by aliases, but no bomb of them', async () => {
+test('a script may repeat values by aliases, but not expand without bound', async () => {
   expect(await parseScript('answers: [&a { text: hi }, *a]', 'x.yaml')).toEqual({
     answers: [{ text: 'hi' }, { text: 'hi' }],
   });
@@ -106,7 +106,7 @@ test('a script may repeat values by aliases, but no bomb of them', async () => {
   );
 });
 
-test('a script that is not there, and one that exports nothing', async () => {
+test('a missing script, and one that exports nothing, are reported', async () => {
   await expect(loadScript('/no/such/script.yaml')).rejects.toThrow(
     /^\/no\/such\/script\.yaml:1:1: cannot be read: ENOENT.*; name a script that exists$/,
   );
@@ -145,7 +145,7 @@ test.each(examples)('%s can be played', async (path) => {
   expect(server.rejections).toBe(0);
 });
 
-test('the workers of the example go through the same steps side by side', async () => {
+test('the workers of the example take the same steps concurrently', async () => {
   const { server } = await stage(await loadScript('examples/rehearsal/coordinator-and-workers.yaml'));
   const step = async (task: string, steps: number): Promise<unknown> => {
     const behind = Array.from({ length: steps }, (_, index) => [

@@ -12,7 +12,7 @@ import { listening } from '../support/serve/listening.ts';
 import { box, type Box, type BoxOptions, inSandbox, runInside } from '../support/sandbox/box.ts';
 import { allGone, waiting } from '../support/sandbox/waiting.ts';
 
-inSandbox('a box that waits', (system) => {
+inSandbox('a sandbox started ahead', (system) => {
   function keptBox(options?: BoxOptions): Box & { readonly close: () => void } {
     const here = box(system, options);
     const boxes = keepBoxes(here.policy);
@@ -21,7 +21,7 @@ inSandbox('a box that waits', (system) => {
     return { ...here, close };
   }
 
-  test('the next command runs in it, and it is gone with that command', async () => {
+  test('the next command uses it, and it ends with that command', async () => {
     const here = keptBox();
     await runInside(here, 'true');
     const shell = await waiting(here);
@@ -35,7 +35,7 @@ inSandbox('a box that waits', (system) => {
     expect(await waiting(here)).not.toBe(shell);
   });
 
-  test('none waits before the first command, without being kept, or after the end', async () => {
+  test('none waits before the first command, unless kept, or after the end', async () => {
     const plain = box(system);
     await runInside(plain, 'true');
     const here = keptBox();
@@ -49,7 +49,7 @@ inSandbox('a box that waits', (system) => {
     expect([plain, here].flatMap(({ policy }) => processesWith(policy.folder))).toEqual([]);
   });
 
-  test('one that is still being started when boxes are no longer kept does not stay', async () => {
+  test('one that is still starting when sandboxes are no longer kept is removed', async () => {
     // A start through the launcher takes a while.
     const launcher = openLauncher(childEnvironment(process.env));
     onTestFinished(() => launcher.close());
@@ -62,7 +62,7 @@ inSandbox('a box that waits', (system) => {
     await allGone(here);
   });
 
-  test('a folder that was replaced since is shown as it is now', async () => {
+  test('a folder replaced since is shown as it is now', async () => {
     const there = join(box(system).around, 'there');
     const replace = (text: string) => {
       rmSync(there, { recursive: true, force: true });
@@ -77,7 +77,7 @@ inSandbox('a box that waits', (system) => {
     expect((await runInside(here, `cat ${there}/file`)).output).toBe('new');
   });
 
-  test('a file that is to be hidden and was made since is hidden', async () => {
+  test('a hidden file created since is hidden', async () => {
     const around = box(system).around;
     const secret = join(around, 'root', 'secret');
     const here = keptBox({ root: join(around, 'root'), hidden: [secret] });
@@ -87,7 +87,7 @@ inSandbox('a box that waits', (system) => {
     expect((await runInside(here, 'cat secret')).output).not.toContain('a secret');
   });
 
-  test('a folder that was replaced by a link since is a failure, and shows nothing', async () => {
+  test('a folder replaced by a link since is a failure, and shows nothing', async () => {
     const here = keptBox();
     const outside = join(here.around, 'outside');
     mkdirSync(outside);
@@ -134,7 +134,7 @@ inSandbox('a box that waits', (system) => {
     expect((await runInside(here, 'echo $WHO', env('two'))).output).toBe('two\n');
   });
 
-  test('one that was killed is replaced', async () => {
+  test('a killed one is replaced', async () => {
     const here = keptBox();
     await runInside(here, 'true');
     const shell = await waiting(here);
@@ -146,7 +146,7 @@ inSandbox('a box that waits', (system) => {
     expect((await runInside(here, 'echo fine')).output).toBe('fine\n');
   });
 
-  test('nothing of one command is seen by the next', async () => {
+  test('a command sees nothing of the previous one', async () => {
     const here = keptBox();
     await runInside(here, 'cd /tmp; export LEFT=1; (sleep 77 &); true');
     await waiting(here);

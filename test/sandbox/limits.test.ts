@@ -73,7 +73,7 @@ inSandbox('limits of a command', (system) => {
     expect(statSync(join(here.root, 'big')).size).toBe(MIB);
   });
 
-  test('a command that fills the disk is ended, and says why', async () => {
+  test('a command that fills the disk is ended with the reason', async () => {
     const { root } = box(system);
     const { bavail, bsize } = statfsSync(root);
     // Full after 64 MB: nothing like that is written before the next look.
@@ -110,7 +110,7 @@ inSandbox('limits of a command', (system) => {
     expect(ran.output).not.toContain('raised');
   });
 
-  test('control groups are gone soon after their command, and stale ones with the next', async () => {
+  test('control groups are removed after their command, and stale ones with the next', async () => {
     const plain = box(system);
     const group = openControlGroup(`test-${groups++}`, plain.policy.system.limits);
     const stale = group.folders.map((folder) => join(folder, '..', 'drover-4194305-0'));

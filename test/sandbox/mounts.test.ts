@@ -56,7 +56,7 @@ test('parents are mounted before what is in them', () => {
   ]);
 });
 
-test('at one path hidden counts before sealed, sealed before writable, writable before readable', () => {
+test('at one path hidden wins over sealed, then writable, then readable', () => {
   const path = '/w/project/a';
   const kinds = (policy: Partial<SandboxPolicy>) =>
     mounts({ ...POLICY, ...policy })
@@ -67,7 +67,7 @@ test('at one path hidden counts before sealed, sealed before writable, writable 
   expect(kinds({ writable: [path], readable: [path] })).toEqual(['writable']);
 });
 
-test('a toolchain inside the project is mounted no further, so that it can be changed', () => {
+test('a toolchain inside the project is not mounted again, so it stays writable', () => {
   const system = { ...POLICY.system, toolchains: ['/w/project/.venv', '/h/person/.tools'] };
   expect(shown({ system }).filter((line) => line.startsWith('readable'))).toEqual([
     'readable /h/person/.tools /h/person/.tools',
@@ -86,7 +86,7 @@ inSandbox('mounts of a running command', (system) => {
     expect(existsSync(join(here.policy.folder, 'home', 'new'))).toBe(true);
   });
 
-  test('a readable folder can be read only, and a writable one in it can be written', async () => {
+  test('a readable folder is read-only, and a writable one in it can be written', async () => {
     const place = temporary();
     mkdirSync(join(place, 'cache'));
     writeFileSync(join(place, 'file'), 'text');
@@ -99,7 +99,7 @@ inSandbox('mounts of a running command', (system) => {
     ]);
   });
 
-  test('hidden files cannot be read and hidden folders are empty, also below a sealed folder', async () => {
+  test('hidden files are unreadable and hidden folders empty, also in a sealed folder', async () => {
     const { root } = box(system);
     mkdirSync(join(root, 'kept/secret'), { recursive: true });
     for (const name of ['kept/secret/key', 'kept/file', '.env']) writeFileSync(join(root, name), name);
@@ -133,7 +133,7 @@ inSandbox('mounts of a running command', (system) => {
     expect(output).toBe('beforecat: a/b/hidden: Permission denied\nmore\n');
   });
 
-  test('a sealed path that is missing cannot be made, and its placeholder goes with the session', async () => {
+  test('a missing sealed path cannot be created; its placeholder ends with the session', async () => {
     const { root } = box(system);
     const here = box(system, { root, sealed: [join(root, '.envrc'), join(root, '.husky')] });
     const { output } = await runInside(
@@ -146,7 +146,7 @@ inSandbox('mounts of a running command', (system) => {
   });
 
   test.each([['made by this command'], ['made by another drover']])(
-    'what takes the place of a placeholder %s, that was removed, is set aside',
+    'a file that replaces a removed placeholder %s is set aside',
     async (origin) => {
       const { root } = box(system);
       const path = join(root, '.envrc');
@@ -159,7 +159,7 @@ inSandbox('mounts of a running command', (system) => {
     },
   );
 
-  test('a sealed link that a command replaced is back when the command has ended', async () => {
+  test('a sealed link that a command replaced is restored after the command', async () => {
     const { root } = box(system);
     mkdirSync(join(root, 'hooks'));
     symlinkSync('hooks', join(root, '.husky'));
@@ -185,7 +185,7 @@ inSandbox('mounts of a running command', (system) => {
     expect(readFileSync(join(root, 'deep', '.envrc'), 'utf8')).toBe('as it was\n');
   });
 
-  test('what a link in the project leads to outside is not there', async () => {
+  test('the outside target of a link in the project is not visible', async () => {
     const place = temporary();
     writeFileSync(join(place, 'file'), 'text');
     const here = box(system);
@@ -193,7 +193,7 @@ inSandbox('mounts of a running command', (system) => {
     expect((await runInside(here, 'cat link/file')).output).toBe('cat: link/file: No such file or directory\n');
   });
 
-  test('files in RAM go with their command, and those of the machine are not shown', async () => {
+  test('files in RAM end with their command, and those of the machine are not shown', async () => {
     const here = box(system);
     const { output } = await runInside(here, 'echo kept > /dev/shm/note; cat /dev/shm/note');
     expect(output).toBe('kept\n');

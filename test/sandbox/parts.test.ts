@@ -29,7 +29,7 @@ test('the prelude sets every limit and closes inherited descriptors', () => {
   );
 });
 
-test('a command starts with the places of the sandbox, and its control groups are joined first', () => {
+test('a command starts in the sandbox’s places after joining its control groups', () => {
   const env = { PATH: '/usr/bin', HOME: '/elsewhere', TMPDIR: '/elsewhere', KEPT: 'yes' };
   const { file, args, env: inner, files, report } = confine({ ...POLICY, groups: ['/g/one', '/g/two'] }, env);
   expect({ file, files, report }).toEqual({ file: '/bin/sh', files: ['/s/filter'], report: true });
@@ -107,7 +107,7 @@ test('HOME, a folder above it and folders with credentials are never a toolchain
   );
 });
 
-test('an installation on the PATH is shown whole, and a version manager with its variable', () => {
+test('an installation on PATH is shown whole, and a version manager with its variable', () => {
   const { home, tree } = person();
   tree('tools/node/bin', 'tools/node/lib', '.nvm/versions/bin', '.rustup', '.pyenv');
   const PATH = [join(home, 'tools/node/bin'), join(home, '.nvm/versions/bin')].join(':');
@@ -132,14 +132,14 @@ test('libraries beside personal programs are shown with them', () => {
   expect(findToolchains({ env: { PATH }, home, covered: [] }).folders).toEqual(shown.map((path) => join(home, path)));
 });
 
-test('a link on the PATH that leads to HOME is no toolchain', () => {
+test('a link on the PATH that leads to HOME is not a toolchain', () => {
   const { home, tree } = person();
   tree('x');
   symlinkSync(home, join(home, '..', 'linked'));
   expect(findToolchains({ env: { PATH: join(home, '..', 'linked') }, home, covered: [] }).folders).toEqual([]);
 });
 
-test('a variable that names a folder which cannot be looked at brings no toolchain', () => {
+test('a variable that names an unreadable folder adds no toolchain', () => {
   const { home } = person();
   const env = { PYENV_ROOT: `/${'x'.repeat(5_000)}`, PATH: `/${'y'.repeat(5_000)}` };
   expect(findToolchains({ env, home, covered: [] })).toEqual({ folders: [], env: {} });
@@ -156,7 +156,7 @@ test('placeholders stay until the last session that needs them has ended', () =>
   expect(readdirSync(folder)).toEqual(['.git']);
 });
 
-test('a placeholder into which the user put something stays', () => {
+test('a placeholder that the user filled stays', () => {
   const folder = temporary();
   const path = join(folder, '.husky');
   sealPaths('a', [path]);
@@ -165,7 +165,7 @@ test('a placeholder into which the user put something stays', () => {
   expect(readdirSync(path)).toEqual(['pre-commit']);
 });
 
-test('a placeholder that is gone already is no failure', () => {
+test('a missing placeholder is not a failure', () => {
   const folder = temporary();
   const path = join(folder, 'x');
   sealPaths('a', [path]);

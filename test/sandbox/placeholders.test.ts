@@ -29,7 +29,7 @@ function exec(folder: string) {
 }
 
 inSandbox('placeholders of a session', () => {
-  test('the next session removes what a killed one left, and nothing of the user', async () => {
+  test('the next session removes a killed one’s leftovers, and nothing of the user’s', async () => {
     const folder = folderWith('touch begun; sleep 60');
     const project = join(folder, 'project');
     const first = exec(folder);
@@ -46,7 +46,7 @@ inSandbox('placeholders of a session', () => {
   });
 });
 
-test('a record of a process that runs is left alone', () => {
+test('a record of a live process is left alone', () => {
   const state = temporary();
   const path = join(state, 'made');
   const end = recordPlaceholders(state, [path, state]);
@@ -57,7 +57,7 @@ test('a record of a process that runs is left alone', () => {
   expect(readdirSync(state, { recursive: true })).toEqual(['sandbox', 'sandbox/placeholders']);
 });
 
-test('the last of two sessions removes what it had made in a placeholder of the first', () => {
+test('the last of two sessions removes its files in a placeholder of the first', () => {
   const state = temporary();
   const [outer, inner] = [join(state, '.vscode'), join(state, '.vscode', 'tasks.json')];
   const first = recordPlaceholders(state, [outer]);
@@ -70,7 +70,7 @@ test('the last of two sessions removes what it had made in a placeholder of the 
   expect(readdirSync(state, { recursive: true })).toEqual(['sandbox', 'sandbox/placeholders']);
 });
 
-test('nothing is removed through a link, and an old record goes', () => {
+test('nothing is removed through a link, and an old record is removed', () => {
   const state = temporary();
   const folder = join(state, 'sandbox', 'placeholders');
   mkdirSync(folder, { recursive: true });

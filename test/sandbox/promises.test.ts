@@ -54,7 +54,7 @@ describe.runIf(FOUND.works)('inside the sandbox', { timeout: TEST_MS_MAX }, () =
     expect([named.visits, other.visits, ...world.results]).toEqual([1, 0, 'welcome', expect.stringContaining('no')]);
   });
 
-  proves('sandbox.processes', 'a command sees and ends no process of others, and leaves none behind', async () => {
+  proves('sandbox.processes', 'a command sees and ends no outside process, and leaves none behind', async () => {
     const world = await World.open();
     const bystander = startBystander();
     const left = `86400.${process.pid}`;

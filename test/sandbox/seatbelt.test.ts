@@ -33,7 +33,7 @@ test('the profile denies everything, then allows the root and the toolchains', (
 `);
 });
 
-test('the profile names folders from the outside in, and pins those that hold a sealed path', () => {
+test('the profile names folders outside in, and pins those with a sealed path', () => {
   const policy = {
     ...POLICY,
     readable: ['/w'],

@@ -34,7 +34,7 @@ inSandbox('a command in the sandbox', (system) => {
     expect((await runInside(box(system), script)).output).toBe('end unset\n');
   });
 
-  test('descriptors that drover inherited cannot be used inside, not even those of the first process', async () => {
+  test('inherited descriptors of drover are unusable inside, even in the first process', async () => {
     const { policy, root, around } = box(system);
     const secret = join(around, 'secret');
     writeFileSync(secret, 'a secret\n');
@@ -66,7 +66,7 @@ inSandbox('a command in the sandbox', (system) => {
     });
   });
 
-  test('a sandbox that does not start is a failure of drover, and the command does not run', async () => {
+  test('a sandbox that does not start is a drover failure, and no command runs', async () => {
     const { policy, root } = box(system);
     const broken = { policy: { ...policy, readable: ['/nothing/there'] }, root };
     await expect(runInside(broken, 'touch ran; echo "{ \\"exit-code\\": 0 }"')).rejects.toMatchObject({
@@ -75,7 +75,7 @@ inSandbox('a command in the sandbox', (system) => {
     expect((await runInside(box(system, { root }), 'ls')).output).toBe('');
   });
 
-  test('a command that is ended by its time limit takes everything with it', async () => {
+  test('a command ended by its time limit takes all its processes with it', async () => {
     const nap = `3602.${process.pid}`;
     const script = `setsid sleep ${nap} & trap '' TERM; (trap '' TERM; sleep ${nap}) & wait`;
     const ran = await runInside(box(system), script, { timeoutMs: 500 });
@@ -90,7 +90,7 @@ inSandbox('a command in the sandbox', (system) => {
     );
   });
 
-  test('no file in /proc but those of its own processes can be written', async () => {
+  test('a command can write only its own processes’ files in /proc', async () => {
     const { output } = await runInside(
       box(system),
       'find /proc -path "/proc/[0-9]*" -prune -o -type f -writable -print',
@@ -98,7 +98,7 @@ inSandbox('a command in the sandbox', (system) => {
     expect(output).toBe('');
   });
 
-  test('variables of the user reach a command only if they were asked for', async () => {
+  test('variables of the user reach a command only on request', async () => {
     const { output } = await runInside(box(system), 'env | grep -c SECRET; echo $GIVEN', {
       env: { PATH: '/usr/bin:/bin', GIVEN: 'yes' },
     });
@@ -106,7 +106,7 @@ inSandbox('a command in the sandbox', (system) => {
   });
 });
 
-test('every line of the probe is contained, where there is a sandbox', () => {
+test('the probe finds every attack contained on a machine with a sandbox', () => {
   expect(FOUND.checks.filter(({ contained }) => !contained)).toEqual([]);
   expect(FOUND.works ? FOUND.checks.length : 7).toBe(7);
 });
@@ -115,7 +115,7 @@ test.each([
   [{ platform: 'win32' }, 'drover has no sandbox for win32'],
   [{ architecture: 'riscv64' }, 'drover has no system call filter for riscv64'],
   [{ env: { PATH: '/nowhere' } }, 'bubblewrap (bwrap) is not installed'],
-] as const)('where there is no sandbox, the reason is given: %j', async (given, missing) => {
+] as const)('without a sandbox the reason is given: %j', async (given, missing) => {
   const place = {
     state: temporary(),
     env: process.env,
@@ -127,7 +127,7 @@ test.each([
   expect(await openSandbox(place)).toMatchObject({ works: false, missing });
 });
 
-test.runIf(FOUND.works)('a state folder that cannot be made is a reason, not a crash', async () => {
+test.runIf(FOUND.works)('a state folder that cannot be created is a reason, not a crash', async () => {
   const state = join(temporary(), 'file');
   writeFileSync(state, '');
   const { platform, arch: architecture, execPath: node, env } = process;
@@ -135,7 +135,7 @@ test.runIf(FOUND.works)('a state folder that cannot be made is a reason, not a c
   expect(found).toMatchObject({ works: false, missing: `nothing can be kept in ${state} (ENOTDIR)` });
 });
 
-test('a program that is called bwrap and starts nothing is no sandbox', async () => {
+test('a program called bwrap that starts nothing is no sandbox', async () => {
   const state = temporary();
   writeFileSync(join(state, 'bwrap'), '#!/bin/sh\ncase $1 in --version) echo bubblewrap 0.9.0;; esac\nexit 0\n', {
     mode: 0o755,
@@ -145,7 +145,7 @@ test('a program that is called bwrap and starts nothing is no sandbox', async ()
   expect(found).toMatchObject({ works: false });
 });
 
-test('a program that is called bwrap and contains nothing is no sandbox', async () => {
+test('a program called bwrap that contains nothing is no sandbox', async () => {
   const state = temporary();
   const program = [
     '#!/bin/bash',

@@ -50,7 +50,7 @@ async function sessionIn(
 const outputsOf = ({ events }: Awaited<ReturnType<Rehearsed['run']>>) =>
   events.flatMap((event) => (event.type === 'tool_execution_end' ? [event.output.trim()] : []));
 
-inSandbox('the boxes of a turn', (system) => {
+inSandbox('sandboxes of a turn', (system) => {
   /** Whether a box was started before another one, which is started now. */
   async function hasBox({ policy }: Box): Promise<boolean> {
     await afterEvents();
@@ -61,7 +61,7 @@ inSandbox('the boxes of a turn', (system) => {
     return processesWith(policy.folder).length > 0;
   }
 
-  test('the first command runs in the box that was started while the model was asked', async () => {
+  test('the first command runs in the sandbox started during the request', async () => {
     const here = box(system);
     const shells: string[] = [];
     const at = async (moment: Moment) => {
@@ -72,7 +72,7 @@ inSandbox('the boxes of a turn', (system) => {
     await allGone(here);
   });
 
-  test('where placeholders are missing, the box starts when the model begins a call', async () => {
+  test('with placeholders missing, the sandbox starts when the model begins a call', async () => {
     const root = join(box(system).around, 'root');
     const sealed = [join(root, '.envrc')];
     const here = box(system, { root, sealed });
@@ -90,7 +90,7 @@ inSandbox('the boxes of a turn', (system) => {
     await allGone(here);
   });
 
-  test('none waits for an agent that has no shell', async () => {
+  test('none is started for an agent without a shell', async () => {
     const here = box(system);
     const seen: boolean[] = [];
     const tools = builtinTools.filter(({ name }) => name !== 'shell');
@@ -100,7 +100,7 @@ inSandbox('the boxes of a turn', (system) => {
     expect(seen).toEqual([false]);
   });
 
-  test('none is left by a turn that ended without a command', async () => {
+  test('none is left by a turn without a command', async () => {
     const here = box(system);
     const { run } = await sessionIn(
       here,
@@ -111,7 +111,7 @@ inSandbox('the boxes of a turn', (system) => {
     await allGone(here);
   });
 
-  test('none is left by a turn that was cancelled while the model was asked', async () => {
+  test('none is left by a turn that was cancelled during the request', async () => {
     const here = box(system);
     const cancel = new AbortController();
     const at = async () => {
@@ -133,7 +133,7 @@ inSandbox('the boxes of a turn', (system) => {
     await allGone(here);
   });
 
-  test('a command that is cancelled while its box starts does not begin', async () => {
+  test('a command cancelled while its sandbox starts does not begin', async () => {
     const { policy: sandbox, root: cwd } = box(system);
     const cancel = new AbortController();
     const spec = { script: 'touch begun', cwd, env: {}, sandbox, callId: 'call_test', timeoutMs: 60_000 };

@@ -8,7 +8,7 @@ const UNHARMED = { lost: [], doubled: [], missing: [], rejections: 0, odd: [] };
 
 proves(
   'journal.kill-anywhere',
-  'killed at each named point in turn, a session is finished with nothing lost and nothing doubled',
+  'a session killed at each named point finishes without loss or duplicates',
   async () => {
     const kills = POINTS.map((point, n) => ({ point, count: point.endsWith('recovery') ? 1 : 2 + (n % 3) }));
     const { processes, ...toll } = await liveThroughCrashes(8, kills);
@@ -18,7 +18,7 @@ proves(
   120_000,
 );
 
-test('killed while recovering, and again, it is finished all the same', async () => {
+test('a session killed during recovery, twice, still finishes', async () => {
   const kills = [
     { point: 'after-effect', count: 2 } as const,
     ...(['before-recovery', 'after-recovery', 'torn-write', 'before-recovery'] as const).map((point) => ({
@@ -31,7 +31,7 @@ test('killed while recovering, and again, it is finished all the same', async ()
   expect(processes).toBe(6);
 }, 60_000);
 
-test('without power, too: what was not synced was not told as lasting, and nothing had come of it', async () => {
+test('after a power loss nothing told as durable is lost', async () => {
   const points = [
     'after-write',
     'before-sync',

@@ -34,7 +34,7 @@ function tried(): boolean {
   }
 }
 
-test.runIf(canMount)('a full disk is told at once, no tool starts, and it all goes on when there is room', async () => {
+test.runIf(canMount)('a full disk is reported at once, no tool starts, and work resumes with space', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'drover-full-'));
   const [disk, cwd] = [join(folder, 'disk'), join(folder, 'project')];
   await mkdir(disk);

@@ -44,7 +44,7 @@ async function untilKilled(args: readonly string[]): Promise<Said> {
   throw new Error('the process ended before it had said what came of it');
 }
 
-test('two local calls overlap, the remote ones outlive every process, and each event is there once', async () => {
+test('local calls overlap, remote ones outlive every process, each event is there once', async () => {
   const home = await temporaryFolder();
   const ledger = join(home, 'ledger');
   const server = await rehearsal({
@@ -126,7 +126,7 @@ function spokenIn({ session }: Kept): readonly unknown[] {
   );
 }
 
-test('whatever record a crash stops at, every call has one result and the conversation is the same', async () => {
+test('after a crash at any record every call has one result and history is the same', async () => {
   const home = await temporaryFolder();
   const settings = { tools: [repeatable, remote] };
   const whole = await keptSession(home, SCRIPT, settings);

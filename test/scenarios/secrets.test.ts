@@ -20,7 +20,7 @@ const encodings = {
 
 proves(
   'secrets.hidden',
-  'at least sixty shapes, whole, in pieces, JSON-escaped and in base64: none is kept or shown, and the model sees them',
+  'sixty secret shapes in any encoding are neither stored nor shown',
   async () => {
     expect(PLANTED.length).toBeGreaterThanOrEqual(60);
     for (const [name, encode] of Object.entries(encodings)) {

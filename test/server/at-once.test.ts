@@ -50,7 +50,7 @@ const typeOf = async (response: Response): Promise<unknown> => [
   ((await response.json()) as { type: string }).type,
 ];
 
-test('while a session is at work it takes no message, no results, and can’t be removed; its turn goes on unharmed', async () => {
+test('an active session refuses messages, results and removal, and its turn continues', async () => {
   const { desk, id, stream, open } = await atWork();
   const path = journalPath(desk.home, id);
   const before = await readFile(path);
@@ -73,7 +73,7 @@ test('while a session is at work it takes no message, no results, and can’t be
   expect(desk.model.requests).toHaveLength(2);
 });
 
-test('of many messages at once one is taken', async () => {
+test('of many concurrent messages one is accepted', async () => {
   const desk = await serveDesk({ answers: [{ text: 'One.', delayMs: 50 }] });
   const id = await made(desk);
   const answers = await Promise.all(
@@ -88,7 +88,7 @@ test('of many messages at once one is taken', async () => {
   expect(desk.model.requests).toHaveLength(1);
 });
 
-test('of many deliveries of one result at once one is taken', async () => {
+test('of many concurrent deliveries of one result one is accepted', async () => {
   const desk = await serveDesk({ answers: [{ calls: [{ name: 'far' }] }, { text: 'Done.' }] });
   const id = await made(desk, { tools: [FAR] });
   await said(desk, id, 'Go.');
@@ -106,7 +106,7 @@ test('of many deliveries of one result at once one is taken', async () => {
   expect(events.filter(({ event }) => event === 'tool_execution_end')).toHaveLength(1);
 });
 
-test('cancelling ends the turn, and says so to all who listen; where there is none, nothing happens', async () => {
+test('cancel ends the turn for all readers, and does nothing without a turn', async () => {
   const { desk, id, stream } = await atWork();
   const listening = await desk.ask('GET', `/v1/sessions/${id}/events`);
   const cancel = async (): Promise<unknown> => (await desk.ask('POST', `/v1/sessions/${id}/cancel`, {})).json();
@@ -118,7 +118,7 @@ test('cancelling ends the turn, and says so to all who listen; where there is no
   expect(await readFile(journalPath(desk.home, id))).toEqual(before);
 });
 
-test('a message right behind a cancellation waits for it, and is taken', async () => {
+test('a message right after a cancel waits for it, and is accepted', async () => {
   const desk = await serveDesk({ answers: [{ calls: [{ name: 'far' }] }, { text: 'Never mind.' }] });
   const id = await made(desk, { tools: [FAR] });
   await said(desk, id, 'Go.');
@@ -130,7 +130,7 @@ test('a message right behind a cancellation waits for it, and is taken', async (
   expect((await eventsUntil(taken)).at(-1)?.data).toMatchObject({ outcome: 'done' });
 });
 
-test('leaving the stream of a turn leaves the turn at work', async () => {
+test('leaving the stream of a turn does not stop the turn', async () => {
   const { desk, id, stream, open } = await atWork();
   await stream.body?.cancel();
   open();
@@ -138,7 +138,7 @@ test('leaving the stream of a turn leaves the turn at work', async () => {
   expect(events.at(-1)?.data).toMatchObject({ outcome: 'done' });
 });
 
-test('a session that another process has is read, and not written', async () => {
+test('a session owned by another process is read-only', async () => {
   const { desk, id, open } = await atWork();
   const other = await serveDesk({}, { home: desk.home });
   const before = await readFile(journalPath(desk.home, id));
@@ -160,7 +160,7 @@ test.each<[string, object, string]>([
   ['a folder that is not there', { cwd: 'nowhere' }, 'cwd: there is no such folder inside of the one that is served'],
   ['a time that nobody waits', { remoteTimeoutMs: 0 }, 'remoteTimeoutMs'],
   ['a field that nobody knows', { modle: 'x' }, 'modle: there is no such field'],
-])('%s begins no session, and leaves nothing behind', async (_, wanted, words) => {
+])('%s starts no session and leaves nothing behind', async (_, wanted, words) => {
   const desk = await serveDesk({});
   const answer = await desk.ask('POST', '/v1/sessions', wanted);
   expect([answer.status, ((await answer.json()) as { detail: string }).detail]).toEqual([
@@ -170,7 +170,7 @@ test.each<[string, object, string]>([
   expect(await readdir(join(desk.home, 'sessions')).catch(() => [])).toEqual([]);
 });
 
-test('more sessions at once than there may be are told to come again', async () => {
+test('sessions over the limit are told to retry', async () => {
   const desk = await serveDesk({ otherwise: { text: 'Hello.' } }, { bounds: { sessionsMax: 1, sessionIdleMs: 0 } });
   const [one, two] = await Promise.all([desk.ask('POST', '/v1/sessions', {}), desk.ask('POST', '/v1/sessions', {})]);
   expect([one.status, two.status].toSorted((a, b) => a - b)).toEqual([201, 503]);
@@ -185,7 +185,7 @@ async function cutAfterQuestion(home: string, id: string): Promise<void> {
   await writeFile(path, `${lines.slice(0, asked + 1).join('\n')}\n`);
 }
 
-test('turns that a killed server left go on, also where they are more than may be open at once', async () => {
+test('turns that a killed server left are resumed, even above the open limit', async () => {
   const desk = await serveDesk({ answers: [{ text: 'First.' }], loop: true });
   const ids = [await made(desk), await made(desk), await made(desk)];
   for (const id of ids) await said(desk, id, 'Go.');
@@ -202,7 +202,7 @@ test('turns that a killed server left go on, also where they are more than may b
   }
 });
 
-test('a session that can’t be gone on with keeps no server from starting', async () => {
+test('an unresumable session does not keep the server from starting', async () => {
   const desk = await serveDesk({ answers: [{ text: 'First.' }] });
   const id = await made(desk);
   await said(desk, id, 'Go.');

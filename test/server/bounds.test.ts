@@ -68,7 +68,7 @@ test.each([
     (bytes: Buffer) => bytes,
   ],
   ['in chunks, without a length', (port: number) => head(port, 'transfer-encoding: chunked'), asChunk],
-])('a body %s is refused at the bound, and not kept', async (_, begin, wrap) => {
+])('a body %s is refused at the bound, and not stored', async (_, begin, wrap) => {
   const desk = await serveDesk({ otherwise: { text: 'Hello.' } }, { bounds: { bodyBytesMax: MEGABYTE } });
   const { port } = await desk.listen();
   const socket = await socketTo(port);
@@ -84,7 +84,7 @@ test.each([
   expect([status, body]).toEqual([413, expect.stringContaining('"type":"body.too_large"') as string]);
 });
 
-test('whoever sends too much hears so, and is not just cut off', async () => {
+test('a client that sends too much gets an answer, not just a closed connection', async () => {
   const desk = await serveDesk({}, { bounds: { bodyBytesMax: MEGABYTE } });
   const { url } = await desk.listen();
   const answer = await fetch(`${url}/v1/sessions`, {
@@ -95,7 +95,7 @@ test('whoever sends too much hears so, and is not just cut off', async () => {
   expect([answer.status, await answer.json()]).toEqual([413, expect.objectContaining({ type: 'body.too_large' })]);
 });
 
-test('a body of a stranger is not even read', async () => {
+test('a body without the token is not read', async () => {
   const desk = await serveDesk({ otherwise: { text: 'Hello.' } });
   const { port } = await desk.listen();
   const socket = await socketTo(port);
@@ -110,7 +110,7 @@ test('a body of a stranger is not even read', async () => {
 test.each([
   ['headers', (port: number) => `GET /healthz HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n`, 'x-more: 1\r\n'],
   ['a body', (port: number) => head(port, 'content-length: 100000'), ' '],
-])('whoever sends %s byte by byte is waited for only so long', async (_, begin, piece) => {
+])('a client that sends %s byte by byte is waited for within a bound', async (_, begin, piece) => {
   const desk = await serveDesk({ otherwise: { text: 'Hello.' } });
   const { port } = await desk.listen({ headersMs: 200, requestMs: 300 });
   const socket = await socketTo(port);
@@ -123,13 +123,13 @@ test.each([
   expect([status, JSON.parse(body)]).toEqual([408, expect.objectContaining({ type: 'request.too_slow' })]);
 });
 
-test('a connection over which nothing is said is closed', async () => {
+test('a silent connection is closed', async () => {
   const desk = await serveDesk({});
   const { port } = await desk.listen({ headersMs: 200, requestMs: 300, stalledMs: 300 });
   await allOf(await socketTo(port));
 });
 
-test('headers may be so large and so many, and no more', async () => {
+test('headers are bounded in size and number', async () => {
   const desk = await serveDesk({ otherwise: { text: 'Hello.' } });
   const { port } = await desk.listen();
   const large = await raw(
@@ -153,7 +153,7 @@ test.each([
     'POST /healthz HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
   ],
   ['a length that is none', 'POST /healthz HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n'],
-])('%s is answered with 400 and the end of the connection', async (_, text) => {
+])('%s is answered with 400 and closes the connection', async (_, text) => {
   const desk = await serveDesk({});
   const { port } = await desk.listen();
   const answer = await raw(port, text);
@@ -163,7 +163,7 @@ test.each([
   ]);
 });
 
-test('more connections than there may be are told so, and the others go on', async () => {
+test('connections over the limit are refused, and the others continue', async () => {
   const desk = await serveDesk({ otherwise: { text: 'Hello.' } });
   const { port } = await desk.listen({ connectionsMax: 8 });
   const held = await Promise.all(Array.from({ length: 8 }, () => socketTo(port)));
@@ -178,7 +178,7 @@ test('more connections than there may be are told so, and the others go on', asy
   await othersAreServed(desk, port);
 });
 
-test('more streams than there may be are told so', async () => {
+test('streams over the limit are refused', async () => {
   const desk = await serveDesk({ otherwise: { text: 'Hello.' } }, { bounds: { streamsMax: 2 } });
   const id = await made(desk);
   const open = () => desk.ask('GET', `/v1/sessions/${id}/events`);
@@ -189,52 +189,48 @@ test('more streams than there may be are told so', async () => {
   expect((await open()).status).toBe(200);
 });
 
-proves(
-  'server.bounded',
-  'idle streams and one that reads nothing: what is said arrives with everybody else, and memory stays bounded',
-  async () => {
-    const script = [
-      ...Array.from({ length: 6 }, () => ({ calls: Array.from({ length: 20 }, () => ({ name: 'loud' })) })),
-      { text: 'That was loud.' },
-    ];
-    const desk = await serveDesk(
-      { answers: [...script, { text: 'Short.' }] },
-      { tools: [loudTool], bounds: { streamBytesMax: 5 * MEGABYTE } },
-    );
-    const { port } = await desk.listen();
-    const [loud, quiet] = [await made(desk), await made(desk)];
-    const agent = new Agent({ maxSockets: 200 });
-    const stream = async (id: string): Promise<IncomingMessage> => {
-      const asking = get({
-        port,
-        host: '127.0.0.1',
-        path: `/v1/sessions/${id}/events`,
-        headers: { authorization: `Bearer ${TOKEN}` },
-        agent,
-      });
-      const [response] = (await once(asking, 'response')) as [IncomingMessage];
-      onTestFinished(() => void response.destroy());
-      return response;
-    };
-    const idle = await Promise.all(Array.from({ length: 100 }, () => stream(quiet)));
-    for (const each of idle) each.resume();
-    const stuck = await stream(loud);
-    stuck.pause();
+proves('server.bounded', 'idle streams and a stalled one: events reach all others, memory stays bounded', async () => {
+  const script = [
+    ...Array.from({ length: 6 }, () => ({ calls: Array.from({ length: 20 }, () => ({ name: 'loud' })) })),
+    { text: 'That was loud.' },
+  ];
+  const desk = await serveDesk(
+    { answers: [...script, { text: 'Short.' }] },
+    { tools: [loudTool], bounds: { streamBytesMax: 5 * MEGABYTE } },
+  );
+  const { port } = await desk.listen();
+  const [loud, quiet] = [await made(desk), await made(desk)];
+  const agent = new Agent({ maxSockets: 200 });
+  const stream = async (id: string): Promise<IncomingMessage> => {
+    const asking = get({
+      port,
+      host: '127.0.0.1',
+      path: `/v1/sessions/${id}/events`,
+      headers: { authorization: `Bearer ${TOKEN}` },
+      agent,
+    });
+    const [response] = (await once(asking, 'response')) as [IncomingMessage];
+    onTestFinished(() => void response.destroy());
+    return response;
+  };
+  const idle = await Promise.all(Array.from({ length: 100 }, () => stream(quiet)));
+  for (const each of idle) each.resume();
+  const stuck = await stream(loud);
+  stuck.pause();
 
-    const told = await said(desk, loud, 'Be loud.');
+  const told = await said(desk, loud, 'Be loud.');
 
-    expect(told.at(-1)?.event).toBe('session_end');
-    expect((await said(desk, quiet, 'Be short.')).at(-1)?.event).toBe('session_end');
-    // It was told that it is too slow, and whoever comes back gets what is kept.
-    let late = '';
-    for await (const chunk of stuck) late += String(chunk);
-    expect(late).toMatch(/event: resync\ndata: \{"type":"resync","seq":\d+,"reason":"[^"]+"\}\n\n$/);
-    const last = Number([...late.matchAll(/^id: (\d+)$/gm)].at(-1)?.[1]);
-    const again = await desk.ask('GET', `/v1/sessions/${loud}/events`, undefined, { 'last-event-id': String(last) });
-    const missed = await eventsUntil(again, 'session_end');
-    expect(missed.filter(isKept).map(({ data }) => data)).toEqual(
-      told.filter((each) => isKept(each) && (each.id ?? 0) > last).map(({ data }) => data),
-    );
-    expect(missed.length).toBeGreaterThan(1);
-  },
-);
+  expect(told.at(-1)?.event).toBe('session_end');
+  expect((await said(desk, quiet, 'Be short.')).at(-1)?.event).toBe('session_end');
+  // It was told that it is too slow, and whoever comes back gets what is kept.
+  let late = '';
+  for await (const chunk of stuck) late += String(chunk);
+  expect(late).toMatch(/event: resync\ndata: \{"type":"resync","seq":\d+,"reason":"[^"]+"\}\n\n$/);
+  const last = Number([...late.matchAll(/^id: (\d+)$/gm)].at(-1)?.[1]);
+  const again = await desk.ask('GET', `/v1/sessions/${loud}/events`, undefined, { 'last-event-id': String(last) });
+  const missed = await eventsUntil(again, 'session_end');
+  expect(missed.filter(isKept).map(({ data }) => data)).toEqual(
+    told.filter((each) => isKept(each) && (each.id ?? 0) > last).map(({ data }) => data),
+  );
+  expect(missed.length).toBeGreaterThan(1);
+});

@@ -13,7 +13,7 @@ import { proves } from '../support/proves.ts';
 import { eventsOf, isKept, made, said, serveDesk, type Told } from '../support/serve/serve-desk.ts';
 import { TOKEN } from '../support/serve/serve-host.ts';
 
-proves('server.every-event-once', 'coming back every 50 ms while events come, nothing is lost or doubled', async () => {
+proves('server.every-event-once', 'reconnecting every 50 ms during events loses and repeats nothing', async () => {
   const { heard, kept, connections } = await comingAndGoing(2_000);
   expect(heard).toEqual(kept);
   expect(connections).toBeGreaterThan(10);
@@ -24,7 +24,7 @@ const loud = createSimpleTool(
   async () => ({ output: 'ok', details: 'x'.repeat(190_000) }),
 );
 
-test('a client that is too slow is dropped at the bound, comes back by itself, and has heard it all', async () => {
+test('a slow client is dropped at the bound, reconnects, and misses nothing', async () => {
   const steps = Array.from({ length: 8 }, () => ({ calls: Array.from({ length: 20 }, () => ({ name: 'loud' })) }));
   const desk = await serveDesk(
     { answers: [...steps, { text: 'Done.' }] },
@@ -51,7 +51,7 @@ test('a client that is too slow is dropped at the bound, comes back by itself, a
   expect(lost).toEqual(['this reader is too slow: come back with the number of the last event']);
 });
 
-test('the number of the last event holds for the next server, and for one that reads what another writes', async () => {
+test('Last-Event-ID holds for the next server, and for a reader of another’s session', async () => {
   const desk = await serveDesk({ answers: [{ text: 'One.' }, { text: 'Two.' }] });
   const id = await made(desk);
   const before = (await said(desk, id, 'first')).filter(isKept);
@@ -74,7 +74,7 @@ test('the number of the last event holds for the next server, and for one that r
   }
 });
 
-test('a session that goes from one server to another is heard without a gap by who listens at the other', async () => {
+test('a session that moves between servers is heard without a gap', async () => {
   const desk = await serveDesk({ answers: [{ text: 'One.' }] });
   const other = await serveDesk({ answers: [{ text: 'Two.' }] }, { home: desk.home });
   const id = await made(desk);
@@ -91,14 +91,14 @@ test('a session that goes from one server to another is heard without a gap by w
   expect(heard.slice(1)).toEqual([...first, ...second]);
 });
 
-test.each(['x', '-1', '1.5', '9'.repeat(16), '0x1'])('%s is no number of an event', async (given) => {
+test.each(['x', '-1', '1.5', '9'.repeat(16), '0x1'])('%s is not an event number', async (given) => {
   const desk = await serveDesk({});
   const id = await made(desk);
   const answer = await desk.ask('GET', `/v1/sessions/${id}/events`, undefined, { 'last-event-id': given });
   expect([answer.status, await answer.json()]).toMatchObject([400, { type: 'last_event_id.malformed' }]);
 });
 
-test('a stream on which nothing happens says so now and then', async () => {
+test('an idle stream sends heartbeats', async () => {
   const desk = await serveDesk({}, { bounds: { commentMs: 20 } });
   const id = await made(desk);
   const { body } = await desk.ask('GET', `/v1/sessions/${id}/events`);
@@ -115,7 +115,7 @@ test('a stream on which nothing happens says so now and then', async () => {
 test.each([
   ['the session is open', false],
   ['the session is closed', true],
-])('a reader that names an event which was never told comes back from the last one: %s', async (_, isNext) => {
+])('a reader that names an unknown event restarts from the last one: %s', async (_, isNext) => {
   const before = await serveDesk({ answers: [{ text: 'One.' }, { text: 'Two.' }] });
   const id = await made(before);
   const last = (await said(before, id, 'first')).at(-1)?.data.seq ?? 0;

@@ -7,8 +7,7 @@ import { serveProcess } from '../support/serve/serve-process.ts';
 
 const NO_ARGUMENTS = { type: 'object', properties: {} };
 
-const IT_SURVIVES =
-  'a session whose remote call is out survives kill -9: its client delivers, it ends, and every event is told once';
+const IT_SURVIVES = 'a session with a pending remote call survives kill -9 and tells each event once';
 
 proves('remote.survives', IT_SURVIVES, async () => {
   const server = await serveProcess({
@@ -52,7 +51,7 @@ proves('remote.survives', IT_SURVIVES, async () => {
   expect(results.map(({ output }) => output)).toEqual(['left is done', 'elsewhere is done', 'right is done']);
 });
 
-const GOES_ON = 'a turn that was under way when the server was killed goes on, and no tool is run twice';
+const GOES_ON = 'a turn that a killed server left is resumed, and no tool runs twice';
 
 proves('server.every-event-once', GOES_ON, async () => {
   const server = await serveProcess({
@@ -81,7 +80,7 @@ proves('server.every-event-once', GOES_ON, async () => {
   expect(heard.filter(({ type }) => !type.endsWith('_delta'))).toEqual((await server.kept(session.id)).slice(1));
 });
 
-const DISCARDED = 'an answer that kill -9 cut off is retracted when the server is back, for every reader';
+const DISCARDED = 'an answer cut off by kill -9 is retracted for every reader after the restart';
 
 proves('server.every-event-once', DISCARDED, async () => {
   const server = await serveProcess({

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { rehearsal, temporaryFolder } from '../support/agent.ts';
 import { hostOf } from '../support/serve/serve-host.ts';
 
-test('a session with one user is in use until that user is done', async () => {
+test('a session is in use until its one user is done', async () => {
   const home = await temporaryFolder();
   const root = join(home, 'root');
   await mkdir(root);

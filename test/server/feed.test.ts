@@ -22,7 +22,7 @@ function quickStore(path: string): Store {
   };
 }
 
-test('deltas are told before what follows them, however quickly that is in the journal', async () => {
+test('deltas are told before later events, however fast those are durable', async () => {
   const path = join(await temporaryFolder(), 'journal.jsonl');
   await writeFile(path, lineOf({ v: 1, seq: 1, type: 'session_start', model: 'a/b', cwd: '/' }));
   const options = { streamBytesMax: 1e6, commentMs: 1e6, lastType: 'text_end' };
@@ -47,7 +47,7 @@ test('deltas are told before what follows them, however quickly that is in the j
   ]);
 });
 
-test('progress names the last event told and the text that is open behind it', async () => {
+test('progress names the last told event and the open text after it', async () => {
   const path = join(await temporaryFolder(), 'journal.jsonl');
   await writeFile(path, '');
   const options = { streamBytesMax: 1e6, commentMs: 1e6, lastType: 'text_end' };

@@ -133,7 +133,7 @@ for (const [name, status, type, headers, contentType] of rows)
     expect(where.desk.model.requests).toEqual([]);
   });
 
-test('the same request with nothing wrong in it is served, also from a page of this server', async () => {
+test('the same request without a mistake is served, also from this server’s page', async () => {
   const where = await scene();
   const own = [
     `host: LOCALHOST:${where.port}`,
@@ -144,7 +144,7 @@ test('the same request with nothing wrong in it is served, also from a page of t
   expect([answer.status, answer.body]).toEqual([200, expect.stringContaining('event: session_end') as string]);
 });
 
-test('a foreign page that asks first whether it may is told no', async () => {
+test('a foreign page’s preflight request is refused', async () => {
   const { port, id } = await scene();
   const asks = [
     'origin: https://evil.example',
@@ -159,7 +159,7 @@ test('a foreign page that asks first whether it may is told no', async () => {
   expect(answer.head).not.toMatch(/access-control/i);
 });
 
-test('a target that names another host is measured by the Host all the same', async () => {
+test('a target that names another host is still checked by the Host header', async () => {
   const { port } = await scene();
   const foreign = await raw(port, request('GET http://evil.example/healthz HTTP/1.1', ['host: evil.example', BEARER]));
   expect(foreign.status).toBe(403);
@@ -170,7 +170,7 @@ test('a target that names another host is measured by the Host all the same', as
   expect([400, 403]).toContain(two.status);
 });
 
-test('a token in the address is none, and is not told again', async () => {
+test('a token in the address is ignored, and not repeated', async () => {
   const { desk, port } = await scene();
   for (const query of [`?token=${TOKEN}`, `?access_token=${TOKEN}`]) {
     const answer = await raw(port, request(`GET /healthz${query} HTTP/1.1`, [`host: 127.0.0.1:${port}`]));
@@ -182,7 +182,7 @@ test('a token in the address is none, and is not told again', async () => {
   expect(desk.diagnoses.join('\n')).not.toContain(TOKEN);
 });
 
-test('every route wants the token, but for what the page is made of and the exchange of a ticket', async () => {
+test('every route needs the token, except page files and the ticket exchange', async () => {
   const { desk } = await scene();
   const { paths } = (await (await desk.ask('GET', '/v1/openapi.json')).json()) as {
     paths: Record<string, Record<string, { security?: readonly [] }>>;
@@ -205,7 +205,7 @@ test('every route wants the token, but for what the page is made of and the exch
   expect((await desk.ask('GET', '/v1/nowhere', undefined, { authorization: '' })).status).toBe(401);
 });
 
-test('a ticket is good once, and a wrong one for nothing', async () => {
+test('a ticket works once, and a wrong one never', async () => {
   const tickets = new Tickets();
   const desk = await serveDesk({}, { tickets });
   const redeemed = async (ticket: string): Promise<unknown> => {
@@ -220,7 +220,7 @@ test('a ticket is good once, and a wrong one for nothing', async () => {
   expect(foreign.status).toBe(403);
 });
 
-test('secrets are compared whole, whatever their length', () => {
+test('secrets are equal only if the whole texts are equal', () => {
   expect([isSame('abc', 'abc'), isSame('abc', 'abd'), isSame('abc', 'ab'), isSame('abc', '')]).toEqual([
     true,
     false,
@@ -229,7 +229,7 @@ test('secrets are compared whole, whatever their length', () => {
   ]);
 });
 
-test('the names of a server are its addresses, never whatever leads to it', () => {
+test('the names of a server are its addresses, not any name that resolves to it', () => {
   const local = ['127.0.0.1:7117', 'localhost:7117', '[::1]:7117'];
   expect(hostsAt('127.0.0.1', 7117)).toEqual(local);
   expect(hostsAt('192.0.2.7', 7117)).toEqual([...local, '192.0.2.7:7117']);
@@ -238,7 +238,7 @@ test('the names of a server are its addresses, never whatever leads to it', () =
   expect(hostsAt('127.0.0.1', 80)).toContain('localhost');
 });
 
-test('the ids of one session open nothing of another', async () => {
+test('ids of one session open nothing of another', async () => {
   const desk = await serveDesk(
     { answers: [{ calls: [{ name: 'shell', args: { command: 'true' } }] }, { text: 'Done.' }] },
     { asks: ['shell'] },
@@ -272,7 +272,7 @@ test.each([
   '%00',
   '%E0%A4%A',
   'SES_',
-])('an id like %s finds nothing, whatever is asked of it', async (id) => {
+])('an id like %s finds nothing on any route', async (id) => {
   const desk = await serveDesk({});
   const asked = [
     desk.ask('GET', `/v1/sessions/${id}`),
@@ -286,7 +286,7 @@ test.each([
   expect(await readdir(desk.home)).toEqual(['root']);
 });
 
-test('the token is in no diagnosis, and in nothing that is kept', async () => {
+test('the token is in no log and in no stored file', async () => {
   const { desk, id } = await scene();
   await said(desk, id, 'Hello');
   await desk.ask('POST', '/v1/sessions', { model: TOKEN });

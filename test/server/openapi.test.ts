@@ -49,7 +49,7 @@ const operationsOf = ({ paths }: Document): readonly (readonly [string, Operatio
     Object.entries(methods).map(([method, operation]) => [`${method} ${path}`, operation] as const),
   );
 
-test('the document is whole: every route, its parameters, bodies that are closed, answers that are described', async () => {
+test('the document is complete: routes, parameters, closed bodies, described answers', async () => {
   const { ask } = await serveDesk({});
   const document = (await (await ask('GET', '/v1/openapi.json')).json()) as Document;
   const operations = operationsOf(document);
@@ -139,7 +139,7 @@ class Witness {
   }
 }
 
-test('what the server answers is what the document says, for every route', async () => {
+test('every route answers as the document says', async () => {
   const { where, token, client } = await servedHere(await desk());
   const witness = new Witness((await client.openApi()) as unknown as Document, where.url, token);
   const tool = { name: 'far_away', description: 'Far.', schema: { type: 'object', properties: {} } };

@@ -32,7 +32,7 @@ const deliver = ({ desk, id }: Waiting, ...results: object[]): Promise<Response>
 const snapshot = async ({ desk, id }: Waiting): Promise<SessionSnapshot> =>
   (await (await desk.ask('GET', `/v1/sessions/${id}`)).json()) as SessionSnapshot;
 
-test('results come one by one and in any order; with the last one the turn goes on by itself', async () => {
+test('results come one by one in any order; the last one continues the turn', async () => {
   const session = await waiting();
   const { desk, id, calls } = session;
   const { seq, status, pending } = await snapshot(session);
@@ -58,7 +58,7 @@ test('results come one by one and in any order; with the last one the turn goes 
   });
 });
 
-test('a client can’t take the name of a tool that the server has, nor declare what is no tool', async () => {
+test('a client can’t declare a tool with a server tool’s name, or an invalid one', async () => {
   const desk = await serveDesk({});
   const refused = async (tool: object): Promise<unknown> => {
     const response = await desk.ask('POST', '/v1/sessions', { tools: [tool] });
@@ -73,7 +73,7 @@ test('a client can’t take the name of a tool that the server has, nor declare 
   expect(await (await desk.ask('GET', '/v1/sessions')).json()).toEqual({ sessions: [] });
 });
 
-test('a call that gets no result in time gets one that says so, and the turn goes on', async () => {
+test('a call without a result in time gets an error result, and the turn continues', async () => {
   const session = await waiting({ remoteTimeoutMs: 300 });
   const { desk, id } = session;
   const { seq } = await snapshot(session);
@@ -86,7 +86,7 @@ test('a call that gets no result in time gets one that says so, and the turn goe
   expect(events.at(-1)?.data).toMatchObject({ outcome: 'done' });
 });
 
-test('a deadline holds for the next server, too', async () => {
+test('a deadline holds for the next server too', async () => {
   const session = await waiting({ remoteTimeoutMs: 400 });
   await session.desk.app.close();
   const next = await serveDesk({ answers: [{ text: 'Without them.' }] }, { home: session.desk.home });
@@ -106,7 +106,7 @@ test('a deadline holds for the next server, too', async () => {
   expect(events.at(-1)?.data).toMatchObject({ type: 'session_end', outcome: 'done' });
 });
 
-test('cancelling gives up what is waited for, and with it the turn', async () => {
+test('cancel gives up pending calls, and the turn', async () => {
   const session = await waiting();
   const response = await session.desk.ask('POST', `/v1/sessions/${session.id}/cancel`, {});
   expect([response.status, await response.json()]).toEqual([200, { status: 'idle' }]);
@@ -114,7 +114,7 @@ test('cancelling gives up what is waited for, and with it the turn', async () =>
   expect((await deliver(session, { callId: session.calls[0], output: '' })).status).toBe(409);
 });
 
-test('a message gives up what is waited for only where it says so', async () => {
+test('a message gives up pending calls only on request', async () => {
   const session = await waiting({}, { answers: [...TWO_CALLS.answers.slice(0, 1), { text: 'Never mind.' }] });
   const { desk, id } = session;
   const path = `/v1/sessions/${id}/execute`;
@@ -219,7 +219,7 @@ for (const [name, status, type, act] of cases)
     },
   );
 
-test('what is wrong with a body is said with its place', async () => {
+test('a mistake in a body is reported with its place', async () => {
   const session = await waiting();
   const response = await deliver(session, { callId: 1, output: '', more: 1 });
   expect(await response.json()).toMatchObject({
@@ -240,7 +240,7 @@ test('a call of another session is unknown, and so is its question', async () =>
   expect(await snapshot(one)).toMatchObject({ status: 'awaiting_tool_execution', pending: [{}, {}] });
 });
 
-test('a second result for one call is refused, also when its turn is long over', async () => {
+test('a second result for one call is refused, even long after its turn', async () => {
   const session = await waiting();
   const { desk, id, calls } = session;
   const { seq } = await snapshot(session);

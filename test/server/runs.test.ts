@@ -55,7 +55,7 @@ async function scene() {
   return { ...rest, desk };
 }
 
-test('who comes between the last event and the end of its run hears it all, and then the end of the stream', async () => {
+test('a reader between the last event and the end of its run gets all, then the end', async () => {
   const { desk, id, tell, end } = await scene();
   await tell(END);
   const stream = eventsOf(await desk.ask('GET', `/v1/runs/${id}/events`));
@@ -66,7 +66,7 @@ test('who comes between the last event and the end of its run hears it all, and 
   expect((await desk.ask('GET', `/v1/runs/${id}/events`, undefined, { 'last-event-id': '2' })).status).toBe(204);
 });
 
-test('a stream ends behind the end of its run, and a run that is over can’t be told anything', async () => {
+test('a stream ends after its run, and a finished run takes no input', async () => {
   const { desk, id, tell, end, cancelled } = await scene();
   const stream = await desk.ask('GET', `/v1/runs/${id}/events`);
   const cancel = async () => (await desk.ask('POST', `/v1/runs/${id}/cancel`, {})).status;
@@ -78,7 +78,7 @@ test('a stream ends behind the end of its run, and a run that is over can’t be
   expect(await cancel()).toBe(409);
 });
 
-test('a question of a run is answered once, by whoever is asked', async () => {
+test('a question of a run is answered once', async () => {
   const { desk, id, end } = await scene();
   const answer = async (requestId: string) =>
     (await desk.ask('POST', `/v1/runs/${id}/permissions/${requestId}`, { allowed: true })).status;
@@ -86,7 +86,7 @@ test('a question of a run is answered once, by whoever is asked', async () => {
   await end();
 });
 
-test('more runs at once than there may be are told to come again, and are not begun', async () => {
+test('runs over the limit are told to retry, and do not start', async () => {
   const { desk, end } = await scene();
   const second = await desk.ask('POST', '/v1/runs', { goal: 'y' });
   expect([second.status, ((await second.json()) as { type: string }).type]).toEqual([503, 'server.busy']);

@@ -6,7 +6,7 @@ import { journalPath, sessionFolder } from '@drover/core/journal/session-journal
 import { expect, test } from 'vitest';
 import { eventsUntil, isKept, made, said, serveDesk } from '../support/serve/serve-desk.ts';
 
-test('a session is begun, spoken to, and answers with the events of its turn', async () => {
+test('a session is started, gets a message, and answers with the events of its turn', async () => {
   const desk = await serveDesk({ answers: [{ text: 'Hello to you.' }] });
   const response = await desk.ask('POST', '/v1/sessions', {});
   expect(response.status).toBe(201);
@@ -29,7 +29,7 @@ test('a session is begun, spoken to, and answers with the events of its turn', a
   for (const { id: number, event, data } of events) expect([data.seq, data.type]).toEqual([number, event]);
 });
 
-test('all events that are kept are told again, in order, and what comes next after them', async () => {
+test('all durable events are replayed in order, and live ones follow', async () => {
   const desk = await serveDesk({ answers: [{ text: 'One.' }, { text: 'Two.' }] });
   const id = await made(desk);
   const first = await said(desk, id, 'first');
@@ -49,7 +49,7 @@ test('all events that are kept are told again, in order, and what comes next aft
   expect(kept.slice(1)).toEqual([...first, ...second].filter(isKept).map(({ data }) => data));
 });
 
-test('who listens before something is said hears it piece by piece, however late it is read', async () => {
+test('a reader from before a message gets every delta, however late it reads', async () => {
   const desk = await serveDesk({ answers: [{ text: 'Hello to you.' }] });
   const id = await made(desk);
   const listening = await desk.ask('GET', `/v1/sessions/${id}/events`);
@@ -61,7 +61,7 @@ test('who listens before something is said hears it piece by piece, however late
   expect(heard.slice(1)).toEqual(told);
 });
 
-test('a snapshot says how a session stands, and from where to listen on', async () => {
+test('a snapshot holds the state of a session and the event to listen from', async () => {
   const desk = await serveDesk({ answers: [{ text: 'Hello to you.' }] });
   const id = await made(desk);
   const before = (await (await desk.ask('GET', `/v1/sessions/${id}`)).json()) as object;
@@ -83,7 +83,7 @@ test('a snapshot says how a session stands, and from where to listen on', async 
   expect(after).toMatchObject({ seq: events.at(-1)?.id, status: 'idle', ending: 'done', title: 'Hello' });
 });
 
-test('a session that is removed is gone, and so are its streams', async () => {
+test('a removed session is gone, and so are its streams', async () => {
   const desk = await serveDesk({ answers: [{ text: 'Hello.' }] });
   const id = await made(desk);
   await said(desk, id, 'Hello');
@@ -94,7 +94,7 @@ test('a session that is removed is gone, and so are its streams', async () => {
   expect((await desk.ask('GET', `/v1/sessions/${id}`)).status).toBe(404);
 });
 
-test('the messages that a session began with outlive the server', async () => {
+test('the initial messages of a session outlive the server', async () => {
   const messages = [
     { role: 'user', content: 'What colour is the sky?' },
     { role: 'assistant', content: 'Blue.' },

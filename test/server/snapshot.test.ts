@@ -10,7 +10,7 @@ async function snapshot(desk: ServeDesk, path: string): Promise<SessionSnapshot>
   return (await (await desk.ask('GET', `/v1/sessions/${path}`)).json()) as SessionSnapshot;
 }
 
-test('a snapshot holds as many of the last messages as are asked for', async () => {
+test('a snapshot holds the requested number of last messages', async () => {
   const desk = await serveDesk({ answers: [{ text: 'One.' }, { text: 'Two.' }] });
   const id = await made(desk);
   await said(desk, id, 'first');
@@ -28,7 +28,7 @@ test.each(['x', '-1', '1.5', ''])('messages=%s is refused with 400', async (give
   expect([answer.status, await answer.json()]).toMatchObject([400, { type: 'query.malformed' }]);
 });
 
-test('a session that another server has open and nothing was asked of is idle', async () => {
+test('an unused session that another server has open is idle', async () => {
   const desk = await serveDesk({});
   const other = await serveDesk({}, { home: desk.home });
   expect((await snapshot(other, await made(desk))).status).toBe('idle');

@@ -4,6 +4,6 @@ import { expect } from 'vitest';
 import { proves } from '../support/proves.ts';
 import { refusedHistories } from '../support/data/histories.ts';
 
-proves('request.always-valid', 'of 50,000 random histories none is refused', async () => {
+proves('request.always-valid', 'none of 50,000 random histories is refused', async () => {
   expect(await refusedHistories(50_000)).toEqual([]);
 });

@@ -15,7 +15,7 @@ const GIGABYTE = [
 for (const [kind, command, expected] of GIGABYTE) {
   proves(
     'output.bounded',
-    `a gigabyte of ${kind} grows memory by less than 64 MB and holds nothing up`,
+    `a gigabyte of ${kind} grows memory by less than 64 MB and blocks nothing`,
     async () => {
       const { call } = await workspace();
       let output = '';

@@ -6,7 +6,7 @@ import { STEPS_MAX_DEFAULT } from '@drover/core/agent/limits';
 import { expect, test } from 'vitest';
 import { drover, temporaryFolder } from '../cli/fake-io.ts';
 
-test('it is ended after the default number of steps', async () => {
+test('an agent is stopped at the default number of steps', async () => {
   const cwd = await temporaryFolder();
   await writeFile(join(cwd, 'script.yaml'), 'answers: [{calls: [{name: list}]}]\nloop: true\n');
   const { code, stdout } = await drover(['exec', 'go', '--model', 'rehearsal/script.yaml', '--json'], { cwd });

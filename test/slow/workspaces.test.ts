@@ -5,7 +5,7 @@ import { cut } from '../coordinator/slots/workspace-cut.ts';
 
 const CALLS_MAX = 40;
 
-test('killed before or after any git that it starts, drover leaves nothing the next run can’t use', async () => {
+test('drover killed around any git process leaves nothing the next run can’t use', async () => {
   const works = new Set<string>();
   const lanes = (['before', 'after'] as const).map(async (when) => {
     for (let at = 1; at <= CALLS_MAX; at++) {

@@ -32,7 +32,7 @@ const WRITES: Script = {
   ],
 };
 
-test('a task in this thread and one in a thread tell the same events and end with the same outcome', async () => {
+test('a task in this thread and one in a worker thread have equal events and outcomes', async () => {
   const [here, there] = [listener(), listener()];
   const hereSpec = await taskOn(await rehearsal(WRITES), 'write a.txt');
   const thereSpec = await taskOn(await rehearsal(WRITES), 'write a.txt', {
@@ -70,7 +70,7 @@ test('a task in this thread and one in a thread tell the same events and end wit
   `);
 });
 
-test('a worker tells with each event the turn and the step it belongs to', async () => {
+test('a worker’s events carry their turn and step', async () => {
   const { link, told } = listener();
   await runTask(await taskOn(await rehearsal(WRITES), 'write a.txt'), link, never);
   const kinds = new Set(['session_start', 'message_end', 'tool_execution_end', 'usage', 'done', 'session_end']);
@@ -90,7 +90,7 @@ test('a worker tells with each event the turn and the step it belongs to', async
   ]);
 });
 
-test('a worker is refused plans, and in a task that is to look, also writing; it may go on', async () => {
+test('a worker is refused plans, and a reading task also writes; it may continue', async () => {
   const plan = { tasks: [{ id: 'a', title: 'A', prompt: 'do' }] };
   const server = await rehearsal({
     answers: [
@@ -118,7 +118,7 @@ test('a worker is refused plans, and in a task that is to look, also writing; it
   ]);
 });
 
-test('an outcome names the calls that were not allowed, where the worker stopped for want of them', async () => {
+test('an outcome names the denied calls that stopped the worker', async () => {
   const shell = (command: string) => ({ name: 'shell', args: { command } });
   const rules = [parseRule('shell(curl*)', 'deny'), parseRule('shell(ls)', 'allow')];
   const policy = { rules, yes: false, contained: false };
@@ -134,7 +134,7 @@ test('an outcome names the calls that were not allowed, where the worker stopped
   expect(await run(curl, { calls: [shell('ls')] }, { text: 'I went another way.' })).toEqual([]);
 });
 
-test('whatever the provider does, the outcome says it', async () => {
+test('the outcome reports any provider failure', async () => {
   const server = await rehearsal({ answers: [{ text: 'x', fault: { fault: 'status', status: 401 } }] });
   expect(await runTask(await taskOn(server, 'go'), listener().link, never)).toMatchObject({
     status: 'failed',
@@ -143,7 +143,7 @@ test('whatever the provider does, the outcome says it', async () => {
   });
 });
 
-test('a task that is to stop is cancelled; one that reaches a limit of its own has failed', async () => {
+test('a stopped task is cancelled; one that reaches its own limit has failed', async () => {
   const sleeping: Script = { answers: [{ calls: [{ name: 'shell', args: { command: 'sleep 1000' } }] }] };
   const limited = { limits: { stepsMax: 5, textCallRetriesMax: 0, timeoutMs: 200 } };
   const run = listener();
@@ -158,7 +158,7 @@ test('a task that is to stop is cancelled; one that reaches a limit of its own h
   });
 });
 
-test('a task begins with the seed it is given: the same bytes for all, and its own words are its own', async () => {
+test('a task begins with its seed: shared bytes first, then its own text', async () => {
   const seed: readonly Message[] = [
     { role: 'user', content: [{ type: 'text', text: 'The goal.' }] },
     { role: 'assistant', content: [{ type: 'text', text: 'The plan.' }], stop: 'stop', usage: NOTHING },
@@ -180,7 +180,7 @@ test('a task begins with the seed it is given: the same bytes for all, and its o
   ]);
 });
 
-test('a question crosses the wire: the run decides, and the call runs or does not', async () => {
+test('a question crosses the wire, and the run decides if the call runs', async () => {
   const server = await rehearsal({
     answers: [
       {
@@ -204,7 +204,7 @@ test('a question crosses the wire: the run decides, and the call runs or does no
   ]);
 });
 
-test('with a past a task goes on from its last completed step, wherever it was cut off', async () => {
+test('with a history a task resumes after its last completed step', async () => {
   const server = await rehearsal({ ...WRITES, order: 'conversation' });
   const first = listener();
   const spec = await taskOn(server, 'write a.txt');
@@ -230,7 +230,7 @@ test('with a past a task goes on from its last completed step, wherever it was c
   expect(server.rejections).toBe(0);
 });
 
-test('a task knows which calls were refused, wherever it was cut off', async () => {
+test('a resumed task knows which calls were refused', async () => {
   const answers = [{ calls: [{ name: 'shell', args: { command: 'curl b' } }] }, { text: 'I cannot.' }];
   const policy = { rules: [parseRule('shell(curl*)', 'deny')], yes: false, contained: false };
   const spec = await taskOn(await rehearsal({ answers, order: 'conversation' }), 'go', { policy });
@@ -249,7 +249,7 @@ test('a task knows which calls were refused, wherever it was cut off', async () 
   expect([...counts]).toEqual([1]);
 });
 
-test('a task with few large results is finished, and its assignment stays to the letter', async () => {
+test('a task with few large results finishes, and its assignment stays unchanged', async () => {
   const counts = { calls: Array.from({ length: 12 }, () => ({ name: 'shell', args: { command: 'seq 1 6100' } })) };
   const summary = { when: { system: 'condense the history' }, text: 'Numbers were counted.' };
   const submits = { calls: [{ name: 'submit_result', args: { summary: 'counted' } }] };

@@ -79,7 +79,7 @@ async function heard(events: AsyncIterable<ModelEvent>, each: () => void = () =>
   }
 }
 
-test('what the thread asks is asked of the run’s provider, and what arrives is heard in its groups, the end last', async () => {
+test('the run’s provider gets the thread’s request, and its groups arrive in order', async () => {
   const { thread, asked } = wired(async function* () {
     yield [STARTED, delta('a')];
     yield [];
@@ -96,7 +96,7 @@ test('what the thread asks is asked of the run’s provider, and what arrives is
   expect({ id: thread.id, limits: thread.limits }).toEqual({ id: provider.id, limits: provider.limits });
 });
 
-test('an answer is heard while it arrives, not when it is whole', async () => {
+test('an answer arrives while it streams, not when it is whole', async () => {
   const rest = Promise.withResolvers<void>();
   const { thread } = wired(async function* () {
     yield [STARTED, delta('a')];
@@ -111,7 +111,7 @@ test('an answer is heard while it arrives, not when it is whole', async () => {
   expect((await whole).events).toEqual([STARTED, delta('a'), FINISHED]);
 });
 
-test('a failure half way arrives as a failure, behind all that came before it', async () => {
+test('a failure half way arrives after all that came before it', async () => {
   const { thread } = wired(async function* () {
     yield [STARTED, delta('a')];
     throw new DroverError(LOST);
@@ -119,7 +119,7 @@ test('a failure half way arrives as a failure, behind all that came before it', 
   expect(await heard(thread.stream(REQUEST, never))).toEqual({ events: [STARTED, delta('a')], failure: LOST });
 });
 
-test('whoever takes long to read misses nothing of what came before a failure', async () => {
+test('a slow reader misses nothing that came before a failure', async () => {
   const { thread } = wired(async function* () {
     yield [STARTED];
     yield [delta('a')];
@@ -136,7 +136,7 @@ test('whoever takes long to read misses nothing of what came before a failure', 
   expect(groups.flat()).toEqual([STARTED, delta('a')]);
 });
 
-test('a bug of the provider’s, or an end without an end, is a failure and no silence', async () => {
+test('a provider bug, or a stream without an end, is a failure and not silence', async () => {
   const buggy = wired(async function* () {
     yield [STARTED];
     throw new TypeError('of no kind');
@@ -151,7 +151,7 @@ test('a bug of the provider’s, or an end without an end, is a failure and no s
   expect((await heard(cut.thread.stream(REQUEST, never))).failure).toMatchObject({ kind: 'internal' });
 });
 
-test('a thread that stops stops its request', async () => {
+test('a thread that stops cancels its request', async () => {
   const { thread, asked } = wired(hanging);
   const stop = new AbortController();
   const told = await heard(thread.stream(REQUEST, stop.signal), () => stop.abort(new DroverError(STOP)));
@@ -159,7 +159,7 @@ test('a thread that stops stops its request', async () => {
   expect(asked[0]?.signal.reason).toEqual(new DroverError(STOP));
 });
 
-test('an answer that nobody reads on is not asked for any longer', async () => {
+test('an answer that is no longer read is cancelled', async () => {
   const { thread, asked } = wired(hanging);
   for await (const event of thread.stream(REQUEST, never)) if (event.type === 'text_delta') break;
   const { signal } = asked[0] ?? {};
@@ -167,7 +167,7 @@ test('an answer that nobody reads on is not asked for any longer', async () => {
   expect(signal?.aborted).toBe(true);
 });
 
-test('of a thread that is gone no request stays open; a thread whose run is gone does not wait', async () => {
+test('a dead thread leaves no open request; a thread without a run does not wait', async () => {
   const lost = wired(hanging);
   const hearing = heard(lost.thread.stream(REQUEST, never), () => lost.close());
   expect((await hearing).failure).toEqual({ kind: 'aborted', by: 'shutdown' });

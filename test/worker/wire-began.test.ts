@@ -22,7 +22,7 @@ const FINISHED: ModelEvent = {
   notes: { ignored: 0, headers: {} },
 };
 
-test('the beginning of an answer is told to the leave it was asked with, once, and to no other', async () => {
+test('the start of an answer is reported once, to its own admission', async () => {
   const heard: string[] = [];
   const { port1, port2 } = new MessageChannel();
   let leaves = 0;

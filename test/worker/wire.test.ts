@@ -56,7 +56,7 @@ const failureFrom = async (promise: Promise<unknown>): Promise<Failure | undefin
     (error: unknown) => (error instanceof DroverError ? error.failure : undefined),
   );
 
-test('what happens in one tick goes in one message, in order, and the deltas of a block as one', async () => {
+test('events of one tick go in one ordered message, with joined deltas', async () => {
   const { link, run, begun, messages } = wired();
   await link.settled();
   const before = messages.length;
@@ -77,13 +77,13 @@ test('what happens in one tick goes in one message, in order, and the deltas of 
   ]);
 });
 
-test('events that nobody waits for arrive all the same', async () => {
+test('events without a waiting reader still arrive', async () => {
   const { link, run } = wired();
   link.emit({ type: 'warning', message: 'w' }, AT);
   expect(await run.heard('warning')).toEqual({ type: 'warning', message: 'w' });
 });
 
-test('what was told is safe only when the run has stored it', async () => {
+test('an event is durable only when the run has stored it', async () => {
   const stored = Promise.withResolvers<void>();
   const { link, run } = wired({ settled: () => stored.promise });
   let isSafe = false;
@@ -96,7 +96,7 @@ test('what was told is safe only when the run has stored it', async () => {
   await safe;
 });
 
-test('leave to send crosses the wire, and is given back with what came of it', async () => {
+test('admission crosses the wire and is returned with its usage', async () => {
   const { link, run } = wired();
   const { outputTokensMax, settle } = await link.admission.admit(WANTED, never);
   const usage = { input: 90, output: 10, cacheRead: 1, cacheWrite: 2 };
@@ -120,7 +120,7 @@ test('a failure of the run arrives as a failure', async () => {
   expect(await failureFrom(link.settled())).toEqual({ kind: 'internal', message: 'disk on fire' });
 });
 
-test('a question that is withdrawn is withdrawn at the run, with the reason, and its decision is heard', async () => {
+test('a withdrawn question is withdrawn at the run, with its reason', async () => {
   const asked = Promise.withResolvers<void>();
   const reasons: unknown[] = [];
   const { link } = wired({
@@ -155,7 +155,7 @@ test('a stop carries its reason', async () => {
   });
 });
 
-test('when the run hangs up, requests fail, the task is to stop, and what it still tells is ignored', async () => {
+test('when the run hangs up, requests fail, the task stops, and its events are dropped', async () => {
   const { link, served, signal, run } = wired({ settled: () => new Promise(() => undefined) });
   const waiting = failureFrom(link.settled());
   await link.admission.admit(WANTED, never);
@@ -167,7 +167,7 @@ test('when the run hangs up, requests fail, the task is to stop, and what it sti
   expect(run.told).toEqual([]);
 });
 
-test('hanging up withdraws what the task asked for, and takes back leave that comes too late', async () => {
+test('hanging up withdraws the task’s requests and returns late admissions', async () => {
   const signals: AbortSignal[] = [];
   const given = Promise.withResolvers<Admitted>();
   const settled = Promise.withResolvers<unknown>();
@@ -190,7 +190,7 @@ test('hanging up withdraws what the task asked for, and takes back leave that co
   expect(await leave).toEqual({ kind: 'aborted', by: 'shutdown' });
 });
 
-test('what had arrived when the run hangs up can be heard first', async () => {
+test('messages received before the run hangs up can be read first', async () => {
   const { link, served, run } = wired();
   await link.settled();
   link.emit({ type: 'warning', message: 'last words' }, AT);

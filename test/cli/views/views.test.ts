@@ -245,7 +245,7 @@ test.each<[string, Terminal, boolean]>([
 
 const EVIL = '\u001b]52;c;aGk=\u0007\u001b[2J\u009b31m\u001b[1;31mred\u202e\u0007\r\u0008';
 
-test('lines: no control sequence of a model, a tool or a file name reaches the terminal', async () => {
+test('lines: control sequences from models, tools and file names are removed', async () => {
   const events: readonly Event[] = [
     { ...START, model: `m${EVIL}`, cwd: `/c${EVIL}` },
     ...says(`text ${EVIL}`, 'split \u001b', ']0;tit', 'le\u0007 here \u001b[3', '1mtoo'),

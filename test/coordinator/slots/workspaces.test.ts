@@ -113,55 +113,51 @@ test('a dependent task starts from its dependency’s commit', async () => {
   expect(made?.files).toEqual(['src/b.ts']);
 });
 
-proves(
-  'workspace.clean',
-  'a slot moves to its next task in place, and keeps nothing of the previous one',
-  async () => {
-    const user = await userRepository();
-    const { head } = await user.open();
-    const slots = await user.slots();
-    const first = await take(slots, head);
-    const clean = contents(first.path);
-    const inode = lstatSync(join(first.path, 'src/deep/c.ts')).ino;
-    const git = (...args: readonly string[]) => gitAs(first.path, user.env, args);
-    await writeFiles(first.path, { 'src/a.ts': 'x', 'new.ts': 'x', 'x.log': 'x', 'node_modules/m/index.js': 'x' });
-    git('stash', '--include-untracked');
-    git('branch', 'mine');
-    git('tag', 'mine');
-    git('config', 'core.fsmonitor', 'touch /tmp/never');
-    git('config', 'alias.st', 'status');
-    await writeFiles(first.path, {
-      '.git/hooks/pre-commit': 'exit 1',
-      '.git/info/exclude': '*',
-      '.git/info/attributes': '* filter=x',
-      'src/a.ts': 'y',
-      'staged.ts': 'y',
-    });
-    git('add', '--force', 'staged.ts');
-    mkdirSync(join(first.path, 'empty/folders'), { recursive: true });
-    await first.release();
+proves('workspace.clean', 'a slot moves to its next task in place, and keeps nothing of the previous one', async () => {
+  const user = await userRepository();
+  const { head } = await user.open();
+  const slots = await user.slots();
+  const first = await take(slots, head);
+  const clean = contents(first.path);
+  const inode = lstatSync(join(first.path, 'src/deep/c.ts')).ino;
+  const git = (...args: readonly string[]) => gitAs(first.path, user.env, args);
+  await writeFiles(first.path, { 'src/a.ts': 'x', 'new.ts': 'x', 'x.log': 'x', 'node_modules/m/index.js': 'x' });
+  git('stash', '--include-untracked');
+  git('branch', 'mine');
+  git('tag', 'mine');
+  git('config', 'core.fsmonitor', 'touch /tmp/never');
+  git('config', 'alias.st', 'status');
+  await writeFiles(first.path, {
+    '.git/hooks/pre-commit': 'exit 1',
+    '.git/info/exclude': '*',
+    '.git/info/attributes': '* filter=x',
+    'src/a.ts': 'y',
+    'staged.ts': 'y',
+  });
+  git('add', '--force', 'staged.ts');
+  mkdirSync(join(first.path, 'empty/folders'), { recursive: true });
+  await first.release();
 
-    const second = await take(slots, head, { task: 'second' });
-    const after = (...args: readonly string[]) => gitAs(second.path, user.env, args);
-    expect(second.path).toBe(first.path);
-    expect(contents(second.path)).toEqual(clean);
-    expect(lstatSync(join(second.path, 'src/deep/c.ts')).ino).toBe(inode);
-    expect(after('status', '--porcelain', '--ignored', '--branch')).toBe('## drover/run_1/second');
-    expect(after('for-each-ref', '--format=%(refname)')).toBe('refs/heads/drover/run_1/second');
-    expect(after('reflog', '--all')).toBe('');
-    expect(existsSync(join(second.path, '.git/hooks'))).toBe(false);
-    expect(after('config', '--local', '--list', '--name-only').split('\n')).toEqual([
-      'core.repositoryformatversion',
-      'core.filemode',
-      'core.bare',
-      'core.logallrefupdates',
-      'gc.auto',
-      'user.name',
-      'user.email',
-    ]);
-    expect(await second.commit(order('drover/run_1/second'))).toBeUndefined();
-  },
-);
+  const second = await take(slots, head, { task: 'second' });
+  const after = (...args: readonly string[]) => gitAs(second.path, user.env, args);
+  expect(second.path).toBe(first.path);
+  expect(contents(second.path)).toEqual(clean);
+  expect(lstatSync(join(second.path, 'src/deep/c.ts')).ino).toBe(inode);
+  expect(after('status', '--porcelain', '--ignored', '--branch')).toBe('## drover/run_1/second');
+  expect(after('for-each-ref', '--format=%(refname)')).toBe('refs/heads/drover/run_1/second');
+  expect(after('reflog', '--all')).toBe('');
+  expect(existsSync(join(second.path, '.git/hooks'))).toBe(false);
+  expect(after('config', '--local', '--list', '--name-only').split('\n')).toEqual([
+    'core.repositoryformatversion',
+    'core.filemode',
+    'core.bare',
+    'core.logallrefupdates',
+    'gc.auto',
+    'user.name',
+    'user.email',
+  ]);
+  expect(await second.commit(order('drover/run_1/second'))).toBeUndefined();
+});
 
 test('slots made ahead are taken, and the next run finds them', async () => {
   const user = await userRepository();

@@ -58,30 +58,26 @@ test('cancelling closes the socket within a tenth of a second', async () => {
   expect(Math.min(...tookMs)).toBeLessThan(100);
 });
 
-proves(
-  'cancel.leaves-nothing',
-  'cancelling during tools keeps finished results and leaves no process',
-  async () => {
-    const mark = `drover_cancel_${process.pid}`;
-    const stubborn = `exec -a ${mark} bash -c "trap '' TERM; (setsid bash -c 'trap \\"\\" TERM; sleep 300; : ${mark}') & sleep 300; : ${mark}"`;
-    const calls = [
-      { name: 'shell', args: { command: 'echo quick' } },
-      { name: 'shell', args: { command: stubborn } },
-    ];
-    const { run, server } = await agentOn({ answers: [{ calls }, { text: 'Fine.' }] });
-    const controller = new AbortController();
-    setTimeout(() => controller.abort(), 500);
-    const { events, result } = await run('go', controller.signal);
-    expect(result.outcome).toEqual({ status: 'incomplete', failure: { kind: 'aborted', by: 'user' } });
-    const tool = result.messages.find((message) => message.role === 'tool');
-    expect(tool?.results.map(({ isError }) => isError)).toEqual([false, true]);
-    expect(tool?.results[0]?.output).toContain('quick');
-    expect(events.at(-1)).toMatchObject({ type: 'session_end', outcome: 'incomplete' });
-    expect(processesWith(mark)).toEqual([]);
-    expect((await run('go on')).result.outcome).toEqual({ status: 'done' });
-    expect(server.rejections).toBe(0);
-  },
-);
+proves('cancel.leaves-nothing', 'cancelling during tools keeps finished results and leaves no process', async () => {
+  const mark = `drover_cancel_${process.pid}`;
+  const stubborn = `exec -a ${mark} bash -c "trap '' TERM; (setsid bash -c 'trap \\"\\" TERM; sleep 300; : ${mark}') & sleep 300; : ${mark}"`;
+  const calls = [
+    { name: 'shell', args: { command: 'echo quick' } },
+    { name: 'shell', args: { command: stubborn } },
+  ];
+  const { run, server } = await agentOn({ answers: [{ calls }, { text: 'Fine.' }] });
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(), 500);
+  const { events, result } = await run('go', controller.signal);
+  expect(result.outcome).toEqual({ status: 'incomplete', failure: { kind: 'aborted', by: 'user' } });
+  const tool = result.messages.find((message) => message.role === 'tool');
+  expect(tool?.results.map(({ isError }) => isError)).toEqual([false, true]);
+  expect(tool?.results[0]?.output).toContain('quick');
+  expect(events.at(-1)).toMatchObject({ type: 'session_end', outcome: 'incomplete' });
+  expect(processesWith(mark)).toEqual([]);
+  expect((await run('go on')).result.outcome).toEqual({ status: 'done' });
+  expect(server.rejections).toBe(0);
+});
 
 test('cancelling withdraws a permission question', async () => {
   const controller = new AbortController();

@@ -73,52 +73,46 @@ test('events pair by callId and carry turn, step and agent', async () => {
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, at) => at + 1));
 });
 
-proves(
-  'calls.one-result',
-  'unknown, malformed, refused and failing calls get an error result',
-  async () => {
-    const { run, server } = await agentOn(
-      {
-        answers: [
-          {
-            calls: [
-              { name: 'nonsense', args: {} },
-              { name: 'echo', args: { text: 7 } },
-              { name: 'shell', args: { command: 'rm -rf x' } },
-              { name: 'read', args: { path: 'not/there' } },
-              { name: 'echo', args: { text: 'fine' } },
-            ],
-          },
-          { text: 'I see.' },
-        ],
-      },
-      {
-        tools: [...builtinTools, echo],
-        judge: async ({ name }) =>
-          name === 'shell' ? { effect: 'deny', why: 'a rule says no' } : { effect: 'allow', why: '' },
-      },
-    );
-    const { events, result } = await run('go');
-    const ends = events.filter((event) => event.type === 'tool_execution_end');
-    const starts = events.filter((event) => event.type === 'tool_execution_start');
-    expect(starts.map(({ name }) => name).sort()).toEqual(['echo', 'read']);
-    expect(
-      ends.sort((a, b) => a.callIndex - b.callIndex).map(({ callIndex, isError }) => [callIndex, isError]),
-    ).toEqual([
-      [0, true],
-      [1, true],
-      [2, true],
-      [3, true],
-      [4, false],
-    ]);
-    expect(ends[0]?.output).toContain('The tools are: ');
-    expect(ends[1]?.output).toContain('text');
-    expect(ends[2]?.output).toBe('Not allowed: a rule says no');
-    expect(result.denials).toEqual([{ name: 'shell', subject: 'rm -rf x', why: 'a rule says no' }]);
-    expect(server.rejections).toBe(0);
-    expect(result.outcome.status).toBe('done');
-  },
-);
+proves('calls.one-result', 'unknown, malformed, refused and failing calls get an error result', async () => {
+  const { run, server } = await agentOn(
+    {
+      answers: [
+        {
+          calls: [
+            { name: 'nonsense', args: {} },
+            { name: 'echo', args: { text: 7 } },
+            { name: 'shell', args: { command: 'rm -rf x' } },
+            { name: 'read', args: { path: 'not/there' } },
+            { name: 'echo', args: { text: 'fine' } },
+          ],
+        },
+        { text: 'I see.' },
+      ],
+    },
+    {
+      tools: [...builtinTools, echo],
+      judge: async ({ name }) =>
+        name === 'shell' ? { effect: 'deny', why: 'a rule says no' } : { effect: 'allow', why: '' },
+    },
+  );
+  const { events, result } = await run('go');
+  const ends = events.filter((event) => event.type === 'tool_execution_end');
+  const starts = events.filter((event) => event.type === 'tool_execution_start');
+  expect(starts.map(({ name }) => name).sort()).toEqual(['echo', 'read']);
+  expect(ends.sort((a, b) => a.callIndex - b.callIndex).map(({ callIndex, isError }) => [callIndex, isError])).toEqual([
+    [0, true],
+    [1, true],
+    [2, true],
+    [3, true],
+    [4, false],
+  ]);
+  expect(ends[0]?.output).toContain('The tools are: ');
+  expect(ends[1]?.output).toContain('text');
+  expect(ends[2]?.output).toBe('Not allowed: a rule says no');
+  expect(result.denials).toEqual([{ name: 'shell', subject: 'rm -rf x', why: 'a rule says no' }]);
+  expect(server.rejections).toBe(0);
+  expect(result.outcome.status).toBe('done');
+});
 
 test('a tool name in other case or decoration is accepted only if it matches exactly', async () => {
   const names = ['Echo', 'functions.echo', 'echo<|channel|>commentary', 'echoes', 'my.echo'];

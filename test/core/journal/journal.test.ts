@@ -97,18 +97,15 @@ test.each([
     (text: string) => text.replace(/\{"type":"warning","message":"number 3[^\n]*/, 'oops'),
     5,
   ],
-])(
-  '%s is damage: reported with its line, and the file stays unchanged',
-  async (_, damage, line) => {
-    const options = await written(RECORDS);
-    const damaged = damage(await readFile(options.path, 'utf8'));
-    await writeFile(options.path, damaged);
-    await expect(readJournal(options.path)).rejects.toMatchObject({ failure: { kind: 'journal.damaged', line } });
-    await expect(Journal.open(options)).rejects.toMatchObject({ failure: { kind: 'journal.damaged', line } });
-    expect(await readFile(options.path, 'utf8')).toBe(damaged);
-    expect(readContents(Buffer.from(damaged)).records).toEqual(RECORDS.slice(0, 3));
-  },
-);
+])('%s is damage: reported with its line, and the file stays unchanged', async (_, damage, line) => {
+  const options = await written(RECORDS);
+  const damaged = damage(await readFile(options.path, 'utf8'));
+  await writeFile(options.path, damaged);
+  await expect(readJournal(options.path)).rejects.toMatchObject({ failure: { kind: 'journal.damaged', line } });
+  await expect(Journal.open(options)).rejects.toMatchObject({ failure: { kind: 'journal.damaged', line } });
+  expect(await readFile(options.path, 'utf8')).toBe(damaged);
+  expect(readContents(Buffer.from(damaged)).records).toEqual(RECORDS.slice(0, 3));
+});
 
 test('a journal of a newer version is refused with the reason', async () => {
   const options = await written([]);

@@ -92,27 +92,24 @@ const says = (...texts: string[]): AssistantMessage => ({
   stop: 'stop',
 });
 
-test.each(['', ' ', '\n\t', '\u0085', '\u001c'])(
-  'no text is blank: %j is left out, or named in a result',
-  (blank) => {
-    const messages = [
-      user('go'),
-      user(blank),
-      says(blank, 'So.'),
-      says(blank),
-      user('and?'),
-      calls('a'),
-      results(['a', blank]),
-    ];
-    expect(told(built(messages))).toEqual([
-      'user: go',
-      'assistant: text',
-      'user: and?',
-      'assistant: calls a',
-      'user: a=(no output)',
-    ]);
-  },
-);
+test.each(['', ' ', '\n\t', '\u0085', '\u001c'])('no text is blank: %j is left out, or named in a result', (blank) => {
+  const messages = [
+    user('go'),
+    user(blank),
+    says(blank, 'So.'),
+    says(blank),
+    user('and?'),
+    calls('a'),
+    results(['a', blank]),
+  ];
+  expect(told(built(messages))).toEqual([
+    'user: go',
+    'assistant: text',
+    'user: and?',
+    'assistant: calls a',
+    'user: a=(no output)',
+  ]);
+});
 
 test('the first and the last message are the user’s', () => {
   expect(told(built([says('Hello.'), user('go'), says('Done.')]))).toEqual([

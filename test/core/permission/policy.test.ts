@@ -89,7 +89,7 @@ test('--yes answers questions, and allows nothing that is denied', async () => {
   ]);
 });
 
-test('always overrides an ask rule, but not a deny rule', async () => {
+test('a permanent yes overrides an ask rule, but not a deny rule', async () => {
   const remembered = new Map([
     [answerKey('shell', 'make'), true],
     [answerKey('shell', 'make clean'), false],
@@ -237,21 +237,17 @@ const UNSEEN = [
   "ls 'unfinished",
 ];
 
-proves(
-  'permission.deny-wins',
-  'outside the sandbox deny rules refuse unseen parts with --yes, else ask',
-  async () => {
-    const rules = { allow: ['*'], deny: ['shell(rm*)'] };
-    for (const command of UNSEEN) {
-      const [unattended, attended] = [
-        await judgeCommand(command, { rules, yes: true }),
-        await judgeCommand(command, { rules }),
-      ];
-      expect([unattended.effect, attended.effect], command).toEqual(['deny', 'ask']);
-      expect(unattended.why).toMatch(/^it can't be told whether the rule shell\(rm\*\) holds, since /);
-    }
-  },
-);
+proves('permission.deny-wins', 'outside the sandbox deny rules refuse unseen parts with --yes, else ask', async () => {
+  const rules = { allow: ['*'], deny: ['shell(rm*)'] };
+  for (const command of UNSEEN) {
+    const [unattended, attended] = [
+      await judgeCommand(command, { rules, yes: true }),
+      await judgeCommand(command, { rules }),
+    ];
+    expect([unattended.effect, attended.effect], command).toEqual(['deny', 'ask']);
+    expect(unattended.why).toMatch(/^it can't be told whether the rule shell\(rm\*\) holds, since /);
+  }
+});
 
 test('inside the sandbox an unseen part is allowed despite deny and ask rules', async () => {
   const rules = { deny: ['shell(rm*)'], ask: ['shell(curl*)'] };

@@ -55,7 +55,7 @@ test('a question is answered once', async () => {
   expect(await decision).toEqual({ allowed: false, by: 'user', always: false });
 });
 
-test('always answers the same question wherever it waits or returns', async () => {
+test('a permanent answer settles the same question wherever it waits or returns', async () => {
   const { questions, shown } = asked();
   const waiting = ['a', 'b', 'c'].map((id) => questions.ask(question(id, id === 'b' ? 'other' : 'make'), never));
   questions.answer('a', { allowed: true, always: true });
@@ -66,7 +66,7 @@ test('always answers the same question wherever it waits or returns', async () =
   expect([later, shown, [...questions.remembered]]).toEqual([forGood, ['a', 'b'], [['shell make', true]]]);
 });
 
-test('always applies to exactly that tool and subject', async () => {
+test('a permanent answer applies to exactly that tool and subject', async () => {
   const { questions, shown } = asked();
   const first = questions.ask(question('a', 'make'), never);
   questions.answer('a', { allowed: true, always: true });
@@ -81,7 +81,7 @@ test('always applies to exactly that tool and subject', async () => {
   expect(shown).toEqual(['a', 'b', 'c']);
 });
 
-test('never is remembered too', async () => {
+test('a permanent no is remembered as a no', async () => {
   const { questions } = asked();
   const first = questions.ask(question('a', 'make'), never);
   questions.answer('a', { allowed: false, always: true });

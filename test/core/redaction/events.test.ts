@@ -81,26 +81,22 @@ test('content sealed by a provider is left unchanged', () => {
   ).not.toContain(SECRET);
 });
 
-proves(
-  'secrets.hidden',
-  'a secret repeated by model and tools is in no event, and the model sees it',
-  async () => {
-    const redaction = new EventRedaction(new Redactor([SECRET]));
-    const { run, server } = await agentOn(
-      {
-        answers: [
-          { text: `It is ${SECRET}.`, calls: [{ name: 'shell', args: { command: `echo ${SECRET}` } }] },
-          { text: `Again ${SECRET}` },
-        ],
-        chunkChars: 3,
-      },
-      { pass: (event, place) => redaction.pass(event, place) },
-    );
-    const { events } = await run(`use ${SECRET}`);
-    expect(events.length).toBeGreaterThan(10);
-    expect(JSON.stringify(events)).not.toContain(SECRET);
-    const deltas = events.flatMap((event) => (event.type === 'text_delta' ? [event.delta] : [])).join('');
-    expect(deltas).not.toContain(SECRET.slice(5));
-    expect(server.requests[1]?.rawBody.split(SECRET).length).toBeGreaterThan(3);
-  },
-);
+proves('secrets.hidden', 'a secret repeated by model and tools is in no event, and the model sees it', async () => {
+  const redaction = new EventRedaction(new Redactor([SECRET]));
+  const { run, server } = await agentOn(
+    {
+      answers: [
+        { text: `It is ${SECRET}.`, calls: [{ name: 'shell', args: { command: `echo ${SECRET}` } }] },
+        { text: `Again ${SECRET}` },
+      ],
+      chunkChars: 3,
+    },
+    { pass: (event, place) => redaction.pass(event, place) },
+  );
+  const { events } = await run(`use ${SECRET}`);
+  expect(events.length).toBeGreaterThan(10);
+  expect(JSON.stringify(events)).not.toContain(SECRET);
+  const deltas = events.flatMap((event) => (event.type === 'text_delta' ? [event.delta] : [])).join('');
+  expect(deltas).not.toContain(SECRET.slice(5));
+  expect(server.requests[1]?.rawBody.split(SECRET).length).toBeGreaterThan(3);
+});

@@ -44,7 +44,7 @@ test('a program that was found keeps the name it was asked for', async () => {
   ]);
 });
 
-test('a program in a folder that commands may write to is not found, nor through a link', async () => {
+test('a program in a folder that commands may write to is not found, even by link', async () => {
   const folder = await temporaryFolder();
   const [project, bin, link] = [join(folder, 'project'), join(folder, 'project', 'bin'), join(folder, 'link')];
   program(join(bin, 'tool'), 'planted');

@@ -23,7 +23,7 @@ test.each(named('bytes').flatMap((name) => APIS.map((api) => [name, api] as cons
   },
 );
 
-test('bytes are really written as they should be', async () => {
+test('bytes are written as specified', async () => {
   const wire = async (name: FaultName) => (await got('anthropic', faultOf(name))).body;
   expect(await wire('crlf')).toMatch(/^event: message_start\r\ndata: \{.*\}\r\n\r\nevent/);
   expect(await wire('cr')).toMatch(/^event: message_start\rdata: [^\n]*$/);
@@ -34,7 +34,7 @@ test('bytes are really written as they should be', async () => {
   expect((await got('anthropic', faultOf('gzip'))).headers.get('content-encoding')).toBe('gzip');
 });
 
-test('a whole answer is zipped as a stream is', async () => {
+test('a whole answer is compressed like a stream', async () => {
   const { headers, body } = await got('anthropic', faultOf('gzip'), {});
   expect([headers.get('content-type'), headers.get('content-encoding')]).toEqual(['application/json', 'gzip']);
   expect(JSON.parse(body)).toMatchObject({ type: 'message' });

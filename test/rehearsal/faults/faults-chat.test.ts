@@ -115,7 +115,7 @@ function told(chunk: Json): string {
     .replaceAll(/,([}\]])/g, '$1');
 }
 
-test('in the dialects of Chat Completions', async () => {
+test('faults in the dialects of Chat Completions', async () => {
   const all = named('chat').map(async (name) => {
     const { body } = await got('openai-chat', faultOf(name), { stream: true, stream_options: { include_usage: true } });
     return [name, ...dataIn(body).map(told)];

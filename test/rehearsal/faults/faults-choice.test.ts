@@ -29,7 +29,7 @@ test('faults by number, by every nth, for one agent and by chance', async () => 
   expect(await hits([{ ...down, rate: 0.5 }], 4)).not.toBe(drawn);
 });
 
-test('where in the stream it happens can be chosen', async () => {
+test('the place of a fault in the stream can be chosen', async () => {
   const after = async (position: number | 'nothing') => {
     const { body } = await got('anthropic', {
       fault: 'error-event',
@@ -45,7 +45,7 @@ test('where in the stream it happens can be chosen', async () => {
   expect((await after(99)).slice(-2)).toEqual(['content_block_stop', 'error']);
 });
 
-test('several faults meet in one answer', async () => {
+test('several faults combine in one answer', async () => {
   const { server } = await stage({ answers: [{ ...ANSWER, fault: ['args-empty', 'crlf', 'chat-no-index', 'gzip'] }] });
   const response = await send(server, 'openai-chat', { body: requestFor('openai-chat', { stream: true }) });
   const text = await response.text();

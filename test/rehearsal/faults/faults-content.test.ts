@@ -6,7 +6,7 @@ import type { Json } from '@drover/rehearsal/json';
 import { at, requestFor, send, stage, textAt } from '../clients.ts';
 import { tales } from '../tales.ts';
 
-test('in what the model says', async () => {
+test('faults in the content', async () => {
   expect(await tales('content')).toMatchInlineSnapshot(`
     "args-empty: 200 message_start | start 0 thinking | ping | delta 0 Hm | delta 0 | stop 0 | start 1 text | delta 1 Sheep 🐑 | stop 1 | start 2 tool_use read ID | delta 2 | stop 2 | message_delta tool_use | message_stop → ended
     args-null: 200 message_start | start 0 thinking | ping | delta 0 Hm | delta 0 | stop 0 | start 1 text | delta 1 Sheep 🐑 | stop 1 | start 2 tool_use read ID | delta 2 | stop 2 | message_delta tool_use | message_stop → ended
@@ -34,7 +34,7 @@ test('in what the model says', async () => {
   `);
 });
 
-test('calls of one answer share an id, or have ids that were used before, or odd ones', async () => {
+test('calls of one answer share an id, reuse old ids, or have odd ones', async () => {
   const ids = async (fault: FaultName): Promise<readonly string[]> => {
     const { server } = await stage({
       loop: true,

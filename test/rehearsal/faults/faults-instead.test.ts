@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { requestFor, send, stage } from '../clients.ts';
 import { tales } from '../tales.ts';
 
-test('in place of an answer', async () => {
+test('faults in place of an answer', async () => {
   expect(await tales('instead')).toMatchInlineSnapshot(`
     "status: 529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"} → ended
     redirect: 307  → ended

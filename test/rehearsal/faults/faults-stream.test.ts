@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { FaultName } from '@drover/rehearsal/faults/fault';
 import { faultOf, got, tale, tales } from '../tales.ts';
 
-test('in the stream', async () => {
+test('faults in the stream', async () => {
   expect(await tales('stream')).toMatchInlineSnapshot(`
     "whole-json: 200 {"id":"msg_b7c1660b06af433b4558414d","type":"message","role":"assistant","model":"m","content":[{"ty → ended
     error-event: 200 message_start | start 0 thinking | ping | delta 0 Hm | error Overloaded → ended
@@ -28,7 +28,7 @@ test('in the stream', async () => {
   `);
 });
 
-test('in the stream of Responses and Chat Completions', async () => {
+test('faults in the stream of Responses and Chat Completions', async () => {
   const names: readonly FaultName[] = [
     'error-event',
     'cut',

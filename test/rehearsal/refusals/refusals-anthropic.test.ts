@@ -222,7 +222,7 @@ test('anthropic-version is required', async () => {
   expect(at((await response.json()) as Json, 'error.message')).toBe('anthropic-version: header is required');
 });
 
-test('a conversation as it should be is accepted', async () => {
+test('a valid conversation is accepted', async () => {
   const { server } = await stage({
     answers: [
       { thinking: 'hm', redactedThinking: 'x', text: 'so', calls: [{ name: 'read' }, { name: 'read' }] },
@@ -242,7 +242,7 @@ test('a conversation as it should be is accepted', async () => {
   expect(server.rejections).toBe(0);
 });
 
-test('thinking that was changed is refused in the latest assistant message, and nowhere else', async () => {
+test('changed thinking is refused only in the latest assistant message', async () => {
   const { server } = await stage({ answers: [{ thinking: 'hm', text: 'so' }], otherwise: { text: 'fine' } });
   const { json } = await post(server, 'anthropic', requestFor('anthropic'));
   const [thinking, said] = at(json, 'content') as readonly JsonObject[];
@@ -253,7 +253,7 @@ test('thinking that was changed is refused in the latest assistant message, and 
   expect(await ask([user(), assistant([changed, said ?? {}]), user(), assistant(), user()])).toBe(200);
 });
 
-test('an answer that was paused may come back as the last message', async () => {
+test('a paused answer may come back as the last message', async () => {
   const { server } = await stage({
     answers: [{ thinking: 'hm', text: 'wait', stop: 'pause' }],
     otherwise: { text: 'fine' },
@@ -269,7 +269,7 @@ test.each([
   ['\\ud83d', 'no low surrogate in string: line 1 column 71 (char 70)'],
   ['\\uDC11', 'no high surrogate in string: line 1 column 71 (char 70)'],
   ['\\ud83d\\ud83d', 'no low surrogate in string: line 1 column 71 (char 70)'],
-])('a lone surrogate, as %s', async (escape, message) => {
+])('a lone surrogate, as %s, is refused', async (escape, message) => {
   const { server } = await stage({ answers: [{ text: 'fine' }] });
   const { status, json } = await post(
     server,
@@ -285,7 +285,7 @@ test.each(['\\ud83d\\udc11', '\\\\ud83d', '🐑'])('%s is no lone surrogate', as
   expect((await post(server, 'anthropic', body)).status).toBe(200);
 });
 
-test('a body that is no JSON, and one that is no UTF-8', async () => {
+test('a body that is not JSON or not UTF-8 is refused', async () => {
   const { server } = await stage({ answers: [{ text: 'fine' }] });
   expect(at((await post(server, 'anthropic', '{"model":')).json, 'error.message')).toMatch(
     /^The request body is not valid JSON: unexpected character: line 1 column/,
@@ -296,7 +296,7 @@ test('a body that is no JSON, and one that is no UTF-8', async () => {
   );
 });
 
-test('a body that is too large, as JSON and as HTML', async () => {
+test('a body that is too large is refused, as JSON and as HTML', async () => {
   const json = await stage({ answers: [{ text: 'fine' }], bodyBytesMax: 100 });
   expect(await post(json.server, 'anthropic', requestFor('anthropic', {}, 'x'.repeat(100)))).toEqual({
     status: 413,
@@ -315,7 +315,7 @@ test('a body that is too large, as JSON and as HTML', async () => {
   ]);
 });
 
-test('a wrong key', async () => {
+test('a wrong key is refused', async () => {
   const { server, anthropic } = await stage({ answers: [{ text: 'fine' }], keys: ['key-for-rehearsal'] });
   const none = await send(server, 'anthropic', { body: requestFor('anthropic') });
   expect([none.status, at((await none.json()) as Json, 'error')]).toEqual([
@@ -327,7 +327,7 @@ test('a wrong key', async () => {
   await anthropic.messages.create({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'go' }] });
 });
 
-test('what is refused strictly is accepted otherwise', async () => {
+test('content that strict mode refuses is accepted otherwise', async () => {
   const { server } = await stage({ strict: false, answers: [{ text: 'fine' }] });
   expect((await post(server, 'anthropic', { messages: [assistant()] })).status).toBe(200);
 });

@@ -149,7 +149,7 @@ test('Chat Completions: messages are required', async () => {
   });
 });
 
-test('Chat Completions: a conversation as it should be is accepted', async () => {
+test('Chat Completions: a valid conversation is accepted', async () => {
   const { server } = await stage({ answers: [{ text: 'fine' }] });
   const messages = [
     { role: 'system', content: 's' },

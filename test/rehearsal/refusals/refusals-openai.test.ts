@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { Json } from '@drover/rehearsal/json';
 import { at, post, requestFor, send, stage } from '../clients.ts';
 
-test.each(['openai', 'openai-chat'] as const)('%s: a body that is no JSON', async (api) => {
+test.each(['openai', 'openai-chat'] as const)('%s: a body that is not JSON is refused', async (api) => {
   const { server } = await stage({ answers: [{ text: 'fine' }] });
   const { status, json } = await post(server, api, '{"model": "\\ud83d"}');
   expect([status, at(json, 'error.message')]).toEqual([
@@ -13,7 +13,7 @@ test.each(['openai', 'openai-chat'] as const)('%s: a body that is no JSON', asyn
   ]);
 });
 
-test.each(['openai', 'openai-chat'] as const)('%s: a wrong key', async (api) => {
+test.each(['openai', 'openai-chat'] as const)('%s: a wrong key is refused', async (api) => {
   const { server } = await stage({ answers: [{ text: 'fine' }], keys: ['right'] });
   const wrong = await send(server, api, { body: requestFor(api), headers: { authorization: 'Bearer wrong-key' } });
   expect([wrong.status, at((await wrong.json()) as Json, 'error')]).toEqual([

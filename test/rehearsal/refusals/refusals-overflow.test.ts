@@ -5,7 +5,7 @@ import type { Json } from '@drover/rehearsal/json';
 import { OVERFLOW_DIALECTS } from '@drover/rehearsal/strict/overflow';
 import { at, post, requestFor, send, stage, textAt } from '../clients.ts';
 
-test('a prompt that is too long, in the dialect of each API', async () => {
+test('an overlong prompt is refused in the dialect of each API', async () => {
   const { server } = await stage({ answers: [{ text: 'fine' }], contextTokens: { m: 10 } });
   const messages = await Promise.all(
     (['anthropic', 'openai-chat', 'openai'] as const).map(async (api) =>
@@ -30,7 +30,7 @@ test('a prompt that is too long, in the dialect of each API', async () => {
   expect((await post(server, 'openai', requestFor('openai', { model: 'other' }, 'x'.repeat(80)))).status).toBe(200);
 });
 
-test('a prompt that is too long, in every dialect', async () => {
+test('an overlong prompt is refused in every dialect', async () => {
   const told = OVERFLOW_DIALECTS.map(async (overflowDialect) => {
     const { server } = await stage({ answers: [{ text: 'fine' }], contextTokens: 10, overflowDialect });
     const response = await send(server, 'openai-chat', { body: requestFor('openai-chat', {}, 'x'.repeat(80)) });

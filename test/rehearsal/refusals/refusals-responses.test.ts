@@ -135,7 +135,7 @@ test.each(refused)('Responses: %s', async (_, body, message, rest) => {
   expect(server.rejections).toBe(1);
 });
 
-test('Responses: reasoning goes back with the item that followed it, and with its seal', async () => {
+test('Responses: reasoning returns with the item after it and its encrypted content', async () => {
   const { server } = await stage({
     answers: [{ thinking: 'hm', text: 'so', calls: [{ name: 'read' }] }],
     otherwise: { text: 'fine' },

@@ -151,7 +151,7 @@ const NOT_TARGETS = [
   'http://mirror.example.com/#fragment',
 ];
 
-test.each(NOT_TARGETS)('the request target %j is refused and resolved by no one', async (url) => {
+test.each(NOT_TARGETS)('the request target %j is refused and never resolved', async (url) => {
   const asked: string[] = [];
   const resolve = (host: string) => (asked.push(host), Promise.resolve(['127.0.0.1']));
   const proxy = await proxyFixture({ rules: ['mirror.example.com', '*.mirror.example.com'], resolve });

@@ -62,7 +62,7 @@ async function run(program: string, args: readonly string[], environment: Record
 const throughRelay = ({ relayPort }: Way, program: string, args: readonly string[]): Promise<Ended> =>
   run(program, args, proxyEnvironment(relayPort));
 
-test('the relay copies bytes both ways, ignores hang-ups and interrupts, and ends when killed', async () => {
+test('the relay copies both ways, ignores HUP and INT, and ends when killed', async () => {
   const { port } = await site();
   const { relayPort, relay } = await openWay([`mirror.example.com:${port}`, `127.0.0.1:${port}`]);
   relay.kill('SIGHUP');

@@ -27,7 +27,7 @@ function messagesOf(body: Json): readonly Json[] {
   return Array.isArray(found) ? found : [];
 }
 
-test.each(APIS)('%s: a worker’s first request begins with the coordinator’s last, byte for byte', async (api) => {
+test.each(APIS)('%s: a worker’s first request begins with the coordinator’s last bytes', async (api) => {
   const desk = await RunDesk.with(planned(TASKS));
   const { code } = await desk.run(['run', 'make four files', '--workers', '0'], {}, api);
   expect(code).toBe(0);
@@ -43,7 +43,7 @@ test.each(APIS)('%s: a worker’s first request begins with the coordinator’s 
   }
 });
 
-proves('cache.shared', 'at least 95 % of what the workers first send is read from the cache', async () => {
+proves('cache.shared', 'at least 95 % of the workers’ first requests are read from the cache', async () => {
   const { answers = [], ...script } = planned(TASKS);
   const long = `${'all work and no play makes jack a dull boy\n'.repeat(2_000)}`;
   const desk = await RunDesk.with(
@@ -70,7 +70,7 @@ test.each(['brief', 'none'])('with --seed %s a worker begins with less', async (
   expect([first.includes('make four files'), first.includes('Please do t1.')]).toEqual([seed === 'brief', true]);
 });
 
-test('a worker that finds nothing in the cache is told of, with where it differs', async () => {
+test('a cache miss of a worker is reported with the first difference', async () => {
   const missed = { ...says('there is nothing to do'), usage: { input: 3_000, cacheRead: 0, cacheWrite: 0 } };
   const desk = await RunDesk.with(planned({ one: { answers: [missed] } }));
   const { events } = await desk.run(['run', 'do one thing']);
@@ -80,7 +80,7 @@ test('a worker that finds nothing in the cache is told of, with where it differs
   ]);
 });
 
-test('of a provider that caches nothing at all, nothing is said', async () => {
+test('a provider without a cache causes no report', async () => {
   const script = planned({ one: { answers: [says('there is nothing to do')] } });
   const desk = await RunDesk.with({ ...script, cache: { enabled: false } });
   const { events } = await desk.run(['run', 'do one thing']);

@@ -25,7 +25,7 @@ const PLACES = [
 for (const [at, when] of PLACES)
   proves(
     'run.kill-anywhere',
-    `killed ${when} record ${at}, it comes to the same end`,
+    `killed ${when} record ${at}, a run has the same result`,
     async () => {
       expect(await crashedRun(at, when, 0)).toMatchObject({ ...WHOLE, wasKilled: true });
     },
@@ -34,7 +34,7 @@ for (const [at, when] of PLACES)
 
 proves(
   'budget.holds',
-  'what was under way when a run was killed counts as spent in full, and the cap holds for both parts of the run',
+  'requests open at a kill count in full, and the cap covers both parts of the run',
   async () => {
     const desk = await RunDesk.with(planned({ one: { answers: [writes('one.txt', '1\n'), submits('one')] } }));
     const cap = 150_000;

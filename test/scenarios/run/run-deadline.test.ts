@@ -34,7 +34,7 @@ async function interruptedAfter(workedMs: number, agoMs: number): Promise<{ desk
   return { desk, id };
 }
 
-test('a run that goes on has the time that is left, and ends with 7 when that is over', async () => {
+test('a resumed run has the remaining time, and then exits 7', async () => {
   const { desk, id } = await interruptedAfter(60 * MINUTE_MS - 3_000, 0);
   const { code, end } = await desk.run(['resume', id]);
   expect([code, end.failure?.kind, statuses(end)]).toEqual([
@@ -45,7 +45,7 @@ test('a run that goes on has the time that is left, and ends with 7 when that is
   expect(Object.keys(desk.delivered(id))).toEqual(['a.txt', 'quick.txt']);
 });
 
-test('one that has used all of its time is not gone on with, and the time it stood still is not counted', async () => {
+test('a run without time left is not resumed, and idle time does not count', async () => {
   const over = await interruptedAfter(61 * MINUTE_MS, 0);
   expect(await over.desk.drover(['resume', over.id])).toMatchObject({
     code: 2,

@@ -12,7 +12,7 @@ const TWO = {
   two: { dependsOn: ['one'], answers: [writes('two.txt', '2\n'), submits('two')] },
 };
 
-test('interrupted, a run ends with 130 and its last event, and goes on to the same end', async () => {
+test('an interrupted run exits 130 with its last event, and resumes to the same end', async () => {
   const desk = await RunDesk.with(planned(TWO));
   const first = told(
     await desk.interrupted(['run', 'make two files', '--workers', '0', '--json'], () =>
@@ -28,7 +28,7 @@ test('interrupted, a run ends with 130 and its last event, and goes on to the sa
   expect(desk.server.requests.filter(({ agent }) => agent === 'one')).toHaveLength(2);
 });
 
-test('the deadline ends a run with 7, and what has landed is delivered', async () => {
+test('the deadline ends a run with 7, and delivers its landings', async () => {
   const desk = await RunDesk.with(
     planned({ ...TWO, slow: { dependsOn: ['two'], answers: [{ ...says('at last'), delayMs: 60_000 }] } }),
   );
@@ -42,7 +42,7 @@ test('the deadline ends a run with 7, and what has landed is delivered', async (
   expect(Object.keys(desk.delivered(end.run ?? ''))).toContain('one.txt');
 });
 
-test('the budget ends a run with 6, and is never passed', async () => {
+test('the budget ends a run with 6, and is never exceeded', async () => {
   const dear = { ...writes('dear.txt', 'dear\n'), usage: { input: 30_000 } };
   const desk = await RunDesk.with(
     planned({ dear: { answers: [dear, dear, dear, submits('dear')] }, next: { dependsOn: ['dear'], answers: [] } }),
@@ -57,13 +57,13 @@ test('the budget ends a run with 6, and is never passed', async () => {
   expect(Math.max(...spent)).toBeLessThanOrEqual(100_000);
 });
 
-test('a provider that refuses the key ends a run with 9, and nothing was begun', async () => {
+test('a refused key ends a run with 9 before any task starts', async () => {
   const desk = await RunDesk.with({ ...planned(TWO), keys: ['another'] });
   const { code, end } = await desk.run(['run', 'make files']);
   expect([code, end.outcome, end.failure?.kind, end.tasks]).toEqual([9, 'error', 'provider.rejected', []]);
 });
 
-test('work that was not allowed ends a run with 8', async () => {
+test('a denied call that the work needs ends a run with 8', async () => {
   const desk = await RunDesk.with(
     planned({ one: { answers: [calls('shell', { command: 'make install' }), says('I may not')] } }),
   );
@@ -72,7 +72,7 @@ test('work that was not allowed ends a run with 8', async () => {
   expect(end.tasks[0]?.reason).toContain('make install');
 });
 
-test('rules are heard by every worker: what is denied stays denied, what is allowed is run', async () => {
+test('every worker obeys the rules: denied calls are refused, allowed ones run', async () => {
   const desk = await RunDesk.with(
     planned({
       one: {
@@ -94,7 +94,7 @@ test('rules are heard by every worker: what is denied stays denied, what is allo
 
 proves(
   'checkout.untouched',
-  'a checkout that was changed meanwhile is named, nothing is delivered, and the work is kept',
+  'a checkout changed meanwhile is named, nothing is delivered, the work is kept',
   async () => {
     const desk = await RunDesk.with(planned(TWO));
     const outside = join(desk.repository, 'a.txt');
@@ -120,7 +120,7 @@ proves(
   },
 );
 
-test('a shell command that reaches the checkout is found by the audit', async () => {
+test('the audit finds a shell command that reached the checkout', async () => {
   const desk = await RunDesk.with({ answers: [] });
   const path = join(desk.repository, 'planted.txt');
   const script = planned({ one: { answers: [calls('shell', { command: `echo gotcha > ${path}` }), submits('one')] } });
@@ -133,14 +133,14 @@ test('a shell command that reaches the checkout is found by the audit', async ()
   ]);
 });
 
-test('--result is what run_end says, in a file', async () => {
+test('--result writes run_end to a file', async () => {
   const desk = await RunDesk.with(planned(TWO));
   const { end } = await desk.run(['run', 'make files', '--result', '../result.json']);
   const result: unknown = JSON.parse(await readFile(join(desk.folder, 'result.json'), 'utf8'));
   expect(result).toMatchObject({ run: end.run, exitCode: 0, tasks: end.tasks, usage: end.usage });
 });
 
-test('--allow-partial exits with 0 where some failed, and says so all the same', async () => {
+test('--allow-partial exits 0 with failed tasks, and still names them', async () => {
   const desk = await RunDesk.with(planned({ ...TWO, bad: { answers: [{ stop: 'refusal', text: 'no' }] } }));
   const { code, end } = await desk.run(['run', 'make files', '--allow-partial']);
   expect([code, end.outcome, statuses(end)['bad']]).toEqual([0, 'incomplete', 'failed']);

@@ -18,7 +18,7 @@ const TASKS: Readonly<Record<string, ScriptedTask>> = {
 const isTool = (event: Shown) => event.type === 'tool_execution_start' || event.type === 'tool_execution_end';
 
 test(
-  'tool events carry worker*100 + callIndex, pair by callId, and are in the journal as they were shown',
+  'tool events carry worker*100 + callIndex, pair by callId, and match the journal',
   { timeout: 90_000 },
   async () => {
     const desk = await RunDesk.with(planned(TASKS));

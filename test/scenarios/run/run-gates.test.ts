@@ -48,7 +48,7 @@ test('a run without a plan ends with 4 when a gate fails on its base', async () 
   expect([code, end.tasks, end.answer]).toEqual([4, [], 'Nothing has to be done.']);
 });
 
-test('a task that changes nothing is done when another one mends the red gate', async () => {
+test('a task without changes is done when another one fixes the red gate', async () => {
   const mends = { answers: [writes('a.txt', 'two\n'), submits('two')] };
   const desk = await RunDesk.with(planned({ idle: IDLE, mends }));
   const { code, end } = await desk.run(['run', 'mend the gate', ...RED]);
@@ -67,7 +67,7 @@ test('a resumed run that changes nothing ends with 4 when a gate fails on its ba
   expect([code, statuses(end)]).toEqual([4, { one: 'gate_failed', two: 'gate_failed' }]);
 });
 
-test('a resumed task that mends the gate makes a task that changed nothing done', async () => {
+test('a resumed task that fixes the gate makes a task without changes done', async () => {
   const turns = [calls('shell', { command: 'make' }), says('Done!'), writes('a.txt', 'two\n'), submits('two')];
   const desk = await RunDesk.with(planned({ idle: IDLE, mends: { answers: [() => turns.shift()] } }));
   const first = await desk.run(['run', 'mend the gate', ...RED, '--sandbox', 'off']);

@@ -7,7 +7,7 @@ import { runWithLostThread, TRIED_AGAIN } from '../../support/run/lost-run.ts';
 
 proves(
   'worker.lost-alone',
-  'a thread that ends costs its attempt: the task is tried again in the same run, and lands',
+  'a thread that dies costs its attempt: the task is retried and lands',
   async () => expect(await runWithLostThread('exit')).toEqual(TRIED_AGAIN),
   60_000,
 );

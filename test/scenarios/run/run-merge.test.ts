@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { calls, planned, RunDesk, statuses, submits, writes } from '../../support/run/run-desk.ts';
 
-test('work that conflicts is done once more on what has landed, and lands', async () => {
+test('conflicting work is redone on the landed head, and lands', async () => {
   const desk = await RunDesk.with(
     planned({
       one: { answers: [writes('a.txt', 'ONE\n'), submits('one')] },
@@ -30,7 +30,7 @@ test('work that conflicts is done once more on what has landed, and lands', asyn
   ]);
 });
 
-test('work that conflicts twice is kept on a branch of its own, and the rest is delivered', async () => {
+test('work that conflicts twice is kept on its own branch, and the rest is delivered', async () => {
   const desk = await RunDesk.with(
     planned({
       one: { answers: [writes('a.txt', 'ONE\n'), submits('one')] },
@@ -74,7 +74,7 @@ test('a second attempt that changes nothing has nothing to merge', async () => {
   expect([code, statuses(end)]).toEqual([0, { one: 'landed', two: 'done', three: 'landed' }]);
 });
 
-test('two changes that are green alone and red together: the later one is left out, the others land', async () => {
+test('of two changes that are red only together the later one is left out', async () => {
   const desk = await RunDesk.with(
     planned({
       one: { answers: [writes('x.txt', '1\n'), submits('one')] },
@@ -91,7 +91,7 @@ test('two changes that are green alone and red together: the later one is left o
   expect(desk.git('show', `drover/${end.run}/two:y.txt`)).toBe('1');
 });
 
-test('where a task fails, those that build on it are skipped, and nobody else is', async () => {
+test('a failed task skips its dependents, and no other', async () => {
   const desk = await RunDesk.with(
     planned({
       one: { answers: [{ stop: 'refusal', text: 'I will not.' }] },
@@ -104,7 +104,7 @@ test('where a task fails, those that build on it are skipped, and nobody else is
   expect(end.tasks[1]?.reason).toBe('it depends on one, which is failed');
 });
 
-test('tasks that read bring an answer and nothing to merge, and cannot write', async () => {
+test('tasks that read return an answer, merge nothing, and cannot write', async () => {
   const desk = await RunDesk.with(
     planned({
       look: {

@@ -10,7 +10,7 @@ const results = (events: Awaited<ReturnType<RunDesk['run']>>['events'], task: st
     event.type === 'tool_execution_end' && event.task === task && event.name === 'read' ? [event.output] : [],
   );
 
-test('a task that builds on another finds its work, and one that does not, does not', async () => {
+test('a task finds the work of its dependency, and no other work', async () => {
   const desk = await RunDesk.with(
     planned({
       one: { answers: [writes('one.txt', 'made by one\n'), submits('one')] },
@@ -23,7 +23,7 @@ test('a task that builds on another finds its work, and one that does not, does 
   expect(results(events, 'alone')[0]).not.toContain('made by one');
 });
 
-test('two tasks that change the same file come one after the other, the second on top of the first', async () => {
+test('two tasks on the same file run in sequence, the second on the first’s result', async () => {
   const desk = await RunDesk.with(
     planned({
       one: { files: ['a.txt'], answers: [writes('a.txt', 'one was here\n'), submits('one')] },
@@ -38,7 +38,7 @@ test('two tasks that change the same file come one after the other, the second o
   ]);
 });
 
-test('the others are asked for only when the first worker’s answer has begun', async () => {
+test('the other workers start only when the first worker’s answer has begun', async () => {
   const slow = { ...says('nothing to do'), delayMs: 700 };
   const desk = await RunDesk.with(
     planned({ one: { answers: [slow] }, two: { answers: [says('no')] }, three: { answers: [says('no')] } }),
@@ -54,7 +54,7 @@ test('the others are asked for only when the first worker’s answer has begun',
   expect(early).toEqual([]);
 });
 
-test('money that was spent before an interruption is still spent after it', async () => {
+test('money spent before an interruption stays spent after it', async () => {
   const dear = { ...writes('b.txt', 'b\n'), usage: { input: 30_000 } };
   const desk = await RunDesk.with(planned({ dear: { answers: [dear, dear, { ...says('done'), delayMs: 1_500 }] } }));
   const isThird = () => desk.server.requests.filter(({ agent }) => agent === 'dear').length === 3;
@@ -66,7 +66,7 @@ test('money that was spent before an interruption is still spent after it', asyn
   expect(Math.min(...spent)).toBeGreaterThan(60_000);
 });
 
-test('workspaces are made while the coordinator still plans', async () => {
+test('workspaces are prepared while the coordinator still plans', async () => {
   const slowly = { ...planned({ one: { answers: [] } }), answers: [{ ...says('hm'), delayMs: 600_000 }] };
   const desk = await RunDesk.with(slowly);
   const ready = () => globSync('workspaces/*/slots/*/tree/a.txt', { cwd: desk.home }).length;

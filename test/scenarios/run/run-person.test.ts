@@ -13,7 +13,7 @@ const TWO = {
 
 const DECLINED = 'the plan was not approved, so it was not carried out';
 
-test('a plan that is not approved is not carried out, and nothing is spent on it', async () => {
+test('a rejected plan is not executed, and nothing more is spent', async () => {
   const desk = await RunDesk.with(planned(TWO));
   const { code, end, stderr } = await desk.run(['run', 'make two files'], { typed: ['n'] });
   expect([code, end.outcome, end.tasks]).toEqual([8, 'cancelled', []]);
@@ -22,7 +22,7 @@ test('a plan that is not approved is not carried out, and nothing is spent on it
   expect(desk.server.requests.map(({ agent }) => agent)).toEqual(['default']);
 });
 
-test('a plan that was not approved is shown again by resume, and then carried out', async () => {
+test('resume shows a rejected plan again, and then executes it', async () => {
   const desk = await RunDesk.with(planned(TWO));
   const { end } = await desk.run(['run', 'make two files'], { typed: ['n'] });
   const shown = await desk.drover(['show', end.run ?? '']);
@@ -32,7 +32,7 @@ test('a plan that was not approved is shown again by resume, and then carried ou
   expect([again.code, statuses(again.end)]).toEqual([0, { one: 'landed', two: 'landed' }]);
 });
 
-test('a plan whose question was interrupted is shown again by resume, and not asked for again', async () => {
+test('resume shows a plan whose question was interrupted, without planning again', async () => {
   const desk = await RunDesk.with(planned(TWO));
   const atQuestion = (_: string, stderr: string) => stderr.includes('Carry out this plan?');
   const ran = await desk.interrupted(['run', 'make two files'], atQuestion, { typed: [undefined] });
@@ -47,7 +47,7 @@ test('a plan whose question was interrupted is shown again by resume, and not as
   expect(asked.toSorted()).toEqual(['default', 'one', 'one', 'two', 'two']);
 });
 
-test('what landed is delivered when a further plan is not approved', async () => {
+test('landings are delivered when a further plan is rejected', async () => {
   const [first, second] = ['one', 'two'].map((id) => ({
     id,
     title: `do ${id}`,
@@ -69,7 +69,7 @@ test('what landed is delivered when a further plan is not approved', async () =>
   expect(end.delivered?.branch).toBe(`drover/${end.run}/merged`);
 });
 
-test('a plan can be changed before it is carried out, and workers are told the new words', async () => {
+test('a plan can be edited before execution, and workers get the new text', async () => {
   const desk = await RunDesk.with(planned(TWO));
   const editor = `sed -i -e '/id: two/,$d' -e 's/Please do one/Please do it well/'`;
   const { code, end, stderr } = await desk.run(['run', 'make two files'], {
@@ -97,7 +97,7 @@ test('an invalid edit of a plan is offered again with the error', async () => {
   expect(mended).toContain('  first: do one\n  uno: do two\n');
 });
 
-test('a worker’s question says whose it is, and its answer goes to that worker', async () => {
+test('a worker’s question names it, and the answer goes to that worker', async () => {
   const desk = await RunDesk.with(
     planned({ one: { answers: [calls('shell', { command: 'make it' }), writes('one.txt', '1\n'), submits('one')] } }),
   );

@@ -10,7 +10,7 @@ const worker = (id: string, path: string) => ({
   [id]: { assigned: `Your task is ${id}:`, answers: [writes(path, `${id}\n`), submits(id)] },
 });
 
-test('a plan that makes no sense goes back with what is wrong, and the next one is carried out', async () => {
+test('an invalid plan is returned with its problems, and the next one is executed', async () => {
   const desk = await RunDesk.with({
     order: 'conversation',
     answers: [
@@ -28,7 +28,7 @@ test('a plan that makes no sense goes back with what is wrong, and the next one 
   });
 });
 
-test('after three senseless plans the whole goal is one task, and that is said', async () => {
+test('after three invalid plans the whole goal is one task, with a note', async () => {
   const senseless = calls('submit_plan', { tasks: [task('a', { dependsOn: ['a'] })] });
   const desk = await RunDesk.with({
     order: 'conversation',
@@ -41,7 +41,7 @@ test('after three senseless plans the whole goal is one task, and that is said',
   expect(events.find((event) => event.type === 'plan_ready')).toMatchObject({ by: 'fallback' });
 });
 
-test('a further plan for what failed, under the same id, makes it good', async () => {
+test('a further plan retries a failed task under the same id', async () => {
   const desk = await RunDesk.with({
     order: 'conversation',
     answers: [
@@ -66,7 +66,7 @@ test('a further plan for what failed, under the same id, makes it good', async (
   });
 });
 
-test('no more plans than --rounds allows', async () => {
+test('no more plans are made than --rounds allows', async () => {
   const desk = await RunDesk.with({
     order: 'conversation',
     answers: [
@@ -80,13 +80,13 @@ test('no more plans than --rounds allows', async () => {
   expect([code, statuses(end), end.answer]).toEqual([0, { a: 'landed' }, 'so be it']);
 });
 
-test('a question is answered without any plan', async () => {
+test('a question is answered without a plan', async () => {
   const desk = await RunDesk.with({ order: 'conversation', answers: [says('It says one.')] });
   const { code, end } = await desk.run(['run', 'what does a.txt say?']);
   expect([code, end.outcome, end.answer, end.tasks]).toEqual([0, 'done', 'It says one.', []]);
 });
 
-test('if the last words fail, the results are the report, and nothing is lost', async () => {
+test('if the final report fails, the results are the report', async () => {
   const { answers: [plan] = [], ...script } = planned({ a: { answers: [writes('b.txt', 'b\n'), submits('a')] } });
   const desk = await RunDesk.with({
     ...script,
@@ -96,7 +96,7 @@ test('if the last words fail, the results are the report, and nothing is lost', 
   expect([code, statuses(end), end.delivered?.branch]).toEqual([0, { a: 'landed' }, `drover/${end.run}/merged`]);
 });
 
-test('drover plan saves a plan that drover run carries out with no planning request', async () => {
+test('drover plan saves a plan that drover run executes without a planning request', async () => {
   const desk = await RunDesk.with(
     planned({
       one: { answers: [writes('one.txt', '1\n'), submits('one')], files: ['one.txt'] },
@@ -114,7 +114,7 @@ test('drover plan saves a plan that drover run carries out with no planning requ
   expect(desk.server.requests.slice(before).map(({ agent }) => agent)).toEqual(['one', 'one', 'two', 'two']);
 });
 
-test('drover plan on a terminal ends with the plan, and not with an interruption', async () => {
+test('drover plan on a terminal ends with the plan, not as interrupted', async () => {
   const desk = await RunDesk.with(planned({ one: { answers: [] }, two: { answers: [] } }));
   const { code, stderr } = await desk.drover(['plan', 'do both', '--out', '../plan.yaml'], { columns: 80 });
   expect(code).toBe(0);
@@ -132,7 +132,7 @@ test.each([
   ['tasks:\n  - {id: a, promt: x}', "plan.yaml:2:13: unknown key 'promt'; did you mean prompt?"],
   ['', 'plan.yaml:1:1: the plan is empty; it needs tasks'],
   ['tasks: [', 'plan.yaml:1:9: '],
-])('a plan file that can’t be carried out is refused with its line: %j', async (text, expected) => {
+])('an invalid plan file is refused with its line: %j', async (text, expected) => {
   const desk = await RunDesk.with({ answers: [] });
   await writeFile(join(desk.repository, 'plan.yaml'), text);
   const { code, stderr } = await desk.drover(['run', 'x', '--plan', 'plan.yaml']);

@@ -33,7 +33,7 @@ async function webServer(): Promise<{ readonly port: number; readonly asked: str
 }
 
 inSandbox('a run in the sandbox', () => {
-  test('everyday commands run without approval, and what they made lands', async () => {
+  test('everyday commands run without approval, and their results land', async () => {
     const command = `node -e "require('fs').writeFileSync('n.txt', 'n')"; git log --oneline; sed -i s/one/two/ a.txt; echo ok`;
     const desk = await RunDesk.with(planned({ one: { answers: [shell(command), submits('done')] } }));
     const { code, events, end } = await desk.run(['run', 'go', '--gate', 'test -f n.txt']);
@@ -79,7 +79,7 @@ inSandbox('a run in the sandbox', () => {
     expect(Object.keys(desk.delivered(end.run ?? '')).toSorted()).toEqual(['a.txt', 'one.txt', 'taken', 'two.txt']);
   });
 
-  test('a sandbox that breaks in the middle fails the attempt in its own kind, and the work is kept', async () => {
+  test('a sandbox that breaks fails the attempt with its own kind, and the work is kept', async () => {
     const desk = await RunDesk.with({ answers: [] });
     const breaks = ({ step }: RequestView) => {
       if (step !== 2) return undefined;
@@ -97,7 +97,7 @@ inSandbox('a run in the sandbox', () => {
     expect(JSON.stringify(other.server.requests)).not.toContain('not reached');
   });
 
-  test('--net lets commands reach a host, refuses others at once, and both are told', async () => {
+  test('--net lets commands reach a host, refuses others, and both are reported', async () => {
     const { port, asked } = await webServer();
     const command = `node -e "fetch('http://localhost:${port}/in').then((r) => r.text()).then(console.log)"; curl -sS http://far.example.com/`;
     const desk = await RunDesk.with(planned({ one: { answers: [shell(command), submits('done')] } }));
@@ -177,7 +177,7 @@ inSandbox('a run in the sandbox', () => {
     ]);
   });
 
-  test('a setup command and a gate that break out of nothing fail where they need the network', async () => {
+  test('a setup command and a gate fail where they need the network', async () => {
     const desk = await RunDesk.with(planned({ one: { answers: [writes('b.txt', 'b'), submits('done')] } }));
     const gate = 'curl -sS https://far.example.com/';
     const { code, events } = await desk.run(['run', 'go', '--gate', gate, '--setup', 'touch /tmp/prepared']);

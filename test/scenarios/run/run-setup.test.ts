@@ -18,7 +18,7 @@ const SCRIPT = planned({
   two: { answers: [writes('two.txt', 'two\n'), submits('done')] },
 });
 
-test('worker and gate find what it made, and only what the worker made lands', async () => {
+test('worker and gate find the setup’s files, and only the worker’s files land', async () => {
   const desk = await RunDesk.with(SCRIPT, FILES);
   const { end, code, events } = await desk.run([
     'run',
@@ -36,7 +36,7 @@ test('worker and gate find what it made, and only what the worker made lands', a
   expect(desk.git('diff', '--name-only', 'main', merged).split('\n')).toEqual(['made/mine.txt', 'one.txt', 'two.txt']);
 });
 
-test('a workspace that can’t be prepared fails its tasks with what was printed, and asks no worker anything', async () => {
+test('a failed setup fails its tasks with its output, and no worker is asked', async () => {
   const desk = await RunDesk.with(SCRIPT, FILES);
   const { end, code } = await desk.run(['run', 'go', '--yes', '--setup', 'echo no network; exit 7']);
   expect(code).toBe(3);
@@ -50,7 +50,7 @@ test('a workspace that can’t be prepared fails its tasks with what was printed
   expect(desk.server.requests.length).toBe(2);
 });
 
-test('one that changes files of the repository is refused: its changes would be taken for the worker’s', async () => {
+test('a setup that changes tracked files is refused', async () => {
   const desk = await RunDesk.with(SCRIPT, FILES);
   const { end } = await desk.run(['run', 'go', '--yes', '--setup', 'echo two > a.txt']);
   expect(end.tasks[0]?.reason).toBe(
@@ -58,7 +58,7 @@ test('one that changes files of the repository is refused: its changes would be 
   );
 });
 
-test('a worker that was interrupted goes on in the prepared workspace, and its commit holds nothing of it', async () => {
+test('an interrupted worker resumes in its workspace and commits only its work', async () => {
   const desk = await RunDesk.with(SCRIPT, FILES);
   const ran = await desk.interrupted(
     ['run', 'go', '--yes', '--workers', '0', '--setup', PREPARE, '--gate', 'test -f ignored/tool'],
@@ -71,7 +71,7 @@ test('a worker that was interrupted goes on in the prepared workspace, and its c
   expect(desk.git('diff', '--name-only', 'main', merged).split('\n')).toEqual(['made/mine.txt', 'one.txt', 'two.txt']);
 });
 
-test('a batch spec may say how its workspaces are prepared', async () => {
+test('a batch spec may define the setup of its workspaces', async () => {
   const batch = await BatchDesk.with(
     tidying(),
     noisyFiles(1),

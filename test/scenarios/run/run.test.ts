@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { planned, RunDesk, says, statuses, submits, writes } from '../../support/run/run-desk.ts';
 
-test('a goal becomes a plan, each task a commit on one branch, and the checkout stays as it was', async () => {
+test('a goal becomes a plan, each task a commit, and the checkout stays as it was', async () => {
   const desk = await RunDesk.with(
     planned({
       one: { answers: [writes('one.txt', '1\n'), submits('one is there')] },

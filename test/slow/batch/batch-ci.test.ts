@@ -104,7 +104,7 @@ type Gitlab = Readonly<
   Record<string, { readonly script: readonly string[]; readonly after_script?: readonly string[] }>
 >;
 
-test('the GitLab snippet: parallel jobs, one report, and a cache that the next pipeline finds', async () => {
+test('the GitLab snippet runs parallel jobs, one report, and a shared cache', async () => {
   const { folder, server } = await project();
   const jobs = parse(await readFile(join(EXAMPLES, 'ci', 'gitlab-ci.yaml'), 'utf8')) as Gitlab;
   const run = async (job: string, on: Machine, env: Readonly<Record<string, string>>) => {

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { BatchDesk, noisyFiles, tidying } from '../../support/run/batch-desk.ts';
 
-test('10,000 files are listed, and looked at, in less than two seconds of work, without a request', async () => {
+test('10,000 files are listed within two seconds of CPU time, without a request', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(10_000));
   for (const flag of ['--list', '--dry-run']) {
     // What the processor did: how long that takes on a machine with other things to do says nothing about drover.

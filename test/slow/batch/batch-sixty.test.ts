@@ -10,7 +10,7 @@ import { drover } from '../../cli/fake-io.ts';
 import { EXAMPLES, MODEL, resultsIn, sample } from '../../support/example-sample.ts';
 import { readJunit } from '../../support/data/junit-schema.ts';
 
-test('sixty files: all land, patches apply, a second run asks nothing, three touched files are three tasks', async () => {
+test('sixty files land, patches apply, and only three edited files run again', async () => {
   const { folder, shop } = await sample(60);
   const server = await startRehearsal(await loadScript(MODEL));
   onTestFinished(() => server.close());

@@ -14,7 +14,7 @@ const WORKERS = 8;
 const failing = (path: string): Answer | undefined =>
   Number(/\d+/.exec(path)?.[0]) % 20 === 0 ? { stop: 'refusal', text: 'I will not.' } : undefined;
 
-test('a thousand tasks, killed half way: each result once, memory flat, workspaces free', async () => {
+test('a thousand tasks, killed half way: each result once, memory flat', async () => {
   const script = { ...tidying(failing), seed: 1, faults: [{ rate: 0.02, fault: 'reset' as const }] };
   const batch = await BatchDesk.with(script, noisyFiles(TASKS));
   const { desk } = batch;

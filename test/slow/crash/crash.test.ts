@@ -17,7 +17,7 @@ const SEED_MS_MAX = 60_000;
 const TOLD_EVERY = 25;
 
 test(
-  `${SEEDS} seeds: nothing told is lost, nothing is done twice, nothing is refused`,
+  `${SEEDS} seeds: nothing told is lost, nothing is repeated, nothing is refused`,
   async () => {
     const total = await tollOf(FROM, SEEDS, 'process');
     process.stdout.write(`crash seeds from ${FROM}: ${JSON.stringify(total)}\n`);
@@ -28,7 +28,7 @@ test(
 );
 
 test(
-  `${POWER_SEEDS} seeds without power: nothing told as lasting is lost, nothing is done twice`,
+  `${POWER_SEEDS} power losses: nothing durable is lost or repeated`,
   async () => {
     const total = await tollOf(POWER_FROM, POWER_SEEDS, 'power');
     process.stdout.write(`power seeds from ${POWER_FROM}: ${JSON.stringify(total)}\n`);

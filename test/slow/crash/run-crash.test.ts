@@ -8,7 +8,7 @@ import { crashedRun, type Crashed } from '../../support/run/run-crash.ts';
 const WORKERS = 2;
 const AT_ONCE = 2;
 
-test('whenever a run is killed, it comes to the same end, and asks nothing again that was answered', async () => {
+test('a run killed at any time has the same result and repeats no answered request', async () => {
   const whole = await crashedRun(0, 'after', WORKERS);
   const places = placesOf(whole.records);
   const odd: string[] = [];

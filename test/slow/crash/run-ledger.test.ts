@@ -12,7 +12,7 @@ const STEPS = 10; // a worker
 const EVENTS = 900; // about as many as such a run tells
 
 test(
-  `${SEEDS} seeds of a run: nothing told is lost, nothing is done twice, and the result is the same`,
+  `${SEEDS} seeds of a run: nothing is lost or repeated, and the result is the same`,
   async () => {
     const whole = await runThroughCrashes(STEPS, []);
     const unharmed = { lost: [], doubled: [], missing: [], rejections: 0, code: 0, tree: whole.tree };

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { runWithLostThread, TRIED_AGAIN } from '../../support/run/lost-run.ts';
 
 test.each(['throw', 'loop', 'heap'] as const)(
-  'a thread lost by %s costs its attempt, and the run lands all',
+  'a thread lost by %s costs its attempt, and every task lands',
   async (fault) => {
     expect(await runWithLostThread(fault)).toEqual(TRIED_AGAIN);
   },

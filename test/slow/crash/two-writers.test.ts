@@ -12,7 +12,7 @@ const SCRIPT = `
   process.stdout.write(lock === undefined ? 'refused' : 'taken');
   process.stdin.on('end', () => process.kill(process.pid, 'SIGKILL')).resume();`;
 
-test('200 rounds: never two, and the lock of the dead is taken over at once', async () => {
+test('in 200 rounds there are never two writers, and a dead owner’s lock is taken over', async () => {
   const path = join(await temporaryFolder(), 'journal.jsonl.lock');
   let longestMs = 0;
   for (let round = 0; round < ROUNDS; round++) {

@@ -6,9 +6,6 @@ import { declared, plainOnes, withTwo } from '../../support/data/command-lines.t
 test.each([
   ['one word', declared],
   ['two words', withTwo],
-])(
-  'whatever is typed where %s may be: what is plain is what yargs reads, and the rest is left to yargs',
-  async (_, command) => {
-    expect(await plainOnes(command, 10_000)).toBeGreaterThan(1_000);
-  },
-);
+])('with %s possible, plain command lines are read as yargs reads them', async (_, command) => {
+  expect(await plainOnes(command, 10_000)).toBeGreaterThan(1_000);
+});

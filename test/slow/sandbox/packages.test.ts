@@ -80,22 +80,19 @@ inSandbox('package managers inside the sandbox', (system) => {
     expect(ran.output).toMatch(/tiny wheel\n$/);
   });
 
-  test.runIf(has('npm'))(
-    'npm fails within seconds where its registry is not allowed, and the host is named',
-    async () => {
-      const here = await connected(['other.example.com']);
-      project(here.root, 1);
-      const begun = performance.now();
-      const ran = await runInside(here, 'npm install --registry http://packages.example.com/ 2>&1', {
-        timeoutMs: 30_000,
-      });
-      expect(ran.exitCode).not.toBe(0);
-      expect(ran.output).toContain('packages.example.com');
-      expect(performance.now() - begun).toBeLessThan(15_000);
-    },
-  );
+  test.runIf(has('npm'))('npm fails within seconds if its registry is not allowed, and names the host', async () => {
+    const here = await connected(['other.example.com']);
+    project(here.root, 1);
+    const begun = performance.now();
+    const ran = await runInside(here, 'npm install --registry http://packages.example.com/ 2>&1', {
+      timeoutMs: 30_000,
+    });
+    expect(ran.exitCode).not.toBe(0);
+    expect(ran.output).toContain('packages.example.com');
+    expect(performance.now() - begun).toBeLessThan(15_000);
+  });
 
-  test.runIf(has('npm'))('npm fails within seconds where there is no network', async () => {
+  test.runIf(has('npm'))('npm fails within seconds without a network', async () => {
     const here = box(system);
     project(here.root, 1);
     const begun = performance.now();

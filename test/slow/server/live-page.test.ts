@@ -28,7 +28,7 @@ function chatty(at: number): ScriptedTask {
 }
 
 inBrowser('eight workers at once', (open) => {
-  test('the page answers while they stream, and stays small', async () => {
+  test('the page responds while they stream, and stays small', async () => {
     const tasks = Object.fromEntries(Array.from({ length: WORKERS }, (_, at) => [`c${at + 1}`, chatty(at + 1)]));
     const desk = await PageDesk.open(planned(tasks, { chunkChars: 8 }));
     try {
@@ -69,8 +69,8 @@ inBrowser('eight workers at once', (open) => {
   });
 });
 
-inBrowser('a run that goes on', (open) => {
-  test('a run that was cancelled and is gone on with in a terminal is shown as it goes on', async () => {
+inBrowser('a run that is resumed', (open) => {
+  test('a run that is cancelled and resumed in a terminal is shown live', async () => {
     const script = planned({
       tidy: { title: 'Tidy up', answers: [calls('shell', { command: 'touch made.txt' }), submits('It is tidy.')] },
     });

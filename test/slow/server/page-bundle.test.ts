@@ -15,7 +15,7 @@ import { runSight, untilState } from '../../support/serve/page-sight.ts';
 import { planned, submits, writes } from '../../support/run/run-desk.ts';
 
 inBrowser('the page of the bundle', (open) => {
-  test('it is that of the source, in one module, and shows a run of the source', async () => {
+  test('the bundled page equals the source, in one module, and shows a source run', async () => {
     const folder = await temporaryFolder();
     const dist = join(folder, 'dist');
     await bundleInto(dist);

@@ -15,14 +15,14 @@ const STEPS = 10; // of a turn, each with 4 MB to tell
 const TURNS = 5;
 const GROWN_MB_MAX = 100;
 
-const COMES_BACK = 'coming back every 50 ms for half a minute, nothing is lost or doubled';
+const COMES_BACK = 'reconnecting every 50 ms for half a minute loses and repeats nothing';
 proves('server.every-event-once', COMES_BACK, async () => {
   const { heard, kept, connections } = await comingAndGoing(30_000);
   expect(heard).toEqual(kept);
   expect(connections).toBeGreaterThan(100);
 });
 
-const BOUNDED = 'a thousand idle streams and a stuck one: others are served, and memory stays bounded';
+const BOUNDED = 'a thousand idle streams and a stalled one: others are served in bounded memory';
 proves('server.bounded', BOUNDED, async () => {
   const calls = Array.from({ length: 20 }, () => ({ name: 'loud' }));
   const server = await serveProcess({
@@ -62,7 +62,7 @@ proves('server.bounded', BOUNDED, async () => {
   stuck.destroy();
 });
 
-const ALL_HEAR = 'what is said in a session reaches a thousand who listen';
+const ALL_HEAR = 'a message in a session reaches a thousand readers';
 proves('server.bounded', ALL_HEAR, async () => {
   const server = await serveProcess({ answers: [{ text: 'Hello to all of you.' }] });
   const session = await server.client.session({});
