@@ -1,5 +1,5 @@
-// The checks before a change lands: whatever fails in them, the last line counts it and the exit code says so.
-// The steps are played here by a program in place of npx, since the real ones would run this test again.
+// The checks of .ci/run: the last line counts every failure, and the exit code reports it.
+// A fake npx plays the steps, since the real ones would run this test again.
 
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';

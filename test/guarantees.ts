@@ -1,5 +1,5 @@
-// What drover promises, one sentence each. A test that proves one cites it with proves(); a promise that
-// nothing proves fails the tests, and the README's list is made from this one.
+// The guarantees of drover, one sentence each. A test cites one with proves(). The tests fail for a guarantee without
+// proof, and the README lists the same sentences.
 
 export const guarantees = {
   'request.always-valid':

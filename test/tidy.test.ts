@@ -1,5 +1,4 @@
-// The house rules that a machine can check. A rule here needs no reviewer to remember it; a rule that
-// hurts is changed here, in a commit that says why.
+// House rules that a machine can check. A rule that hurts is changed here, in a commit that says why.
 
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -1,4 +1,4 @@
-// What is wrong with a spec, or with what it names, is said before anything runs: where, and what to write instead.
+// Mistakes in a batch spec or in the files it names: reported with place and fix before anything runs.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// drover batch, end to end: a task a file, results, patches, reports.
+// drover batch end to end: one task per file, results, patches, reports.
 
 import { expect, test } from 'vitest';
 import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/run/batch-desk.ts';

@@ -1,4 +1,4 @@
-// What is known from an earlier run is not asked again: keyed by content, landed and tested like any other work.
+// The batch cache: keyed by content; cached results land and are tested like new work.
 
 import { expect, test } from 'vitest';
 import type { Answer } from '@drover/rehearsal/script';

@@ -1,4 +1,4 @@
-// The batch example does what it says: the spec, with its scripted model, on its sample.
+// The batch example runs with its scripted model on its sample.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// How batches end: for each exit code what provokes it, the last event that says so, and the outputs written.
+// Exit codes of batches: for each one a cause, the last event, and the outputs.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// What holds a batch back: a canary, failures, budgets; and what of it another run takes up again.
+// Limits of a batch: canary, failures and budgets; and what a resumed batch retries.
 
 import { expect, test } from 'vitest';
 import { canaryFirst, canaryVerdict } from '@drover/coordinator/batch/canary';

@@ -1,4 +1,4 @@
-// --list and --dry-run: what a spec comes to next to a repository, without a request and without a trace.
+// --list and --dry-run: the tasks of a spec, without a request and without writing a file.
 
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';

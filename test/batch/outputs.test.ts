@@ -1,5 +1,5 @@
-// What a batch leaves behind, whatever models and tools have said: XML that is valid, a log in which nothing is
-// a command of the runner's, patches that apply, and no secret anywhere.
+// Outputs of a batch with hostile model and tool text: valid XML, no runner command in the log, patches that apply,
+// and no secret.
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// report.md: what became of a batch, for somebody who opens the CI job in the morning.
+// report.md: the result of a batch for a reader of the CI job.
 
 import type { Result } from '@drover/coordinator/batch/results';
 import { expect, test } from 'vitest';

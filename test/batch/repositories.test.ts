@@ -1,4 +1,4 @@
-// One batch over several repositories: each at its revision, with its own train, within one budget; one report.
+// One batch over several repositories: each at its revision with its own merge train, one budget, one report.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// The schema for editors and the reader say the same of a spec.
+// The JSON Schema for editors and the reader accept the same specs.
 
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

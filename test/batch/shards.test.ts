@@ -1,4 +1,4 @@
-// A batch over several machines: each does its part, and the parts become one again.
+// A batch over several machines: each runs its shard, and the shards are merged.
 
 import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// Repositories of one batch work side by side, within the workers, the budget and the stop of one.
+// Repositories of one batch run concurrently within one worker limit, one budget and one stop.
 
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

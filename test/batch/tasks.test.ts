@@ -1,4 +1,4 @@
-// From files to tasks: groups, ids, templates, shards. Pure functions, so the same always gives the same.
+// From files to tasks: groups, ids, templates, shards. All are pure functions.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

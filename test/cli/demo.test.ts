@@ -1,4 +1,4 @@
-// The demo: the real tools do the real work, and it leaves nothing behind.
+// The demo runs with real tools and leaves nothing behind.
 
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';

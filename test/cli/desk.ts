@@ -1,5 +1,5 @@
-// A desk to work at: a folder with a script for the model, in which drover is run again and again, and
-// whose sessions can be tampered with.
+// A fixture for drover commands: a folder with a script for the model, in which drover runs repeatedly.
+// Tests may change its sessions on disk.
 
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

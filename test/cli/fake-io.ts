@@ -1,4 +1,4 @@
-// A fake of the outside: three streams in memory, an environment, a folder, and the wish to stop on demand.
+// A fake process environment: three in-memory streams, variables, a folder, and a stop signal on demand.
 
 import { PassThrough, Readable } from 'node:stream';
 import { mkdtemp, rm } from 'node:fs/promises';

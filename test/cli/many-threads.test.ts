@@ -1,4 +1,4 @@
-// Many workers in a process of their own: nothing but drover's words is on standard error.
+// Many workers in a separate process: stderr holds only drover's own lines.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

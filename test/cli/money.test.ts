@@ -1,4 +1,4 @@
-// Dollars as a user sees them when the model changes on the way: what was paid stays paid, and the budget holds.
+// Dollars shown to the user when the model changes: earlier costs stay, and the budget holds.
 
 import { expect, test } from 'vitest';
 import { calls, planned, RunDesk, submits, writes } from '../support/run/run-desk.ts';

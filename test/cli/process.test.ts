@@ -1,4 +1,4 @@
-// drover as a process: it stops when asked, leaves nobody behind, and its exit code tells the truth.
+// drover as a process: it stops on request, leaves no process behind, and returns the right exit code.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { closeSync, existsSync, openSync } from 'node:fs';

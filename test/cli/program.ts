@@ -1,4 +1,4 @@
-// drover as a process of its own, for what only a process has: signals, pipes, an exit code, children.
+// Runs drover as a separate process, for tests of signals, pipes, exit codes and children.
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';

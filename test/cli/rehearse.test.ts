@@ -1,4 +1,4 @@
-// drover rehearse: a scripted model for other programs, until somebody stops it.
+// drover rehearse: a scripted model for other programs, until the user stops it.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

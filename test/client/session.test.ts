@@ -1,4 +1,4 @@
-// A session whose tools run on the client's side: executed, run, delivered, to the end.
+// A client session with its own tools: execute, run, deliver, end.
 
 import type { Event, PendingCall } from '@drover/protocol/events';
 import type { AssistantMessage, Usage } from '@drover/protocol/messages';

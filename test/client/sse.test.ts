@@ -1,4 +1,4 @@
-// Server-sent events, split at every byte. What the standard says holds wherever the network cuts.
+// Server-sent events split at every byte: the standard holds for any split.
 
 import { expect, test } from 'vitest';
 import { type SseEvent, SseParser, SseTooLarge } from '@drover/client/sse';

@@ -1,4 +1,4 @@
-// A small server that speaks the routes and says what a test has it say, cut and delayed as the test likes.
+// A small HTTP server with scripted responses, cuts and delays.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-// Events over connections that break: every one that is kept comes exactly once, in order.
+// Events over broken connections: every durable one arrives exactly once, in order.
 
 import type { Event, Recorded } from '@drover/protocol/events';
 import { DroverClient } from '@drover/client/client';

@@ -1,4 +1,4 @@
-// One attempt at a task: whose its events are, and that nothing of it is heard once it is over.
+// One attempt at a task: its events carry its id, and none arrives after its end.
 
 import { type AttemptOptions, attemptTask, type AttemptContext } from '@drover/coordinator/run/attempt';
 import { seedOf } from '@drover/coordinator/plan/seed';

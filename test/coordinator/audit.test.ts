@@ -1,4 +1,4 @@
-// Whether the user's checkout is as it was: what is noticed, and what isn't worth a word.
+// The audit of the user's checkout: changes that it reports, and those that it ignores.
 
 import {
   appendFileSync,

@@ -1,4 +1,4 @@
-// Dispatch: who may start when, on how many places, and what becomes of the rest when one fails.
+// Dispatch: when tasks start, on how many worker slots, and what a failure skips.
 
 import { dispatch, type Dispatch } from '@drover/coordinator/run/dispatch';
 import type { TaskStatus } from '@drover/protocol/run';

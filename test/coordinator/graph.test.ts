@@ -1,4 +1,4 @@
-// The plan as a graph: what is wrong with one, in which order it lands, what a task waits for.
+// The plan as a graph: problems, landing order, dependencies.
 
 import { inOrder, problems, waits } from '@drover/coordinator/plan/graph';
 import type { PlannedTask } from '@drover/protocol/plan';

@@ -1,4 +1,4 @@
-// The pool: real threads, stopped, lost and used again.
+// The pool: real threads that are stopped, lost and reused.
 
 import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';

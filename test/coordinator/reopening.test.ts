@@ -1,4 +1,4 @@
-// What a run takes up again when it goes on, as its journal says: tasks, and the coordinator's open call.
+// The work that a resumed run retries, by its journal: tasks, and the coordinator's open call.
 
 import { isPassing } from '@drover/coordinator/run/resume';
 import { canGoOn, stateOf } from '@drover/coordinator/run/runs';

@@ -1,4 +1,4 @@
-// The user's repository as a run finds it, and what drover says where it can't work with it.
+// The user's repository as a run finds it, and drover's errors for unusable ones.
 
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

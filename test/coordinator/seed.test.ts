@@ -1,4 +1,4 @@
-// What a worker begins with.
+// The messages that a worker begins with.
 
 import { assignment, beginningOf, firstDifference, seedOf } from '@drover/coordinator/plan/seed';
 import type { Message } from '@drover/protocol/messages';

@@ -1,4 +1,4 @@
-// What a run has come to: RunState, fed with the events of runs.
+// RunState, fed with the events of runs.
 
 import { expect, test } from 'vitest';
 import { rowsOf, RunState, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';

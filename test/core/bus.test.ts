@@ -1,4 +1,4 @@
-// The bus: every reader gets what it must, and none delays another.
+// The bus: every reader gets its events, and none delays another.
 
 import { Bus, ReaderLost, type Reader, type Shown } from '@drover/core/bus';
 import type { Event } from '@drover/protocol/events';

@@ -1,4 +1,4 @@
-// The conversation: what it counts, what it hands out, what it keeps when it is shortened.
+// The conversation: estimates, snapshots, and compaction.
 
 import { Conversation } from '@drover/core/conversation/conversation';
 import { applyCut, planCut, planWishedCut, transcript, type Room } from '@drover/core/conversation/compaction';

@@ -1,4 +1,4 @@
-// An agent inside a program: what a session says of itself, what its answers cost, and labels of tools.
+// An embedded agent: figures of a session, costs of answers, and labels of tools.
 
 import type { Shown } from '@drover/core/bus';
 import { createSession, execute, type AgentOptions } from '@drover/core/in-process';

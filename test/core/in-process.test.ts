@@ -1,4 +1,4 @@
-// An agent inside a program: sessions, executions and what comes of them, as whoever embeds it sees it.
+// An embedded agent: sessions, executions and results as the embedding program sees them.
 
 import { readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';

@@ -1,4 +1,4 @@
-// Groups taken apart: in order, none lost, and whoever leaves early closes what they came from.
+// Groups split into items: in order, none lost; leaving early closes the source.
 
 import { inGroups, oneByOne } from '@drover/core/one-by-one';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// Calls that are handed out: beside local ones, answered in any order, over restarts, in time or not at all.
+// Remote calls: beside local ones, answered in any order, over restarts, with deadlines.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// What a session is not ready for, or was never asked for: it is refused with its reason, and nothing changes.
+// Input that a session cannot take: refused with its reason, and nothing changes.
 
 import { REMOTE_RESULT_BYTES_MAX, RemoteCallProblem } from '@drover/core/agent/calls/remote-calls';
 import type { Shown } from '@drover/core/bus';

@@ -1,4 +1,4 @@
-// Tools that run elsewhere, as they are declared: what is refused, and how the arguments of a call are checked.
+// Declarations of remote tools: refused ones, and checks of a call's arguments.
 
 import { remoteTool } from '@drover/core/tools/remote';
 import { defineTool } from '@drover/core/tools/tool';

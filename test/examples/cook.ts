@@ -1,5 +1,5 @@
-// Performs recipes of the cookbook in a real bash, as a reader does in a terminal: one shell for all blocks of a
-// recipe, an empty home, and nothing of this machine's settings.
+// Runs recipes of the cookbook in a real bash: one shell for all blocks of a recipe, an empty home, and no settings of
+// this machine.
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-// The test of the cookbook notices a recipe that no longer works, or no longer prints what the document shows.
+// The test of the cookbook fails for a recipe that no longer works or prints something else.
 
 import { expect, test } from 'vitest';
 import { cook, inTerminal } from './cook.ts';

@@ -1,5 +1,4 @@
-// The cookbook works as it is printed: every block of every recipe is taken out of the document and run, and what
-// it prints is compared with what the document shows.
+// The cookbook works as printed: every block of every recipe is run, and its output is compared with the document.
 
 import { expect, test } from 'vitest';
 import { inBrowser, type Opening } from '../support/serve/chromium.ts';

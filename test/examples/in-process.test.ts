@@ -1,4 +1,4 @@
-// The example of an embedded agent, run as it stands: only its key and address are those of a scripted model.
+// The example of an embedded agent, run unchanged: only its key and address are those of a scripted model.
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';

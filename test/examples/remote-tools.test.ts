@@ -1,4 +1,4 @@
-// The examples of a session over HTTP, run as they stand: against `drover serve`, on a scripted model.
+// The examples of a session over HTTP, run unchanged against `drover serve` on a scripted model.
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-// The reader of YAML by a schema: texts that no format makes specially, and their positions.
+// The YAML reader with a schema: texts of all formats, and their positions.
 
 import { expect, test } from 'vitest';
 import { z } from 'zod';

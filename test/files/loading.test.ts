@@ -1,4 +1,4 @@
-// Start-up: the schemas of the files, and the library under them, are loaded only when there is a file to read.
+// Start-up loads the schemas and their library only when there is a file to read.
 
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -1,4 +1,5 @@
-// Random documents of every format: a valid one is read as it is meant. A broken one is told with a place in the file.
+// Random documents of every format: valid ones are read correctly, and broken ones are reported with a place in the
+// file.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

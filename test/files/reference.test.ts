@@ -1,4 +1,4 @@
-// The reference pages and JSON Schemas in the repository are those that the schemas of the readers make.
+// The reference pages and JSON Schemas in the repository match the readers' schemas.
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// The page's colours: whatever is written stands out from what it is written on, in light and in dark.
+// The page's colours: text has enough contrast, in light and in dark.
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// What an agent said and did, as the page lists it: grown piece by piece, made good, taken back, and bounded.
+// The page's list of an agent's messages and calls: it grows with deltas, retracts, and stays bounded.
 
 import type { Event } from '@drover/protocol/events';
 import type { AssistantPart } from '@drover/protocol/messages';

@@ -1,4 +1,4 @@
-// Whatever a model, a tool or a file says is text on the page: nothing of it is run, loaded or hidden.
+// Text of models, tools and files is only text on the page: nothing of it is run, loaded or hidden.
 
 import { expect, test } from 'vitest';
 import { inBrowser } from '../support/serve/chromium.ts';

@@ -1,5 +1,5 @@
-// The page on what is at work: questions are answered, runs begun and cancelled, sessions spoken to, and a server
-// that goes away and comes back is waited for.
+// The page on active work: the user answers questions, starts and cancels runs, and talks to sessions. The page waits
+// for a server that restarts.
 
 import { expect, test } from 'vitest';
 import { inBrowser } from '../support/serve/chromium.ts';

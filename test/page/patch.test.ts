@@ -1,4 +1,4 @@
-// A patch taken apart for the page: files, lines and their numbers, whatever the files are called and hold.
+// The page's patch parser: files, lines and numbers, for any names and content.
 
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// The page on a run that is over: read from its journal, with a pointer, with keys alone, and on a phone.
+// The page on a finished run: read from its journal, with a pointer, with keys alone, and on a phone.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

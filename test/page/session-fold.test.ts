@@ -1,4 +1,4 @@
-// What the page shows of a session, as a fold over its events.
+// The page's state of a session, as a fold over its events.
 
 import type { Event, Recorded } from '@drover/protocol/events';
 import { NO_USAGE } from '@drover/core/model/spending/usage';

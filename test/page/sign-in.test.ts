@@ -1,4 +1,4 @@
-// Who may see the page, and how it comes to its token.
+// Access to the page, and how the page gets its token.
 
 import { createApp } from '@drover/server/app';
 import { hostsAt } from '@drover/server/http/guard';

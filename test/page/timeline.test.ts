@@ -1,4 +1,4 @@
-// When who did what, as bars on lanes.
+// The timeline: bars on lanes.
 
 import type { Event, Place } from '@drover/protocol/events';
 import { NO_USAGE } from '@drover/core/model/spending/usage';

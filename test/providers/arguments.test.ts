@@ -1,4 +1,4 @@
-// A call's arguments as models and servers write them: what is understood, and what is never run.
+// A call's arguments as models and servers write them: accepted forms, and those that never run.
 
 import { parseArguments } from '@drover/core/model/wire/arguments';
 import { expect, test } from 'vitest';

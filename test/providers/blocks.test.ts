@@ -1,4 +1,4 @@
-// Answers without end: more blocks than an answer may have end it as garbled, and the rest is not read.
+// Endless answers: more blocks than allowed end an answer as garbled, and the rest is not read.
 
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';

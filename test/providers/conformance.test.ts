@@ -1,5 +1,5 @@
-// Everything the rehearsal server can make go wrong, for every provider it applies to. The table names
-// what drover makes of each fault; a fault without a row doesn't compile.
+// Every fault of the rehearsal server, for every provider it applies to. The table names drover's reaction to each
+// fault; a fault without a row does not compile.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Streams that end too early. Only one that had told how it ended is an answer.
+// Streams that end too early. Only a stream with a stop reason is an answer.
 
 import { DroverError } from '@drover/core/errors';
 import { expect, test } from 'vitest';

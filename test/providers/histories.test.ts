@@ -1,4 +1,4 @@
-// Whatever a conversation went through, what is sent is what providers accept. The slow lane sends fifty thousand.
+// Random histories: providers accept every request. The slow lane sends fifty thousand.
 
 import { expect } from 'vitest';
 import { refusedHistories } from '../support/data/histories.ts';

@@ -1,4 +1,4 @@
-// What each recorded stream says. Next to a recording stands what drover makes of it, to be read by eye.
+// Recorded streams. Beside each recording is a readable file with drover's result.
 
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// The recorded streams, and what reads them.
+// The recorded streams, and their reader.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

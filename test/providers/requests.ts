@@ -1,4 +1,4 @@
-// A request with some of everything that a format must put into its own words.
+// A request with an example of everything that a wire format must translate.
 
 import type { ModelRequest } from '@drover/protocol/model';
 

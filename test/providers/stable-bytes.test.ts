@@ -1,4 +1,4 @@
-// What is sent is the same in every process, so that the provider's cache is hit.
+// Requests are the same bytes in every process, so that the provider's cache is hit.
 
 import { execFileSync } from 'node:child_process';
 import { builtinTools } from '@drover/core/tools/builtin';

@@ -1,4 +1,4 @@
-// What each format makes of a request.
+// A request in each wire format.
 
 import { toWire as toAnthropic } from '@drover/core/model/providers/anthropic';
 import { toWire as toChat } from '@drover/core/model/providers/openai-chat';

@@ -1,4 +1,4 @@
-// What of an answer goes back to the provider that gave it, and what is left out because nobody would take it.
+// Parts of an answer that return to their provider, and parts that are left out.
 
 import { toWire as toAnthropic } from '@drover/core/model/providers/anthropic';
 import { toWire as toChat } from '@drover/core/model/providers/openai-chat';

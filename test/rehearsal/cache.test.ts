@@ -1,4 +1,4 @@
-// Prompt caching, as it is reported in usage.
+// Prompt caching as usage reports it.
 
 import { expect, test } from 'vitest';
 import type { Json, JsonObject } from '@drover/rehearsal/json';

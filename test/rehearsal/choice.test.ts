@@ -1,4 +1,4 @@
-// Which answer a request gets.
+// How the server chooses the answer to a request.
 
 import { expect, test } from 'vitest';
 import type { JsonObject } from '@drover/rehearsal/json';

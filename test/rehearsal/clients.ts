@@ -1,4 +1,4 @@
-// The real SDKs and plain fetch, pointed at a rehearsal server that ends with the test.
+// The real SDKs and plain fetch, on a rehearsal server that ends with the test.
 
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';

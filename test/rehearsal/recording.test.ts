@@ -1,4 +1,4 @@
-// What the server was sent, and what it knows of its clients.
+// Requests that the server recorded, and its view of its clients.
 
 import { execFileSync } from 'node:child_process';
 import { connect } from 'node:net';

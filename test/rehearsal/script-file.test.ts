@@ -1,4 +1,4 @@
-// Scripts from files: what is read, and what is said about what is wrong.
+// Script files: valid ones, and reports of mistakes.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { globSync } from 'node:fs';

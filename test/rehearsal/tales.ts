@@ -1,4 +1,4 @@
-// What a client gets of an answer that a fault strikes, and the tale of it in a line.
+// The result of a faulty answer as a client sees it, in one line.
 
 import { FAULTS, factsOf, type Fault, type FaultLevel, type FaultName } from '@drover/rehearsal/faults/fault';
 import { shown, type Json, type JsonObject } from '@drover/rehearsal/json';

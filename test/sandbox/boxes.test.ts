@@ -1,4 +1,4 @@
-// Boxes that wait for their command: used once, only while they are what a new one would be, and never left behind.
+// Sandboxes started ahead: used once, only while a new one would be the same, and never left behind.
 
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Everyday work goes on inside: a sample of commands behaves as in the open. The slow lane runs all of them.
+// A sample of everyday commands behaves the same inside the sandbox. The slow lane runs all of them.
 
 import { expect, test } from 'vitest';
 import { box, inSandbox, runInside } from '../support/sandbox/box.ts';

@@ -1,5 +1,5 @@
-// Hostile commands through drover itself: the model asks for them, nothing outside is reached, and the model is never
-// sent a text from outside or a key of the user.
+// Hostile commands through drover: a model requests them, they reach nothing outside, and no outside text or key is
+// sent to the model.
 
 import { join } from 'node:path';
 import type { SandboxSystem } from '@drover/sandbox/policy';

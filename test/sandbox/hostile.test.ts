@@ -1,5 +1,5 @@
-// The box holds: hostile commands, run as the shell tool runs them, reach nothing outside and leave nothing behind.
-// The slow lane runs each of them alone, and in the open, where most of them do get through.
+// Hostile commands, run by the shell tool's path, reach nothing outside and leave nothing behind.
+// The slow lane runs each alone, and also without a sandbox, where most succeed.
 
 import { expect, test } from 'vitest';
 import { inSandbox, runInside } from '../support/sandbox/box.ts';

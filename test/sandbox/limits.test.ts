@@ -1,5 +1,5 @@
-// Bombs end their own command only: processes, memory, files, descriptors, CPU time and the disk are bounded. The limits
-// here are small, so that nothing of this is felt by the machine.
+// Resource limits: a bomb ends its own command only. Processes, memory, files, descriptors, CPU time and disk are
+// bounded. The limits here are small to spare the machine.
 
 import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// What a policy makes of the file system: the arguments of bubblewrap, and their effect on real commands.
+// The file system of a policy: bubblewrap's arguments, and their effect on real commands.
 
 import {
   existsSync,

@@ -1,4 +1,4 @@
-// The small parts of the sandbox: limits, the copy of /etc, toolchains, seals, hints, and what a command is started with.
+// Small parts of the sandbox: limits, the copy of /etc, toolchains, seals, hints, and the start of a command.
 
 import {
   existsSync,

@@ -1,4 +1,4 @@
-// Placeholders in the user's folder: gone after a session, and after the next one where a session was killed.
+// Placeholders in the user's folder: removed after a session, or by the next one if a session was killed.
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';

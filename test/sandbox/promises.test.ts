@@ -1,7 +1,6 @@
-// What drover promises about containment, tried through `drover exec`: a scripted model sends the commands.
+// Guarantees about containment, tested through `drover exec`: a scripted model sends the commands.
 //
-// Tests that need a sandbox are left out where none can be made, and a line on stderr says so; .ci/run installs
-// bubblewrap.
+// Tests that need a sandbox are skipped on a machine without one, with a line on stderr; .ci/run installs bubblewrap.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';

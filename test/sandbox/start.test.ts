@@ -1,4 +1,4 @@
-// How a command in the sandbox starts and ends: what it inherits, what its end tells, and a sandbox that does not start.
+// Start and end of a command in the sandbox: what it inherits, what its end reports, and a sandbox that does not start.
 
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';

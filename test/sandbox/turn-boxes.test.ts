@@ -1,4 +1,4 @@
-// Boxes of a turn: one waits before the first command, and none is left when the turn has ended.
+// Sandboxes of a turn: one is started before the first command, and none is left at the end.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// The plug is pulled at every named point, also while recovering from the time before.
+// Power loss at every named point, also during recovery from the previous one.
 
 import { expect, test } from 'vitest';
 import { liveThroughCrashes, POINTS } from '../support/run/crash.ts';

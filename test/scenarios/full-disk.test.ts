@@ -1,5 +1,5 @@
-// A disk that really is full: a small one of its own, filled up by a command of the agent's, and emptied again.
-// Where nothing can be mounted, a disk that only says so stands in for it: test/core/journal/disk-full.test.ts.
+// A real full disk: a small mount that the agent's command fills, and that is emptied again.
+// Machines that cannot mount run test/core/journal/disk-full.test.ts, with a simulated disk.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';

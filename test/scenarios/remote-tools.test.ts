@@ -1,4 +1,4 @@
-// A session whose tools run partly elsewhere, killed at every stage of waiting: nothing is lost, nothing is done twice.
+// A session with remote tools, killed at every stage of waiting: nothing is lost or repeated.
 
 import { spawn } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';

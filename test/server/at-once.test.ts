@@ -1,5 +1,4 @@
-// Several who want something of one session at the same time: one after the other, and whoever comes at a bad time
-// is told so and has changed nothing.
+// Concurrent requests to one session: they are serialized, and one at a bad time is refused and changes nothing.
 
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

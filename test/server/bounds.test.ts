@@ -1,5 +1,5 @@
-// What only a socket can be asked: bodies without end, senders that dawdle, too many of everything. Each is
-// refused or bounded, and others are served meanwhile.
+// Bounds of a socket: endless bodies, slow senders, too many of anything. Each is refused or bounded, and other clients
+// are served meanwhile.
 
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';

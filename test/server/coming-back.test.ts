@@ -1,5 +1,4 @@
-// Readers that come and go: whoever comes back with the number of the last event misses nothing and hears nothing
-// twice, however often, and whatever happens meanwhile.
+// Readers that reconnect: Last-Event-ID delivers every later event exactly once, whatever happens meanwhile.
 
 import { DroverClient } from '@drover/client/client';
 import type { Recorded } from '@drover/protocol/events';

@@ -1,4 +1,4 @@
-// A server that is killed, and started again: sessions go on, and whoever listens misses nothing.
+// A server that is killed and restarted: sessions resume, and readers miss nothing.
 
 import type { Recorded } from '@drover/protocol/events';
 import { expect } from 'vitest';

@@ -1,4 +1,4 @@
-// Events of a journal that this process begins to write while somebody listens: in their order, none left out.
+// Events of a journal that this process starts to write while a client listens: in order, none left out.
 
 import { appendFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';

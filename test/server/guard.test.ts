@@ -1,4 +1,4 @@
-// Who is let in: the security list, row by row, on a real socket. A stranger learns nothing and changes nothing.
+// Access control: the security list, row by row, on a real socket. A stranger learns nothing and changes nothing.
 
 import { readFile, readdir } from 'node:fs/promises';
 import { journalPath } from '@drover/core/journal/session-journal';

@@ -1,4 +1,4 @@
-// The OpenAPI document: whole in itself, and true of what the server really answers, route by route.
+// The OpenAPI document: complete, and true for the server's real answers, route by route.
 
 import { expect, test } from 'vitest';
 import { z } from 'zod';

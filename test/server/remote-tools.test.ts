@@ -1,5 +1,4 @@
-// Remote tools over HTTP: calls are handed out, results come back in any order, and what doesn't fit is refused
-// and changes nothing.
+// Remote tools over HTTP: calls are handed out, results return in any order, and invalid ones change nothing.
 
 import { readFile } from 'node:fs/promises';
 import type { SessionSnapshot } from '@drover/client/wire';

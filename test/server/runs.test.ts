@@ -1,5 +1,4 @@
-// Runs over HTTP, at the moments that a whole run passes too quickly to be caught at: see test/cli/serve/serve.test.ts for
-// those.
+// Runs over HTTP at moments that a whole run passes too quickly; test/cli/serve/serve.test.ts has whole runs.
 
 import { openRunJournal } from '@drover/coordinator/run/journal';
 import { Bus } from '@drover/core/bus';

@@ -1,4 +1,4 @@
-// Sessions over HTTP, through the app alone: begun, spoken to, listened to, and removed.
+// Sessions over HTTP, through the app alone: started, used, streamed and removed.
 
 import { existsSync } from 'node:fs';
 import { readJournal } from '@drover/core/journal/file/journal';

@@ -1,4 +1,4 @@
-// The snapshot of a session: how much of it is asked for, and how much of the journal that reads.
+// The snapshot of a session: its length, and how much of the journal it reads.
 
 import { open, stat } from 'node:fs/promises';
 import type { SessionSnapshot } from '@drover/client/wire';

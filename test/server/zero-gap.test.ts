@@ -1,4 +1,4 @@
-// A reader that joins, leaves and comes back in the middle of answers hears every one of them whole.
+// A reader that joins, leaves and reconnects during answers gets every answer whole.
 
 import { expect, test } from 'vitest';
 import { reconnecting } from '../support/serve/reconnects.ts';

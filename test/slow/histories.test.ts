@@ -1,4 +1,4 @@
-// Fifty thousand random histories, of which the fast lane sends the first three hundred.
+// Fifty thousand random histories; the fast lane sends the first three hundred.
 
 import { expect } from 'vitest';
 import { proves } from '../support/proves.ts';

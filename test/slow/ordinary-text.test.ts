@@ -1,4 +1,4 @@
-// More text that is not secret, and more of what asks the most of who searches it, than the fast lane takes.
+// Text without secrets, and text that is expensive to search: more of both than the fast lane.
 
 import { expect, test } from 'vitest';
 import { CORPORA, redactor, streamInSmallPieces, tooSlow, touched } from '../support/data/ordinary-text.ts';

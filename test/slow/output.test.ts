@@ -1,4 +1,4 @@
-// A gigabyte of output: memory stays, the event loop goes on, both ends arrive.
+// A gigabyte of output: memory stays flat, the event loop continues, both ends arrive.
 
 import { readFile, stat } from 'node:fs/promises';
 import { shell } from '@drover/core/tools/shell';

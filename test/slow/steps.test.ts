@@ -1,4 +1,4 @@
-// An agent that never ends by itself, where nobody said after how many steps it is to be ended.
+// An agent that never ends by itself, with the default step limit.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// The bundle that is published, made in a folder of the test's own.
+// Builds the published bundle in a folder of the test.
 
 import { build, type RolldownOptions } from 'rolldown';
 import parts from '../../rolldown.config.ts';

@@ -1,4 +1,4 @@
-// The sample repository that the batch example is tried on.
+// The sample repository of the batch example.
 
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';

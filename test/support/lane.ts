@@ -1,7 +1,7 @@
-// What the fast lane stands on, made once for all its processes.
+// Global setup of the fast lane, run once for all its processes.
 //
-// Temporary folders are in memory where that can be had: tests make and remove tens of thousands of small files,
-// and on a disk that is a quarter of all they do. What programs are compiled to is kept on the disk, for the next time.
+// Temporary folders are in memory if possible: tests create and remove tens of thousands of small files, which takes a
+// quarter of their time on a disk. The compile cache stays on disk for the next time.
 
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';

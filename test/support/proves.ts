@@ -1,4 +1,4 @@
-// A test that proves one of drover's promises.
+// proves(): a test that proves one of drover's guarantees.
 
 import { test } from 'vitest';
 import type { Guarantee } from '../guarantees.ts';

@@ -1,6 +1,6 @@
-// What every test file begins with: processes are started by small ones, since a process that has run many test
-// files is big, and starting one costs by that. Drover's own go through a launcher, as those of a run do; what
-// tests do with git goes through a shell. A test that is about starting processes says for itself how.
+// Setup of every test file: small processes start the others, since a start costs time by the parent's memory.
+// drover's processes use a launcher as in a run, and git in tests uses a shell. Tests about starting processes choose
+// for themselves.
 
 import { launchWith } from '@drover/core/tools/process/start';
 import { openLauncher, type RunLauncher } from '../../bin/run/open-launcher.ts';

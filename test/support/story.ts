@@ -1,4 +1,4 @@
-// Events told in lines, so that a test can show the whole of what happened and compare it.
+// Events as text lines, so that a test can compare everything that happened.
 
 import type { Event } from '@drover/protocol/events';
 

@@ -1,4 +1,4 @@
-// A task on the rehearsal server, and a run for it to belong to: one that keeps what it is told.
+// A task on the rehearsal server, and a run that records what it is told.
 
 import { fileURLToPath } from 'node:url';
 import { tmpdir } from 'node:os';

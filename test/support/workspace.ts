@@ -1,4 +1,4 @@
-// A temporary workspace with real files, and tools called in it as the loop calls them.
+// A temporary workspace with real files, and tools called as the loop calls them.
 
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

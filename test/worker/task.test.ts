@@ -1,4 +1,4 @@
-// One task: in this thread, and in a thread of its own, which must make no difference.
+// One task, in this thread and in a worker thread, with equal results.
 
 import { existsSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';

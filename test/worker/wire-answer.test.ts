@@ -1,4 +1,4 @@
-// An answer that crosses the wire: the run asks the provider, the thread hears what arrives as it arrives.
+// An answer over the wire: the run asks the provider, and the thread gets each part as it arrives.
 
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-// That an answer has begun is news to whoever gave leave for it: with its headers, and only while it matters.
+// The start of an answer is reported to its admission, with its headers, while it matters.
 
 import { MessageChannel } from 'node:worker_threads';
 import type { ModelEvent, ModelRequest } from '@drover/protocol/model';

@@ -1,4 +1,4 @@
-// The wire between a task and its run, both ends of it, over a real port.
+// The wire between a task and its run, both ends, over a real port.
 
 import { MessageChannel } from 'node:worker_threads';
 import type { Question } from '@drover/core/agent/calls/calls';

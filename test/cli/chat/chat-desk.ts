@@ -1,4 +1,4 @@
-// A chat at a terminal in memory: keys go in, a screen comes out, and a scripted model answers.
+// A fixture for chats: a chat at an in-memory terminal with keys, a screen and a scripted model.
 
 import { PassThrough } from 'node:stream';
 import { join } from 'node:path';

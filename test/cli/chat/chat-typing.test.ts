@@ -1,4 +1,4 @@
-// What is typed in a chat: several lines, pasted text, history, slashes; and what the screen is spared.
+// Typing in a chat: several lines, pasted text, history, slash commands; and control sequences kept from the screen.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';

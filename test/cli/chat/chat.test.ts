@@ -1,4 +1,4 @@
-// drover chat: what is said and shown, what an interruption leaves, and how it is left.
+// drover chat: messages, questions, interruptions, and how the user leaves.
 
 import { existsSync, readdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';

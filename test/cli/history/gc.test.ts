@@ -1,4 +1,4 @@
-// drover gc: what no run needs is shown first, and removed only when somebody says so; work never is.
+// drover gc: lists what no run needs, removes it only on consent, and never removes work.
 
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, utimes, writeFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// What there is of runs and what became of them: drover runs, show and logs, and how one is named.
+// Stored runs: drover runs, show and logs, and how a run is named.
 
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

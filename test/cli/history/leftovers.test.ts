@@ -1,4 +1,4 @@
-// What a killed drover leaves beside a file it was writing, and what the next start makes of it.
+// Temporary files of a killed drover, and how the next start removes them.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// drover show of a session that another process has at work.
+// drover show of a session that another process is running.
 
 import { expect, test } from 'vitest';
 import { Desk, steady } from '../desk.ts';

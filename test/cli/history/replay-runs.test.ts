@@ -1,4 +1,4 @@
-// drover replay of runs: what was shown is shown again, from the journal alone, at any speed.
+// drover replay of runs: the same output from the journal alone, at any speed.
 
 import { readdir } from 'node:fs/promises';
 import type { Recorded } from '@drover/protocol/events';

@@ -1,4 +1,4 @@
-// drover replay: the same again, from the journal alone, with nothing done and nothing kept.
+// drover replay of sessions: the same output from the journal alone; nothing is executed or stored.
 
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';

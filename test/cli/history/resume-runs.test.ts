@@ -1,4 +1,4 @@
-// Runs that go on: after an interruption, with more money, with another key; and who is sent away.
+// Resuming runs: after an interruption, with a larger budget, with another key; and refused resumes.
 
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Sessions that go on: with a further message, after a limit, after kill -9; and who is sent away.
+// Resuming sessions: with a further message, after a limit, after kill -9; and refused resumes.
 
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// What there is and what became of it: drover runs, show and logs, and how a session is named.
+// Stored sessions: drover runs, show and logs, and how a session is named.
 
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

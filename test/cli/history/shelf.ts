@@ -1,4 +1,4 @@
-// A shelf of runs and sessions: journals written from events, under their seals, without anybody at work.
+// A fixture with stored runs and sessions: sealed journals written from events, without running an agent.
 
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-// drover serve --budget: a session has one budget for its whole life, also when the server closes it while it rests.
+// drover serve --budget: a session has one budget for its whole life, even if the server closes it while idle.
 
 import { isLive } from '@drover/core/journal/sessions';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// Open questions of drover serve over a restart: a stop gives no answer, and the next server asks the same question.
+// Open questions of drover serve over a restart: a stop gives no answer, and the next server asks again.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

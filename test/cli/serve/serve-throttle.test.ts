@@ -1,4 +1,4 @@
-// drover serve: runs with the same key share one throttle, so a provider that slows one of them slows the others.
+// drover serve: runs with the same key share one throttle, so a rate limit of one slows the others.
 
 import type { Recorded } from '@drover/protocol/events';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// drover serve as a user has it: a process that says where it is, serves sessions and runs, and is stopped.
+// drover serve as a process: prints its address, serves sessions and runs, and stops.
 
 import { once } from 'node:events';
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';

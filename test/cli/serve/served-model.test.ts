@@ -1,5 +1,5 @@
-// A server of somebody's, named by the environment: each wire format is asked there, with the key, and what
-// comes is told whole.
+// A custom model server from the environment: each wire format is requested with the key, and its answer is streamed
+// whole.
 
 import type { Recorded } from '@drover/protocol/events';
 import { startRehearsal } from '@drover/rehearsal/server';

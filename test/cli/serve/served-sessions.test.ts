@@ -1,4 +1,4 @@
-// drover serve, with the sessions that it opens itself: what a client says of a session reaches the model.
+// Sessions that drover serve opens itself: the client's options reach the model.
 
 import type { Message } from '@drover/protocol/messages';
 import { startRehearsal, type Rehearsal } from '@drover/rehearsal/server';

@@ -1,4 +1,4 @@
-// drover serve in tests, with a repository to work in and a script for the model: as a process, or in this one.
+// drover serve with a repository and a script for the model: as a process, or in this one.
 
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';

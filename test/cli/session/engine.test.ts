@@ -1,4 +1,4 @@
-// What the command line hands to the engine: its count of tokens, its patience, its environment.
+// Settings that the command line passes to the engine: token estimate, retries, environment.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

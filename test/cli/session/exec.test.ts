@@ -1,4 +1,4 @@
-// drover exec, whole: a prompt goes in, the scripted model answers, and an exit code comes out.
+// drover exec end to end: a prompt, a scripted model, an exit code.
 
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

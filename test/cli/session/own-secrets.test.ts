@@ -1,5 +1,5 @@
-// Drover's own secrets are in no request to a model: not from the prompt, an instructions file or a tool, in a session
-// or a run. Tokens that only look like secrets reach the model.
+// drover's own secrets are in no request: not from the prompt, an instructions file or a tool, in a session or a run.
+// Tokens that only look like secrets reach the model.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

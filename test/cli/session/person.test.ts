@@ -1,4 +1,4 @@
-// The person at the terminal: while a question stands there, nothing else is shown.
+// Questions at the terminal: nothing else is printed while one is open.
 
 import { PassThrough } from 'node:stream';
 import type { Question } from '@drover/core/agent/calls/calls';

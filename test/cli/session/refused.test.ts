@@ -1,5 +1,4 @@
-// Exit code 8: an agent that stops because its last calls were refused was blocked, whatever it says in the end, and
-// also where it was interrupted in between.
+// Exit code 8: an agent whose last calls were refused is blocked, even if it reports success or was interrupted.
 
 import { expect, test } from 'vitest';
 import { Desk } from '../desk.ts';

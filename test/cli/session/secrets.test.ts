@@ -1,4 +1,4 @@
-// Secrets that find their way into errors and diagnostics are not shown there either.
+// Secrets in errors and diagnostics are redacted.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

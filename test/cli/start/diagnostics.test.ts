@@ -1,4 +1,4 @@
-// DROVER_LOG: each level prints what is at least as serious, and nothing else.
+// DROVER_LOG: each level prints its own lines and more serious ones.
 
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';

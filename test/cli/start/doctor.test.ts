@@ -1,4 +1,4 @@
-// drover doctor: what it finds on a good machine and on a broken one, and what it asks of providers.
+// drover doctor: its findings on a good and on a broken machine, and its requests to providers.
 
 import { execFile } from 'node:child_process';
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// What a config says to ignore, no agent finds by searching: not a session's, not the coordinator, not a worker.
+// Paths that a config ignores are in no search of a session, the coordinator or a worker.
 
 import { expect, test } from 'vitest';
 import type { Shown } from '@drover/core/bus';

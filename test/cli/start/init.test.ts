@@ -1,4 +1,4 @@
-// drover init: what it writes is what drover reads, and nothing that is there is written over.
+// drover init: drover reads what it writes, and existing files are not overwritten.
 
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';

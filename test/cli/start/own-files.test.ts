@@ -1,4 +1,4 @@
-// Files that drover reads by itself, replaced by things that hang, never end or lead elsewhere: a sentence, at once.
+// Files that drover reads itself, replaced by pipes, endless files or links out: each is refused at once with a reason.
 
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-// What is read without yargs is what yargs reads. A sample of command lines; the slow lane takes more.
+// The fast reader of command lines agrees with yargs. A sample; the slow lane runs more.
 
 import { expect, test } from 'vitest';
 import { plainlyTyped } from '../../../bin/start/plain-words.ts';

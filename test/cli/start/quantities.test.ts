@@ -1,4 +1,4 @@
-// Durations, budgets and counts as people type them.
+// Durations, budgets and counts as users type them.
 
 import { expect, test } from 'vitest';
 import { parseBudget, parseCount, parseDuration } from '../../../bin/start/quantities.ts';

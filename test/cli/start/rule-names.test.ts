@@ -1,4 +1,4 @@
-// Rules that name no tool: an error with a suggestion, in flags and in configs.
+// Rules with unknown tool names: an error with a suggestion, in flags and in configs.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

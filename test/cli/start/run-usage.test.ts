@@ -1,4 +1,4 @@
-// What can be wrong before a run begins: one clear sentence, exit code 2, nothing changed, nothing asked.
+// Mistakes before a run begins: one sentence, exit code 2, no request and no change.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

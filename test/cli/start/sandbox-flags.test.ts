@@ -1,4 +1,4 @@
-// --sandbox, --net and --writable: what is refused before anything is spent, and what happens where there is no sandbox.
+// --sandbox, --net and --writable: values refused before anything is spent, and machines without a sandbox.
 
 import { existsSync } from 'node:fs';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';

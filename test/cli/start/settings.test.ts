@@ -1,4 +1,4 @@
-// Settings: whose word counts, what a stranger's config may say, and how a mistake in one is told.
+// Settings: precedence, limits of a project's config, and reports of mistakes.
 
 import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';

@@ -1,5 +1,4 @@
-// drover trust: a project's config may set what a project may not once the user has approved exactly this content in
-// exactly this folder.
+// drover trust: a project's config may set everything once the user approved this content in this folder.
 
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';

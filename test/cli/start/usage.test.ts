@@ -1,4 +1,4 @@
-// What drover says to a mistake in what was typed: one sentence, the fix, exit code 2.
+// Mistakes on the command line: one sentence, the fix, exit code 2.
 
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
-// The dashboard where most people start it: at the bottom of a screen that is full, where every line that
-// is added has to scroll the others up.
+// The dashboard at the bottom of a full screen, where every new line scrolls the others up.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';

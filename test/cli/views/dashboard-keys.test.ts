@@ -1,4 +1,4 @@
-// The keyboard while the dashboard is shown: keys are not echoed, do not answer questions, and still send signals.
+// The keyboard while the dashboard is shown: keys are not echoed, answer no question, and still send signals.
 
 import { once } from 'node:events';
 import type { Recorded } from '@drover/protocol/events';

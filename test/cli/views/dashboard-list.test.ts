@@ -1,4 +1,4 @@
-// A run as listr2 sees it: the work that there is, and how each piece of it ended.
+// A run as a listr2 list: its tasks, and how each one ended.
 
 import { setImmediate as immediate } from 'node:timers/promises';
 import { RunState } from '@drover/coordinator/view/state';

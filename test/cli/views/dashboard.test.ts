@@ -1,4 +1,4 @@
-// The dashboard as a person sees it: runs are played into it, and the screen of a terminal is read.
+// The dashboard as a user sees it: events of runs go in, and the screen of a terminal is read.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RunState } from '@drover/coordinator/view/state';

@@ -1,5 +1,5 @@
-// Every output of drover, fed with keys, escape sequences, marks that turn text round and commands of CI runners: none
-// of them comes out, whichever command or file tells of the work.
+// Every output of drover, fed with keys, escape sequences, bidi marks and CI commands: none of them comes out of any
+// command or file.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// The report at the end of a run, for somebody who wasn't there.
+// The report at the end of a run.
 
 import { RunState } from '@drover/coordinator/view/state';
 import type { Event, Recorded } from '@drover/protocol/events';

@@ -1,4 +1,4 @@
-// A run where there is no terminal: lines for each change, and groups in GitHub Actions.
+// The lines view of a run: one line per change, and groups in GitHub Actions.
 
 import { PassThrough } from 'node:stream';
 import type { Recorded } from '@drover/protocol/events';

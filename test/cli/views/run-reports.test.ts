@@ -1,4 +1,4 @@
-// --junit and --summary of a run: what became of its tasks, for a CI system and for people.
+// --junit and --summary of a run.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// The views of a run: which one is chosen, and that all of them tell the same.
+// The views of a run: how one is chosen, and that all agree.
 
 import { PassThrough } from 'node:stream';
 import type { Recorded } from '@drover/protocol/events';

@@ -1,4 +1,4 @@
-// Text that goes to a terminal: whatever it holds and however it is cut, no control sequence survives.
+// Text for a terminal: no control sequence survives, whatever the text holds and however it is split.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

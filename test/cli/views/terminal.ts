@@ -1,4 +1,4 @@
-// A terminal in memory: what is written to it, what a person would see of that, and its keyboard.
+// An in-memory terminal: its output, its screen and its keyboard.
 
 import { PassThrough, Writable } from 'node:stream';
 import xterm from '@xterm/headless';

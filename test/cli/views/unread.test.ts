@@ -1,4 +1,4 @@
-// A reader that reads nothing is not waited for; one that is slow is.
+// Stalled readers are not waited for; slow readers are.
 
 import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';

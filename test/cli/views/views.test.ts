@@ -1,4 +1,4 @@
-// What a person sees of a session, and what a program reads of it: the views, fed with canned events.
+// The views of a session, for users and for programs, fed with recorded events.
 
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// Prose on a terminal: broken between words, however it arrives; code is left alone.
+// Word wrap on a terminal: prose breaks between words, however it arrives; code is left alone.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// Many workers and one provider, over HTTP: what it allows is kept to, and what it refuses slows all of them.
+// Many workers and one provider over HTTP: limits are respected, and a refusal slows all workers.
 
 import type { Rehearsal } from '@drover/rehearsal/server';
 import { describe, expect, test } from 'vitest';

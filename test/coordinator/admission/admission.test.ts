@@ -1,4 +1,4 @@
-// The budget of a run: reserved before, settled after, never passed, whoever asks and whoever dies.
+// The budget of a run: reserved before a request, charged after it, never exceeded, even if workers die.
 
 import type { Event } from '@drover/protocol/events';
 import type { Admitted } from '@drover/core/model/spending/admission';

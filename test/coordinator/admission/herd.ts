@@ -1,4 +1,4 @@
-// Many agents on one rehearsal server, which share one admission: real SDKs, real loops, one process.
+// Many agents on one rehearsal server that share one admission: real SDKs, real loops, one process.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// What requests under way take of a limit, while nobody knows whether they have arrived.
+// The share of a limit that requests in flight take while their arrival is unknown.
 
 import { type Flight, Ledger } from '@drover/coordinator/admission/ledger';
 import type { Rate } from '@drover/coordinator/admission/rate-headers';

@@ -1,4 +1,4 @@
-// The pace of a lane and what is left of its limits, moment by moment. Nobody waits here: time is a number.
+// The pace of a lane and the rest of its limits. Time is a number here, so no test waits.
 
 import { Allowance } from '@drover/coordinator/admission/allowance';
 import { isRefusal, Pace } from '@drover/coordinator/admission/pace';

@@ -1,4 +1,4 @@
-// Rate-limit headers, as two families of servers write them, and as nobody should.
+// Rate-limit headers of two API families, and invalid ones.
 
 import { readRates } from '@drover/coordinator/admission/rate-headers';
 import { expect, test } from 'vitest';

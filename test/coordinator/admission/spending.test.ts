@@ -1,4 +1,4 @@
-// What a run has spent by its journal, also of requests that were under way when it was killed, once or more often.
+// Spending of a run by its journal, including requests in flight at one or more kills.
 
 import { stateOf } from '@drover/coordinator/run/runs';
 import { type RunHistory, readRunHistory } from '@drover/coordinator/run/history';

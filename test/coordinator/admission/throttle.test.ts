@@ -1,4 +1,4 @@
-// The throttle by itself: who goes, who waits, and what is told of it.
+// The throttle alone: which requests go, which wait, and what is reported.
 
 import { DroverError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';

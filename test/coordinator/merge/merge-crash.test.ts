@@ -1,4 +1,4 @@
-// The merge train after a crash: a second train, with what the journal of the first one kept, comes to the same.
+// The merge train after a crash: a second train with the first one's journal ends in the same commit.
 
 import type { Git } from '@drover/coordinator/git/git';
 import type { Arrival, Landing, MergeTrain } from '@drover/coordinator/merge/train';

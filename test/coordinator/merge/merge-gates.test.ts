@@ -1,4 +1,4 @@
-// Gates on the merge train: what is tried together, who is left out, and what ends a gate.
+// Gates on the merge train: tasks tested together, tasks left out, and how a gate ends.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

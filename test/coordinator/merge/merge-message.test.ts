@@ -1,4 +1,4 @@
-// The messages of commits that land: what a model wrote in them can't pass for ours, nor for a patch.
+// Messages of landed commits: model text cannot pass for drover's trailers or for a patch.
 
 import { commitMessage } from '@drover/coordinator/merge/message';
 import { expect, test } from 'vitest';

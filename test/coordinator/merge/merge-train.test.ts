@@ -1,4 +1,4 @@
-// The merge train: the order in which work lands, what conflicts, and what it costs.
+// The merge train: landing order, conflicts, and cost in processes.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Git } from '@drover/coordinator/git/git';

@@ -1,4 +1,4 @@
-// A yard for merge trains: a user's repository, the store that borrows its objects, and tasks' commits in it.
+// A fixture for merge trains: a user's repository, the store that borrows its objects, and tasks' commits.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-// What could be removed of what drover keeps, and that nothing goes which holds the only copy of work.
+// Garbage collection: finds what no run needs, and keeps every only copy of work.
 
 import { existsSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// What a workspace gets besides the commit: ignored files that `.drover/include` names.
+// Ignored files that `.drover/include` copies into a workspace.
 
 import {
   existsSync,

@@ -1,4 +1,4 @@
-// What drover says was changed in a workspace is what git says.
+// drover and git find the same changes in a workspace.
 
 import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

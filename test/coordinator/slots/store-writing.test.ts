@@ -1,4 +1,4 @@
-// What drover writes into its store itself is what git would have written.
+// Objects that drover writes to its store equal those that git writes.
 
 import { mkdirSync, readdirSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';

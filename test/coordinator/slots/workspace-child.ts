@@ -1,5 +1,5 @@
-// A run's use of workspaces, in a process of its own, to be killed: two tasks, one on top of the other.
-// Started with drover's home, the repository, the run and the environment for git, as JSON.
+// A run's use of workspaces in a separate process that tests kill: two tasks, one based on the other.
+// Arguments as JSON: drover's home, the repository, the run, and the environment for git.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
-// Workspaces and processes that end too soon: nothing is left that the next run couldn't use, and what an
-// attempt has done is there for it to go on with.
+// Workspaces after crashes: the next run can use everything that is left, and an attempt can resume its work.
 
 import { readdirSync, readFileSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Runs that are killed while they use workspaces, and what is expected of those that come after.
+// Runs that are killed while they use workspaces, and checks of the runs after them.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';

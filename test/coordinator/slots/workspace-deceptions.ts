@@ -1,4 +1,4 @@
-// What a worker could do to have something of its own taken for what drover wrote.
+// Tricks by which a worker could pass its own files for drover's.
 
 import { createHash } from 'node:crypto';
 import {

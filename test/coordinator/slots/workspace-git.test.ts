@@ -1,5 +1,4 @@
-// The git folder that a worker gets: as if made afresh, whatever the one before left in it, and at no cost where that was
-// nothing.
+// The git folder of a worker: as good as new, whatever the previous worker left, and reused if untouched.
 
 import {
   appendFileSync,

@@ -1,4 +1,4 @@
-// A slot that is used again costs what has changed in it; and what proves that the rest has not can't be deceived.
+// A reused slot costs only what changed in it, and a worker cannot hide a change.
 
 import { execFileSync } from 'node:child_process';
 import {

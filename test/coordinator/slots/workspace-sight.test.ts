@@ -1,5 +1,5 @@
-// Right after a commit most files needn't be looked at again: git has just done so. What git can't see is looked at all
-// the same, and who doesn't say that nobody has worked there since has everything looked at.
+// Right after a commit most files need no second look, since git has just seen them. Files that git cannot see are
+// checked, and every file is checked unless the caller states that no worker came since.
 
 import { lstatSync, mkdtempSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';

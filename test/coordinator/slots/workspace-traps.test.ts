@@ -1,4 +1,4 @@
-// What a worker could leave behind for whoever comes next: none of it is run, followed or kept.
+// Traps that a worker could leave for the next one: none is run, followed or kept.
 
 import {
   chmodSync,

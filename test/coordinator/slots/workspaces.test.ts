@@ -1,4 +1,4 @@
-// Workspaces as a run uses them: taken, committed, released, taken again, and kept for the next run.
+// Workspaces in a run: taken, committed, released, reused, and kept for the next run.
 
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

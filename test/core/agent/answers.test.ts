@@ -1,4 +1,4 @@
-// Answers that are not quite answers: paused, empty, half understood, calling what is not there.
+// Incomplete answers: paused, empty, partly understood, or with unknown tools.
 
 import { defineTool } from '@drover/core/tools/tool';
 import { expect, test } from 'vitest';

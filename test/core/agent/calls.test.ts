@@ -1,5 +1,4 @@
-// The calls of an answer: how many at a time, by what they are known, and what becomes of those that wait
-// when the user cancels.
+// The calls of an answer: concurrency, ids, and queued calls at a cancel.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defineTool, type Tool } from '@drover/core/tools/tool';

@@ -1,4 +1,4 @@
-// Cancelling, at any moment: quick, complete, and the conversation can go on.
+// Cancelling at any moment: fast, complete, and the conversation stays usable.
 
 import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';

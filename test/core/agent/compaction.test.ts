@@ -1,4 +1,4 @@
-// Conversations that grow too long, by our own count or by the provider's word.
+// Compaction of overlong conversations, by drover's count or by the provider's error.
 
 import { DroverError } from '@drover/core/errors';
 import { defineTool } from '@drover/core/tools/tool';

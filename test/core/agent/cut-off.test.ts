@@ -1,4 +1,4 @@
-// Answers that are cut off: by the user, by a limit, by an error that no retry mends.
+// Answers that are cut off by the user, by a limit, or by a final error.
 
 import type { Shown } from '@drover/core/bus';
 import { openSessionJournal } from '@drover/core/journal/session-journal';

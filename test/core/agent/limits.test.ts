@@ -1,4 +1,4 @@
-// What limits a turn: steps, tokens, money and idleness; and that all of it is counted.
+// Limits of a turn: steps, tokens, money and idle time.
 
 import { STEPS_MAX_DEFAULT } from '@drover/core/agent/limits';
 import { builtinTools } from '@drover/core/tools/builtin';

@@ -1,4 +1,4 @@
-// The loop, told as stories: one agent, a scripted model, real tools.
+// The loop: one agent, a scripted model, real tools.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

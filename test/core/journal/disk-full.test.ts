@@ -1,4 +1,4 @@
-// A disk that fills up in the middle of a session: told at once, nothing starts, and it goes on.
+// A disk that fills up during a session: reported at once, nothing starts, and work resumes with free space.
 
 import { mkdtemp, open, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// What waits for the disk, and what does not: a disk that stands still wherever a test wants it to.
+// Steps that wait for the disk, and steps that do not, on a disk that a test can stall.
 
 import { appendFile, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';

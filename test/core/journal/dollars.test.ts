@@ -1,4 +1,4 @@
-// Dollars of a session by its journal: each request at the price of its model, also in journals of older versions.
+// Dollars of a session by its journal: each request at its model's price, also in journals of older versions.
 
 import type { Event } from '@drover/protocol/events';
 import { pastOf } from '@drover/core/journal/history';

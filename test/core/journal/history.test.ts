@@ -1,4 +1,4 @@
-// What a journal says has happened: a fold that knows what it does not know, and is quick.
+// The history in a journal: a fast fold that tolerates unknown records.
 
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// The journal: cut anywhere, damaged anywhere, written by two, on a disk that is full.
+// The journal file: cut anywhere, damaged anywhere, with two writers, on a full disk.
 
 import { spawn } from 'node:child_process';
 import { open, readFile, writeFile } from 'node:fs/promises';

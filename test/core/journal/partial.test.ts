@@ -1,4 +1,4 @@
-// What streams is noted once a second, and the whole always wins.
+// Partial answers are noted once a second, and the whole answer replaces them.
 
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-// What of a session is kept, and what of it must not be lost when the plug is pulled.
+// Events that the journal stores, and those that it syncs.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Bus } from '@drover/core/bus';

@@ -1,4 +1,4 @@
-// Sessions that go on: after an ending, after a failure, after a crash at any record.
+// Resuming sessions: after an ending, a failure, or a crash at any record.
 
 import { appendFile, open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// The list of sessions: made from the journals, remembered, and made again when it is lost.
+// The list of sessions: made from the journals, cached in an index, and rebuilt when that is lost.
 
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// The budget: reserved before, settled after, never passed.
+// The budget: reserved before a request, charged after it, never exceeded.
 
 import { Budget } from '@drover/core/model/spending/budget';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// The one builder of requests, by what it makes of histories that no server may see as they are.
+// The builder of requests, given histories that no server would accept unchanged.
 
 import { imageSize } from '@drover/core/model/image-size';
 import type { AssistantMessage, ImagePart, Message } from '@drover/protocol/messages';

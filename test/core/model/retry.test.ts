@@ -1,4 +1,4 @@
-// When to ask again, and how long to wait.
+// Retries: which failures, and how long to wait.
 
 import type { Failure } from '@drover/protocol/failures';
 import { defaultRetry, retryDelayMs } from '@drover/core/model/retry';

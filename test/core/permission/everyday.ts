@@ -1,4 +1,4 @@
-// Three hundred commands that agents run all day to look round. Few of them may be mistaken for a denied one.
+// Three hundred read-only commands that agents run all day. Few of them may match a deny rule.
 
 export const everyday: readonly string[] = [
   // git: what happened

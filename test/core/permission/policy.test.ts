@@ -1,4 +1,4 @@
-// The policy: which rule has the last word, and the default where no rule holds.
+// The policy: precedence of rules, and the defaults.
 
 import { answerKey, judge } from '@drover/core/permission/policy';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// A corpus of tricks, held against the judge: outside the sandbox none of them runs unasked, and a narrow rule lets none through.
+// A corpus of tricks: outside the sandbox none runs without approval, and a narrow rule allows none.
 
 import { expect, test } from 'vitest';
 import { proves } from '../../support/proves.ts';

@@ -1,4 +1,4 @@
-// Commands that begin like ones that only read, and write or start something all the same, by class of trick.
+// Commands that look read-only but write or start something, by class of trick.
 
 export const refusals: Readonly<Record<string, readonly string[]>> = {
   'more than one command': [

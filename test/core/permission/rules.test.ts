@@ -1,4 +1,4 @@
-// Rules: how they are written, and what they hold for.
+// Rules: their syntax, and what they match.
 
 import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// Tools as the policy sees them: a name, what they do, and a subject.
+// Tools as the policy sees them: name, effect and subject.
 
 import { type Policy, judge } from '@drover/core/permission/policy';
 import { type Effect, parseRule } from '@drover/core/permission/rules';

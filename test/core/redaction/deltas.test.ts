@@ -1,4 +1,4 @@
-// Secrets in a stream: however it is cut, what is shown is what the whole text would have given.
+// Secrets in a stream: any split gives the same result as the whole text.
 
 import { HELD_CHARS_MAX } from '@drover/core/redaction/delta-redaction';
 import { Redactor } from '@drover/core/redaction/redactor';

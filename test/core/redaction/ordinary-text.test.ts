@@ -1,5 +1,4 @@
-// Text that is not secret: it stays as it is, and neither it nor anything hostile takes long.
-// A sample of it; the slow lane takes more.
+// Text without secrets stays unchanged, and no text takes long. A sample; the slow lane runs more.
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

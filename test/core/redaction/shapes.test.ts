@@ -1,4 +1,4 @@
-// Every shape of secret, planted in the ways it turns up.
+// Every shape of secret, planted in each form in which it occurs.
 
 import { CONTEXT_SHAPES } from '@drover/core/redaction/shapes/context-shapes';
 import { Redactor } from '@drover/core/redaction/redactor';

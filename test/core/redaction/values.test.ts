@@ -1,4 +1,4 @@
-// The exact secrets of a process: which they are, and that they are found in every form.
+// The exact secret values of a process, found in every form.
 
 import type { Json } from '@drover/protocol/json';
 import { Redactor } from '@drover/core/redaction/redactor';

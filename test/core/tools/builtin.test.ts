@@ -1,4 +1,4 @@
-// The tools every agent has, taken together.
+// The built-in tools as a set.
 
 import { execFileSync } from 'node:child_process';
 import { builtinTools } from '@drover/core/tools/builtin';

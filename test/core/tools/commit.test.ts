@@ -1,4 +1,4 @@
-// commit: makes a commit of what changed, runs no hook, and is asked about.
+// commit: commits the changes, runs no hook, and is asked about.
 
 import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// edit: a quoted passage is found as it stands, or with white space forgiven; never the wrong one.
+// edit: finds a quoted passage exactly or with tolerant white space, and never the wrong one.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// git: what has changed, and nothing of the repository's configuration is run to find out.
+// git: shows changes, and runs nothing that the repository configures.
 
 import { existsSync } from 'node:fs';
 import { appendFile, chmod, mkdir, stat, utimes, writeFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// The launcher: what happens when one of the two ends dies, and what a process is given to read.
+// The launcher: the death of either side, and input for a process.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-// Output within bounds: both ends shown, the whole on disk, what is no text described.
+// Bounded output: both ends shown, the whole on disk, binary data described.
 
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

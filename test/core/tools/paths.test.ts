@@ -1,4 +1,4 @@
-// Paths from a model: whatever they look like, they end inside the workspace or are refused.
+// Paths from a model: each is inside the workspace or refused.
 
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

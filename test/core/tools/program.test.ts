@@ -1,4 +1,4 @@
-// A program is found where the system would find it, and where it was found before, as long as it is there.
+// Programs are found as the system finds them, and the result is cached while it exists.
 
 import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-// glob and grep: files by name and lines by content, as the project's ignore files mean it.
+// glob and grep: files by name and lines by content, respecting ignore files.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

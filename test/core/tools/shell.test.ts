@@ -1,4 +1,4 @@
-// shell: commands of every temper, and nothing of them left behind.
+// shell: commands of every behaviour, and no process left behind.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// What a tool is made of, how its arguments are checked, and what comes of running it, however it behaves.
+// A tool: its declaration, argument checks, and results, however it behaves.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

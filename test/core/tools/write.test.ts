@@ -1,4 +1,4 @@
-// write: files made and replaced in one step.
+// write: files created and replaced atomically.
 
 import { watch } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// Small servers on loopback that answer as they are told, and a provider that talks to them.
+// Small scripted servers on loopback, and a provider that talks to them.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,5 +1,4 @@
-// What a server may answer instead of an answer, and what drover makes of it: end to end, for every
-// provider.
+// Responses other than an answer, and drover's reaction: end to end, for every provider.
 
 import { describe as describeFailure, type Failure } from '@drover/protocol/failures';
 import type { Api } from '@drover/core/model/catalog';

@@ -1,4 +1,4 @@
-// What a provider means when it says no: status, headers and body become a failure.
+// Rejections of a provider: status, headers and body become a failure.
 
 import type { Failure } from '@drover/protocol/failures';
 import { failureOfResponse } from '@drover/core/model/wire/http/rejection';

@@ -1,4 +1,4 @@
-// Bytes to frames: the standard's rules, and that nothing depends on how the bytes are cut.
+// Bytes to frames: the standard's rules, for any split of the bytes.
 
 import { DroverError } from '@drover/core/errors';
 import { SseDecoder, type SseFrame } from '@drover/core/model/wire/http/sse';

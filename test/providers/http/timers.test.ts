@@ -1,4 +1,4 @@
-// A server that goes quiet, in each of the four ways.
+// Silent servers: the four timers.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultTimeouts } from '@drover/core/model/catalog';

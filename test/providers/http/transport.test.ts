@@ -1,4 +1,4 @@
-// One request and its answer over real sockets: what arrives, where the key goes, how it ends.
+// One request and its answer over real sockets: content, key, redirects, ending.
 
 import { gzipSync } from 'node:zlib';
 import { setImmediate as turn } from 'node:timers/promises';

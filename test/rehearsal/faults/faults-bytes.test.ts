@@ -1,4 +1,4 @@
-// The faults that write the events of an answer in other bytes, and change nothing in them.
+// Faults that write the same events in other bytes.
 
 import { expect, test } from 'vitest';
 import type { FaultName } from '@drover/rehearsal/faults/fault';

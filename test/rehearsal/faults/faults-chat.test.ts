@@ -1,4 +1,4 @@
-// The dialects of servers that speak Chat Completions, each told by the chunks in which it differs.
+// Dialects of Chat Completions servers, shown by the chunks in which they differ.
 
 import { expect, test } from 'vitest';
 import type { FaultName } from '@drover/rehearsal/faults/fault';

@@ -1,4 +1,4 @@
-// Which requests a fault strikes, where in the stream it does, and how several go together.
+// Which requests a fault hits, where in the stream, and how faults combine.
 
 import { expect, test } from 'vitest';
 import { at, dataIn, requestFor, send, stage } from '../clients.ts';

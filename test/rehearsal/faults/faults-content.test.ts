@@ -1,4 +1,4 @@
-// The faults in what the model says, its calls above all, told as what a client gets.
+// Faults in the content of an answer, mostly in its calls, as a client sees them.
 
 import { expect, test } from 'vitest';
 import { toFault, type FaultName } from '@drover/rehearsal/faults/fault';

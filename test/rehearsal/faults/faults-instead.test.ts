@@ -1,4 +1,4 @@
-// The faults that come in place of an answer, told as what a client gets.
+// Faults in place of an answer, as a client sees them.
 
 import { expect, test } from 'vitest';
 import { requestFor, send, stage } from '../clients.ts';

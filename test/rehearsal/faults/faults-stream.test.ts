@@ -1,4 +1,4 @@
-// The faults that strike while an answer arrives, told as what a client gets.
+// Faults during a stream, as a client sees them.
 
 import { expect, test } from 'vitest';
 import type { FaultName } from '@drover/rehearsal/faults/fault';

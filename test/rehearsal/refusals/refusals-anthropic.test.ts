@@ -1,4 +1,4 @@
-// What the Anthropic Messages API refuses, and how it says so.
+// Requests that the Anthropic Messages API refuses, with its error bodies.
 
 import { expect, test } from 'vitest';
 import type { Json, JsonObject } from '@drover/rehearsal/json';

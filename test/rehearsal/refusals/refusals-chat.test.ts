@@ -1,4 +1,4 @@
-// What Chat Completions refuses, and how it says so.
+// Requests that Chat Completions refuses, with its error bodies.
 
 import { expect, test } from 'vitest';
 import type { JsonObject } from '@drover/rehearsal/json';

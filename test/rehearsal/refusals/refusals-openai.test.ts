@@ -1,4 +1,4 @@
-// What both OpenAI APIs refuse alike: a body that is no JSON, and a wrong key.
+// Requests that both OpenAI APIs refuse alike: a body that is not JSON, and a wrong key.
 
 import { expect, test } from 'vitest';
 import type { Json } from '@drover/rehearsal/json';

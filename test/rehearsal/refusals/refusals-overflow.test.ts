@@ -1,4 +1,4 @@
-// How a prompt that is too long is refused: by each API, and in the dialect of each server.
+// Refusals of an overlong prompt: by each API, and in the dialect of each server.
 
 import { expect, test } from 'vitest';
 import type { Json } from '@drover/rehearsal/json';

@@ -1,4 +1,4 @@
-// What the Responses API refuses, and how it says so.
+// Requests that the Responses API refuses, with its error bodies.
 
 import { expect, test } from 'vitest';
 import type { Json, JsonObject } from '@drover/rehearsal/json';

@@ -1,4 +1,4 @@
-// What the tests of what the two OpenAI APIs refuse have in common.
+// Shared parts of the tests of refusals by the two OpenAI APIs.
 
 import { expect } from 'vitest';
 import type { JsonObject } from '@drover/rehearsal/json';

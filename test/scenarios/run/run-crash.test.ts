@@ -1,5 +1,5 @@
-// A run that is killed with -9 goes on where it was: the same tree, nothing asked again that was answered.
-// A sample of the places to die at; the slow lane takes them all.
+// A run killed with -9 resumes: the same tree, and no answered request is repeated.
+// A sample of kill points; the slow lane runs them all.
 
 import { sumUsage } from '@drover/core/model/spending/usage';
 import { expect } from 'vitest';

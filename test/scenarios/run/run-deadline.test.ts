@@ -1,4 +1,4 @@
-// A run's time is that of all its parts: what it worked before it was interrupted counts, what lay between does not.
+// The time limit of a run counts all its parts, and not the gaps between them.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { runJournalPath } from '@drover/coordinator/run/journal';

@@ -1,4 +1,4 @@
-// How runs end: each way has its code, its last event, and something to go on with.
+// Endings of runs: each has its exit code, its last event, and a next step.
 
 import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// The events of a run: labelled, paired, the same for every reader, also over threads.
+// The events of a run: labelled, paired, and the same for every reader, also over threads.
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// A worker's thread that is lost in the middle of a whole run: the task is tried again, the others do not notice. The slow
-// lane has threads that hang, or eat up their memory.
+// A worker thread lost in a whole run: its task is retried, and the others are not affected.
+// The slow lane has threads that hang or exhaust their memory.
 
 import { expect } from 'vitest';
 import { proves } from '../../support/proves.ts';

@@ -1,4 +1,4 @@
-// What becomes of work that doesn't fit together: conflicts, red gates, failures, and who is spared.
+// Work that does not fit together: conflicts, red gates and failures.
 
 import { expect, test } from 'vitest';
 import { calls, planned, RunDesk, statuses, submits, writes } from '../../support/run/run-desk.ts';

@@ -1,5 +1,5 @@
-// What a task starts from, and when: with the work it builds on, after whoever changes the same files, and
-// behind the first, so that the cache is warm.
+// The base and start of a task: with its dependencies' work, after tasks on the same files, and after the first answer
+// has warmed the cache.
 
 import { globSync } from 'node:fs';
 import { expect, test } from 'vitest';

@@ -1,5 +1,4 @@
-// A person at the terminal: sees the plan before anything is spent on it, may change it, and is asked for
-// what workers may not do by themselves.
+// A user at the terminal: sees and edits the plan before execution, and answers workers' questions.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Plans: submitted, refused, replaced, saved and carried out from a file.
+// Plans: submitted, refused, replaced, saved, and executed from a file.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// A run whose commands are contained: what workers, gates and setup reach, and what a sandbox that breaks leaves behind.
+// A run in the sandbox: what workers, gates and setup reach, and what a broken sandbox leaves behind.
 
 import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';

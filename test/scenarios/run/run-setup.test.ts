@@ -1,4 +1,4 @@
-// --setup: a workspace is prepared before anybody works or tests in it, and what that made is nobody's work.
+// --setup: prepares a workspace before workers and gates use it; its files are never committed.
 
 import { expect, test } from 'vitest';
 import { BatchDesk, noisyFiles, SPEC, tidying } from '../../support/run/batch-desk.ts';

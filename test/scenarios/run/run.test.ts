@@ -1,4 +1,4 @@
-// Whole runs: a goal, a plan, workers in threads and workspaces, one branch with what they did.
+// Whole runs: a goal, a plan, workers in threads and workspaces, and one branch with the result.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

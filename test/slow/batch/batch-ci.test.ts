@@ -1,5 +1,4 @@
-// The CI files among the examples, run as far as that goes without the CI systems: their commands, in their order,
-// with what they would be given.
+// The example CI files, run without the CI systems: their commands, in order, with their inputs.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';

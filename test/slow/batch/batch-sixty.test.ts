@@ -1,4 +1,4 @@
-// The batch example on its whole sample: sixty files, again, and after three were touched.
+// The batch example on its whole sample: sixty files, a second run, and a run after three edits.
 
 import { execFileSync } from 'node:child_process';
 import { appendFile, readFile, readdir } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// A thousand tasks on eight workers, every twentieth of which fails, killed half way and gone on with.
+// A thousand tasks on eight workers, every twentieth fails; killed half way and resumed.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,8 +1,7 @@
-// kill -9 at random moments of a session of 40 steps and 120 calls, and at each named point, at every
-// count that comes up, with many seeds; and the same with the power gone, and all that was not synced.
+// kill -9 at random moments of a session of 40 steps and 120 calls, and at every occurrence of each named point, with
+// many seeds; and the same with a power loss that drops unsynced data.
 //
-// DROVER_CRASH_SEEDS says how many, DROVER_CRASH_SEEDS_FROM with which to begin: hundreds take long, and can be
-// tried a few at a time.
+// DROVER_CRASH_SEEDS sets the number of seeds, and DROVER_CRASH_SEEDS_FROM the first one: hundreds take long.
 
 import { expect, test } from 'vitest';
 import { liveThroughCrashes, POINTS, type Kill, type Loses } from '../../support/run/crash.ts';

@@ -1,6 +1,6 @@
-// A run killed with -9 at every record of its journal, before the record is on the disk and after.
+// A run killed with -9 at every record of its journal, before and after the record is durable.
 //
-// DROVER_CRASH_RECORDS=40-60 takes only these.
+// DROVER_CRASH_RECORDS=40-60 selects records.
 
 import { expect, test } from 'vitest';
 import { crashedRun, type Crashed } from '../../support/run/run-crash.ts';

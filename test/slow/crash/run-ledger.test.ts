@@ -1,5 +1,5 @@
-// kill -9 at random moments of a run: four workers, 40 steps, 120 commands that each write to a ledger outside
-// of it. DROVER_CRASH_SEEDS says with how many seeds, DROVER_CRASH_SEEDS_FROM with which to begin.
+// kill -9 at random moments of a run: four workers, 40 steps, 120 commands that each write to an outside ledger.
+// DROVER_CRASH_SEEDS sets the number of seeds, and DROVER_CRASH_SEEDS_FROM the first one.
 
 import { expect, test } from 'vitest';
 import { randomFrom } from '../../support/data/histories.ts';

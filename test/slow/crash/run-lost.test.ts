@@ -1,4 +1,4 @@
-// Threads of a whole run that throw, hang, or eat up their memory: the task is tried again, and nothing is left.
+// Threads of a whole run that throw, hang or exhaust their memory: the task is retried, and nothing is left behind.
 
 import { expect, test } from 'vitest';
 import { runWithLostThread, TRIED_AGAIN } from '../../support/run/lost-run.ts';

@@ -1,4 +1,4 @@
-// Two processes that want one session, again and again: one of them gets it, and a dead one's is free.
+// Two processes that compete for one session: one gets it, and a dead owner's lock is free.
 
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// More command lines than the fast lane types: what is read without yargs is what yargs reads.
+// The fast reader of command lines agrees with yargs: more lines than the fast lane.
 
 import { expect, test } from 'vitest';
 import { declared, plainOnes, withTwo } from '../../support/data/command-lines.ts';

@@ -1,4 +1,4 @@
-// All everyday commands, in the open and inside the sandbox: the same output and the same exit code.
+// All everyday commands, inside and outside the sandbox: the same output and exit code.
 
 import { expect, test } from 'vitest';
 import { inSandbox } from '../../support/sandbox/box.ts';

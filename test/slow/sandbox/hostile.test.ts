@@ -1,5 +1,5 @@
-// Every hostile command alone: inside the sandbox none gets through, and in the open those that can bite do, which shows
-// that the test would notice. In the open they leave files in temporary folders only.
+// Every hostile command alone: none succeeds inside the sandbox. Outside it those that can do succeed, which shows that
+// the test would notice; they write to temporary folders only.
 
 import { expect, test } from 'vitest';
 import { inSandbox, runInside, runOutside } from '../../support/sandbox/box.ts';

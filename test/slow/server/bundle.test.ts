@@ -1,4 +1,4 @@
-// The bundle: what is published runs tasks in threads, too, and in little memory.
+// The published bundle runs tasks in threads, in little memory.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,7 @@
-// A client that a stranger's generator makes from the OpenAPI document: it compiles, and tells events and failures apart.
+// A client generated from the OpenAPI document compiles, and its types separate events and failures.
 //
-// The generator and its compiler are installed from npm for this test alone. Without a registry it is left out, loudly.
+// npm installs the generator and its compiler for this test alone. Without a registry it is skipped, with a line on
+// stderr.
 
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
-// The page while eight workers stream: it answers whoever uses it, and does not grow with what it has heard.
+// The page while eight workers stream: it responds to the user, and its memory is bounded.
 //
-// Nothing here is measured in seconds of the wall, which say more about the machine than about the page: frames
-// are counted between what is pressed and what comes of it, and long tasks against all the time there was.
+// Wall-clock time would measure the machine. The tests count frames between a key and its effect, and the share of long
+// tasks in all the time.
 
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';

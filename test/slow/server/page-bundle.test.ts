@@ -1,4 +1,4 @@
-// The bundle: what is published serves the same page, from its own files and without anything of the source.
+// The published bundle serves the same page, from its own files and without the source.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,5 +1,4 @@
-// The server under load that takes a while: a thousand streams, a reader that is stuck, and half a minute of coming
-// back.
+// The server under load: a thousand streams, a stalled reader, and half a minute of reconnects.
 
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';

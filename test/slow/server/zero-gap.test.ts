@@ -1,4 +1,4 @@
-// 10,000 random reconnects: the sum of what a reader heard is the answer.
+// 10,000 random reconnects: the deltas that a reader got sum to the answer.
 
 import { expect, test } from 'vitest';
 import { reconnecting } from '../../support/serve/reconnects.ts';

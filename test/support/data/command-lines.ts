@@ -1,4 +1,4 @@
-// Command lines of every kind, read without yargs and by yargs: what both make of them.
+// Command lines of every kind, and their results with and without yargs.
 
 import { PassThrough } from 'node:stream';
 import fc from 'fast-check';

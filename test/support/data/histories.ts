@@ -1,5 +1,5 @@
-// Random conversations that have been through everything: aborts, discards, compactions, crashes, odd
-// servers, a change of provider. Each request of such a life goes to the strict server.
+// Random conversations with aborts, discards, compactions, crashes, odd servers and changes of provider. Each of their
+// requests goes to the strict server.
 
 import { applyCut, planCut, planWishedCut } from '@drover/core/conversation/compaction';
 import { Conversation } from '@drover/core/conversation/conversation';

@@ -1,5 +1,4 @@
-// Reads XML strictly, and holds it against the schema of JUnit reports that CI systems share: which elements
-// may stand where, which attributes they must have, and of which kind those are.
+// A strict XML reader, and a check against the common JUnit schema: elements, attributes and their types.
 
 const ELEMENTS: Readonly<Record<string, ElementRule>> = {
   testsuites: {

@@ -1,4 +1,4 @@
-// Things that stand where a small regular file is expected. Reading one plainly hangs, never ends or leaks.
+// Files that are not small regular files. A plain read of one hangs, never ends or leaks.
 
 import { constants } from 'node:fs';
 import { mkdir, open, rm, symlink, writeFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// Text that is not secret, as much of each kind as is wanted; and text that asks the most of who searches it.
+// Generators of text without secrets, and of text that is expensive to search.
 
 import { createHash } from 'node:crypto';
 import { Redactor } from '@drover/core/redaction/redactor';

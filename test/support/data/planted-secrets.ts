@@ -1,6 +1,6 @@
-// One made-up secret for every shape that is recognised, put together at run time so that no file holds one whole.
+// One made-up secret per known shape, assembled at run time so that no file holds a whole one.
 //
-// Each is written after the documented format of its service: prefix, alphabet, length.
+// Each follows the documented format of its service: prefix, alphabet, length.
 
 export type Planted = {
   readonly id: string;

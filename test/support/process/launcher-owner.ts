@@ -1,4 +1,4 @@
-// A process that has a launcher, has it start a command, tells who they are, and waits to be killed.
+// A process with a launcher that starts a command, prints their pids, and waits to be killed.
 
 import { runChild } from '@drover/core/tools/process/child';
 import { openLauncher } from '../../../bin/run/open-launcher.ts';

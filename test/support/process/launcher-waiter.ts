@@ -1,4 +1,4 @@
-// A process that has a launcher start a silent command, waits for its end with nothing else to do, and tells of it.
+// A process whose launcher starts a silent command; it waits for the end, and reports it.
 
 import { Launcher } from '@drover/core/tools/process/launcher';
 

@@ -1,4 +1,4 @@
-// Programs that this machine may have or not.
+// Finds programs that this machine may not have.
 
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';

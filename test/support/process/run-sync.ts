@@ -1,9 +1,8 @@
-// A program run to its end from here, by a small process that waits for it: for what tests do with git.
+// Runs a program synchronously through a small shell process; tests use it for git.
 //
-// Starting a process costs by the memory of whoever starts it, and a process that has run many test files has
-// hundreds of megabytes. So a shell is started while there is little, once, and starts the programs. What to
-// run, what it reads and what it printed are files; a byte in either of two named pipes says that they are there.
-// The shell ends, and its folder goes, when its process does, however that ends.
+// Starting a process costs time by the memory of its parent, and a process that has run many test files has hundreds
+// of megabytes. So one shell is started early, and starts the programs. Command, input and output are files; a byte in
+// one of two named pipes signals that they are ready. The shell and its folder end with their process.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, openSync, readFileSync, readSync, writeFileSync, writeSync } from 'node:fs';

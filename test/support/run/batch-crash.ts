@@ -1,5 +1,4 @@
-// A batch in a process of its own, watched from outside: how far it is by its journal, how large it is by the
-// system; and killed when told.
+// A batch in a separate process: tests read its progress from the journal and its memory from the system, and kill it.
 
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, fstatSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';

@@ -1,5 +1,4 @@
-// A desk for batches: a repository of small files, a rehearsed model that edits whatever file it is given, and
-// drover batch in it.
+// A fixture for batches: a repository of small files, a scripted model that edits any given file, and drover batch.
 
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

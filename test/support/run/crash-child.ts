@@ -1,10 +1,10 @@
-// One process of a session that is going to be killed: begins it or goes on with it, and dies at a named
-// point if it was given one. Run by crash.ts; everything it uses is the real thing.
+// One process of a session that a test kills: starts or resumes it, and dies at a named point if given. Run by
+// crash.ts; everything it uses is real.
 //
 //   node crash-child.ts <home> <server url> <ledger> <loses> [point] [count]
 //
-// `loses` is what its death takes along: `process`, and whatever was written stays; or `power`, and of the
-// journal only that stays which was synced, while every effect does.
+// `loses` says what the death destroys: `process` keeps all writes; `power` keeps only the synced part of the journal,
+// and all other effects.
 
 import { appendFileSync, readFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';

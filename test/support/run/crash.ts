@@ -1,4 +1,4 @@
-// Lives of a session that is killed again and again, until it is done; and what came of it.
+// A session that is killed repeatedly until it is done, and the result.
 
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

@@ -1,6 +1,6 @@
-// A worker's thread that goes wrong on purpose. The task's id says how; any other task is done as it should be.
+// A worker thread that fails on purpose. The task's id selects the fault; any other task runs normally.
 //
-// A fault happens while a call runs: once there is a file `now` in the workspace.
+// A fault happens during a call, once the workspace has a file `now`.
 
 import { appendFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';

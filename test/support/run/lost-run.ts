@@ -1,4 +1,4 @@
-// A whole run, as a process of its own, one of whose threads goes wrong while its first task works.
+// A whole run in a separate process, in which one thread fails during its first task.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';

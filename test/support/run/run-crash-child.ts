@@ -1,5 +1,5 @@
-// drover in a process that kills itself: at the nth record of a journal, or the first of a type, before it is on
-// the disk or after.
+// drover in a process that kills itself at the nth record of a journal, or the first of a type, before or after the
+// record is durable.
 
 import { Journal } from '@drover/core/journal/file/journal';
 import type { JsonObject } from '@drover/protocol/json';

@@ -1,5 +1,5 @@
-// Runs that are killed in the middle and resumed: each must come to the same end as one that was not, and
-// ask nothing again that was answered.
+// Runs that are killed and resumed: each must have the same result as an undisturbed one, and repeat no answered
+// request.
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// A desk for whole runs: a real repository, a rehearsed model that this test can watch, and drover run in it.
+// A fixture for whole runs: a real repository, a scripted model that the test can observe, and drover run.
 
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

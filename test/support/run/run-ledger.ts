@@ -1,8 +1,7 @@
-// A run of four workers whose commands write to a ledger that drover knows nothing of, killed again and again
-// until it is done; and what came of it.
+// A run of four workers whose commands write to an outside ledger, killed repeatedly until it is done, and the result.
 //
-// Ten steps a worker, three commands a step: each adds one line. A model that is told of an uncertain call finds
-// out before it makes it again, as it is told to. What a process prints has been told, and may never be lost.
+// Each worker has ten steps of three commands, and each command adds one line. A model that learns of an uncertain call
+// checks it before repeating it. Printed events have been told and must never be lost.
 
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// A plausible run as its events: a plan, workers side by side, failures, a conflict, gates, a throttle, a
-// question. The same each time. What becomes of each task is decided beforehand, so a test knows the truth.
+// A realistic run as events: a plan, concurrent workers, failures, a conflict, gates, a throttle, a question. It is
+// deterministic, and the status of each task is fixed in advance.
 
 import type { CallLabel, Event, Place, Recorded } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';

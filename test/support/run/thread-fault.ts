@@ -1,5 +1,5 @@
-// Loaded into every thread of a drover, by NODE_OPTIONS: a worker's thread goes wrong as soon as a file says how. The
-// first thread that sees the file takes it away, so it happens once.
+// Loaded into every thread of drover by NODE_OPTIONS: a worker thread fails as soon as a file says how. The first
+// thread that sees the file removes it, so the fault happens once.
 
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';

@@ -1,6 +1,6 @@
 // The sandbox of this machine for tests, opened and probed once per test process.
 //
-// Tests of the box are left out where no sandbox can be made, and a line on stderr says so; .ci/run installs bubblewrap.
+// Tests that need it are skipped on a machine without one, with a line on stderr; .ci/run installs bubblewrap.
 
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// An interpreter for the instructions of a system call filter: runs the program as the kernel would.
+// An interpreter for system call filters: runs the program as the kernel would.
 
 export type SystemCall = { readonly arch: number; readonly number: number; readonly argument?: number };
 

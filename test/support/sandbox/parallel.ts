@@ -1,4 +1,4 @@
-// Work done side by side, a few pieces at a time, with results in the order of the pieces.
+// Runs work concurrently up to a limit, with results in input order.
 
 const AT_ONCE = 6;
 

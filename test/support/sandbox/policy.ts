@@ -1,4 +1,4 @@
-// A policy as data, for tests of what is made of one. Nothing of it exists.
+// A sandbox policy as data. None of its paths exist.
 
 import type { SandboxPolicy } from '@drover/sandbox/policy';
 

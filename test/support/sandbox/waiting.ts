@@ -1,4 +1,4 @@
-// Boxes that wait for a command, as this machine's list of processes shows them.
+// Lists the sandboxes that wait for a command, from this machine's processes.
 
 import { readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';

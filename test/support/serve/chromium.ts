@@ -1,6 +1,6 @@
-// A real browser for tests of the page: the system's Chromium, one for a file of tests.
+// A real browser for tests of the page: the system's Chromium, one per test file.
 //
-// Where there is none, those tests are left out, and a line on stderr says so; .ci/run installs it.
+// Without one those tests are skipped, with a line on stderr; .ci/run installs it.
 
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, onTestFinished } from 'vitest';

@@ -1,4 +1,4 @@
-// A session that has something to tell all the time, and a reader whose connection is cut every 50 ms.
+// A session that emits events all the time, and a reader whose connection is cut every 50 ms.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DroverClient } from '@drover/client/client';

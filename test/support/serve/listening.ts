@@ -1,4 +1,4 @@
-// Waits until a launcher can be asked: its socket is there a moment before anybody listens on it.
+// Waits until a launcher accepts connections: its socket exists a moment earlier.
 
 import { once } from 'node:events';
 import { connect } from 'node:net';

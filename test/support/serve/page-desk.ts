@@ -1,5 +1,5 @@
-// drover serve for tests of its page: the real command in a real repository, on a rehearsed model. It can be
-// stopped and started again at the same address.
+// A fixture for tests of the page: the real drover serve in a real repository, on a scripted model. It can be restarted
+// at the same address.
 
 import { mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

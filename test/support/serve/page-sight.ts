@@ -1,4 +1,4 @@
-// What a person sees on the page, as values to compare.
+// The visible content of the page, as values to compare.
 
 import type { Page } from 'playwright-core';
 

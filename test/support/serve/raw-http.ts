@@ -1,4 +1,4 @@
-// Requests written by hand onto a socket, for what no client would send.
+// Hand-written HTTP requests on a socket that no client would send.
 
 import { connect, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';

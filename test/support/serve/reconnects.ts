@@ -1,7 +1,6 @@
-// A reader whose connection is cut at random, while answers are told at random.
+// A reader whose connection is cut at random during random answers.
 //
-// The journal, the bus and the feed are real. The reader is the simplest there is: it comes back with the id of the
-// last event it heard, and adds up deltas.
+// Journal, bus and feed are real. The reader is minimal: it reconnects with the last event id and sums deltas.
 
 import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// One process of a session whose tools run partly elsewhere, as a program that embeds it would be: it does
-// one thing, says so, and then stays until it is killed. Run by remote-tools.test.ts.
+// One process of a session with remote tools: it does one thing, reports it, and stays until it is killed. Run by
+// remote-tools.test.ts.
 //
 //   node remote-child.ts <home> <server url> <ledger> '<input as JSON>'
 //   node remote-child.ts <home> <server url> <ledger> deliver '<results as JSON>'

@@ -1,4 +1,4 @@
-// A session that is kept, whose tools run partly elsewhere; another one of the same id finds what it wrote.
+// A stored session with remote tools; another one with the same id finds what it wrote.
 
 import { readFile } from 'node:fs/promises';
 import type { Recorded } from '@drover/protocol/events';

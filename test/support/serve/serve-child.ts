@@ -1,4 +1,4 @@
-// A server in a process of its own, to be killed: on a port that it prints, or on the one it is given.
+// A server in a separate process that tests kill: on a given port, or on one that it prints.
 //
 //   node serve-child.ts <home> <root> <model url> <port> <ledger>
 

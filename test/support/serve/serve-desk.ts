@@ -1,4 +1,4 @@
-// A server for tests: the real app, on real sessions and journals; see serve-host.ts.
+// A server fixture: the real app on real sessions and journals; see serve-host.ts.
 
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';

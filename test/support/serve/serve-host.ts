@@ -1,5 +1,5 @@
-// The host of a server in tests: what `drover serve` would be, without settings and keys. Sessions, journals and
-// tools are real; only the model is scripted.
+// The host of a server in tests: like `drover serve`, without settings and keys. Sessions, journals and tools are real;
+// only the model is scripted.
 
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';

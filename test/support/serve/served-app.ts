@@ -1,4 +1,5 @@
-// What `drover serve` serves, without a socket: its own host with the settings of a folder, and bounds that a test chooses.
+// The app of `drover serve` without a socket: its own host with the settings of a folder, and bounds that a test
+// chooses.
 
 import { createApp, type Bounds } from '@drover/server/app';
 import { DroverClient } from '@drover/client/client';

@@ -1,4 +1,4 @@
-// Runs a command in the open and inside the sandbox, each in a fresh copy of the project at the same path, and compares.
+// Runs a command inside and outside the sandbox, each in a fresh copy of the project at the same path, and compares.
 
 import { execFile } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';

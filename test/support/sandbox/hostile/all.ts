@@ -1,4 +1,4 @@
-// Every hostile command there is.
+// All hostile commands.
 
 import type { Attack } from './attack.ts';
 import { GIT_ATTACKS } from './git.ts';

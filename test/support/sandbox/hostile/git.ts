@@ -1,4 +1,4 @@
-// Hostile commands that have git, or another tool with a config of its own, run something or write somewhere.
+// Hostile commands that make git, or another configurable tool, run or write something.
 
 import { type Attack, family } from './attack.ts';
 

@@ -1,5 +1,5 @@
-// Hostile commands that go for the machine: other processes, sockets, descriptors, mounts, devices, and drover's own
-// state. A nap that outlives its command is a process that escaped.
+// Hostile commands against the machine: other processes, sockets, descriptors, mounts, devices and drover's state. A
+// sleep that outlives its command is a process that escaped.
 
 import { type Attack, family } from './attack.ts';
 

@@ -1,7 +1,7 @@
-// A world for hostile commands: a workspace with traps in it, and beside it all that a command must not reach.
+// A fixture for hostile commands: a workspace with traps, and beside it everything that a command must not reach.
 //
-// Everything outside the workspace holds MARK. `harm` says what a command did: files that are new or changed outside,
-// MARK in its output, connections that arrived, and processes that are still there.
+// Everything outside the workspace holds MARK. `harm` reports new or changed files outside, MARK in the output,
+// received connections, and surviving processes.
 
 import { spawn } from 'node:child_process';
 import { createHash, randomInt, randomUUID } from 'node:crypto';
