@@ -39,14 +39,14 @@ async function ran(failing: string, numPassedTests?: number, numFailedTests?: nu
 }
 
 test.each<[string, string, number | undefined, number | undefined, string, number]>([
-  ['all is well', '', 40, 0, '43 passed, 0 failed', 0],
-  ['a step fails', 'lint', 40, 0, '42 passed, 1 failed', 1],
-  ['two steps fail', 'types format:check', 40, 0, '41 passed, 2 failed', 1],
-  ['tests fail', 'test', 38, 2, '41 passed, 2 failed', 1],
-  ['a step and tests fail', 'types test', 38, 2, '40 passed, 3 failed', 1],
-  ['a test file cannot be loaded', 'test', 40, 0, '43 passed, 1 failed', 1],
-  ['there are no results', 'test', undefined, undefined, '3 passed, 1 failed', 1],
-  ['there are no results, and nobody minds', '', undefined, undefined, '3 passed, 1 failed', 1],
+  ['all is well', '', 40, 0, '44 passed, 0 failed', 0],
+  ['a step fails', 'lint', 40, 0, '43 passed, 1 failed', 1],
+  ['two steps fail', 'types format:check', 40, 0, '42 passed, 2 failed', 1],
+  ['tests fail', 'test', 38, 2, '42 passed, 2 failed', 1],
+  ['a step and tests fail', 'types test', 38, 2, '41 passed, 3 failed', 1],
+  ['a test file cannot be loaded', 'test', 40, 0, '44 passed, 1 failed', 1],
+  ['no results exist and the tests fail', 'test', undefined, undefined, '4 passed, 1 failed', 1],
+  ['no results exist and no step fails', '', undefined, undefined, '4 passed, 1 failed', 1],
   ['nothing can be installed', 'install', 40, 0, '0 passed, 1 failed', 1],
 ])('where %s it is counted', async (_, failing, passes, fails, lastLine, code) => {
   expect(await ran(failing, passes, fails)).toEqual([lastLine, code, '']);
