@@ -15,7 +15,7 @@ import type { SandboxSystem, SystemFolder } from './policy.ts';
 import { type Check, probe, readVerdict } from './probe.ts';
 import { filterProgram } from './linux/seccomp.ts';
 import { isIn, look, realOf } from './paths.ts';
-import { findToolchains } from './toolchains.ts';
+import { findToolchains, nodePaths } from './toolchains.ts';
 
 const PROBE_VERSION = 2;
 const VERSION_MIN = [0, 8] as const;
@@ -72,15 +72,20 @@ async function openBubblewrap(place: SandboxPlace, again: boolean): Promise<Foun
   if (system === undefined)
     return none(`drover's state is inside a system folder: ${state}`, 'set DROVER_HOME to a folder of yours');
   if (known !== undefined) return { works: true, system, checks: known.checks };
-  const result = await probe(system, architecture);
+  const result = await probe(system, { architecture, state: folder });
   if (!result.started) return none(`bubblewrap can't start a sandbox here: ${result.message}`, fixFor(result.message));
+  if (!result.finished)
+    return none(
+      `the attempts to leave the sandbox broke off: ${result.message}`,
+      `check that ${system.node} can run, or report this with the output of drover doctor`,
+    );
   const { checks } = result;
   const through = checks.filter(({ contained }) => !contained).map(({ name }) => name);
   if (through.length > 0)
     return {
       works: false,
       missing: `the sandbox does not hold here: a program inside could ${through.join(', ')}`,
-      fix: 'report this with the output of drover doctor',
+      fix: REPORT,
       checks,
     };
   proven.set(key, { ...about, checks });
@@ -138,24 +143,18 @@ function systemOf(place: SandboxPlace, found: Found): SandboxSystem | undefined 
   );
   if (!folders.some(({ path }) => path === '/usr')) return undefined;
   const real = realOf(node);
-  const covered = [
-    ...folders.filter(({ link }) => link === undefined).map(({ path }) => path),
-    '/tmp',
-    '/proc',
-    '/dev',
-    '/etc',
-  ];
-  const toolchains = findToolchains({ env, home, covered: [...covered, realOf(state)] });
-  const nodeFolder = dirname(real);
+  const system = folders.filter(({ link }) => link === undefined).map(({ path }) => path);
+  const covered = [...system, '/proc', '/dev', '/etc', realOf(state)];
+  const toolchains = findToolchains({ env, home, covered });
   const { program, filter, folder, version, options } = found;
   return {
     backend: 'bubblewrap',
     program,
     version,
     folders,
-    toolchains: covered.some((each) => isIn(nodeFolder, each))
+    toolchains: system.some((each) => isIn(real, each))
       ? toolchains.folders
-      : [...toolchains.folders, nodeFolder],
+      : [...toolchains.folders, ...nodePaths(real, { home, covered })],
     toolchainEnv: toolchains.env,
     etc: etcFolder(folder),
     filter,
@@ -206,6 +205,8 @@ function none(missing: string, fix: string): FoundSandbox {
 
 const INSTALL = 'install it (apt install bubblewrap, dnf install bubblewrap, pacman -S bubblewrap)';
 
+const REPORT = 'report this with the output of drover doctor';
+
 const INSIDE_A_CONTAINER =
   'in a container, allow namespaces: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined';
 
@@ -214,7 +215,7 @@ function fixFor(message: string): string {
     return `allow bwrap to make user namespaces: on Ubuntu, sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, or give bwrap an AppArmor profile with "userns,"; ${INSIDE_A_CONTAINER}`;
   if (/namespace|Operation not permitted|Permission denied|clone/i.test(message))
     return `allow user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1 where that exists; on Ubuntu, kernel.apparmor_restrict_unprivileged_userns=0; ${INSIDE_A_CONTAINER}`;
-  return INSIDE_A_CONTAINER;
+  return REPORT;
 }
 
 function trustedFolders({ env, avoid = [] }: SandboxPlace): readonly string[] {

@@ -12,7 +12,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { callingProgram } from './linux/elf.ts';
 import type { SandboxPolicy, SandboxSystem } from './policy.ts';
-import { confine, hasStarted } from './sandbox.ts';
+import { isIn, look, realOf } from './paths.ts';
+import { confine, hasStarted, quoted } from './sandbox.ts';
 import { type Architecture, REFUSED } from './linux/syscalls.ts';
 
 const PROBE_MS_MAX = 20_000;
@@ -21,21 +22,41 @@ const EPERM = 1;
 export type Check = { readonly name: string; readonly contained: boolean };
 
 export type ProbeResult =
-  | { readonly started: true; readonly checks: readonly Check[] }
+  | { readonly started: true; readonly finished: true; readonly checks: readonly Check[] }
+  | { readonly started: true; readonly finished: false; readonly message: string }
   | { readonly started: false; readonly message: string };
 
-export async function probe(system: SandboxSystem, architecture: Architecture): Promise<ProbeResult> {
-  const folder = mkdtempSync(join(tmpdir(), 'drover-probe-'));
+type ProbePlace = {
+  readonly architecture: Architecture;
+  /** A folder that no sandbox shows. */
+  readonly state: string;
+};
+
+export async function probe(system: SandboxSystem, { architecture, state }: ProbePlace): Promise<ProbeResult> {
+  const folder = baitFolder(system, state);
   const bait = await layBait(folder, architecture);
   try {
     const { report, output, complaint } = await run(bait.policy(system), bait.script(system.node));
-    if (!hasStarted(report)) return { started: false, message: complaint.trim() || 'it did not start' };
-    if (!bait.isFinished(output)) return { started: false, message: `the attempts broke off: ${output.slice(-500)}` };
-    return { started: true, checks: bait.verdict(output) };
+    if (!hasStarted(report)) return { started: false, message: inOneLine(complaint) || 'it did not start' };
+    if (!bait.isFinished(output))
+      return { started: true, finished: false, message: inOneLine(output.slice(-500)) || 'there was no output' };
+    return { started: true, finished: true, checks: bait.verdict(output) };
   } finally {
     bait.clear();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Prefers the folder for temporary files, since a socket needs a short path, unless the sandbox shows that folder. */
+function baitFolder({ folders, toolchains }: SandboxSystem, state: string): string {
+  const temporary = realOf(tmpdir());
+  const shown = [...folders.map(({ path }) => path), ...toolchains];
+  const isUsable = look(temporary)?.isDirectory() === true && !shown.some((path) => isIn(temporary, path));
+  return mkdtempSync(join(isUsable ? temporary : realOf(state), 'drover-probe-'));
+}
+
+function inOneLine(text: string): string {
+  return text.trim().replaceAll(/\s+/g, ' ');
 }
 
 type Bait = {
@@ -66,7 +87,7 @@ async function layBait(folder: string, architecture: Architecture): Promise<Bait
   const told = { secret, written: join(outside, 'written'), socket: join(outside, 'socket'), port, pid: bystander.pid };
   return {
     policy: (system) => policyFor(system, root, join(folder, 'box')),
-    script: (node) => `'${node}' -e '${ATTEMPT}' '${JSON.stringify(told)}'`,
+    script: (node) => [node, '-e', ATTEMPT, JSON.stringify(told)].map(quoted).join(' '),
     verdict: (output) => [
       { name: 'write a file outside', contained: !existsSync(told.written) },
       { name: 'read a file outside', contained: !output.includes(`read:${marker}`) },
@@ -94,7 +115,7 @@ function isAlive({ exitCode, signalCode, pid }: ChildProcess): boolean {
   return pid === undefined || (exitCode === null && signalCode === null);
 }
 
-// Runs inside, and must hold no single quote.
+// Runs inside.
 const ATTEMPT = `
 const fs = require("node:fs"), net = require("node:net"), self = require("node:process");
 const told = JSON.parse(self.argv[1]);

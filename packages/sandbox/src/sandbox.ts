@@ -85,7 +85,8 @@ function relayed({ proxy, system }: SandboxPolicy): string {
   return `read -r _ < <( (${relay} 2>/dev/null &) ); `;
 }
 
-function quoted(text: string): string {
+/** Returns one word of shell text. */
+export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 

@@ -1,7 +1,8 @@
 // Toolchains outside the system folders, such as ~/.cargo/bin or ~/.nvm: what of them a sandbox shows, read-only.
 //
 // A folder is shown if it is on the PATH, or if it belongs to a version manager that is. Of the user's HOME nothing else
-// is shown: a folder above HOME, HOME itself, and folders that hold credentials beside programs are left out.
+// is shown: a folder above HOME, HOME itself, and folders that hold credentials beside programs are left out. The same holds
+// for /tmp: a toolchain below /tmp is shown, and nothing beside it.
 
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
@@ -28,6 +29,9 @@ const INSTALLATIONS = ['JAVA_HOME', 'GOROOT', 'DOTNET_ROOT', 'CONDA_PREFIX', 'VI
 // Beside their programs these keep credentials, caches or data of the user: only what programs need is shown.
 const PERSONAL = ['.cargo', '.local', '.npm-global', 'go'];
 const NEEDED_BESIDE = ['lib', 'share/pipx', 'share/uv'];
+
+// Folders that many programs share: single folders below them may be shown, never the whole.
+const SHARED = ['/tmp', '/var/tmp', '/dev/shm', '/run'];
 
 export type Toolchains = {
   readonly folders: readonly string[];
@@ -58,15 +62,28 @@ export function findToolchains({ env, home, covered }: Surroundings): Toolchains
     ...path.flatMap((each) => programFolders(each, home)),
   ];
   const folders = [...new Set(wanted.map((folder) => realpathSync(folder)))].filter(
-    (folder) => !isIn(home, folder) && !covered.some((other) => isIn(folder, other) || isIn(other, folder)),
+    (folder) => !showsTooMuch(folder, home) && !covered.some((other) => isIn(folder, other) || isIn(other, folder)),
   );
   return { folders, env: Object.fromEntries(managers) };
+}
+
+/** The paths that show Node, read-only: its installation, or the program alone if its folder holds other files. */
+export function nodePaths(node: string, { home, covered }: Omit<Surroundings, 'env'>): readonly string[] {
+  const folders = programFolders(dirname(node), home);
+  const isOpen = (folder: string) =>
+    !showsTooMuch(folder, home) && !covered.some((other) => isIn(other, folder) || isIn(folder, other));
+  return folders.every(isOpen) ? folders : [node];
+}
+
+/** Whether the folder is, or holds, HOME or a folder for temporary files. */
+function showsTooMuch(folder: string, home: string): boolean {
+  return [home, ...SHARED].some((other) => isIn(other, folder));
 }
 
 /** The installation that a folder of programs belongs to; the folder and its libraries where that shows too much. */
 function programFolders(programs: string, home: string): readonly string[] {
   const above = dirname(programs);
-  if (basename(programs) !== 'bin' || isIn(home, above)) return [programs];
+  if (basename(programs) !== 'bin' || showsTooMuch(above, home)) return [programs];
   if (PERSONAL.some((name) => above === join(home, name)))
     return [programs, ...NEEDED_BESIDE.map((name) => join(above, name)).filter(isFolder)];
   return [existsSync(join(above, 'lib')) ? above : programs];

@@ -65,9 +65,7 @@ export function bubblewrapArguments(policy: SandboxPolicy): readonly string[] {
     ...emptyFolder('/run', RUN_BYTES),
     '--dir',
     '/var',
-    '--symlink',
-    '/tmp',
-    '/var/tmp',
+    ...varTmp(policy),
     ...mounts(policy).flatMap(mountArguments),
     ...(proxy === undefined ? [] : ['--ro-bind', proxy.socket, PROXY_SOCKET]),
     '--remount-ro',
@@ -75,6 +73,14 @@ export function bubblewrapArguments(policy: SandboxPolicy): readonly string[] {
     '--chdir',
     root,
   ];
+}
+
+/** /var/tmp is /tmp: by a link, or by a mount if another mount is below it, since bubblewrap mounts through no link. */
+function varTmp(policy: SandboxPolicy): readonly string[] {
+  const at = '/var/tmp';
+  if (mounts(policy).some((mount) => mount.at === at)) return [];
+  const isNeeded = mounts(policy).some((mount) => isIn(mount.at, at));
+  return isNeeded ? ['--bind', join(policy.folder, 'tmp'), at] : ['--symlink', '/tmp', at];
 }
 
 // In the order of precedence where two are at the same path.
