@@ -5,6 +5,7 @@ import {
   linkSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   realpathSync,
   rmSync,
   symlinkSync,
@@ -138,5 +139,30 @@ inSandbox('a sandbox with odd places', () => {
       fix: `check that ${node} can run, or report this with the output of drover doctor`,
       checks: [],
     });
+  });
+
+  test.each(['/tmp', 'HOME'])('a link left in the private %s leads no later box outside', async (place) => {
+    const home = folderIn('/var/tmp');
+    const around = place === 'HOME' ? home : folderIn('/tmp');
+    const tools = join(around, 'a', 'tools');
+    mkdirSync(tools, { recursive: true });
+    const victim = temporary();
+    const here = box(await systemWith({}), { home, readable: [tools] });
+    const above = join(around, 'a');
+    const attack = `mv ${above} ${above}-moved; ln -s /oldroot${victim} ${above}; ls -d ${tools}`;
+    for (let round = 0; round < 2; round++)
+      expect((await runInside(here, attack)).output.split('\n').at(-2)).toBe(tools);
+    expect(readdirSync(victim)).toEqual([]);
+  });
+
+  test('a link that an earlier session left in the private HOME is renamed', async () => {
+    const home = folderIn('/var/tmp');
+    const tools = join(home, 'a', 'tools');
+    mkdirSync(tools, { recursive: true });
+    const victim = temporary();
+    const here = box(await systemWith({}), { home, readable: [tools] });
+    symlinkSync(`/oldroot${victim}`, join(here.policy.folder, 'home', 'a'));
+    expect((await runInside(here, `ls -d ${tools}`)).output).toBe(`${tools}\n`);
+    expect(readdirSync(victim)).toEqual([]);
   });
 });

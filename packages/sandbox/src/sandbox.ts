@@ -11,7 +11,7 @@
 //
 // Failure: the caller reports a sandbox that did not start as a failure of drover. It never starts the command outside.
 
-import { bubblewrapArguments, PROXY_SOCKET } from './linux/bubblewrap.ts';
+import { bubblewrapArguments, prepareMountPoints, PROXY_SOCKET } from './linux/bubblewrap.ts';
 import { prelude } from './linux/limits.ts';
 import { offlineEnvironment, proxyEnvironment, relayArguments } from './net/relay.ts';
 import type { ConfinedProcess, SandboxPolicy } from './policy.ts';
@@ -42,6 +42,7 @@ export function confine(policy: SandboxPolicy, env: Readonly<Record<string, stri
   const command = [system.shell, '-c', `${prelude(system.limits)}${relayed(policy)}${runScript(system.shell)}`];
   switch (system.backend) {
     case 'bubblewrap':
+      prepareMountPoints(policy);
       return {
         ...prepared(policy.groups, [system.program, ...bubblewrapArguments(policy), '--', ...command]),
         env: inner,

@@ -4,9 +4,10 @@
 // writable one and a writable one in a read-only one all come out as the policy says.
 //
 // A folder that holds a protected path is pinned: it is mounted on itself. Otherwise a command could rename that folder,
-// and make another one in its place that nothing protects.
+// and make another one in its place that nothing protects. Folders above a mount point in the private HOME or /tmp are
+// pinned too: a link in their place would lead bubblewrap out of the next box.
 
-import { lstatSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, renameSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { CERTIFICATES } from './etc.ts';
 import type { SandboxPolicy } from '../policy.ts';
@@ -17,6 +18,8 @@ const RUN_BYTES = 16 * 1024 * 1024;
 
 const FILTER_DESCRIPTOR = 3;
 const REPORT_DESCRIPTOR = 4;
+
+const VAR_TMP = '/var/tmp';
 
 export const PROXY_SOCKET = '/run/drover-proxy';
 
@@ -38,6 +41,7 @@ const ISOLATION = [
 /** Without the command, which follows behind `--`. */
 export function bubblewrapArguments(policy: SandboxPolicy): readonly string[] {
   const { system, root, proxy } = policy;
+  const all = mounts(policy);
   return [
     ...ISOLATION,
     ...system.options,
@@ -65,8 +69,8 @@ export function bubblewrapArguments(policy: SandboxPolicy): readonly string[] {
     ...emptyFolder('/run', RUN_BYTES),
     '--dir',
     '/var',
-    ...varTmp(policy),
-    ...mounts(policy).flatMap(mountArguments),
+    ...varTmp(all),
+    ...all.flatMap(mountArguments),
     ...(proxy === undefined ? [] : ['--ro-bind', proxy.socket, PROXY_SOCKET]),
     '--remount-ro',
     '/',
@@ -75,12 +79,9 @@ export function bubblewrapArguments(policy: SandboxPolicy): readonly string[] {
   ];
 }
 
-/** /var/tmp is /tmp: by a link, or by a mount if another mount is below it, since bubblewrap mounts through no link. */
-function varTmp(policy: SandboxPolicy): readonly string[] {
-  const at = '/var/tmp';
-  if (mounts(policy).some((mount) => mount.at === at)) return [];
-  const isNeeded = mounts(policy).some((mount) => isIn(mount.at, at));
-  return isNeeded ? ['--bind', join(policy.folder, 'tmp'), at] : ['--symlink', '/tmp', at];
+/** /var/tmp is /tmp: by a link, or by a mount (see `mounts`) if another mount is below it. */
+function varTmp(all: readonly Mount[]): readonly string[] {
+  return all.some(({ at }) => at === VAR_TMP) ? [] : ['--symlink', '/tmp', VAR_TMP];
 }
 
 // In the order of precedence where two are at the same path.
@@ -102,8 +103,12 @@ export function mounts(policy: SandboxPolicy): readonly Mount[] {
     ...system.toolchains.filter((path) => !open.some((other) => isIn(path, other))).map(here('readable')),
     ...readable.map(here('readable')),
   ];
+  // Bubblewrap would follow a link at /var/tmp out of the new file system.
+  const isVarTmpNeeded = all.some(({ at }) => isIn(at, VAR_TMP));
+  const varTmpMount: Mount = { kind: 'writable', from: join(folder, 'tmp'), at: VAR_TMP };
   const first = new Map<string, Mount>();
-  for (const mount of all) if (!first.has(mount.at)) first.set(mount.at, mount);
+  for (const mount of isVarTmpNeeded ? [...all, varTmpMount] : all)
+    if (!first.has(mount.at)) first.set(mount.at, mount);
   const needed = [...first.values()].sort(byDepth).filter(isNeeded);
   return [...needed, ...pins(needed)].sort(byDepth);
 }
@@ -118,15 +123,49 @@ export function mountIdentity(policy: SandboxPolicy): readonly string[] {
 
 const here = (kind: Kind) => (path: string) => ({ kind, from: path, at: path });
 
-/** The folders between a protected path and the writable mount it is in. */
+/** The folders between a protected path and the writable mount it is in; in a private folder, of every mount. */
 function pins(all: readonly Mount[]): readonly Mount[] {
-  const paths = all
-    .filter(({ kind }) => kind !== 'writable')
-    .flatMap((mount) => {
-      const around = all.findLast((other) => isIn(mount.at, other.at));
-      return around?.kind === 'writable' && around.from === around.at ? foldersBetween(around.at, mount.at) : [];
-    });
-  return [...new Set(paths)].map(here('pinned'));
+  const found = all.flatMap((mount) => {
+    const around = all.findLast((other) => isIn(mount.at, other.at));
+    if (around?.kind !== 'writable' || (mount.kind === 'writable' && !isPrivate(around))) return [];
+    return foldersBetween(around.at, mount.at).map(
+      (at) => ({ kind: 'pinned', from: sourceOf(at, around), at }) as const,
+    );
+  });
+  return [...new Map(found.map((pin) => [pin.at, pin])).values()];
+}
+
+/**
+ * Makes the folders in the private HOME and /tmp on which other mounts are put, and renames links in their place.
+ * Bubblewrap makes missing mount points, and would follow a link that a command left there out of the box.
+ */
+export function prepareMountPoints(policy: SandboxPolicy): void {
+  if (!existsSync(policy.folder)) return;
+  const all = mounts(policy);
+  for (const mount of all) {
+    const around = all.findLast((other) => other.kind === 'writable' && isIn(mount.at, other.at));
+    if (around === undefined || !isPrivate(around)) continue;
+    for (const at of foldersBetween(around.at, mount.at)) {
+      const path = sourceOf(at, around);
+      if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) setAside(path);
+      mkdirSync(path, { recursive: true });
+    }
+    const point = sourceOf(mount.at, around);
+    if (lstatSync(point, { throwIfNoEntry: false })?.isSymbolicLink() === true) setAside(point);
+  }
+}
+
+function isPrivate({ from, at }: Mount): boolean {
+  return from !== at;
+}
+
+/** The path outside that stands behind `at`, inside a mount. */
+function sourceOf(at: string, around: Mount): string {
+  return join(around.from, at.slice(around.at.length));
+}
+
+function setAside(path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) renameSync(path, `${path}.replaced-${Date.now()}`);
 }
 
 function foldersBetween(outer: string, inner: string): readonly string[] {
@@ -158,7 +197,7 @@ function mountArguments({ kind, from, at }: Mount): readonly string[] {
     case 'writable':
       return ['--bind', from, at];
     case 'pinned':
-      return statSync(at, { throwIfNoEntry: false }) === undefined ? [] : ['--bind', from, at];
+      return statSync(from, { throwIfNoEntry: false }) === undefined ? [] : ['--bind', from, at];
     case 'sealed':
       // `seal.ts` looks after links.
       return lstatSync(at, { throwIfNoEntry: false })?.isSymbolicLink() === true ? [] : ['--ro-bind', from, at];
