@@ -1,10 +1,21 @@
 // Sandboxes started ahead: used once, only while a new one would be the same, and never left behind.
 
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { keepBoxes } from '@drover/core/tools/process/boxes';
 import { childEnvironment } from '@drover/core/tools/process/environment';
+import { unsealPaths } from '@drover/sandbox/seal';
 import { expect, onTestFinished, test } from 'vitest';
 import { openLauncher } from '../../bin/run/open-launcher.ts';
 import { processesWith } from '../cli/program.ts';
@@ -98,6 +109,73 @@ inSandbox('a sandbox started ahead', (system) => {
     symlinkSync(outside, here.root);
     await expect(runInside(here, 'cat secret; touch made')).rejects.toThrow('was replaced by a symbolic link');
     expect(readdirSync(outside)).toEqual(['secret']);
+  });
+
+  test.each(['root', 'readable'] as const)('a link above the %s folder since is a failure', async (which) => {
+    const around = box(system).around;
+    const [above, outside] = [join(around, 'above'), join(around, 'outside')];
+    for (const folder of [above, outside]) mkdirSync(join(folder, 'shown'), { recursive: true });
+    writeFileSync(join(outside, 'shown', 'secret'), 'a secret');
+    const shown = join(above, 'shown');
+    const here = keptBox(which === 'root' ? { root: shown } : { readable: [shown] });
+    await runInside(here, 'true');
+    await waiting(here);
+    renameSync(above, `${above}-moved`);
+    symlinkSync(outside, above);
+    await expect(runInside(here, `cat ${shown}/secret; touch ${shown}/made`)).rejects.toThrow(
+      `${shown} was replaced by a symbolic link`,
+    );
+    expect(readdirSync(join(outside, 'shown'))).toEqual(['secret']);
+  });
+
+  test('a .git renamed and made again since is sealed', async () => {
+    const root = join(box(system).around, 'root');
+    const git = join(root, '.git');
+    mkdirSync(git, { recursive: true });
+    const here = keptBox({ root, sealed: [git] });
+    await runInside(here, 'true');
+    await waiting(here);
+    renameSync(git, `${git}-moved`);
+    mkdirSync(git);
+    writeFileSync(join(git, 'config'), 'new');
+    const { output } = await runInside(here, 'cat .git/config; echo bad > .git/config; mv .git other');
+    expect(output).toContain('new');
+    expect({ files: readdirSync(git), text: readFileSync(join(git, 'config'), 'utf8') }).toEqual({
+      files: ['config'],
+      text: 'new',
+    });
+  });
+
+  test('two sessions in one folder each use their own', async () => {
+    const root = join(box(system).around, 'root');
+    const sealed = [join(root, '.envrc')];
+    const [one, two] = [keptBox({ root, sealed }), keptBox({ root, sealed })];
+    await Promise.all([one, two].map((here) => runInside(here, 'true')));
+    await Promise.all([one, two].map(waiting));
+    await runInside(one, 'echo one > /tmp/mine');
+    await runInside(two, 'echo two > /tmp/mine');
+    one.close();
+    unsealPaths(one.policy.folder);
+    const { output } = await runInside(two, 'cat /tmp/mine; echo bad > .envrc/run');
+    expect(output).toContain('two\n');
+    expect(readdirSync(root)).toEqual(['.envrc']);
+    expect(readdirSync(join(root, '.envrc'))).toEqual([]);
+    unsealPaths(two.policy.folder);
+  });
+
+  test('none is left by a drover that was killed', async () => {
+    const here = box(system);
+    const place = JSON.stringify({ sandbox: here.policy, cwd: here.root, env: { PATH: '/usr/bin:/bin' } });
+    const script = `import { keepBoxes, startAhead } from '@drover/core/tools/process/boxes';
+      const place = ${place};
+      keepBoxes(place.sandbox);
+      startAhead(place);
+      setInterval(() => undefined, 1_000);`;
+    const drover = spawn(process.execPath, ['--input-type=module', '-e', script], { cwd: import.meta.dirname });
+    onTestFinished(() => void drover.kill('SIGKILL'));
+    await waiting(here);
+    drover.kill('SIGKILL');
+    await allGone(here);
   });
 
   test('a policy that hides or seals more since holds', async () => {

@@ -6,7 +6,9 @@
 //   2. stdout and stderr arrive as one stream, in the order they were written.
 //   3. A command that fills the disk is ended while there is still space for drover's own files.
 
-import { lstatSync, statfsSync } from 'node:fs';
+import { statfsSync } from 'node:fs';
+import { mounts } from '@drover/sandbox/linux/bubblewrap';
+import { realOf } from '@drover/sandbox/paths';
 import { hasStarted } from '@drover/sandbox/sandbox';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
 import { sealPaths, hasUnsealed } from '@drover/sandbox/seal';
@@ -93,11 +95,14 @@ function runOutside(
   return runChild({ file, args, env, cwd, callId, timeoutMs, onStdout: onOutput }, signal);
 }
 
-/** Rejects folders that are links: a session in a parent folder could create one, and a mount would follow it. */
-function checkFolders({ root, writable }: SandboxPolicy): void {
-  for (const path of [root, ...writable])
-    if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true)
-      throw new DroverError({ kind: 'sandbox.failed', message: `${path} was replaced by a symbolic link` });
+/**
+ * Rejects mounts whose path leads through a link: a session in a parent folder could create one, and a mount would
+ * follow it. Paths of a policy are real when it is made.
+ */
+function checkFolders(policy: SandboxPolicy): void {
+  for (const { kind, from, at } of mounts(policy))
+    if (from === at && (kind === 'writable' || kind === 'readable') && realOf(from) !== from)
+      throw new DroverError({ kind: 'sandbox.failed', message: `${from} was replaced by a symbolic link` });
 }
 
 /** Aborts when the disk gets nearly full during the command. Does nothing if it was full before. */
