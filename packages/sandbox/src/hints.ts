@@ -1,5 +1,6 @@
-// Hints: a failed command may have needed something that the sandbox does not give, by its output. A hint names the narrowest
-// option with which the user can allow it. A hint can be wrong, so it says "if".
+// Hints: reads the output of a failed command for signs that the sandbox denied something.
+//
+// A hint names the narrowest option with which the user can allow it. A hint can be wrong, so it says "if".
 
 import { resolve } from 'node:path';
 import type { SandboxPolicy } from './policy.ts';
@@ -25,7 +26,7 @@ const NO_NETWORK =
 const ADDRESS = /https?:\/\/([\w.-]+)/;
 const READ_ONLY = /(?:'|"|: |^)(\/[^'":\n]+?)['"]?: Read-only file system|EROFS: read-only file system, \w+ '([^']+)'/m;
 
-/** Of a command that failed: what it printed, and its text, which may name a host that the output does not. */
+/** Returns hints for a failed command. Its script may name a host that its output does not. */
 export function hintsFor(output: string, script: string, { proxy, root }: SandboxPolicy): readonly string[] {
   const tail = output.slice(-TAIL_CHARS);
   const host = UNREACHED.map((pattern) => pattern.exec(tail)?.[1]).find((found) => found !== undefined);

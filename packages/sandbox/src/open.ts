@@ -1,7 +1,9 @@
-// Finds the sandbox of this machine, proves it, and says what is missing where there is none.
+// Finds the sandbox of this machine and proves it with a probe (probe.ts), or reports what is missing.
 //
-// The proof is a probe (probe.ts). Success is kept for this program, kernel, user and filter; a failure is not kept,
-// since the user is about to mend it.
+// Guarantees
+//   1. A sandbox is reported as working only if a probe passed with this program, kernel, user and filter.
+//   2. A passed probe is cached. A failed one is not, so a repaired machine works at once.
+//   3. Node is visible in the sandbox, read-only, wherever it is installed.
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -21,11 +23,11 @@ const PROBE_VERSION = 2;
 const VERSION_MIN = [0, 8] as const;
 
 export type SandboxPlace = {
-  /** Drover's own state, which no sandbox shows. */
+  /** Folder of drover's own state. No sandbox shows it. */
   readonly state: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly node: string;
-  /** Folders that commands may write: no program in them is taken for bubblewrap. */
+  /** Folders that commands may write. Bubblewrap is never taken from them. */
   readonly avoid?: readonly string[];
   readonly platform: NodeJS.Platform;
   readonly architecture: string;
@@ -40,7 +42,7 @@ export type FoundSandbox =
       readonly checks: readonly Check[];
     };
 
-/** `again` probes even where an earlier probe was kept. */
+/** Returns the sandbox of this machine. `again` ignores the cached probe. */
 export async function openSandbox(place: SandboxPlace, { again = false } = {}): Promise<FoundSandbox> {
   switch (place.platform) {
     case 'linux':
@@ -232,7 +234,7 @@ function findProgram(folders: readonly string[], name: string): string | undefin
     });
 }
 
-/** The code of the error, where it cannot be made. */
+/** Returns the error code if the folder can't be created. */
 function makeFolder(path: string): string | undefined {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -243,7 +245,7 @@ function makeFolder(path: string): string | undefined {
   }
 }
 
-/** Written whole or not at all. */
+/** Writes a file atomically and returns its path. */
 function keep(path: string, content: string | Buffer): string {
   if (typeof content !== 'string' && statSync(path, { throwIfNoEntry: false })?.size === content.length) return path;
   const draft = `${path}.${process.pid}`;

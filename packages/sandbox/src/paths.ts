@@ -3,12 +3,12 @@
 import { realpathSync, type Stats, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** Equal, or inside. */
+/** Whether a path is the folder or lies inside it. */
 export function isIn(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`);
 }
 
-/** Undefined where there is nothing, and where this user may not look: a variable may name another user's folder. */
+/** Returns undefined if the path is missing or this user may not read it. */
 export function look(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
@@ -18,7 +18,7 @@ export function look(path: string): Stats | undefined {
   }
 }
 
-/** Links followed as far as there is something. */
+/** Resolves links in the part of the path that exists. */
 export function realOf(path: string): string {
   try {
     return realpathSync(path);

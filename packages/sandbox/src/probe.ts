@@ -1,8 +1,9 @@
-// The probe: a sandbox is started, and a program inside really tries to get out.
+// Probe: starts a sandbox in which a program really tries to get out.
 //
-// The verdict does not rest on what the program says. A canary that was written, a connection that arrived or a process that
-// ended shows from outside; only what was read is taken from its output. One attempt that gets through means that
-// there is no sandbox.
+// Guarantees
+//   1. Writes, connections and killed processes are observed from outside. Only reads are taken from its output.
+//   2. One attempt that succeeds means that there is no sandbox.
+//   3. The probe leaves no file and no process behind.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -188,12 +189,12 @@ function listening(where: number | string, onConnection: () => void): Promise<Se
   });
 }
 
-/** A verdict that was kept: it counts for the same program, kernel, user and filter. */
+/** Returns a cached verdict, or undefined. */
 export function readVerdict(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    // None was kept, or half of one.
+    // The file is missing or incomplete.
     if (error instanceof SyntaxError || (error instanceof Error && 'code' in error)) return undefined;
     throw error;
   }

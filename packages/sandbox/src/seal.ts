@@ -1,18 +1,17 @@
 // Seals what a mount cannot cover: paths that are not there, and symbolic links.
 //
-// An empty folder stands for what is missing, and a mount covers that. The first command of a session makes the folders,
-// and the end of the session removes them, unless something was put into them from outside meanwhile. Git does not show
-// empty folders. Several sessions may seal the same path.
-//
-// Two things a mount cannot do: cover a link, and stay when another drover in the same folder removes the empty folder
-// under it. So when a command ends, a link that was replaced is restored, and what took the place of a link or of an
-// empty folder is renamed.
+// Guarantees
+//   1. An empty folder stands for a missing path, and a mount covers it. Git does not show empty folders.
+//   2. The first command of a session creates these folders. The end of the session removes those that are still empty.
+//   3. Several sessions may seal the same path. The last one removes its folder.
+//   4. After a command, a replaced link is restored, and the file that replaced a link or an empty folder is renamed.
+//      A mount cannot cover a link, and it is lost if another drover removes the empty folder below it.
 
 import { lstatSync, mkdirSync, readdirSync, readlinkSync, renameSync, rmdirSync, symlinkSync } from 'node:fs';
 
 const holders = new Map<string, Set<string>>(); // a folder that was made here -> the sessions that need it
 
-/** Makes what is missing, once for each holder. Dispose of it when the command has ended. */
+/** Creates folders for missing paths. Dispose of the result when the command has ended. */
 export function sealPaths(holder: string, paths: readonly string[]): Disposable {
   const guards = paths.flatMap((path) => {
     if (lstatSync(path, { throwIfNoEntry: false }) === undefined) {
@@ -42,13 +41,13 @@ export function unsealPaths(holder: string): void {
     try {
       rmdirSync(path);
     } catch (error) {
-      // It is gone, or no longer empty: then it is the user's.
+      // The folder is gone, or has files of the user.
       if (!(error instanceof Error && 'code' in error)) throw error;
     }
   }
 }
 
-/** What to do after a command so that a link or an empty folder is as it was; nothing for what a mount covers. */
+/** Returns the repairs to run after a command; none if a mount protects the path. */
 function guardOf(path: string): readonly (() => void)[] {
   if (lstatSync(path).isSymbolicLink()) {
     const target = readlinkSync(path);

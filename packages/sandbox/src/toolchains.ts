@@ -1,4 +1,4 @@
-// Toolchains outside the system folders, such as ~/.cargo/bin or ~/.nvm: what of them a sandbox shows, read-only.
+// Toolchains outside the system folders, such as ~/.cargo/bin or ~/.nvm. A sandbox shows them read-only.
 //
 // A folder is shown if it is on the PATH, or if it belongs to a version manager that is. Of the user's HOME nothing else
 // is shown: a folder above HOME, HOME itself, and folders that hold credentials beside programs are left out. The same holds
@@ -8,7 +8,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { isIn, look } from './paths.ts';
 
-/** Version managers: the variable that names their folder, and where that is unless set. */
+/** Version managers: the variable that names their folder, and its default below HOME. */
 const MANAGERS: readonly (readonly [variable: string, below: string])[] = [
   ['RUSTUP_HOME', '.rustup'],
   ['PYENV_ROOT', '.pyenv'],

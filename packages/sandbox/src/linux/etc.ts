@@ -19,7 +19,7 @@ import { dirname, join } from 'node:path';
 
 const ETC = '/etc';
 
-// Files and folders. Of a folder everything is copied that others may read.
+// Files and folders. From a folder, only world-readable files are copied.
 const NAMES = [
   'alternatives',
   'bash.bashrc',
@@ -97,7 +97,7 @@ export function etcFolder(folder: string): string {
   return place;
 }
 
-/** Another process may have made the same one meanwhile. */
+/** Moves the draft into place, unless another process was faster. */
 function settle(draft: string, place: string): void {
   try {
     renameSync(draft, place);
@@ -117,7 +117,7 @@ function copy(name: string, draft: string): void {
   const to = join(draft, name);
   mkdirSync(dirname(to), { recursive: true });
   if (lstatSync(from).isSymbolicLink() && !statSync(from).isDirectory()) {
-    // Where it leads may not be visible inside.
+    // Copy the target, which may be invisible inside.
     writeFileSync(to, readFileSync(from));
     return;
   }

@@ -14,7 +14,7 @@ import type { Limits } from '../policy.ts';
 
 const GIB = 1024 ** 3;
 
-/** A share of this machine that leaves it usable whatever a task does. */
+/** Returns limits that keep the machine usable during any task. */
 export function machineLimits(): Limits {
   return {
     processes: 2_048,
