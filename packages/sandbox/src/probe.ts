@@ -3,7 +3,7 @@
 // Guarantees
 //   1. Writes, connections and killed processes are observed from outside. Only reads are taken from its output.
 //   2. One attempt that succeeds means that there is no sandbox.
-//   3. The probe leaves no file and no process behind.
+//   3. The probe removes its files and ends its process, unless drover itself is killed meanwhile.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
