@@ -5,11 +5,11 @@ import { command, type Values } from '../start/command.ts';
 import { agentOptions, runAgent } from '../session/agent-options.ts';
 import type { Io } from '../io.ts';
 import { findKept, HOW_TO_BEGIN, type Kept, offeredIds, shortIdIn } from '../history/id.ts';
-import { checkUsable } from '../history/journal.ts';
+import { checkUsable, eventsIn } from '../history/journal.ts';
 import { type KeptSession, readSession } from '../history/session.ts';
 import { nextForRun, nextStep } from '../history/state.ts';
 import { runOptions, untyped } from '../run/run-options.ts';
-import { stateFolder } from '../start/settings.ts';
+import { loadSettings, stateFolder } from '../start/settings.ts';
 import { oneLine } from '../views/text/terminal-text.ts';
 
 const TITLE_COLUMNS = 40;
@@ -73,6 +73,7 @@ async function resumeSession(args: Values<typeof resumeOptions>, kept: KeptSessi
     throw new UsageError(`${stray} is for runs, and this is a session`);
   checkUsable(kept);
   checkOpen(kept);
+  await checkGates(kept, args.gate, io);
   return runAgent({ ...others, view: wanted }, kept, { resume: true }, io);
 }
 
@@ -88,6 +89,18 @@ async function newestOpen(home: string): Promise<Kept> {
   const next = newest.kind === 'run' ? nextForRun({ ...newest, state }, short) : nextStep(state, short);
   const which = `the newest is ${short} (${oneLine(newest.title, TITLE_COLUMNS)}), which is ${state}`;
   throw new UsageError(`no run or session was interrupted; ${which}: ${next}`);
+}
+
+/** A resume without gates would call a turn done whose gate failed. */
+async function checkGates({ id, home, past, records }: KeptSession, typed: readonly string[], io: Io): Promise<void> {
+  const ending = eventsIn({ records, live: false }).findLast(({ type }) => type === 'incomplete' || type === 'done');
+  if (ending?.type !== 'incomplete' || ending.failure.kind !== 'gate.failed' || typed.length > 0) return;
+  const { command } = ending.failure;
+  if ((await loadSettings(io, past?.cwd ?? io.cwd)).gates.length > 0) return;
+  const short = shortIdIn(home, id);
+  throw new UsageError(
+    `the agent is done, and the gate '${command}' failed; ${nextStep('done', short)}, or test again with --gate`,
+  );
 }
 
 function checkOpen({ id, home, past }: KeptSession): void {

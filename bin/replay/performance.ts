@@ -39,6 +39,7 @@ export async function perform(performance: Performance, signal: AbortSignal): Pr
   let left = turns[0] ?? [];
   // Where a turn was not done, what comes after its last answer is what ended it.
   let endTurn = (): void => undefined;
+  let gateFailure: Failure | undefined;
 
   await using opened = new AsyncDisposableStack();
   const next = () => {
@@ -49,12 +50,16 @@ export async function perform(performance: Performance, signal: AbortSignal): Pr
     return { text: 'late', delayMs: NEVER_MS };
   };
   const server = opened.adopt(await startRehearsal({ answers: [next] }), ({ close }) => close());
-  const session = await openSession(performance, server.baseUrlFor('anthropic'), () => endTurn());
+  const session = await openSession(performance, server.baseUrlFor('anthropic'), {
+    onUnknown: () => endTurn(),
+    gateFailure: () => gateFailure,
+  });
 
   const messages: Message[] = [];
   const endings: TurnOutcome['status'][] = [];
   for (const [at, { asked, failure }] of recording.turns.entries()) {
     left = turns[at] ?? [];
+    gateFailure = failure?.kind === 'gate.failed' ? failure : undefined;
     const ended = new AbortController();
     endTurn = () => ended.abort(new DroverError(failure ?? NOT_RECORDED));
     const execution = session.execute({ content: asked.content }, AbortSignal.any([signal, ended.signal]));
@@ -70,10 +75,16 @@ export async function perform(performance: Performance, signal: AbortSignal): Pr
 
 const NOT_RECORDED: Failure = { kind: 'provider.garbled', message: 'the journal holds no further answer' };
 
+type Heard = {
+  readonly onUnknown: () => void;
+  /** Gates are not run again: the recorded verdict is given. */
+  readonly gateFailure: () => Failure | undefined;
+};
+
 async function openSession(
   { recording, model: label, cwd }: Performance,
   baseUrl: string,
-  onUnknown: () => void,
+  { onUnknown, gateFailure }: Heard,
 ): Promise<Session> {
   const { provider: id, name: model } = parseModel(label);
   const provider = await wireApis.anthropic({ id, apiKey: 'none', baseUrl, timeouts: defaultTimeouts });
@@ -94,6 +105,7 @@ async function openSession(
     limits: { stepsMax: Number.MAX_SAFE_INTEGER, textCallRetriesMax: 0 },
     retry: defaultRetry,
     judge: async () => ({ effect: 'allow', why: 'nothing is run' }),
+    check: async () => gateFailure(),
     question: async () => ({ allowed: true, by: 'nobody', always: false }),
     pass: (event) => {
       hear(event);

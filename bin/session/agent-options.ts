@@ -86,8 +86,9 @@ export async function sessionWork(
 }
 
 function adviceAfter({ code, status }: Executed, short: string): string {
-  // A turn can be done although a gate failed or its last calls were denied.
-  const next = nextStep(status === 'suspended' || status === 'done' ? status : 'incomplete', short);
+  // The agent is done although a gate failed or its last calls were denied.
+  const isWhole = status === 'done' || code === exitCode.gate;
+  const next = nextStep(isWhole ? 'done' : status === 'suspended' ? status : 'incomplete', short);
   return code === exitCode.blocked ? `its last calls were not allowed (exit code ${code}); ${next}` : next;
 }
 

@@ -5,14 +5,14 @@ import type { TurnOutcome } from '@drover/protocol/outcomes';
 import { sessionTools } from '@drover/core/tools/builtin';
 import { endAllChildren } from '@drover/core/tools/process/child';
 import type { Diagnostics } from '../diagnostics.ts';
-import { codeOfEnding, codeOfStop, exitCode } from '../start/exit-code.ts';
+import { codeOfEnding } from '../start/exit-code.ts';
 import type { Io } from '../io.ts';
 import { shortIdIn } from '../history/id.ts';
 import { diagnoseSandbox } from '../sandbox/containment.ts';
 import type { Settings } from '../start/settings.ts';
 import { watchForStop } from '../stop.ts';
 import type { View } from '../views/view.ts';
-import { gatesPass } from './gate.ts';
+import { Gates } from './gate.ts';
 import { openJournal } from './open-journal.ts';
 import { openProvider } from '../model/open-provider.ts';
 import { containSession, openSession, type SessionWork } from './open-session.ts';
@@ -46,11 +46,13 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
 
   const box = opened.adopt(await containSession(work, settings.home), (each) => each.close());
   const { contained } = box;
+  const gates = new Gates({ gates: work.gates, cwd, sandbox: contained?.policy }, io);
   const session = openSession(work, surroundings, {
     provider,
     contained,
     price,
     asked: questionsTo(person),
+    check: (emit, signal) => gates.check(emit, signal),
     store,
     past,
     tools: sessionTools,
@@ -71,7 +73,6 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
   diagnostics.diagnose('turn ended', { status }, 'info');
 
   const code = codeOfEnding({ outcome: result.outcome, refused: result.refused.length > 0, stop: stop.cause() });
-  if (code !== exitCode.done || (await gatesPass({ ...work, sandbox: contained?.policy }, io, stop.signal)))
-    return { code, status };
-  return { code: stop.signal.aborted ? codeOfStop(stop.cause()) : exitCode.gate, status };
+  await gates.tellFailure();
+  return { code, status };
 }

@@ -1,8 +1,14 @@
-// Gates: commands that must pass once the agent is done.
+// Gates of a session: commands that must pass once the agent is done.
+//
+// They run before the turn's ending is told, so the journal and every view know which gate failed.
+// A gate that the signal stops has no end; a resume runs the gates again.
 
+import { failureOf } from '@drover/core/agent/limits';
 import { newId } from '@drover/core/ids';
 import { childEnvironment } from '@drover/core/tools/process/environment';
-import { runShell } from '@drover/core/tools/process/run-shell';
+import { runShell, type ShellEnd } from '@drover/core/tools/process/run-shell';
+import type { GateEvent } from '@drover/protocol/events';
+import type { Failure } from '@drover/protocol/failures';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
 import { redactorFor } from '../diagnostics.ts';
 import { type Io, print } from '../io.ts';
@@ -13,27 +19,63 @@ const GATE_MS_MAX = 3_600_000;
 const OUTPUT_BYTES_KEPT = 64 * 1024;
 const LINES_SHOWN = 20;
 
-export type Gates = {
+export type GatesOptions = {
   readonly gates: readonly string[];
   readonly cwd: string;
   readonly sandbox: SandboxPolicy | undefined;
 };
 
-/** Runs them in order; the first that fails ends it, and is told on standard error with the end of its output. */
-export async function gatesPass({ gates, cwd, sandbox }: Gates, io: Io, signal: AbortSignal): Promise<boolean> {
-  for (const gate of gates) {
-    const tail = new Tail();
-    const keep = (chunk: Buffer): undefined => tail.push(chunk);
-    const command = { script: gate, cwd, env: childEnvironment(io.env), callId: newId('call'), sandbox };
-    const end = await runShell({ ...command, timeoutMs: GATE_MS_MAX, onOutput: keep }, signal);
-    if (end.exitCode === 0) continue;
-    const how = end.exitCode === undefined ? `ended by ${end.signal ?? end.endedBy}` : `exit code ${end.exitCode}`;
-    const redactor = await redactorFor(io);
-    const text = redactor.text(`${tail.lastLines()}drover: the gate '${gate}' fails (${how})\n`);
-    await print(io.stderr, forLog(clean(text), io.env));
-    return false;
+export class Gates {
+  readonly #options: GatesOptions;
+  readonly #io: Io;
+  #failed: { readonly lines: string; readonly command: string; readonly how: string } | undefined;
+
+  constructor(options: GatesOptions, io: Io) {
+    this.#options = options;
+    this.#io = io;
   }
-  return true;
+
+  /** Runs the gates in order, up to the first that fails. */
+  async check(emit: (event: GateEvent) => void, signal: AbortSignal): Promise<Failure | undefined> {
+    this.#failed = undefined;
+    for (const command of this.#options.gates) {
+      if (signal.aborted) return failureOf(signal);
+      const about = { command, tree: '', tasks: [] };
+      emit({ type: 'gate_start', ...about });
+      const { end, lines } = await this.#run(command, signal);
+      if (signal.aborted) return failureOf(signal);
+      const passed = end.exitCode === 0;
+      const how = passed ? '' : endWords(end);
+      const output = `${lines}${how}`.trimEnd();
+      emit({ type: 'gate_end', ...about, passed, flaky: false, output, durationMs: Math.round(end.durationMs) });
+      if (passed) continue;
+      this.#failed = { lines, command, how };
+      return { kind: 'gate.failed', command, output: how };
+    }
+    return undefined;
+  }
+
+  /** Prints the end of the failed gate's output on standard error. Call it after the view is closed. */
+  async tellFailure(): Promise<void> {
+    if (this.#failed === undefined) return;
+    const { lines, command, how } = this.#failed;
+    const redactor = await redactorFor(this.#io);
+    const text = redactor.text(`${lines}drover: the gate '${command}' fails (${how})\n`);
+    await print(this.#io.stderr, forLog(clean(text), this.#io.env));
+  }
+
+  async #run(script: string, signal: AbortSignal): Promise<{ readonly end: ShellEnd; readonly lines: string }> {
+    const { cwd, sandbox } = this.#options;
+    const tail = new Tail();
+    const onOutput = (chunk: Buffer): undefined => tail.push(chunk);
+    const command = { script, cwd, env: childEnvironment(this.#io.env), callId: newId('call'), sandbox };
+    const end = await runShell({ ...command, timeoutMs: GATE_MS_MAX, onOutput }, signal);
+    return { end, lines: tail.lastLines() };
+  }
+}
+
+function endWords({ exitCode, signal, endedBy }: ShellEnd): string {
+  return exitCode === undefined ? `ended by ${signal ?? endedBy}` : `exit code ${exitCode}`;
 }
 
 class Tail {

@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
 import { Session } from '@drover/core/session/session';
+import type { SessionOptions } from '@drover/core/session/session-options';
 import { type SessionJournal, sessionFolder } from '@drover/core/journal/session-journal';
 import { factsOf, type Price } from '@drover/core/model/catalog';
 import type { Message } from '@drover/protocol/messages';
@@ -49,6 +50,7 @@ export type Opened = Pick<SessionJournal, 'store' | 'past'> & {
   /** What a new session begins with. */
   readonly opening?: readonly Message[];
   readonly sampling?: Sampling;
+  readonly check?: SessionOptions['check'];
   /** Contains its commands; undefined where they run in the open. */
   readonly contained: Contained | undefined;
   /** Counts against the budget: what was spent before it was opened. */
@@ -108,6 +110,7 @@ export function openSession(
     ...(remoteTimeoutMs !== undefined && { remoteTimeoutMs }),
     ...(opened.opening !== undefined && { opening: opened.opening }),
     ...(opened.sampling !== undefined && { sampling: opened.sampling }),
+    ...(opened.check !== undefined && { check: opened.check }),
     context: {
       cwd: work.cwd,
       env: childEnvironment(io.env),

@@ -36,6 +36,7 @@ export function codeOfEnding({ outcome, refused, stop }: Ending): number {
       return refused ? exitCode.blocked : exitCode.done;
     case 'incomplete':
     case 'error': {
+      if (outcome.failure.kind === 'gate.failed') return exitCode.gate;
       const code = outcome.failure.kind === 'aborted' ? codeOfStop(stop) : codeOfFailure(outcome.failure);
       // A budget, a deadline or a provider ends any turn; an agent that runs into its limits was blocked.
       return refused && code === exitCode.incomplete ? exitCode.blocked : code;

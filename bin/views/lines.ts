@@ -127,6 +127,10 @@ class Lines {
       case 'message_end':
         if (isCutOff(event.message)) return this.#note('discard', CUT_OFF);
         return this.#asked === 'asked shown' && event.message.role === 'user' ? this.#question(event.message) : '';
+      case 'gate_start':
+        return this.#note('call', `gate: ${event.command}`);
+      case 'gate_end':
+        return this.#note(event.passed ? 'good' : 'bad', gateWords(event), `${duration(event.durationMs)}  `);
       case 'thinking_delta':
       case 'toolcall_start':
       case 'toolcall_delta':
@@ -145,8 +149,6 @@ class Lines {
       case 'task_end':
       case 'merge_start':
       case 'merge_end':
-      case 'gate_start':
-      case 'gate_end':
       case 'throttle_wait':
       case 'budget':
       case 'run_end':
@@ -314,6 +316,11 @@ class Lines {
   #columns(): number {
     return columnsOf(this.#output);
   }
+}
+
+/** The verdict of a gate, with the reason of a failure. */
+function gateWords({ passed, output }: Of<'gate_end'>): string {
+  return passed ? 'the gate passes' : `the gate fails: ${output.split('\n').at(-1)}`;
 }
 
 /** A host that a command wanted and the sandbox does not allow. */

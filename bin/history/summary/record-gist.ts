@@ -26,9 +26,9 @@ export function gistOf(record: Recorded | Partial): string {
     case 'merge_end':
       return `${endingWords(record.outcome, record.reason)}${record.again ? '; it is tried again' : ''}`;
     case 'gate_start':
-      return `${record.command}, with ${record.tasks.join(', ')}`;
+      return `${record.command}${tested(record.tasks)}`;
     case 'gate_end':
-      return `${record.command} ${record.passed ? 'passes' : 'fails'}${record.flaky ? ' at the second try' : ''}, with ${record.tasks.join(', ')}`;
+      return `${record.command} ${record.passed ? 'passes' : 'fails'}${record.flaky ? ' at the second try' : ''}${tested(record.tasks)}`;
     case 'throttle_wait':
       return `${duration(record.waitMs)}: ${record.reason}`;
     case 'budget':
@@ -95,6 +95,11 @@ export function gistOf(record: Recorded | Partial): string {
       return '';
   }
   return '';
+}
+
+/** The tasks whose work a gate tests; a session has none. */
+function tested(tasks: readonly string[]): string {
+  return tasks.length === 0 ? '' : `, with ${tasks.join(', ')}`;
 }
 
 function short(commit: string): string {

@@ -98,8 +98,8 @@ export type RunEvent =
   | {
       readonly type: 'gate_start';
       readonly command: string;
-      readonly tree: string;
-      readonly tasks: readonly string[]; // merged into this tree but not landed yet
+      readonly tree: string; // empty for a session, whose gates test its folder as it is
+      readonly tasks: readonly string[]; // merged into this tree but not landed yet; empty for a session
     }
   | {
       readonly type: 'gate_end';
@@ -135,6 +135,8 @@ export type RunEvent =
       readonly delivered?: Delivered;
       readonly answer?: string; // the coordinator's final answer
     };
+
+export type GateEvent = Extract<RunEvent, { readonly type: 'gate_start' | 'gate_end' }>;
 
 /** Events of one agent: alone, as the coordinator, or as a worker. */
 export type SessionEvent =

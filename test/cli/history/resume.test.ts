@@ -182,3 +182,50 @@ test('resume explains why a session cannot be resumed and what to do', async () 
     /^drover: no run or session was interrupted; the newest is (over|waiting) \(go\), which is /,
   );
 });
+
+test('a failed gate is in the journal and in everything that tells of the session', async () => {
+  const desk = await Desk.with(script('  - text: First.\n'));
+  const live = await desk.exec('s', 'go', ['--gate', 'true', '--gate', 'echo red; exit 3']);
+  expect({ ...live, stdout: steady(live.stdout) }).toEqual({
+    code: 4,
+    stdout: [
+      'drover rehearsal/script.yaml in <cwd>\n\nFirst.\n\n',
+      '  ▸ gate: true\n  ✓ <time>  the gate passes\n',
+      '  ▸ gate: echo red; exit 3\n  ✗ <time>  the gate fails: exit code 3\n\n',
+      "✗ incomplete: the gate 'echo red; exit 3' fails:\nexit code 3\n  <time> · <tokens>\n",
+      '  say more with: drover exec --session s "…"\n',
+    ].join(''),
+    stderr: "red\ndrover: the gate 'echo red; exit 3' fails (exit code 3)\n",
+  });
+  const told: readonly unknown[] = ['gate_start', 'gate_end', 'done', 'incomplete', 'session_end'];
+  const kept = (await desk.records('s')).filter(({ type }) => told.includes(type));
+  expect(kept.map(({ type, passed, output, outcome }) => ({ type, passed, output, outcome }))).toEqual([
+    { type: 'gate_start' },
+    { type: 'gate_end', passed: true, output: '' },
+    { type: 'gate_start' },
+    { type: 'gate_end', passed: false, output: 'red\nexit code 3' },
+    { type: 'incomplete' },
+    { type: 'session_end', outcome: 'incomplete' },
+  ]);
+  const reason = "the gate 'echo red; exit 3' fails:\nexit code 3";
+  expect(JSON.parse((await desk.run(['show', 's', '--json'])).stdout)).toMatchObject({ state: 'incomplete', reason });
+  expect((await desk.run(['runs'])).stdout).toContain('incomplete');
+  expect((await desk.run(['logs', 's'])).stdout).toContain('echo red; exit 3 fails\n');
+  expect((await desk.run(['replay', 's', '--view', 'silent'])).code).toBe(0);
+});
+
+test('resume tests a session again whose gate failed, and needs a gate for it', async () => {
+  const desk = await Desk.with(script('  - text: First.\n'));
+  await desk.exec('s', 'go', ['--gate', 'test -e fixed']);
+  expect(await desk.run(['resume', 's'])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr:
+      "drover: the agent is done, and the gate 'test -e fixed' failed; " +
+      'say more with: drover exec --session s "…", or test again with --gate\n',
+  });
+  const red = await desk.run(['resume', 's', '--gate', 'test -e fixed']);
+  await mkdir(join(desk.cwd, 'fixed'));
+  const green = await desk.run(['resume', 's', '--gate', 'test -e fixed']);
+  expect([red.code, green.code]).toEqual([4, 0]);
+});

@@ -7,11 +7,9 @@
 //
 // A gate that is stopped by the signal has no end: it came to nothing, and nothing is remembered of it.
 
-import type { RunEvent } from '@drover/protocol/events';
+import type { GateEvent } from '@drover/protocol/events';
 import { type CommandPlace, runCommand, tailOf } from '../slots/shell-command.ts';
 import type { Workspace } from '../slots/slots.ts';
-
-export type GateEvent = Extract<RunEvent, { readonly type: 'gate_start' | 'gate_end' }>;
 
 export type GateResult = { readonly passed: boolean; readonly output: string };
 

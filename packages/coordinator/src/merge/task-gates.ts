@@ -6,7 +6,8 @@
 import type { Failure } from '@drover/protocol/failures';
 import type { Git } from '../git/git.ts';
 import type { Workspace } from '../slots/slots.ts';
-import { type GateEvent, Gates } from './gate.ts';
+import type { GateEvent } from '@drover/protocol/events';
+import { Gates } from './gate.ts';
 
 export type TaskGates = {
   readonly task: string;

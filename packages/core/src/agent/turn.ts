@@ -10,10 +10,12 @@ import type { Provider } from '../model/provider.ts';
 import { isBlank } from '../model/request.ts';
 import type { RetryPolicy } from '../model/retry.ts';
 import type { Sampling } from '@drover/protocol/model';
-import type { TurnOutcome } from '@drover/protocol/outcomes';
+import { failedTurn, type TurnOutcome } from '@drover/protocol/outcomes';
+import { DroverError } from '../errors.ts';
 import type { Answer } from './ask.ts';
 import type { Limits } from '@drover/protocol/limits';
 import type { RefusedCalls } from './calls/refused-calls.ts';
+import type { SessionOptions } from '../session/session-options.ts';
 
 export type Agent = {
   readonly conversation: Conversation;
@@ -120,5 +122,27 @@ export function endingOf(outcome: TurnOutcome, messages: readonly Message[]): Ev
       return { type: 'cancelled' };
     case 'suspended':
       return undefined; // awaiting_tool_execution was emitted before
+  }
+}
+
+/** Gates that the caller runs on a turn that is done, before its ending is told. */
+export type Checking = {
+  readonly check: SessionOptions['check'] | undefined;
+  readonly emit: Parameters<NonNullable<SessionOptions['check']>>[0];
+};
+
+/** Whether the agent is done, and did not stop for want of permission. */
+export function isWhole({ status }: TurnOutcome, { refused }: Turn): boolean {
+  return status === 'done' && (refused?.calls.length ?? 0) === 0;
+}
+
+/** Returns `done`, or `incomplete` with the failure of the check. */
+export async function checkedTurn({ check, emit }: Checking, signal: AbortSignal): Promise<TurnOutcome> {
+  try {
+    const failure = await check?.(emit, signal);
+    return failure === undefined ? { status: 'done' } : failedTurn(failure, true);
+  } catch (error) {
+    if (error instanceof DroverError) return failedTurn(error.failure, true);
+    throw error;
   }
 }

@@ -1,7 +1,8 @@
 // Options of a session.
 
 import type { Bus, BusOptions, Store } from '../bus.ts';
-import type { Decision } from '@drover/protocol/events';
+import type { Decision, GateEvent } from '@drover/protocol/events';
+import type { Failure } from '@drover/protocol/failures';
 import type { Past } from '../journal/history.ts';
 import type { Json } from '@drover/protocol/json';
 import type { Admission } from '../model/spending/admission.ts';
@@ -51,6 +52,8 @@ export type SessionOptions = {
   readonly judge: (tool: Tool, input: Json) => Promise<Verdict>;
   /** Resolves to undefined if the question stays open; the turn is suspended then. */
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision | undefined>;
+  /** Gates of a turn that is done: the failure that makes it incomplete, or undefined. */
+  readonly check?: (emit: (event: GateEvent) => void, signal: AbortSignal) => Promise<Failure | undefined>;
   readonly pass: BusOptions['pass'];
   readonly store?: Store;
   /** Receives the events. Default: the session's own bus. */

@@ -41,7 +41,7 @@ import {
 import { checkInput, isBusy, waitsForNone } from '../agent/calls/refusal.ts';
 import type { Outlet, SessionOptions } from './session-options.ts';
 import { showing, type Showing } from '../agent/showing.ts';
-import { addMessage, addOpening, emit, endingOf, Turn, type Agent } from '../agent/turn.ts';
+import { addMessage, addOpening, checkedTurn, emit, endingOf, isWhole, Turn, type Agent } from '../agent/turn.ts';
 
 export class Session {
   readonly id: string;
@@ -182,10 +182,7 @@ export class Session {
   // A caller may send input as soon as it sees the ending. That input waits until the ending is durable.
   #inOrder<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = this.#last.then(work);
-    this.#last = result.then(
-      () => undefined,
-      () => undefined,
-    );
+    this.#last = Promise.allSettled([result]).then(() => undefined);
     return result;
   }
 
@@ -194,8 +191,10 @@ export class Session {
     const watching = watch(this.#options.limits, signal);
     this.#progress = watching.progress;
     try {
-      const outcome = await this.#takeTurn(input, watching.signal);
-      const result = this.#tell(outcome);
+      const ended = await this.#takeTurn(input, watching.signal);
+      watching.stop(); // the limits are the agent's, and not those of a check
+      const checking = { check: this.#options.check, emit: (event: Event) => this.#emit(event) };
+      const result = this.#tell(isWhole(ended, this.#turn) ? await checkedTurn(checking, signal) : ended);
       this.#isRunning = false;
       await this.#outlet.settled();
       return result;
