@@ -11,6 +11,8 @@ import { count } from './figures.ts';
 const DIFF_LINES_MAX = 12;
 const DENIED_LISTED_MAX = 20;
 
+const LEFT_OUT = /^\[… .* left out; .* …\]$/; // the line that capture.ts writes
+
 type CallEnd = Extract<Event, { readonly type: 'tool_execution_end' }>;
 
 export function resultLine({ output, outputSummary, isError, details }: CallEnd): string {
@@ -20,11 +22,18 @@ export function resultLine({ output, outputSummary, isError, details }: CallEnd)
     .replace(/(\n\[[^\n]*\])+$/, '')
     .split('\n');
   const exitCode = field(details, 'exitCode');
-  const amount = lines.length === 1 ? outputSummary : `${count(lines.length)} lines`;
-  if (typeof exitCode === 'number')
-    return exitCode === 0 ? amount : `exit code ${exitCode}, ${count(lines.length)} lines`;
+  const whole = lineWords(lines, details);
+  const amount = lines.length === 1 ? outputSummary : whole;
+  if (typeof exitCode === 'number') return exitCode === 0 ? amount : `exit code ${exitCode}, ${whole}`;
   if (isError || diffOf(details) !== undefined) return lines[0] ?? '';
   return amount;
+}
+
+/** Of shortened output the tool tells the real number; without one, the words say that it was shortened. */
+function lineWords(lines: readonly string[], details: Json | undefined): string {
+  const real = field(details, 'lines');
+  if (typeof real === 'number') return `${count(real)} lines`;
+  return lines.some((line) => LEFT_OUT.test(line)) ? 'shortened output' : `${count(lines.length)} lines`;
 }
 
 /** A line for each call that was not allowed, such as `billing: shell: curl x — denied by the rule shell(curl*)`. */

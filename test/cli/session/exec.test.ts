@@ -64,6 +64,16 @@ test('a failing gate is shown with the end of its output', async () => {
   expect(ran).toEqual({ code: 4, stdout: '', stderr });
 });
 
+test.each([
+  ['seq 100000', '100,000 lines'],
+  ['seq 100000; exit 3', 'exit code 3, 100,000 lines'],
+  ['printf x; seq 20000 | tr -d "\\n"; echo; seq 9', '10 lines'],
+  ['seq 5', '5 lines'],
+])('the lines view counts all lines that %s printed', async (command, words) => {
+  const ran = await exec(script(calls(command), SAYS_DONE), { args: ['--yes'] });
+  expect(steady(ran.stdout)).toMatch(new RegExp(`  [✓✗] <time>  ${words}\n`));
+});
+
 test('a refused call does not count if the agent found another way', async () => {
   const text = script(calls('touch x', 'ls'), SAYS_DONE);
   expect((await exec(text, { args: ['--view', 'silent', '--allow', 'shell(ls)'] })).code).toBe(0);

@@ -58,13 +58,18 @@ async function* runCommand(command: string, timeoutMs: number, context: ToolCont
   try {
     for await (const delta of deltas) yield { type: 'delta', delta };
     const end = await running;
-    const { text } = await capture.finish();
+    const { text, lines } = await capture.finish();
     const { exitCode, signal, durationMs } = end;
     yield {
       type: 'complete',
       output: told(text, [...verdict(end, timeoutMs), ...hints({ text, command, end }, context)]),
       ...((end.endedBy !== 'itself' || exitCode !== 0) && { isError: true }),
-      details: { ...(exitCode !== undefined && { exitCode }), ...(signal !== undefined && { signal }), durationMs },
+      details: {
+        ...(exitCode !== undefined && { exitCode }),
+        ...(signal !== undefined && { signal }),
+        ...(lines !== undefined && { lines }),
+        durationMs,
+      },
     };
   } finally {
     left.abort();

@@ -24,12 +24,21 @@ const HEAD_BYTES = 3 * HEAD_CHARS;
 const TAIL_BYTES = 3 * TAIL_CHARS;
 const TEXT_SLICE_CHARS = 1_000_000;
 
-export type Captured = { readonly text: string; readonly bytes: number; readonly file?: string };
+export type Captured = {
+  readonly text: string;
+  readonly bytes: number;
+  readonly file?: string;
+  readonly lines?: number; // of the whole output; absent where all of it is in `text`
+};
+
+const LF = 0x0a;
 
 export class Capture {
   readonly #path: string;
   readonly #ends = new Ends();
   #bytes = 0;
+  #lineEnds = 0;
+  #endsInLine = false;
   #file: FileHandle | undefined;
   #fileBytes = 0;
   #fileProblem: string | undefined;
@@ -44,6 +53,8 @@ export class Capture {
   write(chunk: Uint8Array): Promise<void> | undefined {
     const before = this.#bytes;
     this.#bytes += chunk.length;
+    for (let at = chunk.indexOf(LF); at >= 0; at = chunk.indexOf(LF, at + 1)) this.#lineEnds++;
+    if (chunk.length > 0) this.#endsInLine = chunk.at(-1) !== LF;
     const isTooLong = this.#bytes > HEAD_BYTES + TAIL_BYTES;
     if (isTooLong && before <= HEAD_BYTES + TAIL_BYTES) void this.#store(this.#ends.whole());
     this.#ends.add(chunk);
@@ -59,7 +70,10 @@ export class Capture {
     await this.#writes;
     await this.#file?.close();
     const text = whole === undefined ? this.#textOfEnds() : bothEnds(whole, whole, (bytes) => this.#gap(bytes));
-    return { text, bytes: this.#bytes, ...(this.#fileProblem === undefined && { file: this.#path }) };
+    // Data that is described and not shown has no lines.
+    const isData = text.startsWith(binaryData(this.#bytes));
+    const lines = isData ? {} : { lines: this.#lineEnds + (this.#endsInLine ? 1 : 0) };
+    return { text, bytes: this.#bytes, ...lines, ...(this.#fileProblem === undefined && { file: this.#path }) };
   }
 
   #textOfEnds(): string {
