@@ -30,7 +30,21 @@ const output: OutputOptions = {
   // Before anything else is loaded, so that the second start finds everything compiled.
   banner: ({ isEntry }) => (isEntry ? `require('node:module').enableCompileCache();` : ''),
 };
-const external = [/^@vscode\/ripgrep/, 'pino', '@napi-rs/nice'];
+// ripgrep is a program, and so is what nice loads; piscina does without nice where it is missing.
+const external = [/^@vscode\/ripgrep/, '@napi-rs/nice'];
+
+/** A lazy `require` through `createRequire` is invisible to the bundler; a plain one puts the module into the bundle. */
+const lazyStringWidth: Plugin = {
+  name: 'lazy-string-width',
+  transform: {
+    filter: { id: /bin\/views\/text\/terminal-text\.ts$/ },
+    handler: (code) => {
+      const lazy = "createRequire(import.meta.url)('string-width')";
+      if (!code.includes(lazy)) throw new Error('terminal-text.ts loads string-width in another way now');
+      return code.replace(lazy, "require('string-width')");
+    },
+  },
+};
 
 const worker = defineConfig({
   input: { worker: 'packages/worker/src/entry.ts' },
@@ -49,6 +63,7 @@ const drover = defineConfig({
   external,
   plugins: [
     page,
+    lazyStringWidth,
     {
       // It looks for the file that its threads begin with next to itself.
       name: 'piscina-worker',

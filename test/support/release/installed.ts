@@ -1,0 +1,86 @@
+// drover as users have it: packed into a tarball, and installed by npm into an empty prefix.
+
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+
+export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
+
+export class Installed {
+  readonly folder = realpathSync(mkdtempSync(join(tmpdir(), 'drover-installed-')));
+  readonly prefix = join(this.folder, 'prefix');
+  /** The folder of the package, as npm has unpacked it. */
+  readonly package = join(this.prefix, 'lib/node_modules/drover');
+  readonly tarball: string;
+  readonly #node: string;
+  #projects = 0;
+
+  /** `node` is the program that runs drover. */
+  constructor(node = process.execPath) {
+    this.#node = node;
+    mkdirSync(this.prefix);
+    execFileSync(process.execPath, ['scripts/release-pack.ts', this.folder], { stdio: ['ignore', 'ignore', 'pipe'] });
+    this.tarball = join(this.folder, readdirSync(this.folder).find((name) => name.endsWith('.tgz')) ?? '');
+    // From an empty folder and with an empty home, so that nothing of this repository helps.
+    execFileSync('npm', ['install', '-g', '--no-audit', '--no-fund', '--prefix', this.prefix, this.tarball], {
+      cwd: this.prefix,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+  }
+
+  /** A git repository with these files, all committed. */
+  project(files: Readonly<Record<string, string>>): string {
+    const top = join(this.folder, `project-${(this.#projects += 1)}`);
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(top, path)), { recursive: true });
+      writeFileSync(join(top, path), text);
+    }
+    const git = (...args: readonly string[]) =>
+      execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@localhost', ...args], { cwd: top });
+    git('init', '-q');
+    git('add', '.');
+    git('commit', '-q', '-m', 'first');
+    return top;
+  }
+
+  environment(more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+    const path = [dirname(this.#node), join(this.prefix, 'bin'), process.env['PATH'] ?? ''].join(delimiter);
+    return { PATH: path, HOME: this.folder, ...more };
+  }
+
+  run(args: readonly string[], cwd = this.folder, more: Readonly<Record<string, string>> = {}): Ended {
+    const { status, stdout, stderr } = spawnSync('drover', args, {
+      cwd,
+      env: this.environment(more),
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    return { code: status, stdout, stderr };
+  }
+
+  /** Starts a server, and gives it with its first piece of output. */
+  async start(args: readonly string[], cwd = this.folder): Promise<{ child: ChildProcess; first: string }> {
+    const child = spawn('drover', args, { cwd, env: this.environment(), stdio: ['ignore', 'pipe', 'inherit'] });
+    const [first] = (await once(child.stdout, 'data')) as [Buffer];
+    return { child, first: first.toString() };
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+export async function ended(child: ChildProcess): Promise<number | null> {
+  const gone = once(child, 'close');
+  child.kill('SIGTERM');
+  return ((await gone) as [number | null])[0];
+}
+
+/** Whether npm can reach a registry: without one the package's only dependency can't be installed. */
+export function hasRegistry(): boolean {
+  const { status } = spawnSync('npm', ['view', '@vscode/ripgrep', 'version'], { stdio: 'ignore' });
+  if (status !== 0) process.stderr.write('\n*** LEFT OUT, because npm reaches no registry: the installed package\n\n');
+  return status === 0;
+}
