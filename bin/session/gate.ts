@@ -4,6 +4,7 @@
 // A gate that the signal stops has no end; a resume runs the gates again.
 
 import { failureOf } from '@drover/core/agent/limits';
+import { ToolError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { runShell, type ShellEnd } from '@drover/core/tools/process/run-shell';
@@ -42,12 +43,10 @@ export class Gates {
       if (signal.aborted) return failureOf(signal);
       const about = { command, tree: '', tasks: [] };
       emit({ type: 'gate_start', ...about });
-      const { end, lines } = await this.#run(command, signal);
+      const { passed, how, lines, durationMs } = await this.#run(command, signal);
       if (signal.aborted) return failureOf(signal);
-      const passed = end.exitCode === 0;
-      const how = passed ? '' : endWords(end);
       const output = `${lines}${how}`.trimEnd();
-      emit({ type: 'gate_end', ...about, passed, flaky: false, output, durationMs: Math.round(end.durationMs) });
+      emit({ type: 'gate_end', ...about, passed, flaky: false, output, durationMs });
       if (passed) continue;
       this.#failed = { lines, command, how };
       return { kind: 'gate.failed', command, output: how };
@@ -64,15 +63,30 @@ export class Gates {
     await print(this.#io.stderr, forLog(clean(text), this.#io.env));
   }
 
-  async #run(script: string, signal: AbortSignal): Promise<{ readonly end: ShellEnd; readonly lines: string }> {
+  /** Runs one gate. A gate that can't be started has failed. */
+  async #run(script: string, signal: AbortSignal): Promise<GateEnd> {
     const { cwd, sandbox } = this.#options;
     const tail = new Tail();
     const onOutput = (chunk: Buffer): undefined => tail.push(chunk);
     const command = { script, cwd, env: childEnvironment(this.#io.env), callId: newId('call'), sandbox };
-    const end = await runShell({ ...command, timeoutMs: GATE_MS_MAX, onOutput }, signal);
-    return { end, lines: tail.lastLines() };
+    try {
+      const end = await runShell({ ...command, timeoutMs: GATE_MS_MAX, onOutput }, signal);
+      const passed = end.exitCode === 0;
+      const durationMs = Math.round(end.durationMs);
+      return { passed, how: passed ? '' : endWords(end), lines: tail.lastLines(), durationMs };
+    } catch (error) {
+      if (!(error instanceof ToolError)) throw error;
+      return { passed: false, how: error.message, lines: tail.lastLines(), durationMs: 0 };
+    }
   }
 }
+
+type GateEnd = {
+  readonly passed: boolean;
+  readonly how: string; // empty if it passed
+  readonly lines: string;
+  readonly durationMs: number;
+};
 
 function endWords({ exitCode, signal, endedBy }: ShellEnd): string {
   return exitCode === undefined ? `ended by ${signal ?? endedBy}` : `exit code ${exitCode}`;

@@ -214,6 +214,15 @@ test('a failed gate is in the journal and in everything that tells of the sessio
   expect((await desk.run(['replay', 's', '--view', 'silent'])).code).toBe(0);
 });
 
+test('a gate that cannot be started is a failed gate', async () => {
+  const desk = await Desk.with(SAY_OK);
+  const folder = join(desk.cwd, 'gone');
+  await mkdir(folder);
+  const gates = ['--cwd', folder, '--sandbox', 'off', '--gate', 'rm -r "$PWD"', '--gate', 'true'];
+  const { code, stderr } = await desk.run(['exec', 'go', '--model', 'rehearsal/../script.yaml', ...gates]);
+  expect([code, stderr.includes("drover: the gate 'true' fails (")]).toEqual([4, true]);
+});
+
 test('resume tests a session again whose gate failed, and needs a gate for it', async () => {
   const desk = await Desk.with(script('  - text: First.\n'));
   await desk.exec('s', 'go', ['--gate', 'test -e fixed']);
