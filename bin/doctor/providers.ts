@@ -8,6 +8,7 @@ import { DroverError, UsageError } from '@drover/core/errors';
 import { knownProviders } from '@drover/core/model/catalog';
 import type { Provider } from '@drover/core/model/provider';
 import { buildRequest } from '@drover/core/model/request';
+import { defaultModel } from '../model/model-names.ts';
 import { chooseModel, keyIn, type ModelChoice } from '../model/model-choice.ts';
 import { openProvider } from '../model/open-provider.ts';
 import { type Settings, textOf } from '../start/settings.ts';
@@ -80,12 +81,14 @@ function shownAddress(address: string): string {
 
 function modelFinding(settings: Settings, wanted: string | undefined, cwd: string): Finding {
   const check = 'model';
-  const label = wanted ?? settings.model;
+  const byKey = defaultModel(settings);
+  const label = wanted ?? settings.model ?? byKey?.label;
   if (label === undefined) {
     const fix = 'say --model anthropic/claude-sonnet-4-5 each time, or set "model" in your config';
     return { check, state: 'note', says: 'none is set', fix };
   }
-  const whence = wanted === undefined ? 'from the config' : 'from --model';
+  const unsaid = settings.model === undefined ? `because ${byKey?.keyEnv} is set` : 'from the config';
+  const whence = wanted === undefined ? unsaid : 'from --model';
   try {
     chooseModel(label, settings, cwd);
     return { check, state: 'good', says: `${label}, ${whence}` };

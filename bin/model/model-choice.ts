@@ -2,11 +2,12 @@
 
 import { relative, resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
-import { type Api, knownProviders, parseModel } from '@drover/core/model/catalog';
+import { type Api, knownProviders } from '@drover/core/model/catalog';
 import type { Script } from '@drover/rehearsal/script';
 import type { ProviderConfig } from '../files/config-file.ts';
 import { type Settings, textOf } from '../start/settings.ts';
 import { suggestion } from '@drover/documents/suggestion';
+import { checkSpelling, defaultModel, readModelName } from './model-names.ts';
 
 type ServedModel = {
   readonly kind: 'served';
@@ -40,11 +41,14 @@ const rehearsals: ReadonlyMap<string, Api> = new Map([
 export type ModelName = Pick<ModelChoice, 'label' | 'provider' | 'name'>;
 
 export function nameModel(wanted: string | undefined, settings: Settings): ModelName {
-  const label = wanted ?? settings.model;
-  if (label === undefined) throw new UsageError(noModel(settings));
-  const { provider, name } = parseModel(label);
+  const typed = wanted ?? settings.model ?? defaultModel(settings)?.label;
+  if (typed === undefined) throw new UsageError(NO_MODEL);
+  const { provider, name } = readModelName(typed, settings);
   const names = [...knownProviders.map(({ id }) => id), ...settings.providers.keys(), ...rehearsals.keys()];
-  if (names.includes(provider)) return { label, provider, name };
+  if (names.includes(provider)) {
+    checkSpelling(provider, name, settings);
+    return { label: `${provider}/${name}`, provider, name };
+  }
   const near = suggestion(provider, names);
   throw new UsageError(`there is no provider '${provider}'; known are ${names.join(', ')}${near}`);
 }
@@ -100,9 +104,5 @@ export function keyIn({ env }: Settings, name: string): string | undefined {
   return key;
 }
 
-function noModel({ env }: Settings): string {
-  const withKey = knownProviders.find(({ keyEnv }) => textOf(env, keyEnv) !== undefined);
-  const example = withKey?.id === 'openai' ? 'openai/gpt-5' : 'anthropic/claude-sonnet-4-5';
-  const key = withKey === undefined ? 'Set ANTHROPIC_API_KEY or OPENAI_API_KEY, and pass' : 'Pass';
-  return `no model is chosen. ${key} --model ${example}, or set "model" in your config. (drover doctor says what is missing; drover demo needs neither.)`;
-}
+const NO_MODEL =
+  'no model is chosen. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or pass --model PROVIDER/NAME, or set "model" in your config. (drover doctor says what is missing; drover demo needs neither.)';

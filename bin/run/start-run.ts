@@ -12,6 +12,7 @@ import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/env
 import type { Of as CompanionOf } from '../batch/companion.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import { chooseModel, inFolder, nameModel } from '../model/model-choice.ts';
+import { tellDefault } from '../model/model-names.ts';
 import { priceOf } from '../model/price.ts';
 import { complain, type Io } from '../io.ts';
 import { openContainment } from '../sandbox/containment.ts';
@@ -40,7 +41,8 @@ export async function newSettings(
   { settings, repository }: Surrounded,
   io: Io,
 ): Promise<RunSettings> {
-  // Who only wants to know what would be done needs no key for it.
+  await tellDefault(args.model, settings, io);
+  // A dry run needs no key.
   const model = args['dry-run']
     ? nameModel(args.model, settings)
     : inFolder(chooseModel(args.model, settings, io.cwd), { from: io.cwd, to: repository.top });

@@ -10,6 +10,7 @@ import { listen, type Listening } from '@drover/server/http/listen';
 import { pageAsset } from '@drover/server/page/assets';
 import { Tickets } from '@drover/server/http/ticket';
 import { chooseModel } from '../model/model-choice.ts';
+import { tellDefault } from '../model/model-names.ts';
 import { openProvider } from '../model/open-provider.ts';
 import { codeOfStop } from '../start/exit-code.ts';
 import { complain, type Io, print } from '../io.ts';
@@ -36,6 +37,7 @@ export async function serve({ cwd, address, port, names, json }: Where, typed: T
   const { io } = typed;
   const root = await folder(cwd, io);
   const settings = await loadSettings(io, root);
+  await tellDefault(typed.model, settings, io);
   if (typed.model !== undefined) await checkModel(typed.model, settings, io);
   const wish = sandboxWish(typed.sandbox, { settings, cwd: io.cwd, root });
   const containment = await openContainment(wish, { io, state: settings.home, root, project: root });

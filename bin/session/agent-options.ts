@@ -20,12 +20,13 @@ import { openView, viewOptions } from '../views/view-choice.ts';
 import type { Begun } from './begun.ts';
 import type { Executed } from './execution.ts';
 import { chooseModel, inFolder, type ModelChoice } from '../model/model-choice.ts';
+import { tellDefault } from '../model/model-names.ts';
 import type { SessionWork } from './open-session.ts';
 
 const STEPS_MAX = 10_000;
 
 export const agentOptions = {
-  model: value('Model:', 'PROVIDER/NAME', 'Model to use (default: model of your config)', nonEmpty),
+  model: value('Model:', 'PROVIDER/NAME', 'Model to use (default: of your config, else of your key)', nonEmpty),
   cwd: value('Input:', 'DIR', 'Folder to work in (default: the current folder)', nonEmpty),
   ...viewOptions,
   log: value('Output:', 'FILE', 'Write diagnostics to a file; DROVER_LOG sets their level', nonEmpty),
@@ -73,6 +74,7 @@ export async function sessionWork(
 ): Promise<{ readonly settings: Settings; readonly work: SessionWork }> {
   const cwd = await workFolder(args.cwd, session, io);
   const settings = await loadSettings(io, cwd);
+  if (session.past === undefined) await tellDefault(args.model, settings, io);
   for (const warning of [...settings.warnings, ...elsewhere(session, cwd, args.cwd, io)]) await complain(io, warning);
   const model = modelFor(args.model, session, settings, { io, cwd });
   const { allow, ask, deny, yes, steps, timeout: timeoutMs, budget, gate } = args;

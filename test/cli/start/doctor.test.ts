@@ -71,7 +71,7 @@ test('doctor exits 0 on a complete machine and sends no request', async () => {
       'good environment: what is set for drover can be read',
       'note terminal: this is none, so nobody is asked: what is not allowed is refused',
       'good providers: anthropic (ANTHROPIC_API_KEY is set, at http://<server>)',
-      'note model: none is set',
+      'good model: anthropic/claude-sonnet-4-5, because ANTHROPIC_API_KEY is set',
     ],
   });
   expect(server.requests).toEqual([]);

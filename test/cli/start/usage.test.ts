@@ -224,7 +224,7 @@ test('help of a command has groups, examples and exit codes, and fits the termin
       prompt  Task of the agent; - reads it from standard input
 
     Model:
-          --model  PROVIDER/NAME: Model to use (default: model of your config)
+          --model  PROVIDER/NAME: Model to use (default: of your config, else of your key)
 
     Input:
           --prompt-file  FILE: Read the prompt from a file

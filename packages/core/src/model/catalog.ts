@@ -15,11 +15,26 @@ export type KnownProvider = {
   readonly api: Api;
   readonly keyEnv: string;
   readonly baseUrlEnv: string;
+  /** The model that is used if the user names none. Absent if another entry speaks for the same key. */
+  readonly defaultModel?: string;
 };
 
+/** In the order in which drover looks for a key when no model is named. */
 export const knownProviders: readonly KnownProvider[] = [
-  { id: 'anthropic', api: 'anthropic', keyEnv: 'ANTHROPIC_API_KEY', baseUrlEnv: 'ANTHROPIC_BASE_URL' },
-  { id: 'openai', api: 'openai', keyEnv: 'OPENAI_API_KEY', baseUrlEnv: 'OPENAI_BASE_URL' },
+  {
+    id: 'anthropic',
+    api: 'anthropic',
+    keyEnv: 'ANTHROPIC_API_KEY',
+    baseUrlEnv: 'ANTHROPIC_BASE_URL',
+    defaultModel: 'claude-sonnet-4-5',
+  },
+  {
+    id: 'openai',
+    api: 'openai',
+    keyEnv: 'OPENAI_API_KEY',
+    baseUrlEnv: 'OPENAI_BASE_URL',
+    defaultModel: 'gpt-5',
+  },
   { id: 'openai-chat', api: 'openai-chat', keyEnv: 'OPENAI_API_KEY', baseUrlEnv: 'OPENAI_BASE_URL' },
 ];
 
@@ -79,6 +94,26 @@ function anthropicModel(outputTokensMax: number, input: number, output: number):
 
 function openaiModel(contextTokens: number, input: number, output: number): ModelFacts {
   return { contextTokens, outputTokensMax: 16_384, price: { input, output, cacheRead: input / 10, cacheWrite: input } };
+}
+
+/** A model that the catalog knows by its full name. `provider` is the first entry that serves it. */
+type KnownModel = { readonly provider: string; readonly name: string };
+
+export const knownModels: readonly KnownModel[] = [
+  ...['claude-sonnet-4-5', 'claude-opus-4-5', 'claude-opus-4-1', 'claude-haiku-4-5', 'claude-3-7-sonnet-latest'].map(
+    (name) => ({ provider: 'anthropic', name }),
+  ),
+  ...['gpt-5', 'gpt-5-mini', 'gpt-5-nano', 'gpt-4.1', 'gpt-4.1-mini', 'gpt-4o', 'gpt-4o-mini'].map((name) => ({
+    provider: 'openai',
+    name,
+  })),
+];
+
+/** The provider of a model that the catalog has facts about, by its prefix; undefined for any other. */
+export function providerOf(model: string): string | undefined {
+  const known = models.find(([prefix]) => model.startsWith(prefix));
+  if (known === undefined) return undefined;
+  return known[0].startsWith('claude') ? 'anthropic' : 'openai';
 }
 
 export function factsOf(model: string): ModelFacts {
