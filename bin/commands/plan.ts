@@ -34,7 +34,12 @@ export const plan = command({
   async run(args, io) {
     const around = await surroundingsOf(args.cwd, io);
     const goal = await goalOf({ command: 'plan', word: args.word, file: args['goal-file'], planned: undefined }, io);
-    const settings = await newSettings({ ...untyped(), ...args }, { goal, tasks: undefined }, around, io);
+    const settings = await newSettings(
+      { ...untyped(), setup: ['none'], ...args },
+      { goal, tasks: undefined },
+      around,
+      io,
+    );
     const { makePlan } = await import('../run/plan/planning.ts');
     const made = await makePlan(args, { ...around, run: settings }, io);
     if (made === undefined)

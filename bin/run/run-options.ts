@@ -6,6 +6,7 @@ import type { Delivery, RunSettings } from '@drover/protocol/run';
 import type { Seeding } from '@drover/protocol/plan';
 import type { Repository } from '@drover/coordinator/git/repository';
 import { choice, flag, list, nonEmpty, value, type Values } from '../start/command.ts';
+import { setupCommands } from '../preflight/dependencies.ts';
 import { agentOptions } from '../session/agent-options.ts';
 import { parseCount, parseDuration } from '../start/quantities.ts';
 import type { Settings } from '../start/settings.ts';
@@ -45,7 +46,12 @@ export const runOptions = {
     'Number of tasks to run at once; 0 uses this thread (default: twice the cores, at most 8)',
     (text) => parseCount(text, 0, WORKERS_MAX),
   ),
-  setup: list('Workers:', 'CMD', 'Command that prepares each workspace, such as "pnpm install"', nonEmpty),
+  setup: list(
+    'Workers:',
+    'CMD',
+    'Command that prepares each workspace; auto brings your node_modules, none brings nothing',
+    nonEmpty,
+  ),
   seed: choice(
     'Workers:',
     'Context of a worker: the conversation, a brief, or only its task (default: full)',
@@ -84,7 +90,7 @@ export function settingsOf(args: RunArgs, place: Place): RunSettings {
   const { goal, model, repository, settings, cores } = place;
   const workers = args.workers ?? settings.workers ?? Math.min(WORKERS_DEFAULT_MAX, Math.max(2, 2 * cores));
   const { timeout, budget: cap } = args;
-  const setup = [...settings.setup, ...args.setup];
+  const setup = setupCommands([...settings.setup, ...args.setup]);
   const [taskTimeout, idleTimeout] = [args['task-timeout'], args['idle-timeout']];
   if (goal.trim() === '') throw new UsageError('the goal is empty; say what to achieve');
   return {

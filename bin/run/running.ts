@@ -16,6 +16,7 @@ import type { Repository } from '@drover/coordinator/git/repository';
 import type { RunEnd } from '@drover/coordinator/run/end';
 import { run } from '@drover/coordinator/run/run';
 import { runFolder } from '@drover/coordinator/run/journal';
+import type { Dependencies } from '@drover/coordinator/dependencies/bring';
 import { Slots } from '@drover/coordinator/slots/slots';
 import { Bus, type Store } from '@drover/core/bus';
 import type { Pot } from '@drover/core/model/spending/budget';
@@ -130,7 +131,15 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
     onConnection: (event, label) => bus.emit(event, label),
   });
   const slots = opened.adopt(
-    await Slots.open({ home: config.home, repository, run: id, env, setup, ...(contain && { contain }) }),
+    await Slots.open({
+      home: config.home,
+      repository,
+      run: id,
+      env,
+      setup,
+      ...(contain && { contain }),
+      ...(settings.dependencies && { dependencies: broughtBy(containment, settings.dependencies) }),
+    }),
     (each) => each.close(),
   );
   const redactor = redactorOf(config);
@@ -216,6 +225,11 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   if (work.result !== undefined)
     await writeResult(resolve(io.cwd, work.result), id, redactor.value(end as never) as RunEnd);
   return end;
+}
+
+/** Only bubblewrap can show a folder at another path. */
+function broughtBy({ use }: Containment, folders: readonly string[]): Dependencies {
+  return { folders, how: use.used === 'bubblewrap' ? 'mount' : 'link' };
 }
 
 type Kept = { readonly store: Store; readonly past: RunHistory | undefined };

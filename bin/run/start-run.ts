@@ -19,6 +19,7 @@ import { openContainment } from '../sandbox/containment.ts';
 import { sandboxWish } from '../sandbox/sandbox-options.ts';
 import { codeOf, loadSettings, type Settings, workFolder } from '../start/settings.ts';
 import { openRunView } from '../views/view-choice.ts';
+import { chooseDependencies } from '../preflight/dependencies.ts';
 import { type RunArgs, settingsOf } from './run-options.ts';
 import type { Companion, Shared } from './running.ts';
 
@@ -47,7 +48,7 @@ export async function newSettings(
     ? nameModel(args.model, settings)
     : inFolder(chooseModel(args.model, settings, io.cwd), { from: io.cwd, to: repository.top });
   const made = settingsOf(args, { goal, model: model.label, repository, settings, cores: availableParallelism() });
-  const { checkGates } = await import('./gate-check.ts');
+  const { checkGates } = await import('../preflight/gate-check.ts');
   await checkGates(made.gates, { cwd: repository.top, env: childEnvironment(io.env) });
   if (made.deliver === 'merge') {
     const place = { repository, base: repository.head, env: childEnvironment(io.env) };
@@ -57,7 +58,9 @@ export async function newSettings(
         `--deliver merge: ${obstacle}. Without --deliver merge you get a branch to merge when you like`,
       );
   }
-  return made;
+  const wish = { setup: [...settings.setup, ...args.setup], yes: args.yes, mayRefuse: !args['dry-run'] };
+  const dependencies = await chooseDependencies(wish, repository, io);
+  return { ...made, ...(dependencies.length > 0 && { dependencies }) };
 }
 
 const MERGE_CHECK_MS_MAX = 60_000;

@@ -17,7 +17,7 @@ import type { Rule } from '@drover/core/permission/rules';
 import type { SandboxUse } from '@drover/protocol/run';
 import { openControlGroup } from '@drover/sandbox/linux/limits';
 import { type FoundSandbox, openSandbox } from '@drover/sandbox/open';
-import type { SandboxPolicy, SandboxSystem } from '@drover/sandbox/policy';
+import type { BroughtFolder, SandboxPolicy, SandboxSystem } from '@drover/sandbox/policy';
 import { unsealPaths } from '@drover/sandbox/seal';
 import type { Diagnose } from '@drover/core/diagnosis';
 import type { Io } from '../io.ts';
@@ -140,6 +140,7 @@ export async function findSandbox(
 type Enclosed = Outside &
   Folder & {
     readonly readable: readonly string[];
+    readonly brought?: readonly BroughtFolder[];
     readonly sealed: readonly string[];
     readonly state: string;
     readonly upstream: string | undefined;
@@ -187,6 +188,7 @@ async function enclose(system: SandboxSystem, wish: SandboxWish, place: Enclosed
     folder,
     readable: place.readable.map(realOf),
     writable: wish.writable,
+    ...(place.brought !== undefined && { brought: place.brought }),
     sealed: [...place.sealed, ...denied.sealed],
     hidden: [...denied.hidden, ...(shown.some((each) => isIn(real, each)) ? [real] : [])],
     distrusted: place.distrusted,

@@ -31,6 +31,7 @@ export type RunSettings = {
   readonly seeding: Seeding;
   readonly gates: readonly string[];
   readonly setup?: readonly string[]; // commands that prepare each workspace
+  readonly dependencies?: readonly string[]; // folders of the checkout that each workspace gets, read-only
   readonly sandbox?: SandboxUse; // absent in journals of older versions
   readonly deliver: Delivery;
   readonly cap?: Cap;

@@ -49,6 +49,8 @@ export type SandboxPolicy = {
   readonly root: string;
   readonly readable: readonly string[];
   readonly writable: readonly string[];
+  /** Folders from elsewhere, shown read-only inside the root. Bubblewrap only. */
+  readonly brought?: readonly BroughtFolder[];
   /** Inside a writable folder, and read-only all the same. */
   readonly sealed: readonly string[];
   /** Nothing can be read there. */
@@ -61,6 +63,14 @@ export type SandboxPolicy = {
   readonly distrusted?: readonly string[];
   /** Folders of control groups that commands join; empty where there are none to be had. */
   readonly groups: readonly string[];
+};
+
+/** A folder shown read-only at another path. */
+export type BroughtFolder = {
+  readonly from: string;
+  readonly at: string;
+  /** Names inside it that commands may write: what they write there is kept in a folder of the task's own. */
+  readonly caches: readonly { readonly name: string; readonly from: string }[];
 };
 
 /** A process to start, with further files open in it: descriptor 3 is the first of `files`, and so on. */

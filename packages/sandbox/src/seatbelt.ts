@@ -56,8 +56,10 @@ function rules(kind: Mount['kind'], path: string): readonly string[] {
     case 'sealed':
       return [`(allow file-read* (subpath ${path}))`, `(deny file-write* (subpath ${path}))`];
     case 'writable':
+    case 'cache':
       return [`(allow file-read* file-write* (subpath ${path}))`];
     case 'readable':
+    case 'brought':
       return [`(allow file-read* (subpath ${path}))`];
     case 'pinned':
       return [`(deny file-write-unlink (literal ${path}))`];

@@ -1,6 +1,6 @@
 // The terms between a workspace and its sandbox: the facts that the sandbox is made from, and the result.
 
-import type { SandboxPolicy } from '@drover/sandbox/policy';
+import type { BroughtFolder, SandboxPolicy } from '@drover/sandbox/policy';
 
 type WorkspaceView = {
   readonly root: string;
@@ -8,6 +8,8 @@ type WorkspaceView = {
   readonly folder: string;
   /** Object folders of git, and what links of the workspace lead to. */
   readonly readable: readonly string[];
+  /** Dependencies of the checkout, shown read-only in the workspace. */
+  readonly brought: readonly BroughtFolder[];
   readonly worker: number;
   readonly task: string;
   readonly attempt: number;

@@ -23,6 +23,7 @@ import {
   place as placeIncluded,
   readInclude,
 } from './include.ts';
+import { type Dependencies, linkCopy, mountsOf, privateCopy } from '../dependencies/bring.ts';
 import { fileMode, writeOwn } from './renewal/own-file.ts';
 import { setUp } from './setup.ts';
 import { type Owner, Slot, slotNumbers, type SlotOptions } from './slot.ts';
@@ -52,6 +53,8 @@ export type SlotsOptions = {
   /** Commands that prepare a workspace, and where what they print is kept. */
   readonly setup?: { readonly commands: readonly string[]; readonly outputFolder: string };
   readonly contain?: Contain;
+  /** Installed dependencies of the checkout that every workspace gets. */
+  readonly dependencies?: Dependencies;
 };
 
 export type Wish = {
@@ -79,6 +82,7 @@ export class Slots {
   #inclusion: Promise<Inclusion> | undefined;
   #objects: Promise<readonly string[]> | undefined;
   #userExcludes: Promise<string> | undefined;
+  #copied: Promise<string> | undefined;
 
   private constructor(options: SlotsOptions, store: Store, lines: readonly IncludeLine[]) {
     this.#options = options;
@@ -219,6 +223,7 @@ export class Slots {
     const { tree, index, folderMode: mode } = slot;
     writeOwn(slot.exclude, exclude, fileMode(mode));
     await placeIncluded(included, repository.top, slot.tree);
+    await this.#linkDependencies(slot);
     const branch = `drover/${run}/${task}`;
     writeWorkerGit({ tree, index, storeGit: this.store.gitDir, repository, base, branch, exclude, mode });
     slot.clearBox();
@@ -236,6 +241,13 @@ export class Slots {
     }
   }
 
+  async #linkDependencies({ tree }: Slot): Promise<void> {
+    const { dependencies, repository } = this.#options;
+    if (dependencies?.how !== 'link') return;
+    this.#copied ??= privateCopy(dependencies.folders, repository.top, this.store.folder);
+    await linkCopy(await this.#copied, dependencies.folders, tree);
+  }
+
   async #contain(
     slot: Slot,
     { worker, task, attempt }: Pick<Owner, 'worker' | 'task' | 'attempt'>,
@@ -246,7 +258,10 @@ export class Slots {
     const { included } = await this.inclusion();
     const linked = included.filter(({ how }) => how === 'link').map(({ path }) => join(repository.top, path));
     const readable = [...(await this.#objects), ...linked];
-    const contained = await contain({ root: slot.tree, folder: slot.box, readable, worker, task, attempt });
+    const { dependencies } = this.#options;
+    const folders = dependencies?.how === 'mount' ? dependencies.folders : [];
+    const brought = mountsOf(folders, { top: repository.top, tree: slot.tree, box: slot.box });
+    const contained = await contain({ root: slot.tree, folder: slot.box, readable, brought, worker, task, attempt });
     this.#contained.add(contained);
     return contained;
   }

@@ -10,7 +10,7 @@
 import { existsSync, lstatSync, mkdirSync, renameSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { CERTIFICATES } from './etc.ts';
-import type { SandboxPolicy } from '../policy.ts';
+import type { BroughtFolder, SandboxPolicy } from '../policy.ts';
 
 // Memory that a task can use by writing files to RAM.
 const SHARED_MEMORY_BYTES = 512 * 1024 * 1024;
@@ -85,7 +85,7 @@ function varTmp(all: readonly Mount[]): readonly string[] {
 }
 
 // In the order of precedence where two are at the same path.
-type Kind = 'hidden' | 'sealed' | 'writable' | 'readable' | 'pinned';
+type Kind = 'hidden' | 'sealed' | 'brought' | 'cache' | 'writable' | 'readable' | 'pinned';
 
 export type Mount = { readonly kind: Kind; readonly from: string; readonly at: string };
 
@@ -96,6 +96,7 @@ export function mounts(policy: SandboxPolicy): readonly Mount[] {
   const all: readonly Mount[] = [
     ...hidden.map(here('hidden')),
     ...sealed.map(here('sealed')),
+    ...(policy.brought ?? []).flatMap(broughtMounts),
     ...open.map(here('writable')),
     { kind: 'writable', from: join(folder, 'home'), at: system.home },
     { kind: 'writable', from: join(folder, 'tmp'), at: '/tmp' },
@@ -113,6 +114,20 @@ export function mounts(policy: SandboxPolicy): readonly Mount[] {
   return [...needed, ...pins(needed)].sort(byDepth);
 }
 
+/** None if a command put a file or a link at the path. */
+function broughtMounts({ from, at, caches }: BroughtFolder): readonly Mount[] {
+  if (!isFolder(dirname(at)) || (lstatSync(at, { throwIfNoEntry: false })?.isDirectory() ?? true) === false) return [];
+  const inside = caches.filter(({ name }) => isFolder(join(from, name)));
+  return [
+    { kind: 'brought', from, at },
+    ...inside.map(({ name, from: own }) => ({ kind: 'cache' as const, from: own, at: join(at, name) })),
+  ];
+}
+
+function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
 /** Differs once a folder or file that the policy mounts was replaced by another of the same name. */
 export function mountIdentity(policy: SandboxPolicy): readonly string[] {
   return mounts(policy).map(({ from }) => {
@@ -127,7 +142,9 @@ const here = (kind: Kind) => (path: string) => ({ kind, from: path, at: path });
 function pins(all: readonly Mount[]): readonly Mount[] {
   const found = all.flatMap((mount) => {
     const around = all.findLast((other) => isIn(mount.at, other.at));
-    if (around?.kind !== 'writable' || (mount.kind === 'writable' && !isPrivate(around))) return [];
+    // The next command mounts a brought folder again, so its parents need no pin.
+    const isFree = mount.kind === 'writable' || mount.kind === 'brought';
+    if (around?.kind !== 'writable' || (isFree && !isPrivate(around))) return [];
     return foldersBetween(around.at, mount.at).map(
       (at) => ({ kind: 'pinned', from: sourceOf(at, around), at }) as const,
     );
@@ -195,6 +212,7 @@ function isIn(path: string, folder: string): boolean {
 function mountArguments({ kind, from, at }: Mount): readonly string[] {
   switch (kind) {
     case 'writable':
+    case 'cache':
       return ['--bind', from, at];
     case 'pinned':
       return statSync(from, { throwIfNoEntry: false }) === undefined ? [] : ['--bind', from, at];
@@ -202,6 +220,7 @@ function mountArguments({ kind, from, at }: Mount): readonly string[] {
       // `seal.ts` looks after links.
       return lstatSync(at, { throwIfNoEntry: false })?.isSymbolicLink() === true ? [] : ['--ro-bind', from, at];
     case 'readable':
+    case 'brought':
       return ['--ro-bind', from, at];
     case 'hidden': {
       const found = statSync(at, { throwIfNoEntry: false });

@@ -1,0 +1,131 @@
+// Brings the installed dependencies of a checkout into a workspace.
+//
+// Guarantees
+//   1. In a sandbox that can mount, commands see the checkout's folder read-only. Only `.cache` and `.vite` can be
+//      written, in a private folder of the attempt.
+//   2. Elsewhere a workspace gets hard links to a private copy, whose files are read-only. The copy is made once for
+//      each state of the lockfile.
+//   3. Never a symlink to the checkout: links between the packages of a monorepo lead to the worker's own code.
+//
+// Crash: a copy gets its name once it is complete, so an interrupted one is made again.
+
+import { createHash } from 'node:crypto';
+import { existsSync, lstatSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
+import { chmod, cp, link, lstat, mkdir, opendir, readlink, rename, rm, symlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { BroughtFolder } from '@drover/sandbox/policy';
+import { isCode } from '../git/removal.ts';
+
+const CACHES = ['.cache', '.vite'];
+const WRITE_BITS = 0o222;
+/** npm, yarn 1 and their kin note what they installed; a change of these files means another state. */
+const STATES = ['package-lock.json', 'npm-shrinkwrap.json', 'yarn.lock', 'bun.lock', 'bun.lockb'];
+const INSTALLED = ['.package-lock.json', '.yarn-integrity'];
+
+export type Dependencies = {
+  /** Paths from the top of the repository. */
+  readonly folders: readonly string[];
+  /** `mount`: the sandbox shows them. `link`: the workspace gets hard links to a private copy. */
+  readonly how: 'mount' | 'link';
+};
+
+/** The mounts of a workspace. Makes the folders that they need; skips a folder whose package the commit lacks. */
+export function mountsOf(folders: readonly string[], place: MountPlace): readonly BroughtFolder[] {
+  const { top, tree, box } = place;
+  return folders.flatMap((path, n) => {
+    const [from, at] = [join(top, path), join(tree, path)];
+    if (!isFolder(from) || !isOwnFolder(dirname(at))) return [];
+    const found = lstatSync(at, { throwIfNoEntry: false });
+    if (found === undefined) mkdirSync(at);
+    else if (!found.isDirectory()) return [];
+    const caches = CACHES.filter((name) => isThere(join(from, name))).map((name) => {
+      const own = join(box, 'caches', String(n), name);
+      mkdirSync(own, { recursive: true });
+      return { name, from: own };
+    });
+    return [{ from: realpathSync(from), at, caches }];
+  });
+}
+
+type MountPlace = { readonly top: string; readonly tree: string; readonly box: string };
+
+/** A mount needs a folder to stand on, so an empty one is made in the checkout's ignored folder. */
+function isThere(path: string): boolean {
+  try {
+    mkdirSync(path, { recursive: true });
+    return isFolder(path);
+  } catch (error) {
+    if (isCode(error, 'EACCES', 'EROFS', 'EEXIST', 'ENOTDIR', 'EPERM')) return false;
+    throw error;
+  }
+}
+
+function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+/** A commit may have a link where the user has a folder, and it could lead anywhere. */
+function isOwnFolder(path: string): boolean {
+  return isFolder(path) && realpathSync(path) === path;
+}
+
+/** Copies the folders once for each state of the lockfile; returns the folder with the copies. */
+export async function privateCopy(folders: readonly string[], top: string, store: string): Promise<string> {
+  const copies = join(store, 'dependencies');
+  const place = join(copies, stateOf(folders, top));
+  if (existsSync(place)) return place;
+  const draft = `${place}.${process.pid}`;
+  await rm(draft, { recursive: true, force: true });
+  for (const path of folders) {
+    const to = join(draft, path);
+    await mkdir(dirname(to), { recursive: true });
+    await cp(join(top, path), to, { recursive: true, verbatimSymlinks: true, filter: (from) => !isCache(from) });
+    await protect(to);
+  }
+  await rename(draft, place).catch(async (error: unknown) => {
+    // Another run was faster.
+    if (!isCode(error, 'ENOTEMPTY', 'EEXIST')) throw error;
+    await rm(draft, { recursive: true, force: true });
+  });
+  return place;
+}
+
+function isCache(path: string): boolean {
+  return CACHES.some((name) => path.endsWith(`/node_modules/${name}`));
+}
+
+function stateOf(folders: readonly string[], top: string): string {
+  const hash = createHash('sha256');
+  const files = [...STATES, ...folders.flatMap((path) => INSTALLED.map((name) => join(path, name)))];
+  for (const file of files) {
+    const path = join(top, file);
+    hash.update(`${file}\0`).update(existsSync(path) ? readFileSync(path) : '');
+  }
+  return hash.update(folders.join('\0')).digest('hex').slice(0, 16);
+}
+
+async function protect(folder: string): Promise<void> {
+  for await (const entry of await opendir(folder)) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) await protect(path);
+    else if (entry.isFile()) await chmod(path, (await lstat(path)).mode & ~WRITE_BITS);
+  }
+}
+
+/** Fills the workspace with hard links to the copy; skips a folder whose package the commit lacks. */
+export async function linkCopy(copy: string, folders: readonly string[], tree: string): Promise<void> {
+  for (const path of folders) {
+    const [from, to] = [join(copy, path), join(tree, path)];
+    if (isFolder(from) && isOwnFolder(dirname(to)) && !existsSync(to)) await linkFolder(from, to);
+  }
+}
+
+async function linkFolder(from: string, to: string): Promise<void> {
+  await mkdir(to);
+  for await (const entry of await opendir(from)) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.isDirectory()) await linkFolder(source, target);
+    else if (entry.isSymbolicLink()) await symlink(await readlink(source), target);
+    else if (entry.isFile()) await link(source, target);
+  }
+}

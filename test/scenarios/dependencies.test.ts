@@ -1,0 +1,101 @@
+// Installed dependencies of an npm project: worker and gate find the checkout's, and cannot change them.
+
+import { chmod, mkdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { calls, planned, RunDesk, statuses, submits, writes } from '../support/run/run-desk.ts';
+import { inSandbox } from '../support/sandbox/box.ts';
+
+const FILES = {
+  '.gitignore': 'node_modules/\n',
+  'package.json': '{"name":"p","private":true,"workspaces":["packages/*"],"scripts":{"test":"mytest"}}\n',
+  'package-lock.json': '{"name":"p","lockfileVersion":3,"packages":{}}\n',
+  'packages/a/index.js': 'module.exports = "checkout";\n',
+  'packages/a/package.json': '{"name":"a","version":"1.0.0"}\n',
+};
+const MYTEST = '#!/usr/bin/env node\nconsole.log("a is", require("a"), require("mine"))\n';
+const NPM = ['--gate', 'npm test'];
+
+/** As npm installs it: a program, a link to a package of the monorepo, and a folder of that package's own. */
+async function npmProject(desk: RunDesk): Promise<RunDesk> {
+  await desk.write({
+    'node_modules/mytest/cli.js': MYTEST,
+    'node_modules/mine/index.js': 'module.exports = "installed";\n',
+    'packages/a/node_modules/inner/index.js': 'module.exports = "inner";\n',
+  });
+  const modules = join(desk.repository, 'node_modules');
+  await mkdir(join(modules, '.bin'));
+  await chmod(join(modules, 'mytest/cli.js'), 0o755);
+  await symlink('../mytest/cli.js', join(modules, '.bin/mytest'));
+  await symlink('../packages/a', join(modules, 'a'));
+  return desk;
+}
+
+const work = (command: string) =>
+  planned({
+    one: {
+      answers: [
+        writes('packages/a/index.js', 'module.exports = require("inner") + " worker";\n'),
+        calls('shell', { command }),
+        submits('done'),
+      ],
+    },
+  });
+
+const shown = (events: Awaited<ReturnType<RunDesk['run']>>['events'], type: 'gate_end' | 'tool_execution_end') =>
+  events.flatMap((event) =>
+    event.type === type && (!('name' in event) || event.name === 'shell') ? [event.output] : [],
+  );
+
+inSandbox('dependencies in the sandbox', () => {
+  test('npm test passes in workspaces and tests the worker’s packages', async () => {
+    const desk = await npmProject(await RunDesk.with(work('npm test'), FILES));
+    const { code, end, events, stderr } = await desk.run(['run', 'go', '--yes', ...NPM]);
+    expect([code, statuses(end)]).toEqual([0, { one: 'landed' }]);
+    expect(shown(events, 'gate_end').at(-1)).toContain('a is inner worker installed');
+    expect(stderr).toContain('each workspace gets your node_modules, packages/a/node_modules, read-only');
+    const merged = end.delivered?.commit ?? '';
+    expect(desk.git('diff', '--name-only', 'main', merged)).toBe('packages/a/index.js');
+  });
+
+  test('a worker cannot change shared dependencies, but can write .cache and .vite', async () => {
+    const tries = ['mine/index.js', '.cache/x', '.vite/x'].map(
+      (path) => `(echo x > node_modules/${path}) && echo ${path}`,
+    );
+    const desk = await npmProject(await RunDesk.with(work(`${tries.join('; ')}; rm -rf node_modules/; true`), FILES));
+    const { code, events } = await desk.run(['run', 'go', '--yes', ...NPM]);
+    expect(code).toBe(0);
+    const [output = ''] = shown(events, 'tool_execution_end');
+    expect(output).toContain('node_modules/mine/index.js: Read-only file system');
+    expect(output.split('\n').filter((line) => /^\.\w+\/x$/.test(line))).toEqual(['.cache/x', '.vite/x']);
+    expect(await desk.read('node_modules/mine/index.js')).toBe('module.exports = "installed";\n');
+  });
+});
+
+test('without a sandbox npm test passes on a private copy of the dependencies', async () => {
+  const command = 'rm node_modules/mine/index.js && echo "module.exports = 1" > node_modules/mine/index.js && npm test';
+  const desk = await npmProject(await RunDesk.with(work(command), FILES));
+  const { code, end, events } = await desk.run(['run', 'go', '--yes', '--allow', 'shell', '--sandbox', 'off', ...NPM], {
+    // npm writes its logs there, which would change the checkout.
+    env: { HOME: desk.folder },
+  });
+  expect([code, statuses(end)]).toEqual([0, { one: 'landed' }]);
+  expect(shown(events, 'tool_execution_end')[0]).toContain('a is inner worker 1');
+  expect(shown(events, 'gate_end').at(-1)).toContain('a is inner worker installed');
+  expect(await desk.read('node_modules/mine/index.js')).toBe('module.exports = "installed";\n');
+});
+
+test('a run without a terminal or --yes asks for --setup before any request', async () => {
+  const desk = await npmProject(await RunDesk.with(work('true'), FILES));
+  const { code, stderr } = await desk.drover(['run', 'go', ...NPM]);
+  expect([code, desk.server.requests.length]).toEqual([2, 0]);
+  expect(stderr).toContain('workspaces would lack node_modules, packages/a/node_modules');
+  expect(stderr).toContain('--setup auto');
+});
+
+test('--setup none leaves dependencies out, and --setup auto brings them', async () => {
+  const desk = await npmProject(await RunDesk.with(work('true'), FILES));
+  const gate = ['--gate', 'test -d node_modules/mine'];
+  expect((await desk.run(['run', 'go', '--setup', 'none', ...gate])).code).toBe(4);
+  expect((await desk.run(['run', 'go', '--setup', 'auto', ...gate])).code).toBe(0);
+});
