@@ -8,6 +8,7 @@ import { CHARS_PER_TOKEN_DEFAULT } from '@drover/core/conversation/conversation'
 import { UsageError } from '@drover/core/errors';
 import type { Effect } from '@drover/core/permission/rules';
 import { isAddress } from '../start/quantities.ts';
+import { parseAuthor } from '../start/result-options.ts';
 import { readServedRule } from '../permission/rule-names.ts';
 import { parseHost, SANDBOX_MODES } from '../sandbox/hosts-and-modes.ts';
 import { requireDocument } from './document.ts';
@@ -73,6 +74,9 @@ export const configSchema = z.strictObject({
   workers: wholeNumberFrom(0, 64)
     .exactOptional()
     .describe('How many tasks of a run are worked on at a time. Default: twice the cores, at most 8.'),
+  author: parsed(parseAuthor, { examples: ['Ada Lovelace <ada@example.com>'] })
+    .exactOptional()
+    .describe("Author of the commits of a run, as 'Name <email>'. Default: user.name and user.email of git."),
   steps: wholeNumberFrom(1, 10_000)
     .exactOptional()
     .describe(

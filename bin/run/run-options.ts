@@ -9,6 +9,7 @@ import { choice, flag, list, nonEmpty, value, type Values } from '../start/comma
 import { setupCommands } from '../preflight/dependencies.ts';
 import { agentOptions } from '../session/agent-options.ts';
 import { parseCount, parseDuration } from '../start/quantities.ts';
+import { parseAuthor } from '../start/result-options.ts';
 import type { Settings } from '../start/settings.ts';
 import { isContinuousIntegration, runViewOptions } from '../views/view-choice.ts';
 
@@ -66,6 +67,18 @@ export const runOptions = {
   ),
   'fail-fast': flag('Workers:', 'Stop the run when one task fails'),
   deliver: choice('Result:', 'How to deliver the result (default: branch; in CI: patch)', DELIVERIES),
+  branch: value(
+    'Result:',
+    'NAME',
+    'Name of the branch with the result (default: drover/<goal>-<6 characters>)',
+    nonEmpty,
+  ),
+  author: value(
+    'Result:',
+    'AUTHOR',
+    "Author of the commits, as 'Name <email>' (default: user.name and user.email)",
+    parseAuthor,
+  ),
   'allow-partial': flag('Result:', 'Exit with 0 even if some tasks failed'),
 };
 
@@ -104,7 +117,7 @@ export function settingsOf(args: RunArgs, place: Place): RunSettings {
     seeding: args.seed ?? 'full',
     gates: [...settings.gates, ...args.gate],
     ...(setup.length > 0 && { setup }),
-    deliver: args.deliver ?? (isContinuousIntegration(settings.env) ? 'patch' : 'branch'),
+    deliver: args.deliver ?? (args.branch === undefined && isContinuousIntegration(settings.env) ? 'patch' : 'branch'),
     ...(cap !== undefined && { cap }),
     ...(timeout !== undefined && { timeoutMs: timeout }),
     roundsMax: args.rounds ?? ROUNDS_DEFAULT,

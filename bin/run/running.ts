@@ -98,8 +98,9 @@ type LeftBehind = {
 
 export async function carryRun(work: RunWork, surroundings: Surroundings): Promise<RunEnd> {
   const { settings: config, io } = surroundings;
-  const { id, model, repository, view, containment } = work;
+  const { id, model, view, containment } = work;
   const settings = { ...work.settings, sandbox: containment.use };
+  const repository = { ...work.repository, identity: settings.author ?? work.repository.identity };
   const diagnostics = surroundings.diagnostics.about({ run: id });
   const { pot, team } = work.shared ?? {};
 

@@ -21,6 +21,7 @@ import { codeOf, loadSettings, type Settings, workFolder } from '../start/settin
 import { openRunView } from '../views/view-choice.ts';
 import { chooseDependencies } from '../preflight/dependencies.ts';
 import { type RunArgs, settingsOf } from './run-options.ts';
+import { resultSettings } from '../start/result-options.ts';
 import type { Companion, Shared } from './running.ts';
 
 export type Surrounded = { readonly settings: Settings; readonly repository: Repository };
@@ -58,9 +59,11 @@ export async function newSettings(
         `--deliver merge: ${obstacle}. Without --deliver merge you get a branch to merge when you like`,
       );
   }
+  const chosen = { goal, branch: args.branch, author: args.author ?? settings.author, deliver: made.deliver };
+  const result = await resultSettings(chosen, repository, childEnvironment(io.env));
   const wish = { setup: [...settings.setup, ...args.setup], yes: args.yes, mayRefuse: !args['dry-run'] };
   const dependencies = await chooseDependencies(wish, repository, io);
-  return { ...made, ...(dependencies.length > 0 && { dependencies }) };
+  return { ...made, ...result, ...(dependencies.length > 0 && { dependencies }) };
 }
 
 const MERGE_CHECK_MS_MAX = 60_000;

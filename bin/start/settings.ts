@@ -37,6 +37,7 @@ export type Settings = {
   readonly contextTokens: number | undefined;
   readonly steps: number | undefined;
   readonly workers: number | undefined;
+  readonly author: Config['author'];
   readonly gates: readonly string[];
   readonly setup: readonly string[];
   readonly ignore: readonly string[];
@@ -93,6 +94,7 @@ export async function settingsFrom({ userPath, user, project }: ConfigFiles, io:
     contextTokens: own.contextTokens ?? trusted.contextTokens,
     steps: lower(stepsOf(own), stepsOf(theirs)),
     workers: own.workers ?? theirs.workers,
+    author: own.author ?? trusted.author,
     gates: [...(own.gates ?? []), ...(trusted.gates ?? [])],
     setup: [...(own.setup ?? []), ...(trusted.setup ?? [])],
     ignore: [...(own.ignore ?? []), ...(theirs.ignore ?? [])],

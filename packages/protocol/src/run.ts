@@ -34,6 +34,8 @@ export type RunSettings = {
   readonly dependencies?: readonly string[]; // folders of the checkout that each workspace gets, read-only
   readonly sandbox?: SandboxUse; // absent in journals of older versions
   readonly deliver: Delivery;
+  readonly resultBranch?: string; // absent in journals of older versions: drover/<run>/merged
+  readonly author?: { readonly name: string; readonly email: string }; // of commits; absent in older journals
   readonly cap?: Cap;
   readonly taskCap?: Cap; // per task
   readonly timeoutMs?: number;

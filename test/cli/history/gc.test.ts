@@ -73,7 +73,7 @@ test('gc asks the user: no keeps everything, yes removes it', async () => {
 
 test('gc keeps work, and its run, if the user’s repository does not hold it', async () => {
   const { desk, run } = await deskAfterRun();
-  desk.git('branch', '-q', '-D', `drover/${run}/merged`, `drover/${run}/red`);
+  desk.git('branch', '-q', '-D', desk.resultBranch(run), `drover/${run}/red`);
   const { code, stdout } = await desk.drover(['gc', '--older-than', '0h', '--yes', '--json']);
   const { keep, removed, stayed } = JSON.parse(stdout) as Record<string, readonly { what: string; why: string }[]>;
   expect([code, removed, stayed]).toEqual([0, true, []]);

@@ -93,7 +93,11 @@ test('if the final report fails, the results are the report', async () => {
     answers: [plan ?? says(''), { fault: { fault: 'status', status: 400 } }],
   });
   const { code, end } = await desk.run(['run', 'do it']);
-  expect([code, statuses(end), end.delivered?.branch]).toEqual([0, { a: 'landed' }, `drover/${end.run}/merged`]);
+  expect([code, statuses(end), end.delivered?.branch]).toEqual([
+    0,
+    { a: 'landed' },
+    expect.stringMatching(/^drover\/[a-z0-9-]+-[0-9a-f]{6}$/),
+  ]);
 });
 
 test('drover plan saves a plan that drover run executes without a planning request', async () => {

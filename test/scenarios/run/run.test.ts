@@ -24,7 +24,7 @@ test('a goal becomes a plan, each task a commit, and the checkout stays as it wa
     'two.txt': '2',
     'three.txt': '3',
   });
-  expect(desk.git('log', '--format=%s', `main..drover/${end.run}/merged`).split('\n')).toEqual([
+  expect(desk.git('log', '--format=%s', `main..${end.delivered?.branch}`).split('\n')).toEqual([
     'do three',
     'do two',
     'do one',
@@ -39,6 +39,6 @@ test('commits are by the user whom GIT_CONFIG_GLOBAL names', async () => {
   const config = join(desk.folder, 'elsewhere');
   await writeFile(config, '[user]\nname = Elsewhere\nemail = elsewhere@example.com\n');
   const { end } = await desk.run(['run', 'make a file'], { env: { GIT_CONFIG_GLOBAL: config } });
-  const author = desk.git('log', '-1', '--format=%an <%ae>', `drover/${end.run}/merged`);
+  const author = desk.git('log', '-1', '--format=%an <%ae>', end.delivered?.branch ?? '');
   expect(author).toBe('Elsewhere <elsewhere@example.com>');
 });

@@ -65,9 +65,17 @@ export class RunDesk {
     return runSync('git', args, { cwd: this.repository }).toString().trimEnd();
   }
 
+  /** The branch with a commit of this run at its tip. */
+  resultBranch(run: string): string {
+    const heads = this.git('for-each-ref', '--format=%(refname:lstrip=2)', 'refs/heads/drover/').split('\n');
+    const isResult = (head: string) =>
+      !head.startsWith(`drover/${run}/`) && this.git('log', '-1', '--format=%B', head).includes(`Drover-Run: ${run}`);
+    return heads.find((head) => head !== '' && isResult(head)) ?? `no branch of ${run}`;
+  }
+
   /** Everything on the branch that was delivered. */
   delivered(run: string): Readonly<Record<string, string>> {
-    const ref = `drover/${run}/merged`;
+    const ref = this.resultBranch(run);
     const paths = this.git('ls-tree', '-r', '--name-only', ref).split('\n');
     return Object.fromEntries(paths.map((path) => [path, this.git('show', `${ref}:${path}`)]));
   }

@@ -13,7 +13,8 @@ const NOT_INCLUDED_MAX = 500;
 const SUBMODULES_NAMED_MAX = 3;
 const ALTERNATES_DEPTH_MAX = 5; // git's own
 
-const FALLBACK = { name: 'drover', email: 'drover@localhost' };
+/** The author where git knows no user. */
+export const FALLBACK = { name: 'drover', email: 'drover@localhost' };
 
 export type Identity = { readonly name: string; readonly email: string };
 

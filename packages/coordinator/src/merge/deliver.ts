@@ -25,6 +25,7 @@ export type DeliveryOrder = OwnCheckout & {
   readonly merged: string; // the base, where nothing has landed
   readonly kept: readonly KeptWork[]; // of tasks that did not land
   readonly deliver: Delivery;
+  readonly resultBranch?: string; // default: drover/<run>/merged, as older versions named it
   readonly patchFolder: string;
 };
 
@@ -40,12 +41,13 @@ export async function deliver(order: DeliveryOrder, signal: AbortSignal): Promis
   }
 }
 
-async function deliverBranch({ repository, env, store, run, base, merged, kept }: DeliveryOrder): Promise<Delivered> {
+async function deliverBranch(order: DeliveryOrder): Promise<Delivered> {
+  const { repository, env, store, run, base, merged, kept } = order;
+  const branch = order.resultBranch ?? `drover/${run}/merged`;
   const git = gitAt({ gitDir: repository.gitDir, env });
   const hasLanded = merged !== base;
-  const there = await branchesIn(git);
+  const there = await branchesIn(git, branch);
   const { branches, names } = branchesFor(run, kept, there);
-  const branch = `drover/${run}/merged`;
   await fetchBranches(git, store, {
     branches: hasLanded ? [{ branch, commit: merged }, ...branches] : branches,
     there,
@@ -101,8 +103,9 @@ type TaskBranches = { readonly branches: readonly Branch[]; readonly names: Pick
 
 type Branches = ReadonlyMap<string, string>; // to their commits
 
-async function branchesIn(git: Git): Promise<Branches> {
-  const { out } = await git(['for-each-ref', '--format=%(objectname) %(refname:lstrip=2)', 'refs/heads/drover/']);
+async function branchesIn(git: Git, ...more: readonly string[]): Promise<Branches> {
+  const wanted = ['refs/heads/drover/', ...more.map((branch) => `refs/heads/${branch}`)];
+  const { out } = await git(['for-each-ref', '--format=%(objectname) %(refname:lstrip=2)', ...wanted]);
   const lines = out.split('\n').filter((line) => line !== '');
   return new Map(lines.map((line) => [line.slice(line.indexOf(' ') + 1), line.slice(0, line.indexOf(' '))]));
 }

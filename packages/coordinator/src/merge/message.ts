@@ -10,24 +10,29 @@ export const TASK_TRAILER = 'Drover-Task';
 const RUN_TRAILER = 'Drover-Run';
 
 // At the start of a line: our trailers, what parts the mails of a mailbox, what begins a patch or one of its pieces.
-const MISLEADING = /^\s*(?:drover-[\w-]*\s*:|---|\+\+\+|\*\*\*|@@|diff |index:|from )/i;
+const MISLEADING = /^\s*(?:(?:drover-[\w-]*|co-authored-by)\s*:|---|\+\+\+|\*\*\*|@@|diff |index:|from )/i;
 // Controls, what turns the direction of writing round, and what is not seen at all.
 const UNSEEN = /[^\P{Cc}\n\t]|[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/gu;
 const LINE_ENDS = /\r\n|[\r\v\f\u0085\u2028\u2029]/g;
+
+/** Names drover in commits whose author is a user. */
+const CO_AUTHOR = 'Co-authored-by: drover <drover@localhost>';
 
 export type Described = {
   readonly run: string;
   readonly task: string;
   readonly title: string;
   readonly summary: string;
+  readonly isCoAuthored?: boolean; // adds the trailer that names drover
 };
 
-export function commitMessage({ run, task, title, summary }: Described): string {
+export function commitMessage({ run, task, title, summary, isCoAuthored = false }: Described): string {
   const subject = oneLine(title, SUBJECT_CHARS_MAX) || oneLine(task, SUBJECT_CHARS_MAX);
   const body = harmless(bounded(clean(summary).trim(), BODY_CHARS_MAX));
   const trailers = [
     `${RUN_TRAILER}: ${oneLine(run, SUBJECT_CHARS_MAX)}`,
     `${TASK_TRAILER}: ${oneLine(task, SUBJECT_CHARS_MAX)}`,
+    ...(isCoAuthored ? [CO_AUTHOR] : []),
   ].join('\n');
   // Git takes the last paragraph for trailers, and no other.
   return `${[harmless(subject), body, trailers].filter((part) => part !== '').join('\n\n')}\n`;

@@ -42,6 +42,7 @@ export type TrainOptions = {
   readonly base: string;
   readonly head: string; // the base, or where the journal of an interrupted run says it was
   readonly identity: Identity;
+  readonly isCoAuthored?: boolean; // commits name drover as co-author
   readonly when: string; // ISO: the run's start, so that doing a merge again gives the same commit
   readonly gates: readonly string[];
   readonly checkout: Checkout;
@@ -245,7 +246,7 @@ export class MergeTrain {
   // One on top of the other, up to the first that conflicts. Only where that is the first of all, it is
   // a conflict with what has landed.
   async #merge(ready: readonly WaitingTask[], head: Point): Promise<Candidate[] | Conflict> {
-    const { identity: by, when } = this.#options;
+    const { identity: by, when, run, isCoAuthored = false } = this.#options;
     const candidates: Candidate[] = [];
     let onto = head;
     for (const waiting of ready) {
@@ -255,7 +256,7 @@ export class MergeTrain {
         this.#start(waiting, head);
         return tree;
       }
-      const message = commitMessage({ ...waiting, run: this.#options.run });
+      const message = commitMessage({ ...waiting, run, isCoAuthored });
       const commit =
         tree === onto.tree ? onto.commit : await this.#options.commit({ tree, parent: onto.commit, message, by, when });
       onto = { commit, tree };

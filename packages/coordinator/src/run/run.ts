@@ -32,7 +32,7 @@ import { deliver } from '../merge/deliver.ts';
 import { MergeTrain } from '../merge/train.ts';
 import { isKept, type RunHistory, type TaskHistory, type Writable } from './history.ts';
 import { plan, type Submitted } from '../plan/planning.ts';
-import type { Repository } from '../git/repository.ts';
+import { FALLBACK, type Repository } from '../git/repository.ts';
 import { seedOf } from '../plan/seed.ts';
 import { rowsOf, RunState } from '../view/state.ts';
 import type { Slots } from '../slots/slots.ts';
@@ -325,6 +325,8 @@ class Run {
         head: past?.head ?? settings.base,
         env,
         identity: repository.identity,
+        // Older journals name no author, and their merges must give the same commits again.
+        isCoAuthored: settings.author !== undefined && settings.author.email !== FALLBACK.email,
         when: this.#startedAt,
         gates: settings.gates,
         checkout: (commit, stop) =>
@@ -364,6 +366,7 @@ class Run {
           status === 'landed' || commit === undefined ? [] : [{ task, commit }],
         ),
         deliver: settings.deliver,
+        ...(settings.resultBranch !== undefined && { resultBranch: settings.resultBranch }),
         patchFolder: join(folder, 'patches'),
       },
       AbortSignal.timeout(DELIVERY_MS_MAX),

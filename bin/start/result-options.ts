@@ -1,0 +1,70 @@
+// The branch and the author of a run's result, decided before the run spends anything.
+
+import { gitAt } from '@drover/coordinator/git/git';
+import type { Identity, Repository } from '@drover/coordinator/git/repository';
+import { UsageError } from '@drover/core/errors';
+import { newId } from '@drover/core/ids';
+import type { RunSettings } from '@drover/protocol/run';
+
+const SLUG_CHARS_MAX = 40;
+const SUFFIX_CHARS = 6;
+const ID_PREFIX_CHARS = 'run_'.length;
+
+export type ResultOptions = {
+  readonly goal: string;
+  readonly branch: string | undefined; // --branch
+  readonly author: Identity | undefined; // --author, or the config
+  readonly deliver: RunSettings['deliver'];
+};
+
+/** Returns the result branch and the author; throws UsageError for a branch that cannot be created. */
+export async function resultSettings(
+  { goal, branch, author, deliver }: ResultOptions,
+  repository: Repository,
+  env: Readonly<Record<string, string>>,
+): Promise<Pick<RunSettings, 'resultBranch' | 'author'>> {
+  if (branch !== undefined && deliver === 'patch')
+    throw new UsageError(
+      '--branch needs --deliver branch or merge; --deliver patch writes files and creates no branch',
+    );
+  if (branch !== undefined) await checkBranch(branch, repository, env);
+  return { resultBranch: branch ?? defaultBranch(goal), author: author ?? repository.identity };
+}
+
+/** Parses `Name <email>`; throws UsageError for anything else. */
+export function parseAuthor(text: string): Identity {
+  const [, name = '', email = ''] = /^([^<>\n]*[^<>\s])\s*<([^<>\s]+)>$/.exec(text.trim()) ?? [];
+  if (name === '') throw new UsageError(`'${text}' is not an author; write it as 'Name <email>'`);
+  return { name: name.trim(), email };
+}
+
+function defaultBranch(goal: string): string {
+  const words = goal.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
+  const slug = words
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .slice(0, SLUG_CHARS_MAX)
+    .replaceAll(/^-+|-+$/g, '');
+  const suffix = newId('run').slice(ID_PREFIX_CHARS, ID_PREFIX_CHARS + SUFFIX_CHARS);
+  return `drover/${slug || 'run'}-${suffix}`;
+}
+
+async function checkBranch(
+  branch: string,
+  { gitDir }: Repository,
+  env: Readonly<Record<string, string>>,
+): Promise<void> {
+  const git = gitAt({ gitDir, env });
+  const ref = `refs/heads/${branch}`;
+  const isValid = !branch.startsWith('-') && (await git(['check-ref-format', ref], { accept: [1] })).code === 0;
+  if (!isValid || branch === 'HEAD')
+    throw new UsageError(`--branch: '${branch}' is not a valid name of a branch; choose another`);
+  if (branch === 'drover')
+    throw new UsageError(`--branch: 'drover' is reserved for branches of tasks, drover/…; choose another`);
+  const { out } = await git(['for-each-ref', '--format=%(refname:lstrip=2)', 'refs/heads/']);
+  const taken = out.split('\n').filter((name) => name !== '');
+  if (taken.includes(branch))
+    throw new UsageError(`--branch: there is a branch '${branch}' already; choose another name`);
+  const rival = taken.find((name) => name.startsWith(`${branch}/`) || branch.startsWith(`${name}/`));
+  if (rival !== undefined)
+    throw new UsageError(`--branch: git cannot have '${branch}' beside the branch '${rival}'; choose another name`);
+}
