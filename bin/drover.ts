@@ -8,6 +8,7 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { DroverError, UsageError } from '@drover/core/errors';
 import type { Listed } from './start/command-line.ts';
+import { asFlags, exitCodeTable, isAboutExitCodes } from './help/plain-forms.ts';
 import { codeOfFailure, codeOfStop, exitCode } from './start/exit-code.ts';
 import { complain, type Io, isGone, type Job, print, type StopCause, type StopListener, whenUnread } from './io.ts';
 import { plainlyTyped } from './start/plain-words.ts';
@@ -125,8 +126,15 @@ const commands: readonly Listed[] = [
   },
 ];
 
-export async function main(argv: readonly string[], io: Io): Promise<number> {
+export async function main(given: readonly string[], io: Io): Promise<number> {
   try {
+    if (isAboutExitCodes(given)) {
+      await print(io.stdout, exitCodeTable());
+      return exitCode.done;
+    }
+    if (given.length === 0 && io.stdin.isTTY === true && io.stdout.isTTY === true)
+      return await (await import('./help/overview.ts')).openAlone(io);
+    const argv = asFlags(given);
     if (argv[0] === '--version') {
       const { version } = (await import('../package.json', { with: { type: 'json' } })).default;
       await print(io.stdout, `${version}\n`);

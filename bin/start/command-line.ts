@@ -5,8 +5,10 @@
 
 import yargs, { type Argv, type Options } from 'yargs';
 import { UsageError } from '@drover/core/errors';
-import { acceptedNames, type Command, type Option, type Typed, type Word } from './command.ts';
-import { exitCode, exitCodeWords } from './exit-code.ts';
+import { acceptedNames, type Command, type Option, SHORT_FORMS, type Typed, type Word } from './command.ts';
+import { exitCode } from './exit-code.ts';
+import { completionScript, SHELLS } from '../help/completion.ts';
+import { EXIT_CODES_TOPIC } from '../help/plain-forms.ts';
 import { type Io, print } from '../io.ts';
 import { wordsMax } from './plain-words.ts';
 import { suggestion } from '@drover/documents/suggestion';
@@ -32,7 +34,15 @@ type Loaded = { readonly name: string; readonly about: string; readonly command:
 export async function runCommandLine(commands: readonly Listed[], argv: readonly string[], io: Io): Promise<number> {
   const isCompleting = argv[0] === COMPLETIONS_FLAG;
   if (!isCompleting) checkCommandWord(commands, argv);
+  if (argv[0] === COMPLETION && !argv.some((word) => HELP_FLAGS.includes(word))) {
+    await print(io.stdout, completionScript(argv.slice(1), io.env['SHELL']));
+    return exitCode.done;
+  }
 
+  if (isCompleting && argv[2] === COMPLETION) {
+    await print(io.stdout, `${SHELLS.join('\n')}\n`);
+    return exitCode.done;
+  }
   const loaded = await loadNamed(commands, isCompleting ? argv.slice(2) : argv);
   const offered =
     isCompleting && loaded !== undefined ? await offeredFor(loaded.command, argv.slice(3), io) : undefined;
@@ -48,8 +58,9 @@ export async function runCommandLine(commands: readonly Listed[], argv: readonly
       typed = own && typedIn(args, argv, own);
     });
   }
-  // yargs prints the script and then, where it is strict, complains that there is no such command.
-  parser.completion(COMPLETION, 'Print a completion script for bash or zsh').strict(argv[0] !== COMPLETION);
+  parser
+    .completion(COMPLETION, `Print a completion script: drover ${COMPLETION} ${SHELLS.join('|')}`)
+    .strict(argv[0] !== COMPLETION);
 
   try {
     const words = argv.map((word) => (word === '-' ? DASH : word));
@@ -85,17 +96,13 @@ async function loadNamed(commands: readonly Listed[], argv: readonly string[]): 
 // Done by hand, because yargs takes the words behind an unknown command for unknown arguments, too.
 function checkCommandWord(commands: readonly Listed[], argv: readonly string[]): void {
   const names = [...commands.map(({ name }) => name), COMPLETION];
-  const [word, next] = argv;
+  const [word] = argv;
   const hint = 'drover --help lists the commands';
   if (word === undefined) throw new UsageError(`say what to do: ${names.join(', ')}; ${hint}`);
   if (word.startsWith('-')) {
     if (!HELP_FLAGS.includes(word)) throw new UsageError(`the command comes first, and then ${word}; ${hint}`);
   } else if (!names.includes(word)) {
     throw new UsageError(`there is no command '${word}'${suggestion(word, names) || `; ${hint}`}`);
-  } else if (word === COMPLETION && next !== undefined && !HELP_FLAGS.includes(next)) {
-    throw new UsageError(
-      `drover ${COMPLETION} takes nothing further; put what it prints into your shell's start-up file`,
-    );
   }
 }
 
@@ -108,7 +115,7 @@ function parserOf(io: Io): Argv {
     .help('help', 'Show help')
     .alias('help', 'h')
     .version(false)
-    .option('version', { type: 'boolean', describe: 'Show the version', global: false })
+    .option('version', { alias: ['v', 'V'], type: 'boolean', describe: 'Show the version', global: false })
     .wrap(Math.min(io.stdout.columns ?? COLUMNS_DEFAULT, COLUMNS_MAX))
     .parserConfiguration({
       'boolean-negation': false,
@@ -122,7 +129,9 @@ function parserOf(io: Io): Argv {
     .example('$0 demo', 'Watch a whole run: no key, no network')
     .example('$0 run "replace moment with date-fns" --gate "pnpm test"', 'Many agents, one tested branch')
     .example('$0 exec "fix the failing test" --model anthropic/claude-sonnet-4-5', 'One agent in this folder')
-    .epilogue('drover <command> --help says more about a command.')
+    .epilogue(
+      `drover help <command> says more about a command, and drover help ${EXIT_CODES_TOPIC} lists the exit codes.`,
+    )
     .fail((message, error) => {
       throw message ? new Complaint(message) : error;
     });
@@ -150,17 +159,25 @@ function declare(args: Argv, { name, about: sentence, command }: Loaded, offered
     args.positional(each.name, { type: 'string', describe: each.about, ...(choices && { choices }) });
   }
   for (const [key, option] of acceptedNames(options)) {
-    args.option(key, { ...yargsOption(option, offered !== undefined), hidden: option.formerly === key });
+    const alias = SHORT_FORMS.get(key);
+    const shape = { ...yargsOption(option, offered !== undefined), hidden: option.formerly === key };
+    args.option(key, alias === undefined ? shape : { ...shape, alias });
   }
   for (const [line, about] of examples) args.example(line, about);
-  args.epilogue(`Exit codes: ${exitCodeWords.map(([code, meaning]) => `${code} ${meaning}`).join(' · ')}`);
+  args.epilogue(`Exit codes: drover help ${EXIT_CODES_TOPIC}`);
 }
 
 function yargsOption({ about, group, takes, choices }: Option<unknown>, isCompleting: boolean): Options {
   if (takes === undefined) return { group, describe: about, type: 'boolean' };
   // Otherwise the option checks its choices itself, in better words.
   const offered = isCompleting && choices !== undefined ? { choices } : {};
-  return { group, describe: `${takes}: ${about}`, type: 'string', requiresArg: true, ...offered };
+  return {
+    group,
+    describe: `${choices === undefined ? `<${takes.toLowerCase()}>` : takes}: ${about}`,
+    type: 'string',
+    requiresArg: true,
+    ...offered,
+  };
 }
 
 function typedIn(args: Readonly<Record<string, unknown>>, argv: readonly string[], { name, command }: Loaded): Typed {
@@ -198,7 +215,8 @@ function explained(message: string, argv: readonly string[], loaded: Loaded | un
   }
   if (!message.startsWith('Unknown argument')) return new UsageError(message);
 
-  const accepted = acceptedNames(command.options).map(([key]) => key);
+  const names = acceptedNames(command.options).map(([key]) => key);
+  const accepted = names.flatMap((name) => [name, SHORT_FORMS.get(name) ?? name]);
   const bare = (flag: string): string => flag.replace(/^--?/, '');
   const flags = flagWords(argv).map((word) => word.replace(/=.*$/s, ''));
   const flag = flags.find((candidate) => !accepted.includes(bare(candidate)));

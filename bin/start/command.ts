@@ -67,6 +67,14 @@ export function command<const Options extends OptionTable>(declaration: Declarat
   };
 }
 
+/** Letters that stand for an option, in every command that has it. */
+export const SHORT_FORMS: ReadonlyMap<string, string> = new Map([
+  ['model', 'm'],
+  ['cwd', 'C'],
+  ['yes', 'y'],
+  ['workers', 'w'],
+]);
+
 /** Every accepted name with its option, former names included. */
 export function acceptedNames(options: OptionTable): readonly (readonly [name: string, option: Option<unknown>])[] {
   return Object.entries(options).flatMap(([name, option]) =>

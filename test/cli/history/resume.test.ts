@@ -215,11 +215,11 @@ test('a failed gate is in the journal and in everything that tells of the sessio
 });
 
 test('a gate that cannot be started is a failed gate', async () => {
-  const desk = await Desk.with(SAY_OK);
+  const desk = await Desk.with(script('  - text: First.\n'));
   const folder = join(desk.cwd, 'gone');
   await mkdir(folder);
   const gates = ['--cwd', folder, '--sandbox', 'off', '--gate', 'rm -r "$PWD"', '--gate', 'true'];
-  const { code, stderr } = await desk.run(['exec', 'go', '--model', 'rehearsal/../script.yaml', ...gates]);
+  const { code, stderr } = await desk.run(['exec', 'go', '--model', 'rehearsal/script.yaml', ...gates]);
   expect([code, stderr.includes("drover: the gate 'true' fails (")]).toEqual([4, true]);
 });
 

@@ -184,11 +184,12 @@ test('help lists every command', async () => {
                                 network
       drover rehearse <script>  Serve a scripted model to this and other programs,
                                 on this machine only
-      drover completion         Print a completion script for bash or zsh
+      drover completion         Print a completion script: drover completion
+                                bash|zsh|fish
 
     Options:
-      -h, --help     Show help
-          --version  Show the version
+      -h, --help         Show help
+      -v, -V, --version  Show the version
 
     Examples:
       drover demo                               Watch a whole run: no key, no
@@ -198,7 +199,8 @@ test('help lists every command', async () => {
       drover exec "fix the failing test"        One agent in this folder
       --model anthropic/claude-sonnet-4-5
 
-    drover <command> --help says more about a command.
+    drover help <command> says more about a command, and drover help exit-codes
+    lists the exit codes.
     "
   `);
 });
@@ -224,36 +226,36 @@ test('help of a command has groups, examples and exit codes, and fits the termin
       prompt  Task of the agent; - reads it from standard input
 
     Model:
-          --model  PROVIDER/NAME: Model to use (default: of your config, else of your key)
+      -m, --model  <provider/name>: Model to use (default: of your config, else of your key)
 
     Input:
-          --prompt-file  FILE: Read the prompt from a file
-          --session      NAME: Continue the session of this name, or start it
-          --cwd          DIR: Folder to work in (default: the current folder)
+          --prompt-file  <file>: Read the prompt from a file
+          --session      <name>: Continue the session of this name, or start it
+      -C, --cwd          <dir>: Folder to work in (default: the current folder)
 
     Output:
           --view  lines|json|silent: Output format (default: lines)
           --json  Print one JSON event per line; same as --view json
-          --log   FILE: Write diagnostics to a file; DROVER_LOG sets their level
+          --log   <file>: Write diagnostics to a file; DROVER_LOG sets their level
 
     Permission:
-          --allow  RULE: Allow matching calls, such as 'shell(pnpm test*)' (repeatable)
-          --ask    RULE: Ask before matching calls; wins over --allow (repeatable)
-          --deny   RULE: Deny matching calls; wins over --ask and --yes (repeatable)
-          --yes    Approve every question; deny rules still apply
+          --allow  <rule>: Allow matching calls, such as 'shell(pnpm test*)' (repeatable)
+          --ask    <rule>: Ask before matching calls; wins over --allow (repeatable)
+          --deny   <rule>: Deny matching calls; wins over --ask and --yes (repeatable)
+      -y, --yes    Approve every question; deny rules still apply
 
     Sandbox:
           --sandbox   auto|required|off: Run commands in a sandbox if possible, always, or never
                       (default: auto; in CI: required)
-          --net       HOST: Host that commands in the sandbox may reach (repeatable)
-          --writable  PATH: Path outside the workspace that commands in the sandbox may write to
+          --net       <host>: Host that commands in the sandbox may reach (repeatable)
+          --writable  <path>: Path outside the workspace that commands in the sandbox may write to
                       (repeatable)
 
     Limits:
-          --steps    N: Maximum number of steps (default: 200)
-          --timeout  TIME: Time limit, such as 90s, 30m or 1h30m (default: none)
-          --budget   AMOUNT: Maximum to spend, such as 5usd or 200ktok (default: no limit)
-          --gate     CMD: Command that must pass when the agent is done (repeatable)
+          --steps    <n>: Maximum number of steps (default: 200)
+          --timeout  <time>: Time limit, such as 90s, 30m or 1h30m (default: none)
+          --budget   <amount>: Maximum to spend, such as 5usd or 200ktok (default: no limit)
+          --gate     <cmd>: Command that must pass when the agent is done (repeatable)
 
     Options:
       -h, --help  Show help
@@ -267,10 +269,7 @@ test('help of a command has groups, examples and exit codes, and fits the termin
       *)' --budget 2usd
       drover exec "and now the tests" --session docs      Continue the session of this name
 
-    Exit codes: 0 done · 1 internal error · 2 usage or config invalid · 3 incomplete: of a run, some
-    tasks failed or a gate left them out · 4 a gate fails: of a run, nothing landed · 5 unresolved
-    conflicts · 6 budget reached · 7 deadline reached · 8 blocked by permission · 9 provider unavailable
-    or refuses · 130 SIGINT · 143 SIGTERM, SIGHUP or closed output
+    Exit codes: drover help exit-codes
     "
   `);
   const narrow = await drover(['exec', '--help'], { columns: 60 });
@@ -283,7 +282,7 @@ test('the completion script completes commands and flags', async () => {
   const flags = await drover(['--get-yargs-completions', 'drover', 'exec', '--mo']);
   const views = await drover(['--get-yargs-completions', 'drover', 'exec', '--view', '']);
 
-  expect(script.stdout).toContain('complete -o bashdefault -o default -F _drover_yargs_completions drover');
+  expect(script.stdout).toContain('complete -o filenames -F _drover_completions drover');
   expect(commands).toEqual({
     code: 0,
     stdout:
