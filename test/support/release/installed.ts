@@ -23,7 +23,7 @@ export class Installed {
     mkdirSync(this.prefix);
     execFileSync(process.execPath, ['scripts/release-pack.ts', this.folder], { stdio: ['ignore', 'ignore', 'pipe'] });
     this.tarball = join(this.folder, readdirSync(this.folder).find((name) => name.endsWith('.tgz')) ?? '');
-    // From an empty folder and with an empty home, so that nothing of this repository helps.
+    // From an empty folder, so that no package of this repository is found. npm keeps the user's settings.
     execFileSync('npm', ['install', '-g', '--no-audit', '--no-fund', '--prefix', this.prefix, this.tarball], {
       cwd: this.prefix,
       stdio: ['ignore', 'ignore', 'pipe'],
