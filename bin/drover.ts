@@ -91,7 +91,7 @@ const commands: readonly Listed[] = [
   {
     name: 'trust',
     words: '',
-    about: 'Approve the config of this project, so that all of its keys apply',
+    about: 'Approve the config of this project, so that keys such as model and allow apply',
     load: async () => (await import('./commands/trust.ts')).trust,
   },
   {

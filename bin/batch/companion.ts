@@ -1,5 +1,5 @@
-// What a batch adds to the run that carries it out: before it, what is known from earlier runs; after it, the
-// files it leaves, the results for later runs, and in GitHub Actions annotations.
+// Hooks of a batch: before the run, results of earlier runs; after it, output files, results for later runs, and
+// annotations in GitHub Actions.
 
 import { join, relative } from 'node:path';
 import { readEntry, unchangedEntry, writeEntry, type CacheEntry } from '@drover/coordinator/batch/cache';
@@ -32,7 +32,7 @@ export function companionOf(of: Of, io: Io): Companion {
   return {
     known: (git, signal) =>
       knownFrom(of, git, signal).catch((error: unknown) => {
-        // Then everything is done anew; and where git fails for good, that is told when it matters.
+        // Then run every task again. If git fails for good, a later step reports it.
         if (error instanceof DroverError) return new Map<string, KnownResult>();
         throw error;
       }),
@@ -103,7 +103,7 @@ function summaryFiles({ summary }: KeptBatch, { env }: Io): readonly string[] {
   return [...(step === '' ? [] : [step]), ...(summary === undefined ? [] : [summary])];
 }
 
-/** What has come to a good end, for the next run. */
+/** Stores the results of done tasks for later runs. */
 async function remember({ batch, run, home, settings }: Of, end: RunEnd, git: Git): Promise<void> {
   const good = end.tasks.filter(({ status, cached }) => cached !== true && isDone(status));
   const left = await branchesOf(git, run);
@@ -133,7 +133,7 @@ function whereabouts({ batch, settings }: Of, io: Io): string {
 async function annotate({ settings, shows }: Of, results: readonly Result[], git: Git, io: Io): Promise<void> {
   if ((io.env['GITHUB_ACTIONS'] ?? '') === '' || results.every(isGood)) return;
   const tree: Tree = await treeOf(git, settings.base, AbortSignal.timeout(TREE_MS_MAX));
-  // The runner reads commands on both; on standard output of --json stands JSON alone.
+  // The GitHub runner reads annotations on both streams. With --json, standard output must hold JSON only.
   await print(
     shows === 'json' ? io.stderr : io.stdout,
     annotationsOf(results, (path) => tree.has(path)),

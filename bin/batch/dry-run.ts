@@ -1,4 +1,4 @@
-// drover batch --dry-run: what it would do and could cost. No request is made, and nothing is written.
+// drover batch --dry-run: prints what it would do and could cost. Sends no request, writes nothing.
 
 import { cacheSlot, findEntry } from '@drover/coordinator/batch/cache';
 import { waits } from '@drover/coordinator/plan/graph';
@@ -21,7 +21,7 @@ const OVERLAPS_SHOWN_MAX = 20;
 export async function dryRun(args: BatchArgs, batches: readonly Batch[], io: Io): Promise<number> {
   const texts: string[] = [];
   for (const batch of batches) texts.push(await foreseen(args, batch, io));
-  await tell(io, `Nothing is done; this is what would be:\n${texts.join('\n')}`);
+  await tell(io, `Dry run: nothing is changed. This would run:\n${texts.join('\n')}`);
   return exitCode.done;
 }
 
@@ -71,7 +71,7 @@ async function foreseen(args: BatchArgs, batch: Batch, io: Io): Promise<string> 
   return `${head}${plan}${overlaps(batch, columns)}`;
 }
 
-/** How many need not be done, because an earlier run has. */
+/** Number of tasks that an earlier run has done. */
 async function knownCount({ prepared: { tasks, tree }, around }: Batch, model: string): Promise<number> {
   const { home } = around.settings;
   const found = await Promise.all(tasks.map((task) => findEntry(home, cacheSlot(task, model, tree), tree)));
@@ -84,7 +84,7 @@ type Measure = {
   readonly stepTokens: { readonly input: number; readonly output: number };
 };
 
-/** Whatever the models do, it can't be more. */
+/** The upper bound of the cost, in words. */
 function worstCase({ cap, taskCap, taskLimits }: RunSettings, { tasks, price, stepTokens }: Measure): string {
   const steps = tasks * taskLimits.stepsMax;
   const usage = { input: steps * stepTokens.input, output: steps * stepTokens.output, cacheRead: 0, cacheWrite: 0 };
@@ -92,7 +92,7 @@ function worstCase({ cap, taskCap, taskLimits }: RunSettings, { tasks, price, st
     ...(cap === undefined ? [] : [[cap, 'the budget'] as const]),
     ...(taskCap === undefined ? [] : [[times(taskCap, tasks), `${tasks} times the limit of a task`] as const]),
   ];
-  // In dollars where there is a price: one bound may be in tokens, and the other in dollars.
+  // Compare in dollars if there is a price: one bound may be in tokens and the other in dollars.
   const amount = (each: Cap) =>
     'usd' in each ? each.usd : price === undefined ? each.tokens : mostDollars(each.tokens, price);
   const [first] = bounds.toSorted(([a], [b]) => amount(a) - amount(b));
@@ -111,7 +111,7 @@ function worded(cap: Cap, price: Price | undefined): string {
   return `${count(cap.tokens)} tokens${most}`;
 }
 
-/** Tasks that would have to wait for each other, because they mean to change the same files. */
+/** Lists tasks that must wait for each other, because they change the same files. */
 function overlaps({ prepared: { tasks } }: Batch, columns: number): string {
   const found = [...waits(tasks)].filter(([, { follows }]) => follows.length > 0);
   if (found.length === 0) return tasks.length === 0 ? '' : '\nNo two tasks change the same files.\n';

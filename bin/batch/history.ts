@@ -1,5 +1,5 @@
-// What a run has to know of the batch it carries out, kept beside its journal: so that whoever goes on with it
-// after a crash finds the same cache and writes the same files as the process that began it.
+// Facts about a batch that its run stores beside its journal. A resumed run then uses the same cache and writes the
+// same files as the process that began it.
 
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -14,7 +14,7 @@ export type KeptBatch = {
   readonly spec: string; // digest of the file
   readonly out: string; // a folder
   readonly repository: string; // its name
-  /** Where it is one repository of several: what the outputs of all are made of. */
+  /** If the batch covers several repositories: the facts that their joint outputs need. */
   readonly within?: Within;
   readonly junit?: string;
   readonly summary?: string;
@@ -27,7 +27,7 @@ export type KeptBatch = {
 export type Within = {
   readonly out: string;
   readonly names: readonly string[];
-  /** The ids of the runs that spend from one budget; absent where there is none. */
+  /** Ids of the runs that share one budget; absent without a budget. */
   readonly payers?: readonly string[];
 };
 
@@ -35,7 +35,7 @@ type KeptTask = {
   readonly group: string;
   readonly files: readonly string[];
   readonly key: string; // in the cache
-  readonly gated?: boolean; // it has gates of its own
+  readonly gated?: boolean; // the task has its own gates
 };
 
 const FILE = 'batch.json';
@@ -44,9 +44,9 @@ export async function keepBatch(home: string, run: string, batch: KeptBatch): Pr
   await writeFileWhole(join(runFolder(home, run), FILE), `${JSON.stringify(batch)}\n`);
 }
 
-/** Undefined for a run that is no batch. */
+/** The stored batch of a run; undefined if the run is not a batch. */
 export async function keptBatch(home: string, run: string): Promise<KeptBatch | undefined> {
   const path = join(runFolder(home, run), FILE);
-  // We have written it ourselves, whole.
+  // Drover wrote this file atomically, so it needs no check.
   return existsSync(path) ? (JSON.parse(await readFile(path, 'utf8')) as KeptBatch) : undefined;
 }

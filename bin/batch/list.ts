@@ -1,4 +1,4 @@
-// drover batch --list: the tasks, one a line, and nothing done.
+// drover batch --list: prints the tasks, one per line, and runs nothing.
 
 import { redactorFor } from '../diagnostics.ts';
 import { exitCode } from '../start/exit-code.ts';

@@ -1,4 +1,4 @@
-// A spec next to a repository: which tasks there are. Nothing is asked of a model, and nothing is written.
+// Makes the tasks of a batch from its spec and a repository. Sends no request, writes nothing.
 
 import { dirname, relative, resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -33,11 +33,11 @@ export type Place = {
   readonly repository: Repository;
   readonly name: string; // of the repository
   readonly shard: Shard | undefined;
-  /** Then a glob need not match in every one of them. */
+  /** If true, a glob need not match in this repository. */
   readonly isOneOfSeveral: boolean;
 };
 
-/** Throws UsageError with the places of all that is wrong. */
+/** Throws UsageError that lists all mistakes with their positions. */
 export async function prepare(specFile: SpecFile, place: Place, io: Io): Promise<Prepared> {
   const { repository, name, shard, isOneOfSeveral } = place;
   const { spec } = specFile;

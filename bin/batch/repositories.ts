@@ -1,6 +1,6 @@
-// One batch over several repositories: each has a run of its own, with its own workspaces and merge train. The runs
-// work side by side and share workers, throttle, budget and deadline (shared.ts). One report tells the results of all.
-// On a terminal they work one after the other: a question or a dashboard needs the whole of it.
+// One batch over several repositories. Each repository has its own run, workspaces and merge train. The runs work
+// concurrently and share workers, throttle, budget and deadline (shared.ts). One report covers all of them.
+// On a terminal they run one after the other, because a question or a dashboard needs the whole terminal.
 //
 //   <out>/<repository>/…    what a batch of that repository leaves
 //   <out>/results.ndjson, summary.json, report.md, junit.xml    of all together
@@ -34,7 +34,7 @@ import { type Batch, batchSettings, startBatch } from './start-batch.ts';
 const CLONE_MS_MAX = 30 * 60_000;
 const COMPLAINT_CHARS_MAX = 1_000;
 
-/** All of them, looked at before anything runs. */
+/** Prepares the batches of all repositories before anything runs. */
 export async function prepareAll(
   args: BatchArgs,
   { specFile, entries }: { readonly specFile: SpecFile; readonly entries: readonly RepositoryEntry[] },
@@ -46,7 +46,7 @@ export async function prepareAll(
     const place = { repository: around.repository, name: entry.name, shard: args.shard, isOneOfSeveral: true };
     batches.push({ specFile, around, name: entry.name, prepared: await prepare(specFile, place, io) });
   }
-  // A glob that matches in none of them is as wrong as in one.
+  // A glob that matches in no repository is a mistake, as it is with one repository.
   const [first] = batches;
   const nowhere = first?.prepared.unmatched.filter(({ key }) =>
     batches.every(({ prepared }) => prepared.unmatched.some((other) => other.key === key)),
@@ -63,7 +63,7 @@ export async function startAll(args: BatchArgs, batches: readonly Batch[], io: I
   const limits: BatchLimits = batches[0]?.specFile.spec.limits ?? {};
   const budget = args.budget ?? limits.budget;
   const within: Within = { out, names, ...(budget !== undefined && { payers: ids }) };
-  // What an earlier batch has left there says nothing about this one.
+  // Remove the results of an earlier batch, so they are not joined with this one.
   for (const name of names)
     for (const file of [FILES.results, FILES.summary]) await rm(join(out, name, file), { force: true });
   const workers = await workersOf(args, batches, io);
@@ -79,7 +79,7 @@ export async function startAll(args: BatchArgs, batches: readonly Batch[], io: I
   return joined.summary.exitCode;
 }
 
-/** How many workers all have together. Throws UsageError before anything runs if one of the runs can't be started. */
+/** Number of workers that all runs share. Throws UsageError if a run can't start, before anything runs. */
 async function workersOf(args: BatchArgs, batches: readonly Batch[], io: Io): Promise<number> {
   let most = 0;
   for (const batch of batches) most = Math.max(most, (await batchSettings(args, batch, io)).workers);
@@ -93,10 +93,10 @@ type Several = {
   readonly workers: number;
 };
 
-/** The exit codes of those that were begun. */
+/** Returns the exit codes of the runs that began. */
 async function startEach(args: BatchArgs, { batches, ids, within, workers }: Several, io: Io): Promise<number[]> {
   await using shared = await openShared({ workers, within, log: args.log }, io);
-  // A person is asked by one run at a time, and a terminal is painted by one.
+  // Only one run at a time may ask the user or paint the terminal.
   const starts = new Limiter(isWatched(args, io) ? 1 : Math.min(workers, batches.length));
   const turns = new Turns(shared.io, args.json || args.view === 'json' ? 0 : batches.length);
   const begunAt = performance.now();
@@ -104,7 +104,7 @@ async function startEach(args: BatchArgs, { batches, ids, within, workers }: Sev
     const timeout = timeLeft(args.timeout, performance.now() - begunAt);
     if (shared.stopped() !== undefined) return [codeOfStop(shared.stopped())];
     if (timeout === 0) return [exitCode.deadline];
-    // Each would write the same file; the last of the list has it.
+    // All runs would write the same result file, so only the last one writes it.
     const result = at === batches.length - 1 ? args.result : undefined;
     const own = { ...args, timeout, result, out: join(within.out, batch.name), junit: undefined, summary: undefined };
     const among = { id: ids[at] ?? newId('run'), within, shared };
@@ -131,7 +131,7 @@ function timeLeft(timeoutMs: number | undefined, elapsedMs: number): number | un
   return timeoutMs === undefined ? undefined : Math.max(0, Math.floor(timeoutMs - elapsedMs));
 }
 
-/** The repository at its revision; one with an address is fetched to drover's own folder. */
+/** Opens the repository at its revision. A repository with an address is fetched to drover's state folder first. */
 async function openEntry({ name, at, revision, place }: RepositoryEntry, io: Io): Promise<Surrounded> {
   const path = 'path' in at ? at.path : await fetched({ name, url: at.url, place }, io);
   if (!existsSync(path)) throw new UsageError(`${place}: there is no folder ${path}`);
@@ -151,7 +151,7 @@ async function openEntry({ name, at, revision, place }: RepositoryEntry, io: Io)
 
 type Remote = { readonly name: string; readonly url: string; readonly place: string };
 
-// With the user's own git, since it knows how to get at it: keys, helpers, proxies.
+// Use the user's own git setup, because it has the keys, credential helpers and proxies.
 async function fetched({ name, url, place }: Remote, io: Io): Promise<string> {
   const digest = createHash('sha256').update(url).digest('hex').slice(0, 12);
   const path = join(stateFolder(io), 'repositories', `${name}-${digest}`);

@@ -1,11 +1,11 @@
-// What the runs of one batch over several repositories share.
+// Resources that the runs of one batch over several repositories share.
 //
 // Guarantees
 //   1. All runs together have at most as many workers as one run would have: one pool, one set of worker slots.
 //   2. All runs together stay within the budget: they reserve from one pot. Only the process that holds the lock of
 //      the pot spends from it. A resumed run first counts what the other runs have spent by their journals.
 //   3. A stop reaches every run, and none begins after it.
-//   4. Text is printed in the order of the list: a run that is ahead of its turn has its text held back.
+//   4. Text is printed in the order of the list: the text of a run that is ahead of its turn is held back.
 
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ const LOCK = 'budget.lock';
 
 export type BatchShared = Shared &
   AsyncDisposable & {
-    /** For the runs: its stop is the stop of all. */
+    /** Streams for the runs; a stop of one stops all. */
     readonly io: Io;
     readonly stopped: () => StopCause | undefined;
   };
@@ -99,7 +99,7 @@ function shareStop(io: Io, atOnce: () => void) {
 
 type Payer = { readonly home: string; readonly cap: Cap | undefined };
 
-/** The pot of a run that is resumed alone, with the spending of the others of its batch in it. */
+/** Budget pot of a run that is resumed alone. It includes what the other runs of its batch have spent. */
 export async function sharedOnResume(id: string, { home, cap }: Payer): Promise<Shared & Disposable> {
   const payers = (await keptBatch(home, id))?.within?.payers;
   if (payers === undefined || cap === undefined) return { [Symbol.dispose]: () => undefined };
@@ -131,7 +131,7 @@ function lockPot(home: string, payers: readonly string[]): Lock {
   );
 }
 
-/** Gives each run an output of its own, and passes these on in their order. */
+/** Gives each run its own output, and prints the outputs in order. */
 export class Turns {
   readonly #io: Io;
   readonly #outputs: readonly HeldOutput[];
@@ -147,7 +147,7 @@ export class Turns {
 
   ioOf(at: number): Io {
     const stdout = this.#outputs[at];
-    // A run whose turn has come prints by itself: only then can it paint.
+    // A run whose turn has come prints directly, so it can paint a dashboard.
     return stdout === undefined || at === this.#turn ? this.#io : { ...this.#io, stdout };
   }
 
@@ -184,12 +184,12 @@ class HeldOutput extends Writable {
     done();
   }
 
-  /** Nothing more comes, and all of it is held or passed on. */
+  /** Resolves when all text is held or printed and no more can come. */
   written(): Promise<void> {
     return new Promise((resolve) => void this.end(resolve));
   }
 
-  /** Its turn has come. */
+  /** Prints the held text; later text is printed directly. */
   pass(): Promise<void> {
     const text = this.#held?.join('') ?? '';
     this.#held = undefined;

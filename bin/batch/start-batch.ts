@@ -1,4 +1,4 @@
-// From a spec and its tasks to a run at work.
+// Starts the run of a batch from its spec and its tasks.
 
 import { join, resolve } from 'node:path';
 import { cacheSlot } from '@drover/coordinator/batch/cache';
@@ -28,7 +28,7 @@ export type Batch = {
   readonly among?: Among;
 };
 
-/** One repository of several. */
+/** Facts of a repository that is one of several. */
 export type Among = { readonly id: string; readonly within: Within; readonly shared: Shared };
 
 export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise<number> {
@@ -72,7 +72,7 @@ export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise
   return startRun(runArgs(args, specFile), { ...around, id, run, tasks, ...(shared && { shared }) }, io);
 }
 
-/** What a run of this batch is started with: flags win over the spec. */
+/** Settings of a batch's run: flags win over the spec. */
 export async function batchSettings(
   args: BatchArgs,
   { specFile, prepared, around }: Batch,
@@ -80,7 +80,7 @@ export async function batchSettings(
 ): Promise<RunSettings> {
   const { name, limits } = specFile.spec;
   const made = await newSettings(runArgs(args, specFile), { goal: name, tasks: prepared.tasks }, around, io);
-  // A cap in dollars for each task needs a price as the whole budget does.
+  // A cap in dollars per task needs a price, as the whole budget does.
   if (limits.perTask !== undefined) priceOf(nameModel(args.model, around.settings), limits.perTask, around.settings);
   const most = failuresMax(limits.stopWhenFailed, prepared.tasks.length);
   const { canary, 'canary-max-cost': cost } = args;
@@ -101,7 +101,7 @@ function runArgs(args: BatchArgs, { spec }: SpecFile): RunArgs {
   return {
     ...untyped(),
     ...args,
-    // They share the system prompt and the tools; what differs begins with the task.
+    // Tasks share the system prompt and the tools as a cached prefix; only the task text differs.
     seed: 'none',
     workers: args.workers ?? spec.workers,
     deliver: args.deliver ?? spec.deliver,

@@ -1,4 +1,4 @@
-// How a chat shows a turn: as lines, and below them, while nothing is said, one that says that it is at work.
+// Shows a turn of a chat as lines, with a status line below while the agent works silently.
 
 import type { Shown } from '@drover/core/bus';
 import { shortDuration } from '../views/text/figures.ts';
@@ -9,13 +9,13 @@ const TICK_MS = 1_000;
 type StatusLine = { readonly status: (text: string) => void };
 
 export type ChatView = View & {
-  /** Somebody wants it to stop, and it will. */
+  /** Shows that the user interrupted the turn, and that it will stop. */
   readonly interrupted: () => void;
-  /** Nobody waits for the rest, so it is not shown. */
+  /** Shows nothing more: the user has left. */
   readonly giveUp: () => void;
 };
 
-/** `sees` is told of every event, before it is shown. */
+/** `sees` gets every event before it is shown. */
 export function chatView(lines: View, terminal: StatusLine, sees: (event: Shown) => void): ChatView {
   let isInterrupted = false;
   let isGivenUp = false;
@@ -43,7 +43,7 @@ export function chatView(lines: View, terminal: StatusLine, sees: (event: Shown)
       sees(event);
       const what = behind(event);
       if (what !== 'as before') rest();
-      // The chat has said itself who is asked, and where.
+      // The chat has printed model and folder already.
       if (event.type !== 'session_start') await lines.show(event);
       if (what === 'working') wait();
       if (what === 'over') begunAt = undefined;
@@ -68,7 +68,7 @@ export function chatView(lines: View, terminal: StatusLine, sees: (event: Shown)
   };
 }
 
-/** What is to be seen behind an event. While text is written, and questions are asked, nothing else is. */
+/** What the status line shows after an event. It is hidden while text streams and while the user is asked. */
 function behind(event: Shown): 'working' | 'text' | 'over' | 'as before' {
   switch (event.type) {
     case 'message_end':

@@ -1,7 +1,6 @@
-// A chat: messages of a person, turns of one agent, one after the other, until somebody leaves.
+// A chat: the user sends messages and one agent answers in turns, until the user leaves.
 //
-// An interrupted turn is no mishap here. What it has completed stays in the conversation, and the next message
-// is sent behind it.
+// An interrupted turn is no failure. Its completed work stays in the conversation, and the next message follows it.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { DroverError, UsageError } from '@drover/core/errors';
@@ -27,12 +26,12 @@ import { slashIn, slashNames } from './slash.ts';
 import { Talk } from './talk.ts';
 import { Terminal } from './input/terminal.ts';
 
-// Whoever insists waits no longer than this, whatever the agent is at.
+// How long leaving waits for the agent after a second Ctrl-C.
 const LEAVE_MS_MAX = 500;
 const FIRST_NOTE = 'Enter sends · Esc interrupts · /help';
-const INTERRUPTED = 'what was done so far is kept; say what to do next';
+const INTERRUPTED = 'work done so far is kept; say what to do next';
 
-/** `records`: what the journal of the session holds, where something was said in it before. */
+/** `records`: the journal of the session, if it has any history. */
 export async function chat(
   work: SessionWork,
   surroundings: Surroundings,
@@ -54,7 +53,7 @@ export async function chat(
   const person = new Person(lines, () => columnsOf(io.stdout) - 2);
   const begun = Talk.begin(work, surroundings, questionsTo(person), records === undefined);
   const talk = opened.adopt(await begun, (each) => each.close());
-  // The last to be opened, so that whatever goes wrong before is told on a terminal in its normal mode.
+  // Open the terminal last, so earlier errors are printed on a terminal in its normal mode.
   terminal = opened.adopt(new Terminal(io), (each) => each.close());
   return await new Room({ work, surroundings, talk, terminal, person, stop }).converse(records);
 }
@@ -68,7 +67,7 @@ type Furniture = {
   readonly stop: Stop;
 };
 
-/** Where the talking is done. */
+/** The loop of a chat: reads messages, runs turns. */
 class Room {
   readonly #in: Furniture;
   readonly #said: string[];
@@ -80,13 +79,13 @@ class Room {
     this.#said = [...furniture.talk.said];
   }
 
-  /** To the exit code. */
+  /** Runs the chat, and returns its exit code. */
   async converse(records: readonly JsonObject[] | undefined): Promise<number> {
     const { talk, stop, surroundings } = this.#in;
     const { io } = surroundings;
     await this.#greet(records);
     const ending = await this.#exchange();
-    const advice = `the session is kept; go on with: drover chat --session ${this.#short(talk.id)}`;
+    const advice = `the session is saved; continue with: drover chat --session ${this.#short(talk.id)}`;
     if (talk.isBegun) await print(io.stdout, `\n${adviceLine(advice, columnsOf(io.stdout))}`);
     if (stop.signal.aborted) return codeOfStop(stop.cause());
     return this.#isLeaving || ending === 'interrupt' ? exitCode.interrupted : exitCode.done;
@@ -98,14 +97,14 @@ class Room {
     const name = styleFor(io.stdout, io.env)('bold', 'drover');
     await print(io.stdout, `${name} ${clean(`${talk.model.label} in ${work.cwd}`)}\n`);
     if (records === undefined) return;
-    await this.#say(`going on with session ${this.#short(talk.id)}; its last turn:`);
+    await this.#say(`resuming session ${this.#short(talk.id)}; its last turn:`);
     await this.#say('');
     const view = linesView(io.stdout, io.env, 'asked shown');
     for (const event of lastTurn(records)) await view.show(event);
     await view.close();
   }
 
-  /** Until somebody leaves; how they did. */
+  /** Exchanges messages until the user leaves; returns how the user left. */
   async #exchange(): Promise<'end' | 'interrupt'> {
     const { terminal, stop } = this.#in;
     let note = FIRST_NOTE;
@@ -121,7 +120,7 @@ class Room {
     return 'end';
   }
 
-  /** Does what was typed; true where that is to leave. */
+  /** Runs a message or slash command; returns true if the user leaves. */
   async #isLast(text: string): Promise<boolean> {
     const { talk, work, surroundings } = this.#in;
     const { settings, io } = surroundings;
@@ -141,13 +140,13 @@ class Room {
     }
   }
 
-  /** Shows it to its end; keys can interrupt it. */
+  /** Shows a turn until it ends. Keys can interrupt it. */
   async #watch(begin: (signal: AbortSignal) => Promise<Watched | undefined>): Promise<void> {
     const { talk, terminal, person, stop, surroundings } = this.#in;
     const { io } = surroundings;
     const interrupt = new AbortController();
     const abort = (): void => interrupt.abort(new DroverError({ kind: 'aborted', by: 'user' }));
-    // Each is shown by itself: what was said in between is not the view's.
+    // Each turn gets its own view, because the chat prints between turns.
     const view = chatView(linesView(io.stdout, io.env, 'asked known'), terminal, (event) => talk.sees(event));
     const atRest = terminal.atWork({
       interrupt: () => {

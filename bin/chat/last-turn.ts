@@ -1,4 +1,4 @@
-// The last turn of a session, for a user who resumes it: the message, the answers, the ending. Calls are left out.
+// The last turn of a session, for a user who resumes it: message, answers and ending, without calls.
 
 import type { Recorded } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
@@ -6,7 +6,7 @@ import { isCutOff } from '@drover/core/model/partial-answer';
 import { eventsIn } from '../history/journal.ts';
 
 export function lastTurn(records: readonly JsonObject[]): readonly Recorded[] {
-  const events = eventsIn({ records, live: false }); // read before this process takes it up
+  const events = eventsIn({ records, live: false }); // read before this process resumes the session
   const begun = events.findLastIndex((event) => event.type === 'message_end' && event.message.role === 'user');
   return events.slice(Math.max(begun, 0)).filter(isTold);
 }

@@ -1,4 +1,4 @@
-// What can be typed behind a slash in a chat: few, as data.
+// Slash commands of a chat, as data.
 
 import { UsageError } from '@drover/core/errors';
 import { knownProviders } from '@drover/core/model/catalog';
@@ -14,7 +14,7 @@ export type Chat = {
   readonly settings: Settings;
   readonly cwd: string;
   readonly say: (text: string) => Promise<void>;
-  /** Shortens the conversation, which can be interrupted as a turn can. */
+  /** Shortens the conversation. The user can interrupt it like a turn. */
   readonly shorten: () => Promise<void>;
   readonly short: (id: string) => string;
   readonly columns: number;
@@ -24,7 +24,7 @@ type Slash = {
   readonly name: string;
   readonly takes?: string;
   readonly about: string;
-  /** True where the chat is over. */
+  /** Returns true if the chat is over. */
   readonly run: (chat: Chat, rest: string) => Promise<boolean>;
 };
 
@@ -40,7 +40,7 @@ const slashes: readonly Slash[] = [
   {
     name: '/model',
     takes: '[provider/name]',
-    about: 'ask another model, or say which is asked',
+    about: 'switch to another model, or show the current one',
     run: async (chat, rest) => {
       await (rest === '' ? tellModel(chat) : useModel(chat, rest));
       return false;
@@ -48,7 +48,7 @@ const slashes: readonly Slash[] = [
   },
   {
     name: '/usage',
-    about: 'what was used so far, and how long the conversation is',
+    about: 'show usage so far and the length of the conversation',
     run: async ({ talk, say }) => {
       const { usage, cost, tokens: prompt } = talk.standing;
       const figures = [...tokens(usage), ...(cost === undefined ? [] : [dollars(cost)])].join(' · ');
@@ -74,24 +74,24 @@ const slashes: readonly Slash[] = [
   },
   {
     name: '/clear',
-    about: 'begin anew; the session before is kept',
+    about: 'start a new session; the previous one is kept',
     run: async ({ talk, say, short }) => {
       if (!talk.isBegun) await say('nothing was said yet');
       else
         await say(
-          `a new session; the one before is kept, and goes on with: drover chat --session ${short(await talk.startAnew())}`,
+          `started a new session; resume the previous one with: drover chat --session ${short(await talk.startAnew())}`,
         );
       return false;
     },
   },
-  { name: '/quit', about: 'leave; Ctrl-D does so, too', run: async () => true },
+  { name: '/quit', about: 'leave; Ctrl-D does the same', run: async () => true },
 ];
 
 export const slashNames: readonly string[] = slashes.map(({ name }) => name);
 
 const KEYS: readonly (readonly [key: string, about: string])[] = [
   ['Enter', 'send; Alt-Enter, Ctrl-J or a \\ at its end begins another line'],
-  ['Esc', 'interrupt the agent; what it did is kept, and your next message goes on'],
+  ['Esc', 'interrupt the agent; its work is kept, and your next message continues'],
   ['Up, Down', 'what was said before'],
   ['Ctrl-C', 'interrupt, or throw away what is typed; twice, leave'],
 ];
@@ -105,7 +105,7 @@ function help(columns: number): string {
   return [...named.map(line), '', ...KEYS.map(line)].join('\n');
 }
 
-/** Undefined where it is a message, such as one that begins with a path. */
+/** Parses a slash command; undefined for a message, even one that begins with a path. */
 export function slashIn(text: string): ((chat: Chat) => Promise<boolean>) | undefined {
   const [, name, rest = ''] = /^(\/[a-z]*)(?:\s+([^]*))?$/i.exec(text.trimEnd()) ?? [];
   if (text === 'exit' || text === 'quit') return async () => true;

@@ -1,5 +1,5 @@
-// The session behind a chat. It can be given another model, and be left for a new one; its journal is
-// opened when the first thing is said, so that a chat in which nothing is said leaves nothing behind.
+// The session behind a chat. The user can change its model or start a new session. The journal is opened with the
+// first message, so a chat without messages leaves no files.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { Session } from '@drover/core/session/session';
@@ -25,12 +25,12 @@ import { priceOf } from '../model/price.ts';
 import { tokensOf } from '../views/text/figures.ts';
 import { diagnoseSandbox } from '../sandbox/containment.ts';
 
-// Nothing is at work any more when a session is left, unless somebody insisted on leaving.
+// A session has no work left when the user leaves it, unless the user left at once.
 const IDLE_MS_MAX = 500;
 
 type Opened = { readonly session: Session; readonly close: () => Promise<void> };
 
-/** What was used, and how full the conversation is. */
+/** Usage, cost and size of the conversation. */
 export type Standing = {
   readonly usage: Usage;
   readonly cost: number | undefined;
@@ -43,8 +43,8 @@ export class Talk {
   #work: SessionWork;
   #provider: OpenedProvider;
   #opened: Opened | undefined;
-  #used: Pick<Standing, 'usage' | 'cost'> = { usage: NO_USAGE, cost: undefined }; // in this session
-  #spent = NO_SPENDING; // in this chat, in all of its sessions
+  #used: Pick<Standing, 'usage' | 'cost'> = { usage: NO_USAGE, cost: undefined }; // of this session
+  #spent = NO_SPENDING; // of all sessions of this chat
 
   private constructor(work: SessionWork, provider: OpenedProvider, surroundings: Surroundings, asked: Asked) {
     this.#work = work;
@@ -53,7 +53,7 @@ export class Talk {
     this.#asked = asked;
   }
 
-  /** Whoever goes on with a session has it for themselves from here on. */
+  /** Starts a chat. An existing session is opened at once, which locks it for this process. */
   static async begin(work: SessionWork, surroundings: Surroundings, asked: Asked, isNew: boolean): Promise<Talk> {
     priceOf(work.model, work.budget, surroundings.settings);
     const provider = await openProvider(work.model, surroundings.settings, surroundings.diagnostics);
@@ -76,12 +76,12 @@ export class Talk {
     return this.#work.model;
   }
 
-  /** Something was said in it, now or before. */
+  /** True if the session has any message. */
   get isBegun(): boolean {
     return this.#opened !== undefined;
   }
 
-  /** What the user has said in it, as far as it is still in the conversation. */
+  /** The user's messages that are still in the conversation. */
   get said(): readonly string[] {
     const messages = this.#opened?.session.conversation.messages ?? [];
     return messages.flatMap((message) => {
@@ -95,19 +95,19 @@ export class Talk {
     return session.execute({ content: text, cancelPending: true }, signal);
   }
 
-  /** Undefined where nothing was said yet. */
+  /** Shortens the conversation; undefined if it is empty. */
   async compact(signal: AbortSignal): Promise<Showing<boolean> | undefined> {
     return this.#opened?.session.compact(signal);
   }
 
-  /** Of all that happens, what it costs is remembered. */
+  /** Adds up usage and cost from events. */
   sees(event: Shown): void {
     if (event.type !== 'usage') return;
     this.#used = { usage: event.total, cost: event.cost };
     this.#spent = sumSpent(this.#spent, spentIn({ usage: event.usage, cost: event.requestCost }));
   }
 
-  /** From the next message on. Throws UsageError, and keeps the old one, where it can't be asked. */
+  /** Changes the model for later messages. Throws UsageError and keeps the old one if the new one can't be used. */
   async useModel(model: ModelChoice): Promise<void> {
     const { settings, diagnostics } = this.#surroundings;
     priceOf(model, this.#work.budget, settings);
@@ -118,7 +118,7 @@ export class Talk {
     this.#work = { ...this.#work, model };
   }
 
-  /** A session of its own, in which nothing was said. The one before stays as it is; its id is given back. */
+  /** Starts an empty session, and returns the id of the previous one, which is kept. */
   async startAnew(): Promise<string> {
     const { session: before } = this.#work;
     await this.#leave();
@@ -175,7 +175,7 @@ export class Talk {
     await opened.close();
   }
 
-  /** The budget is the chat's, whatever sessions and models it goes through. */
+  /** The budget covers the whole chat, across sessions and models. */
   #budgetLeft(): SessionWork['budget'] {
     const { budget } = this.#work;
     if (budget === undefined) return undefined;
@@ -185,7 +185,7 @@ export class Talk {
   }
 }
 
-/** A name that was chosen is counted on: docs, docs-2, docs-3. */
+/** The next free name: docs becomes docs-2, then docs-3. */
 function nextName(id: string, taken: readonly string[]): string {
   if (id.startsWith('ses_')) return newId('ses');
   const [, base = id] = /^(.*?)(?:-\d+)?$/.exec(id) ?? [];

@@ -20,7 +20,7 @@ export const batch = command({
     ['drover batch refactor.yaml --dry-run', 'See what it could cost, before anything is spent'],
     [
       'drover batch refactor.yaml --canary 3 --canary-max-cost 20usd',
-      'Try three tasks, and go on if all are affordable',
+      'Try three tasks, and run the rest if all would cost at most 20usd',
     ],
     ['drover batch refactor.yaml --shard 2/5 --json', 'In CI: the second of five jobs, events as JSON'],
   ],

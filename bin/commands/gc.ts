@@ -143,7 +143,9 @@ function done({ removable }: Found, { stayed, isAgreed, home }: Done, io: Io): s
   const staying = new Set(stayed.map(({ what }) => what));
   const gone = removable.filter(({ what }) => !staying.has(what));
   const left =
-    stayed.length === 0 ? '' : `\n${paper.style('bold', 'Stays after all')}\n${removalLines(stayed, home, paper)}`;
+    stayed.length === 0
+      ? ''
+      : `\n${paper.style('bold', 'Not removed after all')}\n${removalLines(stayed, home, paper)}`;
   return `\nRemoved ${things(gone)}.\n${left}`;
 }
 

@@ -35,11 +35,11 @@ export const init = command({
 type Next = readonly [command: string, about: string];
 type Plan = { readonly drafts: readonly Draft[]; readonly next: readonly Next[] };
 
-const EXAMINE: Next = ['drover doctor', 'see whether all that is needed is there'];
+const EXAMINE: Next = ['drover doctor', 'check that everything drover needs is there'];
 
 async function userPlan(io: Io, cwd: string): Promise<Plan> {
   const { user: path } = await configPaths(io, cwd);
-  const draft = { path, text: userConfig(), about: 'your defaults: all are there, and none is set' };
+  const draft = { path, text: userConfig(), about: 'your defaults: every key, commented out' };
   return { drafts: [draft], next: [EXAMINE] };
 }
 
@@ -54,14 +54,14 @@ async function projectPlan(io: Io, cwd: string): Promise<Plan> {
     {
       path: join(folder, 'config.yaml'),
       text: projectConfig(project.gates),
-      about: 'what the project would like of drover',
+      about: 'settings of the project',
     },
     {
       path: join(folder, 'batch.yaml'),
       text: exampleBatch(project),
       about: 'an example of a batch',
     },
-    { path: join(folder, '.gitignore'), text: 'out/\n', about: 'so that what batches leave is not committed' },
+    { path: join(folder, '.gitignore'), text: 'out/\n', about: 'keeps outputs of batches out of git' },
   ];
   const spec = relative(io.cwd, join(folder, 'batch.yaml'));
   const begin: Next = ['git init', 'drover run and batch work in a git repository, and this is none yet'];
@@ -84,8 +84,8 @@ function told(files: readonly Written[], next: readonly Next[], io: Io): string 
       fresh.map((file) => line(shown(file), file.about)),
     ),
     block(
-      'There already, and left as it is',
-      there.map((file) => line(shown(file), 'remove it if you want a new one')),
+      'Unchanged, because it exists already',
+      there.map((file) => line(shown(file), 'remove it to get a new one')),
     ),
     block(
       'Next',

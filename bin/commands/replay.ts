@@ -84,7 +84,7 @@ async function replayRun(kept: KeptRun, { speed, ...wanted }: Wanted, { io, stop
   const shown = isPicture ? events.filter(({ type }, at) => type !== 'run_end' || at === last) : events;
   await performRun(shown, { view, clock }, stop.signal);
   if (stop.signal.aborted) return codeOfStop(stop.cause());
-  if (state.end === undefined) await view.say('here it was interrupted');
+  if (state.end === undefined) await view.say('the run was interrupted here');
   return verdict(contradiction(events), `the same as recorded: ${count(events.length)} events`, { view, io });
 }
 

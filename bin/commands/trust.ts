@@ -43,12 +43,12 @@ export const trust = command({
     const project = await projectOf(file);
     if (isRevoked) {
       await revoke(home, project);
-      await print(io.stdout, `${clean(file.path)} is not approved any more.\n`);
+      await print(io.stdout, `${clean(file.path)} is no longer approved.\n`);
       return exitCode.done;
     }
     const approval = await approvalOf(home, project);
     if (approval === 'approved') {
-      await print(io.stdout, `${clean(file.path)} is approved already, just as it is.\n`);
+      await print(io.stdout, `${clean(file.path)} is already approved.\n`);
       return exitCode.done;
     }
     const redactor = await redactorFor(io, 'values only');
@@ -80,7 +80,8 @@ async function asked(home: string, project: ProjectConfig, io: Io): Promise<numb
   if (person === undefined) throw new UsageError('there is no terminal to ask on; approve it with --yes');
   const stop = watchForStop(io, () => undefined);
   try {
-    const words = '\nMay it set all of this, where requests go and what is allowed included? [y]es [n]o: ';
+    const words =
+      '\nApprove these settings? They can choose where requests go and which tools run without asking. [y]es [n]o: ';
     const isAgreed = await person.choose(words, ANSWERS, stop.signal);
     if (stop.signal.aborted) return codeOfStop(stop.cause());
     if (isAgreed === true) return await approved(home, project, io);
@@ -94,6 +95,6 @@ async function asked(home: string, project: ProjectConfig, io: Io): Promise<numb
 
 async function approved(home: string, project: ProjectConfig, io: Io): Promise<number> {
   await approve(home, project);
-  await print(io.stdout, 'It is approved as it is, in this folder; a change or a move has to be approved again.\n');
+  await print(io.stdout, 'Approved. If the file changes or moves, approve it again.\n');
   return exitCode.done;
 }

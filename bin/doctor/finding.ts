@@ -1,4 +1,4 @@
-// What drover doctor finds out: one finding for each thing it looks at, and how findings are shown.
+// Findings of drover doctor: one for each check, and how they are printed.
 
 import { exitCode } from '../start/exit-code.ts';
 import type { Io } from '../io.ts';
@@ -6,20 +6,20 @@ import { isAscii, type Style, styleFor } from '../views/text/style.ts';
 import { clean, columnsOf } from '../views/text/terminal-text.ts';
 import { wrapped } from '../views/text/word-wrap.ts';
 
-/** `bad`: drover can't work before it is mended. `note`: it can, and something is worth knowing. */
+/** `bad`: drover can't work until it is fixed. `note`: drover works, but the user should know. */
 type State = 'good' | 'note' | 'bad';
 
 export type Finding = {
   readonly check: string;
   readonly state: State;
   readonly says: string;
-  /** What to do about it. */
+  /** How to fix it. */
   readonly fix?: string;
-  /** A provider was asked, and this is what came of it. */
+  /** Set if the finding is about a request to a provider. */
   readonly asked?: true;
 };
 
-/** A provider that can't be reached, or refuses, is no fault of this machine, and has a code of its own. */
+/** Exit code. Failed requests to a provider have their own code, because this machine is fine. */
 export function codeOf(findings: readonly Finding[]): number {
   const bad = findings.filter(({ state }) => state === 'bad');
   if (bad.length === 0) return exitCode.done;
@@ -32,7 +32,7 @@ const LOOKS = {
   bad: ['red', '✗', 'x'],
 } as const satisfies Record<State, readonly [Parameters<Style>[0], string, string]>;
 
-/** A line each, with the fix below. */
+/** One line per finding, with its fix below. */
 export function shown(findings: readonly Finding[], io: Io): string {
   const style = styleFor(io.stdout, io.env);
   const columns = columnsOf(io.stdout);
@@ -51,8 +51,8 @@ export function shown(findings: readonly Finding[], io: Io): string {
 function verdict(findings: readonly Finding[]): string {
   const bad = findings.filter(({ state }) => state === 'bad').length;
   if (bad === 0) return 'drover can work here.';
-  const must = bad === 1 ? 'One thing has' : `${bad} things have`;
+  const must = bad === 1 ? 'One problem has' : `${bad} problems have`;
   return codeOf(findings) === exitCode.provider
     ? 'This machine is ready, but a provider is not.'
-    : `${must} to be mended first; drover demo works without a key.`;
+    : `${must} to be fixed first; drover demo works without a key.`;
 }

@@ -1,4 +1,4 @@
-// What drover needs of the machine: Node, git, bash, ripgrep, and a way to find the processes it started.
+// Checks what drover needs of the machine: Node, git, bash, ripgrep, and a way to find processes it started.
 
 import { readFile } from 'node:fs/promises';
 import { checkGit, openRepository } from '@drover/coordinator/git/repository';
@@ -29,7 +29,7 @@ export async function machineFindings(io: Io, cwd: string): Promise<readonly Fin
     }),
     processFinding(),
   ]);
-  // An older Node is told so before anything of this can run.
+  // The start script rejects an older Node before this runs.
   return [{ check: 'node', state: 'good', says: `${process.versions.node} (${io.node})` }, ...found.flat()];
 }
 
@@ -45,7 +45,7 @@ async function gitFindings(io: Io, cwd: string): Promise<readonly Finding[]> {
 
 type Program = { readonly check: string; readonly file: () => Promise<string>; readonly fix: string };
 
-/** Whether it starts, and which it is. */
+/** Whether the program starts, and its version. */
 async function programFinding(io: Io, { check, file, fix }: Program): Promise<Finding> {
   let output = '';
   const keep = (chunk: Buffer): undefined => void (output += chunk.toString());
@@ -57,13 +57,13 @@ async function programFinding(io: Io, { check, file, fix }: Program): Promise<Fi
     if (end.exitCode === 0) return { check, state: 'good', says: version };
     return { check, state: 'bad', says: `it is there, but does not run (${end.exitCode ?? end.signal})`, fix };
   } catch (error) {
-    // What comes with drover may be missing, too.
+    // A program that comes with drover may be missing, too.
     if (!(error instanceof ToolError || (error instanceof Error && 'code' in error))) throw error;
     return { check, state: 'bad', says: `it cannot be started: ${error.message}`, fix };
   }
 }
 
-/** A run needs a repository; one agent doesn't. */
+/** A run needs a repository; a single agent does not. */
 async function repositoryFinding(io: Io, cwd: string): Promise<Finding> {
   const check = 'repository';
   try {
@@ -72,7 +72,7 @@ async function repositoryFinding(io: Io, cwd: string): Promise<Finding> {
     if (notIncluded.length === 0) return { check, state: 'good', says: where };
     const named = notIncluded.slice(0, CHANGED_NAMED_MAX).join(', ');
     const more = notIncluded.length > CHANGED_NAMED_MAX ? ` and ${notIncluded.length - CHANGED_NAMED_MAX} more` : '';
-    const fix = 'commit it if the workers shall see it: a run begins at the last commit';
+    const fix = 'commit it if workers need it: a run starts from the last commit';
     return { check, state: 'note', says: `${where}; not committed: ${named}${more}`, fix };
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
@@ -81,12 +81,12 @@ async function repositoryFinding(io: Io, cwd: string): Promise<Finding> {
   }
 }
 
-/** What an agent's commands leave behind is found through /proc. */
+/** drover finds leftover processes of commands through /proc. */
 async function processFinding(): Promise<Finding> {
   const check = 'processes';
   try {
     await Promise.all([readFile('/proc/self/stat'), readFile('/proc/self/environ')]);
-    return { check, state: 'good', says: 'whatever a command starts is found, and ended with it' };
+    return { check, state: 'good', says: 'drover can find and stop every process that a command starts' };
   } catch (error) {
     const says = `/proc cannot be read (${codeOf(error)}), so a command that leaves its process group outlives its call`;
     return { check, state: 'note', says };

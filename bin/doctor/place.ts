@@ -1,4 +1,4 @@
-// Where drover works and keeps things: its folder, the disk, the config files, the environment, the terminal.
+// Checks drover's state folder, the disk, the config files, the environment and the terminal.
 
 import { access, constants, mkdtemp, rmdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -25,7 +25,7 @@ const FREE_GIB_GOOD = 1;
 const FREE_GIB_MIN = 0.1;
 const COLUMNS_GOOD = 60;
 
-/** The settings as far as they can be read: a file with mistakes counts as none. */
+/** `settings`: read as far as possible; a file with mistakes counts as missing. */
 export type Place = { readonly findings: readonly Finding[]; readonly settings: Settings | undefined };
 
 export async function lookAtPlace(io: Io, cwd: string): Promise<Place> {
@@ -81,7 +81,7 @@ async function fileFinding(check: string, path: string, read: ReadConfig): Promi
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     return {
-      finding: { check, state: 'bad', says: error.message, fix: `mend it, or move ${path} away` },
+      finding: { check, state: 'bad', says: error.message, fix: `fix it, or move ${path} away` },
       file: undefined,
     };
   }
@@ -99,7 +99,7 @@ async function stateFinding(home: string): Promise<Finding> {
     await rmdir(await mkdtemp(join(home, '.doctor-')));
     return { check, state: 'good', says: home };
   } catch (error) {
-    return { check, state: 'bad', says: `nothing can be kept in ${home} (${codeOf(error)})`, fix };
+    return { check, state: 'bad', says: `cannot write to ${home} (${codeOf(error)})`, fix };
   }
 }
 
@@ -113,11 +113,11 @@ async function diskFinding(home: string): Promise<Finding> {
     const fix = 'drover gc removes what no run needs; DROVER_HOME moves everything to another disk';
     return { check, state: free >= FREE_GIB_MIN ? 'note' : 'bad', says, fix };
   } catch (error) {
-    return { check, state: 'note', says: `it cannot be said how much is free (${codeOf(error)})` };
+    return { check, state: 'note', says: `free space is unknown (${codeOf(error)})` };
   }
 }
 
-/** It, or the folder above it that is there. */
+/** The folder itself, or its nearest ancestor that exists. */
 async function nearestFolder(path: string): Promise<string> {
   for (let folder = path; ; folder = dirname(folder)) {
     const found = await stat(folder).catch(() => undefined);
@@ -135,7 +135,7 @@ async function readEnvironment(
     checkAddresses(io.env);
     checkLevel(io.env);
     const settings = await settingsFrom(files, io, cwd);
-    return { finding: { check, state: 'good', says: 'what is set for drover can be read' }, settings };
+    return { finding: { check, state: 'good', says: 'drover can read all its variables' }, settings };
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     return { finding: { check, state: 'bad', says: error.message }, settings: undefined };
@@ -145,7 +145,7 @@ async function readEnvironment(
 function terminalFinding({ stdin, stdout, env }: Io): Finding {
   const check = 'terminal';
   if (stdout.isTTY !== true || stdin.isTTY !== true)
-    return { check, state: 'note', says: 'this is none, so nobody is asked: what is not allowed is refused' };
+    return { check, state: 'note', says: 'not a terminal, so drover cannot ask: calls that need approval are denied' };
   const columns = stdout.columns ?? 0;
   const says = `${columns} columns, ${env['TERM'] ?? 'of no known kind'}${isAscii(env) ? ', plain ASCII' : ''}`;
   if (env['TERM'] === 'dumb')

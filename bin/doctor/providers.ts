@@ -1,7 +1,6 @@
-// Which providers can be asked, with which model; and, where that is wished for, whether they answer.
+// Checks which providers and model can be used and, with --online, whether they answer.
 //
-// Keys are looked at and never shown: a finding names the variable. Of an address only what is no secret
-// is shown.
+// Keys are never shown: a finding names the variable. Addresses are shown without passwords and tokens.
 
 import { describe, type Failure } from '@drover/protocol/failures';
 import { DroverError, UsageError } from '@drover/core/errors';
@@ -16,10 +15,10 @@ import { duration } from '../views/text/figures.ts';
 import type { Finding } from './finding.ts';
 
 const ASK_MS_MAX = 30_000;
-// The fewest that all of the APIs take.
+// The smallest limit that all APIs accept.
 const OUTPUT_TOKENS = 16;
 
-// What is asked where nobody has named a model: the cheapest of each.
+// The cheapest model of each provider, used if the user names none.
 const CHEAPEST: ReadonlyMap<string, string> = new Map([
   ['anthropic', 'claude-haiku-4-5'],
   ['openai', 'gpt-5-nano'],
@@ -32,7 +31,7 @@ export function providerFindings(settings: Settings, model: string | undefined, 
   const none: Finding = {
     check: 'providers',
     state: 'bad',
-    says: 'there is a key for none',
+    says: 'no provider has a key',
     fix: 'export ANTHROPIC_API_KEY=… or OPENAI_API_KEY=…, or name a server under "providers" in your config',
   };
   const found: Finding = {
@@ -41,7 +40,7 @@ export function providerFindings(settings: Settings, model: string | undefined, 
     says: usable.map(({ id, how }) => `${id} (${how})`).join(', '),
   };
   const choice = modelFinding(settings, model, cwd);
-  // Whoever works with a scripted model needs no other.
+  // A user of a scripted model needs no key.
   const isReady = usable.length > 0 || choice.state === 'good';
   return [...(usable.length > 0 ? [found] : isReady ? [] : [none]), ...broken, choice];
 }
@@ -73,7 +72,7 @@ function sorted(settings: Settings): readonly [readonly Usable[], readonly Findi
   return [usable, broken];
 }
 
-/** Without what may be a password, or a token. */
+/** The address without parts that may be a password or token. */
 function shownAddress(address: string): string {
   const { protocol, host, pathname } = new URL(address);
   return `${protocol}//${host}${pathname.replace(/\/$/, '')}`;
@@ -98,7 +97,7 @@ function modelFinding(settings: Settings, wanted: string | undefined, cwd: strin
   }
 }
 
-/** Asks each provider that can be asked one short question, through all that stands between it and drover. */
+/** Sends one short request to each usable provider, through the same code path as an agent. */
 export async function answerFindings(
   settings: Settings,
   model: string | undefined,
@@ -113,7 +112,7 @@ export async function answerFindings(
     ...asked.filter((finding) => finding !== undefined),
     ...unasked.map((id): Finding => {
       const fix = `name one of its models: drover doctor --online --model ${id}/NAME`;
-      return { check: id, state: 'note', says: 'it was not asked: nobody knows which models it has', fix };
+      return { check: id, state: 'note', says: 'not checked: drover does not know its models', fix };
     }),
   ];
 }
@@ -129,7 +128,7 @@ async function answerFinding(label: string, settings: Settings, cwd: string): Pr
   try {
     model = chooseModel(label, settings, cwd);
   } catch (error) {
-    // Without a key there is nothing to try; what is wrong with a key is told elsewhere.
+    // Without a key there is nothing to try. Another finding reports a missing key.
     if (error instanceof UsageError) return undefined;
     throw error;
   }

@@ -1,4 +1,4 @@
-// Whether commands of agents can be contained here: the sandbox is started, and a program inside tries to get out.
+// Checks the sandbox: starts it, and has a program inside try to escape.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import type { Finding } from './finding.ts';
 
 const check = 'sandbox';
 
-/** Looks afresh, and keeps nothing. */
+/** Probes anew, without the stored result, and stores nothing. */
 export async function sandboxFindings(io: Io, settings: Settings | undefined): Promise<readonly Finding[]> {
   const state = await mkdtemp(join(tmpdir(), 'drover-doctor-'));
   try {

@@ -1,4 +1,4 @@
-// The launcher of a run: started while the run is small, and gone before it.
+// Launcher of a run: a small process that starts commands. It starts early, while forking is cheap.
 
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -14,22 +14,22 @@ const isSource = import.meta.url.endsWith('.ts');
 const entry = fileURLToPath(new URL(isSource ? '../launcher.ts' : './launcher.cjs', import.meta.url));
 
 export type RunLauncher = {
-  /** Where it listens, once it does. Until then, and where it can't, threads start their processes themselves. */
+  /** Where the launcher listens. Until it does, and if it can't, threads start their processes themselves. */
   readonly address: LauncherAddress;
   readonly pid: number | undefined;
-  /** For a process that is about to end: nothing more is started by it. */
+  /** Kills the launcher at once, for a process that is about to exit. */
   readonly kill: () => void;
   readonly close: () => Promise<void>;
 };
 
 export function openLauncher(surroundings: Readonly<Record<string, string>>): RunLauncher {
-  // Certificates are read at the start, and it has no use for them.
+  // The launcher needs no certificates, and Node would read them at startup.
   const { NODE_EXTRA_CA_CERTS: _, ...env } = surroundings;
-  // Nobody else can look into it.
+  // mkdtemp makes a folder that only this user can read.
   const path = join(mkdtempSync(join(tmpdir(), 'drover-launcher-')), 'launcher');
-  // It listens for as long as its input is open, so it ends with this process however that ends.
+  // The launcher ends when its input closes, so it ends with this process, even after a crash.
   const child = spawn(process.execPath, [entry, path], {
-    // Neither the user's folder nor the terminal is held by it.
+    // The launcher must hold neither the user's folder nor the terminal.
     cwd: '/',
     detached: true,
     env,
@@ -38,7 +38,7 @@ export function openLauncher(surroundings: Readonly<Record<string, string>>): Ru
   const gone = once(child, 'exit').catch(() => undefined);
   child.stdin.on('error', () => undefined);
   child.unref();
-  // Not as an argument, which every process of the machine can read.
+  // Pass the secret on stdin: every process on the machine can read arguments.
   const address = { path, secret: randomBytes(32).toString('hex') };
   child.stdin.write(`${address.secret}\n`);
   const before = launchWith(address);
@@ -53,7 +53,7 @@ export function openLauncher(surroundings: Readonly<Record<string, string>>): Ru
     async close() {
       launchWith(before);
       child.kill('SIGKILL');
-      // Nothing else may keep this process waiting, and what follows is not to be missed.
+      // Keep this process alive until the launcher has exited.
       child.ref();
       if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) await gone;
       kill();

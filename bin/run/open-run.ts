@@ -1,4 +1,4 @@
-// Opens the journal of a run under drover's own folder.
+// Opens the journal of a run in drover's state folder.
 
 import { openRunJournal, type RunJournal } from '@drover/coordinator/run/journal';
 import { keptIn, type Listeners } from '../session/open-journal.ts';

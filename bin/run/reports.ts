@@ -1,4 +1,4 @@
-// The reports that a run leaves where it is asked to: JUnit for CI systems, Markdown for people.
+// Writes the reports of a run if the user asks for them: JUnit for CI systems, Markdown for people.
 
 import { appendFile } from 'node:fs/promises';
 import { basename } from 'node:path';

@@ -1,11 +1,10 @@
-// Goes on with a run that was interrupted, in its own repository and with the settings it was started with,
-// but for what may be chosen anew.
+// Resumes an interrupted run in its own repository.
 //
-// WHAT MAY BE CHOSEN ANEW
-//   The model, how many work at a time, the steps of a task, and the limits of the whole run: a budget and a
-//   time are of the run since it began, so they have to be more than it has used. What becomes of the work
-//   (gates, delivery, the repository) stays as it was: what has landed already has landed by those rules.
-//   What may be done without asking, and what is shown, is never kept, and is said anew each time.
+// Guarantees
+//   1. Gates, delivery and repository stay as they were, because earlier tasks landed by those rules.
+//   2. Model, worker count, steps per task, budget and time limit can be set anew. Budget and time limit count from
+//      the start of the run, so they must exceed what it has used.
+//   3. Permission rules and view options are never stored. The user passes them each time.
 
 import { existsSync } from 'node:fs';
 import { canGoOn } from '@drover/coordinator/run/runs';
@@ -56,7 +55,7 @@ function checkOpen({ past, state }: KeptRun, short: string): RunHistory {
   const named = bad.slice(0, NAMED_MAX).map((row) => `${row.task}: ${oneLine(reasonOf(row), REASON_COLUMNS)}`);
   const more = bad.length > NAMED_MAX ? [`${bad.length - NAMED_MAX} more`] : [];
   throw new UsageError(
-    `run ${short} came to its end, and going on would not change what did not land (${[...named, ...more].join('; ')}); drover show ${short} says more; have the rest done by a new run: drover run "…"`,
+    `run ${short} has ended, and resuming it would not help the tasks that did not land (${[...named, ...more].join('; ')}); drover show ${short} says more; start a new run for the rest: drover run "…"`,
   );
 }
 
@@ -78,7 +77,7 @@ function settingsFor(args: RunArgs, before: RunSettings, settings: Settings, io:
 
 type Run = { readonly kept: KeptRun; readonly past: RunHistory; readonly short: string };
 
-/** A limit that was reached is not gone on with: everything would end at once, for the same reason. */
+/** Throws UsageError if a limit is already reached: the resumed run would stop at once. */
 function checkLimits({ cap, timeoutMs }: RunSettings, { kept: { state }, past, short }: Run): void {
   const ended = state.end === undefined ? [] : [state.end.failure, ...state.end.tasks.map(({ failure }) => failure)];
   if (cap !== undefined) {
@@ -87,12 +86,12 @@ function checkLimits({ cap, timeoutMs }: RunSettings, { kept: { state }, past, s
     const isReached = isSame(cap, past.settings.cap) && ended.some((failure) => isLimit(failure, 'budget'));
     if (isReached || spent >= amountOf(cap))
       throw new UsageError(
-        `run ${short} has spent ${inUnitOf(cap, spent)}, and its budget of ${inUnitOf(cap, amountOf(cap))} allows no further request; go on with more: drover resume ${short} --budget ${doubled(cap)}`,
+        `run ${short} has spent ${inUnitOf(cap, spent)}, and its budget of ${inUnitOf(cap, amountOf(cap))} allows no further request; resume with more: drover resume ${short} --budget ${doubled(cap)}`,
       );
   }
   if (timeoutMs !== undefined && past.activeMs >= timeoutMs)
     throw new UsageError(
-      `run ${short} has been at work for ${duration(past.activeMs)}, and its time is ${duration(timeoutMs)}; go on with more: drover resume ${short} --timeout ${Math.ceil((past.activeMs + timeoutMs) / 60_000)}m`,
+      `run ${short} has worked for ${duration(past.activeMs)}, and its time limit is ${duration(timeoutMs)}; resume with more: drover resume ${short} --timeout ${Math.ceil((past.activeMs + timeoutMs) / 60_000)}m`,
     );
 }
 
@@ -116,7 +115,7 @@ function doubled(cap: Budget): string {
   return 'usd' in cap ? `${cap.usd * 2}usd` : `${cap.tokens * 2}tok`;
 }
 
-/** The run began on this commit and this branch; where the user has gone since is none of its business. */
+/** The repository at the commit and branch where the run began, even if the user has moved on. */
 function asItWas(now: Repository, { base, branch }: RunSettings): Repository {
   const { branch: _today, ...repository } = now;
   return { ...repository, head: base, ...(branch !== undefined && { branch }) };

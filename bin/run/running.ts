@@ -1,5 +1,4 @@
-// A run at work: settings and a model become a coordinator with its workers, their events a view, the
-// ending an exit code.
+// Executes a run: opens the coordinator and its workers, shows their events, and returns how the run ended.
 
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
@@ -63,13 +62,13 @@ export type RunWork = {
   readonly result: string | undefined; // a file
   readonly companion?: Companion;
   readonly shared?: Shared;
-  /** Who answers questions, where it is not the person at the terminal. */
+  /** Answers questions in place of the user at the terminal. */
   readonly asked?: Asked;
-  /** For whoever hears more than the view. */
+  /** Gives other readers than the view access to the bus. */
   readonly onBus?: (bus: Bus) => void;
 };
 
-/** Owned by a batch over several repositories, whose runs work side by side. */
+/** Resources that the concurrent runs of a batch over several repositories share. The batch owns them. */
 export type Shared = {
   readonly pot?: Pot;
   readonly team?: Team;
@@ -81,9 +80,9 @@ export type Team = {
   readonly laneOf: (model: ModelChoice, provider: OpenedProvider) => Lane;
 };
 
-/** What a batch adds to the run that carries it out. */
+/** Hooks that a batch or a report adds to its run. */
 export type Companion = {
-  /** What is known of its tasks before it begins. */
+  /** Results of its tasks that are known before the run begins. */
   readonly known: (store: Git, signal: AbortSignal) => Promise<ReadonlyMap<string, KnownResult>>;
   readonly ended: (end: RunEnd, left: LeftBehind) => Promise<void>;
 };
@@ -91,7 +90,7 @@ export type Companion = {
 type LeftBehind = {
   readonly git: Git;
   readonly redactor: Redactor;
-  /** Hides exact values only: a token in a patch may be meant. */
+  /** Hides exact values only: a token pattern in a patch may be intended. */
   readonly values: Redactor;
   readonly startedAt: string;
 };
@@ -116,7 +115,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
     }),
     ({ close }) => close(),
   );
-  // First, since its threads can start while the rest is opened; and closed before what its tasks use.
+  // Open the pool first, so its threads start while the rest opens. It closes before the resources its tasks use.
   const workers = opened.adopt(
     team?.workers ?? (await openWorkers(settings.workers, { ...surroundings, launcher })),
     (each) => each.close(),
@@ -212,7 +211,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
     stop.signal,
   ).finally(() => {
     bus.close();
-    // While the view shows the last of it.
+    // Close the workers while the view shows the last events.
     void workers.close();
   });
   const [end] = await Promise.all([ended, shown]);
@@ -265,7 +264,7 @@ export async function openWorkers(
     ...(launcher !== undefined && { launcher: launcher.address }),
     onDiagnostic: diagnostics.diagnose,
   });
-  // No more than can start at once, until it is known how many there are to be.
+  // Warm at most as many threads as can start at once, until the number of tasks is known.
   pool.warm(Math.min(count, availableParallelism()));
   return pool;
 }

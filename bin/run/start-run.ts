@@ -1,4 +1,4 @@
-// From what was typed to a run at work: a new one, or one that goes on.
+// Starts a run from the arguments of a command: a new run, or a resumed one.
 
 import { access, constants } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
@@ -36,7 +36,7 @@ export async function surroundingsOf(folder: string | undefined, io: Io): Promis
 
 export type Wish = { readonly goal: string; readonly tasks: readonly PlannedTask[] | undefined };
 
-/** What a new run is started with; throws UsageError where it can't be. */
+/** Settings of a new run. Throws UsageError if the run can't start. */
 export async function newSettings(
   args: RunArgs,
   { goal }: Wish,
@@ -44,7 +44,7 @@ export async function newSettings(
   io: Io,
 ): Promise<RunSettings> {
   await tellDefault(args.model, settings, io);
-  // A dry run needs no key.
+  // A dry run sends no request, so it needs no key.
   const model = args['dry-run']
     ? nameModel(args.model, settings)
     : inFolder(chooseModel(args.model, settings, io.cwd), { from: io.cwd, to: repository.top });
@@ -123,18 +123,18 @@ export async function startRun(
   }
 }
 
-/** A file that can't be written is said before anything is spent. */
+/** Throws UsageError for an output file that can't be written, before anything is spent. */
 async function checkFiles({ result, junit, summary }: RunArgs, io: Io): Promise<void> {
   for (const [flag, file] of Object.entries({ result, junit, summary })) {
     if (file === undefined) continue;
     const folder = dirname(resolve(io.cwd, file));
     await access(folder, constants.W_OK).catch((error: unknown) => {
-      throw new UsageError(`--${flag}: nothing can be written to ${folder} (${codeOf(error)})`, { cause: error });
+      throw new UsageError(`--${flag}: cannot write to ${folder} (${codeOf(error)})`, { cause: error });
     });
   }
 }
 
-/** Of a run that carries out a batch, be it begun now or gone on with; and of one that is to leave reports. */
+/** Hooks of a batch, new or resumed, or of a run that writes reports; undefined for any other run. */
 async function companionFor(
   of: Omit<CompanionOf, 'batch'>,
   { junit, summary }: RunArgs,

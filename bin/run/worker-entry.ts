@@ -1,4 +1,4 @@
-// The file that a worker's thread runs: the source in a clone, and what was made of it beside the bundle.
+// Path of the file that a worker thread runs: the source in a clone, a file beside the bundle otherwise.
 
 import { fileURLToPath } from 'node:url';
 

@@ -100,7 +100,7 @@ async function workFolder(wanted: string | undefined, { id, past }: Begun, io: I
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory() === true) return path;
   if (wanted !== undefined || past === undefined) throw new UsageError(`--cwd: there is no folder ${path}`);
-  throw new UsageError(`${path}, the folder of session ${id}, is gone; say where to work with --cwd DIR`);
+  throw new UsageError(`${path}, the folder of session ${id}, is gone; name another with --cwd DIR`);
 }
 
 /** Warns a user whose folder differs from the session's: another session may be meant. */

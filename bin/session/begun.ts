@@ -1,4 +1,4 @@
-// The session to work in: a new one, or one that was begun before, with what it has been through.
+// The session to work in: a new one, or an existing one with its history.
 
 import { newId } from '@drover/core/ids';
 import type { JsonObject } from '@drover/protocol/json';
@@ -12,11 +12,11 @@ import { stateFolder } from '../start/settings.ts';
 export type Begun = {
   readonly id: string;
   readonly past: Past | undefined;
-  /** What its journal holds, where it was begun before. */
+  /** Records of its journal, if the session existed before. */
   readonly records?: readonly JsonObject[];
 };
 
-/** What --session names; without it, a new one. */
+/** The session that --session names, or a new one without --session. */
 export async function sessionFor(name: string | undefined, io: Io): Promise<Begun> {
   if (name === undefined) return { id: newId('ses'), past: undefined };
   const home = stateFolder(io);

@@ -1,4 +1,4 @@
-// One agent at work: settings and a model become a session, its events a view, its ending an exit code.
+// Runs one agent: opens a session with settings and a model, shows its events, and returns an exit code.
 
 import type { Input } from '@drover/core/session/execution';
 import type { TurnOutcome } from '@drover/protocol/outcomes';
@@ -23,7 +23,7 @@ import { showAll } from '../terminal/screen.ts';
 
 export type Work = SessionWork & { readonly input: Input; readonly view: View };
 
-/** The world in which the work is done. */
+/** The settings, diagnostics and streams that a session uses. */
 export type Surroundings = { readonly settings: Settings; readonly diagnostics: Diagnostics; readonly io: Io };
 
 export type Executed = { readonly code: number; readonly status: TurnOutcome['status'] };
@@ -57,7 +57,7 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
     past,
     tools: sessionTools,
     remoteTimeoutMs: undefined,
-    // Steps that were taken before are no reason to take none now.
+    // A resumed turn gets its full number of steps again.
     stepsBefore: 'resume' in work.input ? (past?.steps ?? 0) : 0,
   });
   box.tellTo(session);
@@ -66,7 +66,7 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
   const execution = session.execute(work.input, stop.signal);
   if (past !== undefined) {
     const short = shortIdIn(settings.home, id);
-    await view.say(`going on with session ${short}: ${model.label} in ${cwd}`);
+    await view.say(`resuming session ${short}: ${model.label} in ${cwd}`);
   }
   const [result] = await Promise.all([execution.result(), showAll(execution, { view, person, io })]);
   const { status } = result.outcome;

@@ -1,4 +1,4 @@
-// Opens a journal under drover's own folder, and tells of trouble with the disk at once.
+// Opens a journal in drover's state folder, and reports disk problems at once.
 
 import type { Store } from '@drover/core/bus';
 import { DroverError } from '@drover/core/errors';
@@ -17,7 +17,7 @@ export function openJournal({ home, session }: JournalPlace, listeners: Listener
   return keptIn(home, listeners, (hooks) => openSessionJournal(home, session, hooks));
 }
 
-/** A journal of whatever kind. */
+/** Opens a journal of any kind with `open`. Throws an error that names the folder if it can't be opened. */
 export async function keptIn<Opened extends { readonly store: Store }>(
   home: string,
   { diagnostics, io }: Listeners,
@@ -27,13 +27,13 @@ export async function keptIn<Opened extends { readonly store: Store }>(
   try {
     const opened = await open({
       onTrouble: tell,
-      onRecovery: () => tell('the disk can be written again; going on'),
+      onRecovery: () => tell('the disk can be written again; continuing'),
       diagnose: (message) => diagnostics.diagnose(message, { home }, 'warn'),
     });
     return diagnostics.isDetailed ? { ...opened, store: diagnosedStore(opened.store, diagnostics.diagnose) } : opened;
   } catch (error) {
     if (error instanceof DroverError || !(error instanceof Error && 'code' in error)) throw error;
-    // SQLite, which holds the lock, has one code for everything, and words besides.
+    // SQLite holds the lock. It has one code for all errors, and a text for each.
     const why = 'errstr' in error ? String(error.errstr) : codeOf(error);
     throw cannotKeep(home, why, error);
   }

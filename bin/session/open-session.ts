@@ -1,4 +1,4 @@
-// A session as it is opened here: by the settings and the model, at its journal, with somebody to ask.
+// Opens a session with settings, a model and its journal, and with a way to ask the user.
 
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ import type { ModelChoice } from '../model/model-choice.ts';
 import { type SessionAsked, permissionFor } from '../terminal/permission.ts';
 
 export type SessionWork = {
-  readonly session: string; // its id; what it has been through is in its journal
+  readonly session: string; // its id; its history is in its journal
   readonly cwd: string;
   readonly model: ModelChoice;
   readonly rules: readonly Rule[];
@@ -47,19 +47,19 @@ export type Opened = Pick<SessionJournal, 'store' | 'past'> & {
   readonly asked: SessionAsked;
   readonly tools: readonly Tool[];
   readonly remoteTimeoutMs: number | undefined;
-  /** What a new session begins with. */
+  /** First messages of a new session. */
   readonly opening?: readonly Message[];
   readonly sampling?: Sampling;
   readonly check?: SessionOptions['check'];
-  /** Contains its commands; undefined where they run in the open. */
+  /** Contains its commands; undefined if they run without a sandbox. */
   readonly contained: Contained | undefined;
-  /** Counts against the budget: what was spent before it was opened. */
+  /** Spending before the session was opened; counts against the budget. */
   readonly spentBefore?: Spent;
-  /** Steps of its turn that don't count any more. */
+  /** Steps of the resumed turn that don't count against the limit. */
   readonly stepsBefore: number;
 };
 
-/** The sandbox of a session. Connections that are made before the session is there are not told. */
+/** Opens the sandbox of a session. Connections before `tellTo` are not reported. */
 export async function containSession(
   { containment, cwd, rules, session: id }: SessionWork,
   home: string,
@@ -67,7 +67,7 @@ export async function containSession(
   let tell: (event: NetworkEvent) => void = () => undefined;
   const folder = join(sessionFolder(home, id), 'box');
   const contained = await containment.folder?.({ root: cwd, folder, rules, onConnection: (event) => tell(event) });
-  const cleared = removeLeftovers(cwd); // beside the session's own work, which never meets them
+  const cleared = removeLeftovers(cwd); // runs in the background; the session never uses these files
   return {
     contained,
     tellTo: (session) => (tell = (event) => session.bus.emit(event, {})),

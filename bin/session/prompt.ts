@@ -1,4 +1,4 @@
-// Where a prompt comes from: the command line, a file, or standard input. Always UTF-8, never empty.
+// Reads a prompt from the command line, a file or standard input. It is UTF-8 and not empty.
 
 import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
@@ -23,10 +23,10 @@ export async function readPrompt({ word, file, cwd, stdin }: PromptSource): Prom
   if (file !== undefined) return checked(await readPromptFile(resolve(cwd, file)), file);
   if (word === undefined) {
     throw new UsageError(
-      'what shall the agent do? drover exec "fix the failing test", or - to read it from standard input',
+      'no prompt given; run drover exec "fix the failing test", or pass - to read it from standard input',
     );
   }
-  if (word.trim() === '') throw new UsageError('the prompt is empty; say what the agent shall do');
+  if (word.trim() === '') throw new UsageError('the prompt is empty; say what the agent should do');
   return word;
 }
 
@@ -54,6 +54,6 @@ function checked(bytes: Uint8Array, source: string): string {
     throw new UsageError(`the prompt from ${source} is larger than 10 MB; shorten it`);
   const text = decoded(bytes);
   if (text === undefined) throw new UsageError(`the prompt from ${source} is not UTF-8 text; convert it to UTF-8`);
-  if (text.trim() === '') throw new UsageError(`the prompt from ${source} is empty; say what the agent shall do`);
+  if (text.trim() === '') throw new UsageError(`the prompt from ${source} is empty; say what the agent should do`);
   return text;
 }

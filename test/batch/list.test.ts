@@ -98,7 +98,7 @@ test('--dry-run shows tasks, overlaps, tokens and worst case without any request
   const batch = await BatchDesk.with(tidying(), FILES, spec);
   const { code, stdout } = await batch.drover(['--dry-run']);
   expect(code).toBe(0);
-  expect(stdout.replace(/at [0-9a-f]{12}/, 'at …')).toBe(`Nothing is done; this is what would be:
+  expect(stdout.replace(/at [0-9a-f]{12}/, 'at …')).toBe(`Dry run: nothing is changed. This would run:
   batch       two (../spec.yaml)
   repository  <cwd> at …
   tasks       2

@@ -1,10 +1,10 @@
-// Several shards of one batch become one: their results, patches and reports in one folder.
+// Joins the shards of one batch: their results, patches and reports in one folder.
 //
 // Guarantees
-//   1. All parts are of the same batch: of one spec, on one commit, each shard once.
-//   2. A shard that is missing is work that is not done, so the batch is not done either.
-//   3. Nothing outside of the parts is read, and nothing outside of `out` is written, whatever a part names.
-//   4. Shards that change one file are named, because their patches may not apply one on top of the other.
+//   1. All parts belong to the same batch: one spec, one commit, each shard once.
+//   2. A missing shard makes the batch incomplete.
+//   3. Reads only inside the parts and writes only inside `out`, even if a part names other paths.
+//   4. Names shards that change the same file, because their patches may conflict.
 
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
@@ -29,7 +29,7 @@ type Part = { readonly folder: string; readonly summary: BatchSummary; readonly 
 
 export type Joined = { readonly summary: BatchSummary; readonly results: readonly Result[] };
 
-/** Each folder holds the outputs of a shard, or folders that do, as CI systems unpack them. */
+/** Reads folders that hold the outputs of a shard, or subfolders that do, as CI systems unpack them. */
 async function readParts(folders: readonly string[]): Promise<readonly Part[]> {
   const found = (await Promise.all(folders.map(partFolders))).flat();
   if (found.length === 0) throw new UsageError(`--merge: there is no ${FILES.results} in ${folders.join(', ')}`);
@@ -63,7 +63,7 @@ async function readPart(folder: string): Promise<Part> {
   }
 }
 
-/** A part may come from another machine, so its paths are not trusted. */
+/** Rejects paths outside the folder: a part may come from another machine. */
 function checkPatchPath(patch: unknown, folder: string): void {
   if (patch === undefined) return;
   const isInside =
@@ -86,7 +86,7 @@ async function readOutput(folder: string, name: string): Promise<Buffer> {
   );
 }
 
-/** Throws UsageError where they are not parts of one batch. */
+/** Throws UsageError if the parts belong to different batches. */
 function joined(parts: readonly Part[]): Joined {
   const [first] = parts;
   if (first === undefined) throw new UsageError('--merge: there is nothing to join');
@@ -106,7 +106,7 @@ function joined(parts: readonly Part[]): Joined {
     missingShards(parts).map((shard) => `shard ${shard} is missing`),
   );
   const reasons = [summary.reason ?? [], overlapWords(parts)].flat();
-  // As for a batch in one piece: what landed in any shard is green.
+  // As for a whole batch: if any task landed, the merged tree passed its gates.
   const isGreen = summary.exitCode === exitCode.gate && results.some(({ status }) => status === 'landed');
   const more = {
     ...(isGreen && { exitCode: exitCode.incomplete }),
@@ -115,7 +115,7 @@ function joined(parts: readonly Part[]): Joined {
   return { results, summary: { ...summary, base, total, ...more } };
 }
 
-/** Says which files several shards change; nothing where there are none. */
+/** Names the files that several shards change; empty if there are none. */
 function overlapWords(parts: readonly Part[]): readonly string[] {
   const changed = parts.map(({ results }) => {
     const landed = results.filter(({ status }) => status === 'landed');
@@ -134,7 +134,7 @@ function overlapWords(parts: readonly Part[]): readonly string[] {
   ];
 }
 
-/** The sum of all, in which whatever is missing is not done. */
+/** Adds up the summaries. A missing part counts as not done. */
 function summed(parts: readonly Part[], missing: readonly string[]): BatchSummary {
   const summaries = parts.map(({ summary }) => summary);
   const codes = [...summaries.map((each) => each.exitCode), ...(missing.length > 0 ? [exitCode.incomplete] : [])];
@@ -159,14 +159,14 @@ function summed(parts: readonly Part[], missing: readonly string[]): BatchSummar
 }
 
 export type Verdict = {
-  /** How it ended, where that is known: the codes of the parts say it otherwise. */
+  /** Exit code, if known; otherwise derived from the codes of the parts. */
   readonly code?: number;
   readonly junit?: string | undefined;
 };
 
-/** What came of several repositories, from the outputs of each. */
+/** Joins the outputs of several repositories. */
 export async function joinRepositories({ out, names }: Within, { code, junit }: Verdict): Promise<Joined> {
-  // The summary is written after the results, so both are there.
+  // The summary is written after the results, so its existence proves both.
   const there = names.filter((name) => existsSync(join(out, name, FILES.summary)));
   const parts = await Promise.all(there.map((name) => readPart(join(out, name))));
   const missing = names.filter((name) => !there.includes(name)).map((name) => `${name} was not begun`);
@@ -199,7 +199,7 @@ function missingShards(parts: readonly Part[]): readonly string[] {
     .map((index) => `${index}/${count}`);
 }
 
-// What weighs most is said: who reads one code wants the worst of it.
+// The exit code is the most severe one of the parts, in this order.
 const BY_WEIGHT: readonly number[] = [
   exitCode.internal,
   exitCode.terminated,
@@ -222,11 +222,11 @@ export type JoinOrder = {
   readonly out: string;
   readonly junit: string | undefined;
   readonly appendTo: readonly string[];
-  /** Another machine made the parts, and knows none of the secrets of this one. */
+  /** Hides the secrets of this machine, which the machine that made the parts does not know. */
   readonly redactor: Redactor;
 };
 
-/** Writes what came of all of them; gives it. */
+/** Writes the joined outputs, and returns them. */
 export async function joinBatches({ folders, out, junit, appendTo, redactor }: JoinOrder): Promise<Joined> {
   const parts = await readParts(folders);
   const whole = redactor.value(joined(parts) as never) as Joined;
@@ -245,7 +245,7 @@ export async function joinBatches({ folders, out, junit, appendTo, redactor }: J
   return whole;
 }
 
-/** One line for a person. */
+/** Summary of the joined batch in one line, for a user. */
 export function joinedLine({ summary, results }: Joined, out: string): string {
   const { landed, no_change: same, cached } = countsOf(results);
   const good = results.filter(isGood).length;

@@ -1,12 +1,12 @@
-// What a batch leaves behind: results, patches and reports in one folder, for people and for the next program.
+// Writes the outputs of a batch: results, patches and reports in one folder, for people and programs.
 //
 //   results.ndjson    a row a task               patches/<task>.patch          what each task changed
 //   summary.json      the batch in one object    patches/not-landed/…          work that did not make it
 //   report.md         for people                 combined.patch                everything that landed
 //   junit.xml         for CI systems
 //
-// They are written at every ending, whole or not at all each; what an earlier run left is replaced. All texts
-// are redacted, and in patches the values of secrets of this machine, in lines that would be added.
+// They are written however the batch ends. Each file is written atomically and replaces that of an earlier run.
+// All texts are redacted. In patches, only exact secret values in added lines are hidden.
 
 import { appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
@@ -21,15 +21,15 @@ import { junitOf } from '../../views/ci/junit.ts';
 import { reportOf } from './report.ts';
 import type { BatchSummary } from './summary.ts';
 
-const STEP_SUMMARY_BYTES_MAX = 1_000_000; // the runner takes a mebibyte, and drops all of a longer one
+const STEP_SUMMARY_BYTES_MAX = 1_000_000; // the GitHub runner drops a summary of more than a mebibyte
 const NOT_LANDED = 'not-landed';
 
-/** Redacted already. */
+/** Outputs, already redacted. */
 export type Outputs = {
   readonly out: string;
   readonly summary: BatchSummary;
   readonly results: readonly Result[];
-  /** Further files, where they are wanted. */
+  /** Optional further files. */
   readonly junit: string | undefined;
   readonly appendTo: readonly string[];
 };
@@ -43,11 +43,11 @@ export const FILES = {
   patches: 'patches',
 } as const;
 
-/** Makes the folder, before anything is spent; throws UsageError where it can't be. */
+/** Makes the folder before anything is spent. Throws UsageError if it can't. */
 export async function openOut(out: string): Promise<void> {
   try {
     await mkdir(join(out, FILES.patches), { recursive: true });
-    // So that nobody commits it by accident, and it isn't taken for a change of the checkout.
+    // Keeps git from committing the outputs or reporting them as changes.
     await writeFile(join(out, '.gitignore'), '*\n');
   } catch (error) {
     throw new UsageError(`--out: ${out} cannot be written (${codeOf(error)})`, { cause: error });
@@ -67,7 +67,7 @@ export async function writeOutputs({ out, summary, results, junit, appendTo }: O
   await appendReport(out, appendTo);
 }
 
-/** The report that is there, once more at the end of other files. */
+/** Appends the existing report to other files. */
 export async function appendReport(out: string, files: readonly string[]): Promise<void> {
   if (files.length === 0) return;
   const report = bounded(await readFile(join(out, FILES.report), 'utf8'));
@@ -77,14 +77,14 @@ export async function appendReport(out: string, files: readonly string[]): Promi
 export type Work = {
   readonly git: Git; // of the store
   readonly base: string;
-  readonly merged: string | undefined; // what has landed; undefined where nothing has
+  readonly merged: string | undefined; // the landed commit; undefined if nothing landed
   /** The commit that holds a task's work. */
   readonly commits: ReadonlyMap<string, string>;
-  /** Takes secrets out of what would be added. */
+  /** Hides secrets in an added line. */
   readonly hide: (line: string) => string;
 };
 
-/** Writes the patches, and gives the results with their paths. */
+/** Writes the patches, and returns the results with their paths. */
 export async function writePatches(out: string, results: readonly Result[], work: Work): Promise<readonly Result[]> {
   const { git, base, merged, commits, hide } = work;
   const folder = join(out, FILES.patches);

@@ -1,6 +1,6 @@
-// report.md: what became of a batch, for somebody who opens the CI job in the morning. A pure function.
+// report.md: the result of a batch, for a user who reads the CI job later. A pure function.
 //
-// What models and tools said stands in fences that it can't end, or in cells where nothing in it is markup.
+// Text from models and tools is escaped: it can neither end its fence nor act as markup in a table cell.
 
 import { countsOf, isGood, type Result, type ResultStatus } from '@drover/coordinator/batch/results';
 import { dollars, duration, shortCount, tokensOf } from '../../views/text/figures.ts';
@@ -12,7 +12,7 @@ const FAILURES_SHOWN_MAX = 50;
 const REASON_LINES_MAX = 40;
 const CELL_CHARS_MAX = 120;
 
-/** Of a batch, or of a run that leaves a report. */
+/** Head of the report of a batch, or of a run that writes a report. */
 export type ReportHead = Pick<
   BatchSummary,
   'batch' | 'shard' | 'outcome' | 'exitCode' | 'reason' | 'usage' | 'cost' | 'model' | 'run' | 'combined'
@@ -63,14 +63,14 @@ function figures({ usage, cost, model }: ReportHead, results: readonly Result[])
 function failures(results: readonly Result[]): string {
   const bad = results.filter((result) => !isGood(result));
   if (bad.length === 0) return '';
-  // What stopped many of them is said once.
+  // A reason that stopped many tasks is printed once.
   const groups = [...Map.groupBy(bad, ({ task, status, reason }) => `${status} ${reason ?? task}`).values()];
   const shown = groups.slice(0, FAILURES_SHOWN_MAX).map(failedTogether);
   const left = groups.slice(FAILURES_SHOWN_MAX).reduce((count, group) => count + group.length, 0);
   return [`### Not done (${bad.length})`, ...shown, ...(left > 0 ? [`… and ${left} more`] : [])].join('\n\n');
 }
 
-/** Tasks that failed for the same reason, or one. */
+/** One or more tasks that failed for the same reason. */
 function failedTogether(group: readonly Result[]): string {
   const [first] = group;
   if (first === undefined) return '';
@@ -112,7 +112,7 @@ function next({ outcome, run, combined }: ReportHead, results: readonly Result[]
   return commands.length === 0 ? '' : `### Next\n\n${fenced(commands.join('\n'))}`;
 }
 
-/** As code, on one line, and with nothing that would end a cell. */
+/** Text as inline code on one line, safe inside a table cell. */
 function inline(text: string): string {
   const plain = oneLine(text, CELL_CHARS_MAX).replaceAll('|', '¦');
   const longest = Math.max(0, ...[...plain.matchAll(/`+/g)].map(([run]) => run.length));

@@ -1,4 +1,4 @@
-// A batch in one object: what summary.json holds, beside the rows of results.ndjson.
+// Content of summary.json: a batch in one object.
 
 import type { Shard } from '@drover/coordinator/batch/shard';
 import type { Usage } from '@drover/protocol/messages';
@@ -8,7 +8,7 @@ export type BatchSummary = {
   readonly v: 1;
   readonly batch: string;
   readonly spec: string; // digest of the file: the same for all shards
-  readonly run?: string; // absent where several were joined
+  readonly run?: string; // absent if several runs were joined
   readonly model: string;
   readonly base: string; // the commit
   readonly startedAt: string;
@@ -19,6 +19,6 @@ export type BatchSummary = {
   readonly reason?: string;
   readonly usage: Usage;
   readonly cost?: number;
-  /** The command that takes it over begins with this path. */
+  /** Path of the combined patch, for `git apply`. */
   readonly combined?: string;
 };

@@ -1,7 +1,7 @@
-// A draft on the screen: painted over itself with every key, however many rows it takes.
+// A draft on the screen. Every key repaints it in place, over as many rows as it needs.
 //
-// Rows are broken here and never by the terminal, so it is always known where the cursor is. What does not
-// fit on the screen is scrolled inside the box.
+// This file breaks the rows, not the terminal, so the position of the cursor is always known. Text that does not
+// fit on the screen scrolls inside the box.
 
 import type { Output } from '../../io.ts';
 import { clean, columnsOf, cut, widthOfText } from '../../views/text/terminal-text.ts';
@@ -13,14 +13,14 @@ const TAB = '  ';
 export type Looks = {
   readonly prompt: string; // without colour
   readonly paint: (prompt: string) => string;
-  /** Below the draft: one dim line. */
+  /** One dim line below the draft. */
   readonly note: string;
   readonly dim: (text: string) => string;
 };
 
 export class DraftBox {
   readonly #output: Output;
-  /** The rows down to the cursor as they are painted, and how far into the last one it stands. */
+  /** The painted rows down to the cursor, and the cursor's column in the last one. */
   #painted: { readonly rows: readonly string[]; readonly column: number } | undefined;
 
   constructor(output: Output) {
@@ -40,7 +40,7 @@ export class DraftBox {
     this.#painted = { rows: rows.slice(from, row + 1), column };
   }
 
-  /** All of it stays where it is, and what comes next begins below. */
+  /** Paints the whole draft a last time. Later output begins below it. */
   leave(draft: Draft, looks: Looks): void {
     const { rows } = this.#laidOut(draft, looks.prompt);
     const whole = rows.map((text, at) => (at === 0 ? painted(text, looks) : text));
@@ -53,11 +53,11 @@ export class DraftBox {
     this.#painted = undefined;
   }
 
-  /** Back to its beginning, and everything from there on is gone. */
+  /** Escape codes that move to the start of the box and clear everything after it. */
   #home(): string {
     if (this.#painted === undefined) return '';
     const { rows, column } = this.#painted;
-    // A terminal that became narrower has broken them once more.
+    // A terminal that became narrower has wrapped the rows again.
     const columns = columnsOf(this.#output);
     const above = rows.slice(0, -1).map((row) => Math.max(Math.ceil(widthOfText(row) / columns), 1));
     const inside = Math.floor(column / columns);
@@ -65,7 +65,7 @@ export class DraftBox {
   }
 
   #laidOut({ text, at }: Draft, prompt: string) {
-    // The last column stays free: what stands there leaves the cursor in no certain place.
+    // Keep the last column free: after a character there, the cursor position depends on the terminal.
     const columns = columnsOf(this.#output) - 1;
     const indent = ' '.repeat(widthOfText(prompt));
     const rows = [prompt];

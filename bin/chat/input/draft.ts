@@ -1,8 +1,8 @@
-// A text while it is typed, and what the keys of every shell do with it. Nothing here knows a screen.
+// A text while the user types it, and the editing keys of a shell. Knows no screen.
 
 import type { Key } from './keyboard.ts';
 
-/** `at`: where the cursor stands, in front of that character. */
+/** `at`: index of the character behind the cursor. */
 export type Draft = { readonly text: string; readonly at: number };
 
 export const EMPTY: Draft = { text: '', at: 0 };
@@ -15,13 +15,13 @@ export function inserted({ text, at }: Draft, piece: string): Draft {
   return { text: text.slice(0, at) + piece + text.slice(at), at: at + piece.length };
 }
 
-/** A `\` at the end of the line becomes a line break; undefined where there is none. */
+/** Turns a `\` at the end of the line into a line break; undefined if there is none. */
 export function continued({ text, at }: Draft): Draft | undefined {
   if (!text.slice(0, at).endsWith('\\') || !/^(\n|$)/.test(text.slice(at))) return undefined;
   return { text: `${text.slice(0, at - 1)}\n${text.slice(at)}`, at };
 }
 
-/** The draft after a key, or undefined where the key changes nothing about it. */
+/** The draft after a key; undefined if the key does not edit. */
 export function edited(draft: Draft, { name, ctrl, meta, text }: Key): Draft | undefined {
   if (text !== '') return inserted(draft, text);
   const move = MOVES[moveName(name, ctrl, meta)];
@@ -78,7 +78,7 @@ function removalName(name: string, ctrl: boolean, meta: boolean): string {
   return `${ctrl ? 'ctrl-' : meta ? 'meta-' : ''}${name}`;
 }
 
-/** One line up or down, or undefined where there is none. */
+/** Moves the cursor one line up or down; undefined at the first or last line. */
 export function lineAway({ text, at }: Draft, direction: 'up' | 'down'): Draft | undefined {
   const start = lineStart({ text, at });
   const column = at - start;
@@ -94,7 +94,7 @@ export function lineAway({ text, at }: Draft, direction: 'up' | 'down'): Draft |
 
 let segmenter: Intl.Segmenter | undefined;
 
-/** What a person takes for one character each. */
+/** Splits a text into user-perceived characters. */
 export function graphemes(text: string): readonly string[] {
   segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
   return [...segmenter.segment(text)].map(({ segment }) => segment);

@@ -1,18 +1,18 @@
-// The keyboard of a terminal: keys as they are pressed, and what is pasted as one piece.
+// The keyboard of a terminal: single keys, and pasted text as one piece.
 //
-// The terminal is in raw mode for as long as somebody listens, so Ctrl-C is a key here and no signal. Pasted
-// text is marked by the terminal itself (bracketed paste), so that a line break in it sends nothing.
+// The terminal is in raw mode while this is open, so Ctrl-C is a key and not a signal. The terminal marks pasted text
+// (bracketed paste), so a line break in it sends nothing.
 
 import { emitKeypressEvents, type Interface, type Key as Pressed } from 'node:readline';
 import type { Input, Output } from '../../io.ts';
 
-// A key that begins with Esc arrives in one piece; what comes later than this was Esc alone.
+// Escape sequences arrive in one piece; a pause longer than this means the Esc key alone.
 const ESCAPE_MS = 60;
 const PASTE_CHARS_MAX = 1_000_000;
 const PASTE_ON = '\u001B[?2004h';
 const PASTE_OFF = '\u001B[?2004l';
 
-/** `text` is what it adds to a text: empty for keys that do something else. */
+/** `text`: characters that the key types; empty for other keys. */
 export type Key = { readonly name: string; readonly ctrl: boolean; readonly meta: boolean; readonly text: string };
 
 export class Keyboard {
@@ -20,10 +20,10 @@ export class Keyboard {
   readonly #output: Output;
   readonly #hear: (key: Key) => void;
   readonly #gone: () => void;
-  #pasted: string | undefined; // while something is pasted
+  #pasted: string | undefined; // text so far, during a paste
   #isOpen = true;
 
-  /** `gone`: nobody will press a key any more. */
+  /** `gone` is called when the input has ended. */
   constructor(
     terminal: { readonly stdin: Input; readonly stdout: Output },
     hear: (key: Key) => void,
@@ -40,14 +40,14 @@ export class Keyboard {
     this.#take();
   }
 
-  /** While this is done, the terminal is as it was found. */
+  /** Runs `work` with the terminal in its original mode. */
   aside(work: () => void): void {
     this.#giveBack();
     work();
     this.#take();
   }
 
-  /** Leaves the terminal as it was found. May be called in the very last moment of a process. */
+  /** Restores the terminal. Synchronous, so it works right before the process exits. */
   close(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
@@ -90,7 +90,7 @@ export class Keyboard {
   }
 }
 
-/** Ctrl-J, and Enter with Alt. */
+/** True for Ctrl-J and Alt-Enter. */
 export function isNewline(key: Key): boolean {
   return key.name === 'enter' || (key.name === 'return' && key.meta);
 }

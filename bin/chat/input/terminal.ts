@@ -1,11 +1,10 @@
-// The terminal of a chat: it takes messages and answers to questions, and while the agent works it hears
-// whether somebody wants to interrupt.
+// The terminal of a chat: reads messages and answers to questions, and interrupts while the agent works.
 //
-// WHAT THE KEYS DO
-//   Enter sends; Alt-Enter, Ctrl-J and a \ at the end of a line begin a new one, and pasted line breaks stay
-//   line breaks. While the agent works, Esc and Ctrl-C interrupt it; a second Ctrl-C leaves at once. At the
-//   prompt, Ctrl-C throws away what is typed, and says how to leave where nothing is. What is typed while
-//   the agent works answers no question. Enter queues it as a message of its own (typed-ahead.ts).
+// Keys
+//   Enter sends. Alt-Enter, Ctrl-J and a \ at the end of a line begin a new line; pasted line breaks stay line breaks.
+//   While the agent works, Esc and Ctrl-C interrupt it, and a second Ctrl-C leaves at once.
+//   At the prompt, Ctrl-C discards the draft; with an empty draft it says how to leave.
+//   Text typed while the agent works never answers a question. Enter queues it as a message (typed-ahead.ts).
 
 import { type Io, isGone } from '../../io.ts';
 import { isAscii, type Style, styleFor } from '../../views/text/style.ts';
@@ -21,14 +20,14 @@ export type Message = { readonly text: string } | { readonly leave: 'end' | 'int
 
 export type Wishes = {
   readonly interrupt: () => void;
-  /** Somebody insists. */
+  /** Called on the second Ctrl-C: the user wants to leave at once. */
   readonly leave: () => void;
 };
 
 export type MessageWish = {
-  /** What was said before, the newest last. */
+  /** Earlier messages of the user, newest last. */
   readonly history: readonly string[];
-  /** What can be typed behind a slash. */
+  /** Names of slash commands, for completion. */
   readonly slashes: readonly string[];
   readonly note: string;
 };
@@ -69,7 +68,7 @@ export class Terminal {
     this.#keyboard.close();
   }
 
-  /** From here on keys interrupt; until the function that it gives back is called. */
+  /** Lets keys interrupt the agent, until the caller calls the returned function. */
   atWork(wishes: Wishes): () => void {
     this.#wishes = wishes;
     this.#isInterrupted = false;
@@ -80,7 +79,7 @@ export class Terminal {
     };
   }
 
-  /** A line that is gone as soon as something else is shown; empty for none. */
+  /** Shows a line until the next output; an empty text hides it. */
   status(text: string): void {
     if (text === this.#status) return;
     this.#status = text;
@@ -133,7 +132,7 @@ export class Terminal {
           if (moved !== undefined) return { draft: moved, note };
           const next = shown + (key.name === 'up' ? -1 : 1);
           if (lines[next] === undefined) return { draft, note };
-          // What was typed is found again on the way back.
+          // Keep the edited draft, so the user finds it when moving back.
           lines[shown] = draft.text;
           shown = next;
           return { draft: draftOf(lines[next]), note };
@@ -144,7 +143,7 @@ export class Terminal {
     );
   }
 
-  /** One line behind these words. Undefined where it was withdrawn, or nobody is there any more. */
+  /** Asks for one line; undefined if the question was withdrawn or the input has ended. */
   async line(words: string, signal: AbortSignal): Promise<string | undefined> {
     const last = words.lastIndexOf('\n') + 1;
     this.#ahead.hold();

@@ -1,9 +1,9 @@
-// Keys that are pressed while the agent works: messages in a queue, and the draft of the next one.
+// Keys that the user presses while the agent works: a queue of messages, and the draft of the next one.
 //
 // Guarantees
-//   1. Each line that Enter ends becomes a message of its own, in order.
-//   2. Queued messages are sent by themselves, unless a question or an interruption came behind them. Then they stand
-//      at the prompt one by one, to be sent or not: they may have been meant for what is over.
+//   1. Each line that Enter ends becomes its own message, in order.
+//   2. Queued messages are sent automatically, unless a question or an interruption followed them. Then each appears
+//      at the prompt for the user to send or discard, because it may no longer apply.
 
 import { continued, type Draft, draftOf, edited, EMPTY, inserted } from './draft.ts';
 import { isNewline, type Key } from './keyboard.ts';
@@ -15,7 +15,7 @@ export class TypedAhead {
   #draft: Draft = EMPTY;
   #isHeld = false;
 
-  /** What the status line says of the queue. */
+  /** Number of queued messages, for the status line. */
   get note(): string {
     return this.#queue.length === 0 ? '' : ` · ${this.#queue.length} queued`;
   }
@@ -26,17 +26,17 @@ export class TypedAhead {
     if (next !== undefined && next.text.length + this.#queuedChars <= CHARS_MAX) this.#draft = next;
   }
 
-  /** The messages so far are not sent by themselves. */
+  /** Stops automatic sending of the messages queued so far. */
   hold(): void {
     this.#isHeld ||= this.#queue.length > 0;
   }
 
-  /** The next message that is sent by itself. */
+  /** The next message to send automatically; undefined if messages are held. */
   takeMessage(): string | undefined {
     return this.#isHeld ? undefined : this.#queue.shift();
   }
 
-  /** What stands at the prompt to begin with: a held message, or what was typed without Enter. */
+  /** First draft of the prompt: a held message, or text typed without Enter. */
   takeDraft(): Draft {
     const held = this.#queue.shift();
     this.#isHeld &&= this.#queue.length > 0;

@@ -1,6 +1,6 @@
-// Shows a plan to the user at the terminal before anything is spent on it; the user may change it in an
-// editor. An edit that is not valid is kept and can be edited again. Without a terminal, or with --yes, the
-// plan is carried out as it is.
+// Asks the user at the terminal to approve a plan before any of it runs. The user may edit the plan.
+//
+// An invalid edit is kept and can be edited again. Without a terminal, or with --yes, the plan runs as it is.
 
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -57,12 +57,12 @@ export function planLines(tasks: readonly PlannedTask[], columns: number): strin
 const KEPT_NOTE = '  Your edit is kept: [e]dit opens it again, [y]es takes the plan above.\n';
 
 type Edit = {
-  readonly tasks?: readonly PlannedTask[]; // absent where the edit is not valid
-  readonly draft?: string; // what to open next time, where the edit is not valid
+  readonly tasks?: readonly PlannedTask[]; // absent if the edit is invalid
+  readonly draft?: string; // the invalid edit, to open next time
   readonly problem?: string;
 };
 
-/** Has the user edit this text of a plan. */
+/** Opens the plan in the user's editor, and reads the result. */
 async function edited(text: string, tasksMax: number, io: Io): Promise<Edit> {
   const folder = await mkdtemp(join(tmpdir(), 'drover-plan-'));
   const path = join(folder, 'plan.yaml');
@@ -73,7 +73,7 @@ async function edited(text: string, tasksMax: number, io: Io): Promise<Edit> {
     return { tasks: (await readPlan({ path, cwd: folder, tasksMax })).tasks };
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    // Editors may remove the file; then what was opened is all there is.
+    // Editors may remove the file. Then fall back to the text that was opened.
     const draft = await readFile(path, 'utf8').catch(() => text);
     return { draft, problem: error.message };
   } finally {
@@ -83,7 +83,7 @@ async function edited(text: string, tasksMax: number, io: Io): Promise<Edit> {
 
 function runEditor(path: string, { env }: Io): Promise<void> {
   const editor = [env['VISUAL'], env['EDITOR']].find((each) => each !== undefined && each.trim() !== '') ?? 'vi';
-  // As git does it: the editor may be a command with arguments.
+  // Like git, accept an editor command with arguments.
   const child = spawn('sh', ['-c', `${editor} "$1"`, 'sh', path], { stdio: 'inherit' });
   return new Promise((resolve, reject) => {
     child.once('error', (error) => reject(new UsageError(`${editor} could not be started: ${error.message}`)));

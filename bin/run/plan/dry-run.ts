@@ -1,4 +1,4 @@
-// What a run would do, without doing any of it: no request, no workspace, nothing written.
+// drover run --dry-run: prints what a run would do. Sends no request, makes no workspace, writes nothing.
 
 import { inOrder } from '@drover/coordinator/plan/graph';
 import type { Price } from '@drover/core/model/catalog';
@@ -38,7 +38,7 @@ export async function dryRun({ settings, price, tasks }: Intended, io: Io): Prom
     tasks === undefined
       ? '\nThe plan would be made by the model; drover plan makes and shows it.\n'
       : `\n${tasks.length} tasks, in the order in which they would land:\n${planLines(inOrder(tasks), columnsOf(io.stdout))}`;
-  await tell(io, `Nothing is done; this is what would be:\n${lines}${plan}`);
+  await tell(io, `Dry run: nothing is changed. This would run:\n${lines}${plan}`);
   return exitCode.done;
 }
 

@@ -1,4 +1,4 @@
-// Where a goal comes from: the command line, a file, standard input, or the plan that is to be carried out.
+// Reads a goal from the command line, a file, standard input, or the plan file.
 
 import { UsageError } from '@drover/core/errors';
 import { readPrompt } from '../../session/prompt.ts';
@@ -8,7 +8,7 @@ export type GoalSource = {
   readonly command: 'run' | 'plan';
   readonly word: string | undefined;
   readonly file: string | undefined;
-  /** What the plan says; undefined where there is no plan, or it doesn't say. */
+  /** Goal of the plan file; undefined without a plan file, or if it names no goal. */
   readonly planned: string | undefined;
 };
 
@@ -16,7 +16,7 @@ export async function goalOf({ command, word, file, planned }: GoalSource, io: I
   if (word === undefined && file === undefined) {
     if (planned !== undefined) return planned;
     throw new UsageError(
-      `what shall be achieved? drover ${command} "replace moment with date-fns", or - to read it from standard input`,
+      `no goal given; run drover ${command} "replace moment with date-fns", or pass - to read it from standard input`,
     );
   }
   return readPrompt({ word, file, cwd: io.cwd, stdin: io.stdin });

@@ -1,4 +1,4 @@
-// Has the coordinator make a plan, shows it at work on standard error, and carries nothing out.
+// Has the coordinator make a plan, and shows its work on standard error. Runs no task.
 
 import { join } from 'node:path';
 import { planOnly } from '@drover/coordinator/plan/planning';
@@ -26,7 +26,7 @@ import type { Surrounded } from '../start-run.ts';
 
 export type Wanted = Surrounded & { readonly run: RunSettings };
 
-/** Undefined where the model answered without a plan. */
+/** Returns the plan; undefined if the model answered without one. */
 export async function makePlan(
   { model: wanted }: { readonly model: string | undefined },
   { settings, repository, run }: Wanted,

@@ -64,8 +64,8 @@ test('/clear starts an empty session and keeps the old one with its pending call
   expect([await chat.code, desk.asked(3)]).toEqual([0, ['user: new']]);
   expect(await chat.screen()).toEqual(
     expect.arrayContaining([
-      'a new session; the one before is kept, and goes on with: drover chat --session docs',
-      'the session is kept; go on with: drover chat --session docs-2',
+      'started a new session; resume the previous one with: drover chat --session docs',
+      'the session is saved; continue with: drover chat --session docs-2',
     ]),
   );
   // Whoever goes on with either finds what was said in it.
@@ -226,12 +226,12 @@ test('an unknown slash command is not sent; /help lists them and Tab completes t
   ]);
   expect(lines.filter((line) => /^ {3}\//.test(line))).toEqual([
     '   /help                   this list',
-    '   /model [provider/name]  ask another model, or say which is asked',
+    '   /model [provider/name]  switch to another model, or show the current one',
     '   /usage                  what was used so far, and how long the conversation',
     '   /tokens                 how long the next prompt is: estimate, reported,',
     '   /compact                shorten the conversation to a summary and its end',
-    '   /clear                  begin anew; the session before is kept',
-    '   /quit                   leave; Ctrl-D does so, too',
+    '   /clear                  start a new session; the previous one is kept',
+    '   /quit                   leave; Ctrl-D does the same',
   ]);
 });
 

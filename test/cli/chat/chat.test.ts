@@ -39,7 +39,7 @@ test('messages are answered in order, and leaving prints how to resume', async (
     '',
     '❯',
     '',
-    'the session is kept; go on with: drover chat --session docs',
+    'the session is saved; continue with: drover chat --session docs',
   ]);
   expect(desk.asked(3)).toEqual([
     'user: what is here?',
@@ -53,7 +53,7 @@ test('messages are answered in order, and leaving prints how to resume', async (
   expect([await again.code, (await again.screen()).slice(1, 11)]).toEqual([
     0,
     [
-      'going on with session docs; its last turn:',
+      'resuming session docs; its last turn:',
       '',
       '❯ really?',
       '',
@@ -73,7 +73,7 @@ proves('chat.nothing-lost', 'Esc interrupts twice, and the order stays u1 P1 u2 
   await chat.types('u1', KEYS.enter);
   await desk.server.received(2);
   chat.press(KEYS.escape);
-  await chat.shows('what was done so far is kept; say what to do next');
+  await chat.shows('work done so far is kept; say what to do next');
   await chat.types('u2', KEYS.enter);
   await desk.server.received(4);
   chat.press(KEYS.escape);

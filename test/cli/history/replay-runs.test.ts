@@ -83,7 +83,7 @@ test('replay waits the recorded time divided by the speed, and skips idle time',
   const tookMs = performance.now() - begun;
   expect([code, stdout.trimEnd().split('\n').slice(-2)]).toEqual([
     0,
-    ['here it was interrupted', 'the same as recorded: 4 events'],
+    ['the run was interrupted here', 'the same as recorded: 4 events'],
   ]);
   expect(tookMs).toBeGreaterThan(290);
   expect(tookMs).toBeLessThan(20_000);

@@ -92,7 +92,7 @@ test('resume with a larger budget retries tasks the budget stopped, and dependen
     {
       code: 2,
       stdout: '',
-      stderr: `drover: run ${short} has spent ${words}, and its budget of 900,000 tokens allows no further request; go on with more: drover resume ${short} --budget 1800000tok\n`,
+      stderr: `drover: run ${short} has spent ${words}, and its budget of 900,000 tokens allows no further request; resume with more: drover resume ${short} --budget 1800000tok\n`,
     },
     expect.objectContaining({
       code: 2,
@@ -155,7 +155,7 @@ test('resume does not retry permanent failures, and says what to do instead', as
   expect(await desk.drover(['resume', short])).toEqual({
     code: 2,
     stdout: '',
-    stderr: `drover: run ${short} came to its end, and going on would not change what did not land (refused: the model declined: The rehearsed model declines.; later: it depends on refused, which is failed); drover show ${short} says more; have the rest done by a new run: drover run "…"\n`,
+    stderr: `drover: run ${short} has ended, and resuming it would not help the tasks that did not land (refused: the model declined: The rehearsed model declines.; later: it depends on refused, which is failed); drover show ${short} says more; start a new run for the rest: drover run "…"\n`,
   });
   expect((await desk.drover(['resume'])).stderr).toBe(
     `drover: no run or session was interrupted; the newest is ${short} (do three things), which is incomplete: see why with: drover show ${short}\n`,
@@ -219,7 +219,7 @@ test('resume of a run refuses session flags and an expired deadline', async () =
   expect(await said('--gate', 'true')).toEqual([2, 'drover: --gate is for sessions; a run keeps its own\n']);
   expect(await said('--timeout', '1ms')).toEqual([
     2,
-    'drover: run <id> has been at work for <time>, and its time is 1 ms; go on with more: drover resume <id> --timeout 1m\n',
+    'drover: run <id> has worked for <time>, and its time limit is 1 ms; resume with more: drover resume <id> --timeout 1m\n',
   ]);
 });
 
@@ -240,7 +240,7 @@ test('resume without an id takes the newest run or session', async () => {
   const newest = (await desk.drover(['runs', '--json'])).stdout.split('\n', 1)[0] ?? '';
   expect(JSON.parse(newest)).toMatchObject({ kind: 'session', id: 's', state: 'incomplete' });
   const session = await desk.drover(['resume', '--turns', '1', '--view', 'lines']);
-  expect(session.stdout).toContain('going on with session s');
+  expect(session.stdout).toContain('resuming session s');
 });
 
 test('resume continues a cut-off attempt in its workspace and makes no extra ones', async () => {

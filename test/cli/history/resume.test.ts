@@ -21,7 +21,7 @@ test('exec --session creates a session, and then resumes it', async () => {
   const second = await desk.run(['exec', 'two', '--session', 'talk']);
   expect([first, second].map(({ code, stdout, stderr }) => [code, steady(stdout), stderr])).toEqual([
     [0, 'drover rehearsal/script.yaml in <cwd>\n\nFirst.\n\n✓ done  <time> · <tokens>\n', ''],
-    [0, 'going on with session talk: rehearsal/script.yaml in <cwd>\n\nSecond.\n\n✓ done  <time> · <tokens>\n', ''],
+    [0, 'resuming session talk: rehearsal/script.yaml in <cwd>\n\nSecond.\n\n✓ done  <time> · <tokens>\n', ''],
   ]);
 });
 
@@ -44,7 +44,7 @@ test('resume continues after the step limit, with as many steps again', async ()
   expect(again.code).toBe(3);
   expect({ ...rest, stdout: steady(rest.stdout) }).toEqual({
     code: 0,
-    stdout: 'going on with session work: rehearsal/script.yaml in <cwd>\n\nDone.\n\n✓ done  <time> · <tokens>\n',
+    stdout: 'resuming session work: rehearsal/script.yaml in <cwd>\n\nDone.\n\n✓ done  <time> · <tokens>\n',
     stderr: '',
   });
 });
@@ -64,7 +64,7 @@ test('resume works in the session’s folder unless --cwd says otherwise', async
   expect([there, here, gone].map(({ code, stderr }) => [code, tidy(stderr)])).toEqual([
     [3, 'drover: session s works in <desk>/project, where it was begun; --cwd . makes it work here\n'],
     [3, 'drover: session s worked in <desk>/project before; now it works in <cwd>\n'],
-    [2, 'drover: <desk>/project, the folder of session s, is gone; say where to work with --cwd DIR\n'],
+    [2, 'drover: <desk>/project, the folder of session s, is gone; name another with --cwd DIR\n'],
   ]);
   const ends = (await desk.records('s')).filter(({ type }) => type === 'tool_execution_end');
   const folders = ['<desk>/project', '<desk>/project', elsewhere.cwd];
@@ -88,10 +88,7 @@ test('resume with another model makes it the session’s model', async () => {
     'silent',
   ]);
   const { code, stdout } = await desk.run(['resume', 's', '--yes']);
-  expect([code, stdout.split('\n', 1)[0]]).toEqual([
-    0,
-    'going on with session s: rehearsal-openai/script.yaml in <cwd>',
-  ]);
+  expect([code, stdout.split('\n', 1)[0]]).toEqual([0, 'resuming session s: rehearsal-openai/script.yaml in <cwd>']);
 });
 
 proves(

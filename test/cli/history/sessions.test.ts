@@ -345,7 +345,7 @@ test('--session takes a prefix of a generated id, or a whole name', async () => 
   await desk.copy('tour', `ses_${'b'.repeat(32)}`);
   const first = async (name: string): Promise<string | undefined> =>
     (await desk.exec(name, 'more')).stdout.split('\n')[0];
-  expect(await first('bbbbbbbb')).toBe('going on with session bbbbbbbb: rehearsal/../script.yaml in <cwd>/project');
+  expect(await first('bbbbbbbb')).toBe('resuming session bbbbbbbb: rehearsal/../script.yaml in <cwd>/project');
   expect(await first('tou')).toBe('drover rehearsal/script.yaml in <cwd>');
   expect((await desk.exec('ses_cc', 'more')).code).toBe(2);
 });
@@ -359,7 +359,7 @@ test.each([
   const env = { HOME: desk.cwd, DROVER_HOME: home };
   const argv = ['exec', 'go', '--model', 'rehearsal/script.yaml'];
   const shown = home.startsWith('/') ? home : `<cwd>/${home}`;
-  const stderr = `drover: nothing can be kept in ${shown} (${problem}); set DROVER_HOME to a folder that can be written\n`;
+  const stderr = `drover: cannot write to ${shown} (${problem}); set DROVER_HOME to a folder that can be written\n`;
   expect(await desk.run(argv, { env })).toEqual({ code: 2, stdout: '', stderr });
   expect(await desk.run([...argv, '--session', 's'], { env })).toEqual({ code: 2, stdout: '', stderr });
   expect((await desk.run(['runs'], { env })).stdout).toContain('No runs or sessions yet');

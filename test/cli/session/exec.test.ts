@@ -177,8 +177,7 @@ test('an unwritable home is reported with the fix', async () => {
   const cwd = await temporaryFolder();
   await writeFile(join(cwd, 'state'), '');
   const ran = await exec(script(SAYS_DONE), { cwd, env: { DROVER_HOME: join(cwd, 'state') } });
-  const stderr =
-    'drover: nothing can be kept in <cwd>/state (ENOTDIR); set DROVER_HOME to a folder that can be written\n';
+  const stderr = 'drover: cannot write to <cwd>/state (ENOTDIR); set DROVER_HOME to a folder that can be written\n';
   expect(ran).toEqual({ code: 2, stdout: '', stderr });
 });
 

@@ -63,13 +63,13 @@ test('doctor exits 0 on a complete machine and sends no request', async () => {
       'good repository: <cwd>, on main',
       'good bash: <bash>',
       'good ripgrep: <ripgrep>',
-      'good processes: whatever a command starts is found, and ended with it',
+      'good processes: drover can find and stop every process that a command starts',
       'good state: <cwd>/.drover, which will be made',
       'good disk: <free> free for journals and workspaces',
       'good your config: none at <cwd>/.config/drover/config.yaml; drover init --user writes one',
       'good project config: none; drover init writes one',
-      'good environment: what is set for drover can be read',
-      'note terminal: this is none, so nobody is asked: what is not allowed is refused',
+      'good environment: drover can read all its variables',
+      'note terminal: not a terminal, so drover cannot ask: calls that need approval are denied',
       'good providers: anthropic (ANTHROPIC_API_KEY is set, at http://<server>)',
       'good model: anthropic/claude-sonnet-4-5, because ANTHROPIC_API_KEY is set',
     ],
@@ -83,13 +83,13 @@ test('doctor prints one line per finding, with the fix below each problem', asyn
   const from = lines.findIndex((line) => line.includes('providers'));
   expect(code).toBe(2);
   expect(lines.slice(from)).toEqual([
-    '✗ providers       there is a key for none',
+    '✗ providers       no provider has a key',
     '                  export ANTHROPIC_API_KEY=… or OPENAI_API_KEY=…, or name a server under "providers"',
     '                  in your config',
     '! model           none is set',
     '                  say --model anthropic/claude-sonnet-4-5 each time, or set "model" in your config',
     '',
-    'One thing has to be mended first; drover demo works without a key.',
+    'One problem has to be fixed first; drover demo works without a key.',
     '',
   ]);
 });
@@ -140,7 +140,7 @@ test('doctor reports forbidden project keys, unknown keys, missing keys and mode
   expect(lines.filter((line) => /config|providers|model/.test(line.split(':')[0] ?? ''))).toEqual([
     'good your config: <cwd>/.config/drover/config.yaml sets model, providers',
     'note project config: .drover/config.yaml may not set model, so it is ignored; if you want it, move it to <cwd>/.config/drover/config.yaml, or approve the file as it is: drover trust',
-    'bad providers: there is a key for none',
+    'bad providers: no provider has a key',
     'bad providers: ANTHROPIC_API_KEY holds characters no key has; set it again',
     'note providers: your config names FAR_KEY for far, and it is not set',
     "bad model: antropic/x, from the config: there is no provider 'antropic'; known are anthropic, openai, openai-chat, far, rehearsal, rehearsal-openai, rehearsal-openai-chat; did you mean anthropic?",
@@ -159,7 +159,7 @@ test('doctor reports a missing git, an unwritable state folder and a missing hom
     [
       2,
       ['bad git: git was not found, and drover works with git repositories: install git 2.38 or newer'],
-      ['bad state: nothing can be kept in <cwd>/taken/state (ENOTDIR)'],
+      ['bad state: cannot write to <cwd>/taken/state (ENOTDIR)'],
       [],
     ],
   );
@@ -231,6 +231,6 @@ test('--online reports an unreachable address, and guesses no unknown models', a
   expect([code, ...lines.slice(-2)]).toEqual([
     9,
     expect.stringMatching(/^bad anthropic: anthropic\/claude-haiku-4-5: the provider is unavailable: /),
-    'note local: it was not asked: nobody knows which models it has',
+    'note local: not checked: drover does not know its models',
   ]);
 });

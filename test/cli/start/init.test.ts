@@ -73,15 +73,15 @@ test('init prints what it wrote and the next step; again, that all is there', as
     stdout: [
       'Written',
       '  .drover/config.yaml',
-      '    what the project would like of drover',
+      '    settings of the project',
       '  .drover/batch.yaml',
       '    an example of a batch',
       '  .drover/.gitignore',
-      '    so that what batches leave is not committed',
+      '    keeps outputs of batches out of git',
       '',
       'Next',
       '  drover doctor',
-      '    see whether all that is needed is there',
+      '    check that everything drover needs is there',
       '  drover batch .drover/batch.yaml --list',
       '    see which tasks the example would make',
       '',
@@ -95,11 +95,11 @@ test('init prints what it wrote and the next step; again, that all is there', as
   expect([again.code, again.stdout.split('\n').slice(0, 5)]).toEqual([
     0,
     [
-      'There already, and left as it is',
+      'Unchanged, because it exists already',
       '  .drover/config.yaml',
-      '    remove it if you want a new one',
+      '    remove it to get a new one',
       '  .drover/batch.yaml',
-      '    remove it if you want a new one',
+      '    remove it to get a new one',
     ],
   ]);
   expect(await readFile(join(cwd, '.drover/config.yaml'), 'utf8')).toBe('turns: 7\n');

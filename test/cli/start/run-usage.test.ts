@@ -99,7 +99,7 @@ test.each([
 test('a run without a goal is refused with how to give one', async () => {
   const desk = await RunDesk.with({ answers: [] });
   const { code, stderr } = await desk.drover(['run']);
-  expect([code, stderr]).toEqual([2, expect.stringContaining('what shall be achieved?')]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('no goal given; run drover run ')]);
 });
 
 test('--dry-run sends no request and changes nothing', async () => {
@@ -123,7 +123,7 @@ test('--dry-run sends no request and changes nothing', async () => {
   expect(code).toBe(0);
   expect(`\n${stdout.replace(/at [0-9a-f]{12}/, 'at <commit>')}`).toMatchInlineSnapshot(`
     "
-    Nothing is done; this is what would be:
+    Dry run: nothing is changed. This would run:
       goal        two things
       model       anthropic/scripted (its price is not known)
       repository  <cwd> at <commit> on main

@@ -121,7 +121,7 @@ test('a state folder in /proc is refused at once', async () => {
   const { code, stderr } = await drover(['exec', 'go', '--model', 'anthropic/any'], { env });
   expect([code, stderr]).toEqual([
     2,
-    'drover: nothing can be kept in /proc/x (ENOENT); set DROVER_HOME to a folder that can be written\n',
+    'drover: cannot write to /proc/x (ENOENT); set DROVER_HOME to a folder that can be written\n',
   ]);
 });
 

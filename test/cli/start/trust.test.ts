@@ -64,7 +64,7 @@ test('trust shows the config and asks; yes approves it until a byte changes', as
   const { code, stdout } = await project.drover(['trust'], { typed: ['y'] });
   expect([code, stdout]).toEqual([
     0,
-    `<cwd>/.drover/config.yaml\n  | model: anthropic/theirs\n  | allow: ['shell(make*)']\nIt is approved as it is, in this folder; a change or a move has to be approved again.\n`,
+    `<cwd>/.drover/config.yaml\n  | model: anthropic/theirs\n  | allow: ['shell(make*)']\nApproved. If the file changes or moves, approve it again.\n`,
   ]);
   expect(await project.heard()).toEqual(APPROVED);
   expect((await stat(join(project.home, 'approved.json'))).mode & 0o777).toBe(0o600);
@@ -89,9 +89,7 @@ test('--yes approves without a terminal; --revoke removes only that approval', a
   await project.drover(['trust', '--yes']);
   await project.write('workers: 3\n');
   await project.drover(['trust', '--yes']);
-  expect((await project.drover(['trust'])).stdout).toBe(
-    '<cwd>/.drover/config.yaml is approved already, just as it is.\n',
-  );
+  expect((await project.drover(['trust'])).stdout).toBe('<cwd>/.drover/config.yaml is already approved.\n');
   await project.drover(['trust', '--revoke']);
   const left = JSON.parse(await readFile(join(project.home, 'approved.json'), 'utf8')) as object;
   const sha256 = createHash('sha256').update(CONFIG).digest('hex');

@@ -47,9 +47,9 @@ test.each<[string, readonly string[], string]>([
   [
     'no prompt',
     ['exec', ...MODEL],
-    'what shall the agent do? drover exec "fix the failing test", or - to read it from standard input',
+    'no prompt given; run drover exec "fix the failing test", or pass - to read it from standard input',
   ],
-  ['an empty prompt', ['exec', ' ', ...MODEL], 'the prompt is empty; say what the agent shall do'],
+  ['an empty prompt', ['exec', ' ', ...MODEL], 'the prompt is empty; say what the agent should do'],
   [
     'a prompt and a prompt file',
     ['exec', 'go', '--prompt-file', 'x'],
@@ -121,7 +121,7 @@ test('a missing prompt file is named', async () => {
 
 test.each<[string, Uint8Array, string]>([
   ['is not UTF-8', Uint8Array.of(0x67, 0xff, 0x6f), 'is not UTF-8 text; convert it to UTF-8'],
-  ['is empty', Uint8Array.of(0x20, 0x0a), 'is empty; say what the agent shall do'],
+  ['is empty', Uint8Array.of(0x20, 0x0a), 'is empty; say what the agent should do'],
 ])('a prompt that %s is refused, from a file and from stdin', async (_, bytes, problem) => {
   const cwd = await temporaryFolder();
   await writeFile(join(cwd, 'prompt.md'), bytes);
@@ -172,8 +172,8 @@ test('help lists every command', async () => {
                                 network, nothing executed
       drover serve              Serve sessions and runs over HTTP, with a web page
                                 that shows them
-      drover trust              Approve the config of this project, so that all of
-                                its keys apply
+      drover trust              Approve the config of this project, so that keys
+                                such as model and allow apply
       drover gc                 List data that no run needs, and remove it if you
                                 agree; never the only copy of work
       drover doctor             Check what works here, what is missing, and how to

@@ -45,7 +45,7 @@ test.each(['--result', '--junit', '--summary'])(
     const { code, stderr } = await desk.drover([...RUN, flag, 'nowhere/file']);
     expect([code, stderr, desk.server.requests.length]).toEqual([
       2,
-      `drover: ${flag}: nothing can be written to <cwd>/nowhere (ENOENT)\n`,
+      `drover: ${flag}: cannot write to <cwd>/nowhere (ENOENT)\n`,
       0,
     ]);
   },

@@ -49,7 +49,7 @@ test('a run without time left is not resumed, and idle time does not count', asy
   const over = await interruptedAfter(61 * MINUTE_MS, 0);
   expect(await over.desk.drover(['resume', over.id])).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/ has been at work for 61 m \d\d s, and its time is 60 m 00 s; go on with more: /),
+    stderr: expect.stringMatching(/ has worked for 61 m \d\d s, and its time limit is 60 m 00 s; resume with more: /),
   });
   const { desk, id } = await interruptedAfter(0, 600 * MINUTE_MS);
   const again = told(
