@@ -227,7 +227,7 @@ test('an unknown slash command is not sent; /help lists them and Tab completes t
   expect(lines.filter((line) => /^ {3}\//.test(line))).toEqual([
     '   /help                   this list',
     '   /model [provider/name]  switch to another model, or show the current one',
-    '   /usage                  what was used so far, and how long the conversation',
+    '   /usage                  show usage so far and the length of the conversation',
     '   /tokens                 how long the next prompt is: estimate, reported,',
     '   /compact                shorten the conversation to a summary and its end',
     '   /clear                  start a new session; the previous one is kept',

@@ -254,7 +254,7 @@ test('a second Ctrl-C leaves at once, whatever the agent is doing', async () => 
   chat.press(KEYS.ctrlC);
   expect(await chat.code).toBe(130);
   expect(chat.modes).toEqual([true, false]);
-  expect((await chat.screen()).at(-1)).toMatch(/^ {2}drover chat --session|go on with: drover chat --session/);
+  expect((await chat.screen()).at(-1)).toMatch(/^ {2}drover chat --session|continue with: drover chat --session/);
 });
 
 test.each<[StopName, number]>([
