@@ -84,7 +84,7 @@ export async function landedOf(home: string, runs: Iterable<string>): Promise<Re
     if (!existsSync(runJournalPath(home, run))) continue;
     const { past, failure } = await readRun(home, run);
     if (past !== undefined && failure === undefined)
-      known.set(run, { tasks: new Set(past.landed.keys()), head: past.head });
+      known.set(run, { tasks: new Set(past.ledger.landed.keys()), head: past.ledger.head ?? past.settings.base });
   }
   return known;
 }

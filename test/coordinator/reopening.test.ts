@@ -1,14 +1,15 @@
 // The work that a resumed run retries, by its journal: tasks, and the coordinator's open call.
 
-import { isPassing } from '@drover/coordinator/run/resume';
 import { canGoOn, stateOf } from '@drover/coordinator/run/runs';
-import { readAgentHistory, isKept, readRunHistory, type TaskHistory } from '@drover/coordinator/run/history';
+import { readAgentHistory, readRunHistory } from '@drover/coordinator/run/history';
+import { isKept, isPassing, NEW_TASK, type TaskEntry, type TaskStep } from '@drover/coordinator/run/tasks';
 import type { Event, Place } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';
 import type { JsonObject } from '@drover/protocol/json';
 import type { Message } from '@drover/protocol/messages';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 import type { PlannedTask } from '@drover/protocol/plan';
+import type { TaskStatus } from '@drover/protocol/run';
 import { expect, test } from 'vitest';
 import { label, sampleSettings, Teller } from '../support/run/sample-run.ts';
 
@@ -94,7 +95,7 @@ class Story extends Teller {
 
   /** Task -> how it is settled; absent where it is open. */
   get standing() {
-    return Object.fromEntries([...this.past.tasks].map(([id, { status }]) => [id, status]));
+    return Object.fromEntries(this.past.ledger.statuses());
   }
 
   /** What the coordinator knows: roles, and whether its call is open. */
@@ -169,7 +170,7 @@ test('a task that a later plan names again is open, even before it starts', () =
   const story = new Story().begin().plan('c1', planned('a'), planned('b')).task('a', REFUSED).task('b', undefined);
   story.hear('c1', 'a failed', 'Again.').plan('c2', planned('a'));
   expect(story.standing).toEqual({ a: undefined, b: 'done' });
-  expect(story.past.tasks.get('a')).toEqual({ attempts: 1, failures: 0, conflicts: 0 });
+  expect(story.past.ledger.task('a')).toEqual({ ...NEW_TASK, attempts: 1, started: 1 });
 });
 
 test('only the last plan is resumed', () => {
@@ -210,26 +211,30 @@ test('resume knows every setting of the run', () => {
   expect(readRunHistory(story.events as unknown as readonly JsonObject[])?.settings).toEqual(settings);
 });
 
-test.each<[string, boolean, Partial<TaskHistory>]>([
-  ['was not begun', true, { attempts: 0 }],
-  ['was to be tried again, and was not', true, { attempts: 0, before: { reason: 'lost' } }],
+const WORKING: TaskStep = { at: 'attempting', attempt: 1, base: 'b' };
+const over = (status: TaskStatus): Partial<TaskEntry> => ({ step: { at: 'over', status, from: WORKING } });
+
+test.each<[string, boolean, Partial<TaskEntry>]>([
+  ['was not begun', true, { started: 0 }],
+  ['was to be tried again, and was not', true, { started: 0, retry: { reason: 'lost' } }],
   ['failed, and is to be tried again', true, { failure: LOST }],
   [
     'could not be committed, and is to be tried again',
     false,
     { failure: { kind: 'git.failed', args: [], message: '' } },
   ],
-  ['is at work', false, { open: { attempt: 1, base: 'b' } }],
-  ['has landed', true, { status: 'landed' }],
-  ['waits to land', true, { finished: { attempt: 1, commit: 'c', files: [], summary: '' } }],
-  ['is at work again', false, { status: 'landed', open: { attempt: 2, base: 'b' } }],
-  ['was stopped by a gate', true, { status: 'gate_failed' }],
-  ['failed, with what it left on a branch', true, { status: 'failed', failure: REFUSED }],
-  ['could not be committed', false, { status: 'failed', failure: { kind: 'git.failed', args: ['add'], message: '' } }],
-  ['lost its workspace', false, { status: 'failed', failure: { kind: 'workspace.failed', message: '' } }],
-  ['could not be stored', false, { status: 'failed', failure: { kind: 'store.failed', message: '' } }],
-])('the work of a task that %s is stored outside its workspace: %s', (_, kept, past) => {
-  expect(isKept({ attempts: 1, failures: 0, conflicts: 0, ...past }, 1)).toBe(kept);
+  ['is at work', false, { step: WORKING }],
+  ['has landed', true, over('landed')],
+  ['waits to land', true, { step: { at: 'landing', commit: 'c', summary: '' } }],
+  ['is at work again', false, { started: 2, step: { ...WORKING, attempt: 2 } }],
+  ['was cancelled before another plan named it', false, { interrupted: 1 }],
+  ['was stopped by a gate', true, over('gate_failed')],
+  ['failed, with what it left on a branch', true, { ...over('failed'), failure: REFUSED }],
+  ['could not be committed', false, { ...over('failed'), failure: { kind: 'git.failed', args: ['add'], message: '' } }],
+  ['lost its workspace', false, { ...over('failed'), failure: { kind: 'workspace.failed', message: '' } }],
+  ['could not be stored', false, { ...over('failed'), failure: { kind: 'store.failed', message: '' } }],
+])('the work of a task that %s is stored outside its workspace: %s', (_, kept, task) => {
+  expect(isKept({ ...NEW_TASK, attempts: 1, started: 1, ...task }, 1)).toBe(kept);
 });
 
 test.each<[string, Failure, boolean]>([
@@ -241,8 +246,8 @@ test.each<[string, Failure, boolean]>([
   for (const again of [true, false]) {
     const story = new Story().begin().plan('c1', planned('a'));
     story.say({ type: 'task_start', base: 'b', workspace: '/ws/1', seed: SEED }, place).say({ ...ended, again }, place);
-    const past = readRunHistory(story.events as unknown as readonly JsonObject[])?.tasks.get('a');
-    expect([again, past?.status, past !== undefined && isKept(past, 1)]).toEqual([again, undefined, kept]);
+    const { ledger } = story.past;
+    expect([again, ledger.status('a'), isKept(ledger.task('a'), 1)]).toEqual([again, undefined, kept]);
   }
 });
 

@@ -2,7 +2,7 @@
 
 import { describe, type Failure } from '@drover/protocol/failures';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
-import { type TaskStatus, isDone } from '@drover/protocol/run';
+import type { TaskStatus } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { attemptTask, type AttemptEnd, type AttemptContext } from './attempt.ts';
@@ -11,8 +11,9 @@ import { inOrder, waits, type Waits } from '../plan/graph.ts';
 import type { Git } from '../git/git.ts';
 import { conflictMessage } from '../merge/merge.ts';
 import type { MergeTrain } from '../merge/train.ts';
-import { readAgentHistory, type Before, type RunHistory, type TaskHistory } from './history.ts';
+import { readAgentHistory, type RunHistory } from './history.ts';
 import type { Seed } from '../plan/seed.ts';
+import type { Retry, TaskLedger, TaskStep } from './tasks.ts';
 
 /** How long the others wait for the first worker's answer to begin, so that they find the cache warm. */
 const WARM_UP_MS = 5_000;
@@ -38,56 +39,39 @@ export type ExecuteContext = {
   readonly known: ReadonlyMap<string, KnownResult>;
   /** So many go ahead; the judge says why the others should not follow. */
   readonly canary: { readonly tasks: number; readonly judge: () => Failure | undefined } | undefined;
-  /** What the run went through before a crash. */
+  /** Fed by `context.tell`. */
+  readonly ledger: TaskLedger;
+  /** The conversations of attempts that a crash or an interruption cut off. */
   readonly past: RunHistory | undefined;
-  /** What is settled, in this process or before; filled as tasks end. */
-  readonly statuses: Map<string, TaskStatus>;
-  /** The integration head with a task's work; filled as tasks land. */
-  readonly landed: Map<string, string>;
-  /** How many attempts a task has had; filled as they begin. */
-  readonly attempts: Map<string, number>;
 };
 
 /** The work of a task, as a commit on the run's base; without one there is nothing to change. */
 export type KnownResult = { readonly commit?: string; readonly files: readonly string[]; readonly summary: string };
 
 export async function executePlan(plan: Plan, conditions: ExecuteContext, signal: AbortSignal): Promise<void> {
-  const { statuses, canary } = conditions;
+  const { ledger, canary } = conditions;
   const ordered = inOrder(plan.tasks);
-  const settled = statusesBefore(ordered, conditions);
   const waiting = waits(ordered);
+  const isOpen = ({ id }: PlannedTask) => ledger.status(id) === undefined;
   expectOpen(
-    ordered.filter(({ id, mode }) => mode === 'write' && !settled.has(id)),
+    ordered.filter((task) => task.mode === 'write' && isOpen(task)),
     waiting,
     conditions,
   );
   const skip = skipper(conditions, signal);
   const work = worker({ plan, conditions, waiting, skip }, signal);
   const ahead = canary?.tasks ?? ordered.length;
-  await work(ordered.slice(0, ahead), settled);
+  await work(ordered.slice(0, ahead));
   const others = ordered.slice(ahead);
   const obstacle = others.length === 0 || signal.aborted ? undefined : canary?.judge();
-  if (obstacle === undefined) await work(others, new Map([...settled, ...statuses]));
-  else for (const task of others) if (!settled.has(task.id)) skip(task, describe(obstacle), obstacle);
-  for (const [id, status] of settled) if (!statuses.has(id)) statuses.set(id, status);
-}
-
-/** The statuses that hold when a plan begins: a task that did not work out and is named again has none. */
-function statusesBefore(ordered: readonly PlannedTask[], { statuses, past }: ExecuteContext): Map<string, TaskStatus> {
-  const settled = new Map(
-    [...statuses].filter(([id, status]) => isDone(status) || !ordered.some((task) => task.id === id)),
-  );
-  for (const { id } of ordered) {
-    const known = past?.tasks.get(id)?.status;
-    if (known !== undefined && !statuses.has(id)) settled.set(id, known);
-  }
-  return settled;
+  if (obstacle === undefined) return work(others);
+  for (const task of others.filter(isOpen)) skip(task, describe(obstacle), obstacle);
 }
 
 function expectOpen(
   open: readonly PlannedTask[],
   waiting: ReadonlyMap<string, Waits>,
-  { train, past }: ExecuteContext,
+  { train, ledger }: ExecuteContext,
 ): void {
   train.expect(
     open.map(({ id }) => {
@@ -95,15 +79,14 @@ function expectOpen(
       return { id, waitsFor: [...dependsOn, ...follows] };
     }),
   );
-  // Those that had conflicted before a crash went to the end then, one after the other.
-  for (const id of past?.conflicts ?? []) if (open.some((task) => task.id === id)) train.sendBack(id);
+  // Tasks that conflicted before a crash went to the end of the order then, one after the other.
+  for (const id of ledger.sentBack) if (open.some((task) => task.id === id)) train.sendBack(id);
 }
 
-function skipper({ context, train, statuses }: ExecuteContext, signal: AbortSignal): Dispatch['skip'] {
+function skipper({ context, train }: ExecuteContext, signal: AbortSignal): Dispatch['skip'] {
   return (task, reason, failure) => {
     const status = signal.aborted ? 'cancelled' : 'skipped';
     if (task.mode === 'write') train.withdraw(task.id);
-    statuses.set(task.id, status);
     const why = { reason, ...(failure !== undefined && { failure }) };
     context.tell({ type: 'task_end', status, again: false, ...why, files: [], usage: NO_USAGE }, { task: task.id });
   };
@@ -118,17 +101,15 @@ type Execution = {
 
 /** Returns a function that dispatches tasks of the plan; the first of all of them warms the cache. */
 function worker({ plan, conditions, waiting, skip }: Execution, signal: AbortSignal) {
-  const { train, statuses, workers, limit, failFast, failuresMax } = conditions;
+  const { train, ledger, workers, limit, failFast, failuresMax } = conditions;
   const warm = new WarmUp();
   const runTask: Dispatch['runTask'] = async (task, slot, stop) => {
     const status = await settleTask({ task, plan, conditions, slot, warm, waits: waiting.get(task.id) }, stop);
-    if (status === undefined) return undefined;
-    if (status !== 'landed' && task.mode === 'write') train.withdraw(task.id);
-    statuses.set(task.id, status);
+    if (status !== undefined && status !== 'landed' && task.mode === 'write') train.withdraw(task.id);
     return status;
   };
-  return (ordered: readonly PlannedTask[], settled: ReadonlyMap<string, TaskStatus>) =>
-    dispatch({ ordered, settled, workers, limit, skip, failFast, failuresMax, runTask }, signal);
+  return (ordered: readonly PlannedTask[]) =>
+    dispatch({ ordered, settled: ledger.statuses(), workers, limit, skip, failFast, failuresMax, runTask }, signal);
 }
 
 type TaskContext = {
@@ -140,144 +121,68 @@ type TaskContext = {
   readonly waits: Waits | undefined;
 };
 
-/** Undefined if the run stopped before a worker slot was free. */
+/** Moves a task on, step by step, until the ledger has its status. Undefined if no worker slot was free in time. */
 async function settleTask(work: TaskContext, signal: AbortSignal): Promise<TaskStatus | undefined> {
-  const { task, plan, conditions, slot, warm } = work;
-  const { context, train, attempts, landed } = conditions;
-  const progress = new TaskAttempts(work);
-  await progress.recall(context.slots.store.git);
+  const { task, conditions, slot } = work;
+  const { context, ledger, known } = conditions;
   context.tell({ type: 'task_ready' }, { task: task.id });
   for (;;) {
-    const end =
-      progress.takeFinished() ??
-      progress.takeKnown(context) ??
-      (await slot(async (worker) => {
-        const next = progress.next();
-        attempts.set(task.id, next.attempt);
-        const { system, seed } = plan;
-        const { base, attempt, before, mayFail, goesOn } = next;
-        const past =
-          goesOn && conditions.past
-            ? readAgentHistory(conditions.past, { task: task.id, attempt }, seed.messages)
-            : undefined;
-        const details = { goesOn, ...(before !== undefined && { before }), ...(past !== undefined && { past }) };
-        return attemptTask(
-          context,
-          { task, attempt, worker, base, system, seed, mayFail, turn: warm.turn, onAnswer: warm.done, ...details },
-          signal,
-        ).finally(warm.done);
-      }));
-    if (end === undefined) return undefined;
-    if (end.again) {
-      progress.failed(end);
-      continue;
-    }
-    if (end.status !== 'finished') return end.status;
-    if (end.commit === undefined) return 'done';
-    const title = context.redact(task.title);
-    const mayRetry = progress.conflicts < CONFLICTS_MAX;
-    const landing = await train.land({ task: task.id, commit: end.commit, title, summary: end.summary, mayRetry });
-    if (landing.outcome === 'landed') {
-      landed.set(task.id, landing.commit);
-      return 'landed';
-    }
-    if (landing.outcome !== 'conflict' || !landing.again) return landing.outcome;
-    progress.conflicted(landing.onto, landing.message);
+    const { step, attempts, conflicts } = ledger.task(task.id);
+    const found = attempts + conflicts === 0 ? known.get(task.id) : undefined;
+    if (step.at === 'over') return step.status;
+    if (step.at === 'landing') await land(work, step);
+    else if (found !== undefined) tellKnown(context, task, found);
+    else if ((await slot((worker) => attempt(work, worker, signal))) === undefined) return undefined;
   }
 }
 
-/** How far a task has come, before a crash and since. */
-class TaskAttempts {
-  conflicts: number;
-  #failures: number;
-  #attempts: number;
-  #base: string;
-  #before: string | undefined;
-  readonly #conflict: Before['conflict'];
-  #open: TaskHistory['open'];
-  #finished: TaskHistory['finished'];
-  #known: KnownResult | undefined;
-  readonly #task: PlannedTask;
-  readonly #attemptsMax: number;
-
-  constructor({ task, conditions, waits: waiting }: TaskContext) {
-    const { past, base, landed, attempts, attemptsMax, statuses, known } = conditions;
-    this.#task = task;
-    this.#known = known.get(task.id);
-    // A task that ended and is named again by a later plan begins anew; only its attempts go on counting.
-    const before = statuses.has(task.id) ? undefined : past?.tasks.get(task.id);
-    this.conflicts = before?.conflicts ?? 0;
-    this.#failures = before?.failures ?? 0;
-    this.#attempts = attempts.get(task.id) ?? before?.attempts ?? 0;
-    this.#base = before?.before?.conflict?.onto ?? baseOf(waiting, base, landed);
-    this.#before = before?.before?.reason;
-    this.#conflict = before?.before?.conflict;
-    this.#open = before?.open;
-    this.#finished = before?.finished;
-    this.#attemptsMax = attemptsMax;
-  }
-
-  /** What there was to say about a conflict before the crash is found again, in the same words. */
-  async recall(git: Git): Promise<void> {
-    if (this.#conflict !== undefined) this.#before = (await conflictMessage(git, this.#conflict)) ?? this.#before;
-  }
-
-  /** What an attempt before the crash has finished, and only has to land. */
-  takeFinished(): AttemptEnd | undefined {
-    const finished = this.#finished;
-    this.#finished = undefined;
-    return finished && { ...finished, status: 'finished', again: false };
-  }
-
-  /** What an earlier run has found out, where nobody has begun anew. */
-  takeKnown(context: AttemptContext): AttemptEnd | undefined {
-    const known = this.#known;
-    this.#known = undefined;
-    if (known === undefined || this.#attempts > 0) return undefined;
-    const { id } = this.#task;
-    const { commit, files, summary } = known;
-    const branch = `drover/${context.run}/${id}`;
-    const left = { files, summary, ...(commit !== undefined && { commit }) };
-    context.tell(
-      {
-        type: 'task_end',
-        status: 'finished',
-        again: false,
-        usage: NO_USAGE,
-        cached: true,
-        ...left,
-        ...(commit !== undefined && { branch }),
-      },
-      { task: id },
-    );
-    return { ...left, status: 'finished', again: false };
-  }
-
-  next() {
-    const open = this.#open;
-    this.#open = undefined;
-    const attempt = open?.attempt ?? (this.#attempts += 1);
-    const mayFail = this.#failures + 1 < this.#attemptsMax;
-    return { attempt, base: open?.base ?? this.#base, before: this.#before, goesOn: open !== undefined, mayFail };
-  }
-
-  failed({ failure }: AttemptEnd): void {
-    this.#failures += 1;
-    this.#before = `The one before failed: ${failure === undefined ? 'nobody knows why' : describe(failure)}. Its changes are gone: begin again.`;
-  }
-
-  conflicted(onto: string, message: string): void {
-    this.conflicts += 1;
-    this.#base = onto;
-    this.#before = message;
-  }
+async function land({ task, conditions }: TaskContext, { commit, summary }: LandingStep): Promise<void> {
+  const { context, train, ledger } = conditions;
+  const mayRetry = ledger.task(task.id).conflicts < CONFLICTS_MAX;
+  await train.land({ task: task.id, commit, title: context.redact(task.title), summary, mayRetry });
 }
 
-/** What it waited for is in its base: the head as it was with the last of those. */
-function baseOf(waiting: Waits | undefined, base: string, landed: ReadonlyMap<string, string>): string {
+type LandingStep = Extract<TaskStep, { readonly at: 'landing' }>;
+
+/** Ends a task with the result that an earlier run found. */
+function tellKnown({ run, tell }: AttemptContext, { id }: PlannedTask, { commit, files, summary }: KnownResult): void {
+  const left = commit === undefined ? {} : { commit, branch: `drover/${run}/${id}` };
+  const end = { type: 'task_end', status: 'finished', again: false, usage: NO_USAGE, cached: true } as const;
+  tell({ ...end, files, summary, ...left }, { task: id });
+}
+
+/** Makes the next attempt, or continues the one that was cut off. */
+async function attempt(work: TaskContext, worker: number, signal: AbortSignal): Promise<AttemptEnd> {
+  const { task, conditions, warm } = work;
+  const { context, ledger, past, attemptsMax } = conditions;
+  const { system, seed } = work.plan;
+  const { step, attempts, failures, retry, onto } = ledger.task(task.id);
+  const cutOff = step.at === 'attempting' ? step : undefined;
+  const number = cutOff?.attempt ?? attempts + 1;
+  const base = cutOff?.base ?? onto ?? baseOf(work.waits, conditions);
+  const before = retry && (await reasonOf(retry, context.slots.store.git));
+  const history =
+    cutOff && past ? readAgentHistory(past, { task: task.id, attempt: number }, seed.messages) : undefined;
+  const details = { ...(before !== undefined && { before }), ...(history !== undefined && { past: history }) };
+  const turns = { turn: warm.turn, onAnswer: warm.done };
+  const mayFail = failures + 1 < attemptsMax;
+  const goesOn = cutOff !== undefined;
+  return attemptTask(
+    context,
+    { task, attempt: number, worker, base, system, seed, mayFail, goesOn, ...turns, ...details },
+    signal,
+  ).finally(warm.done);
+}
+
+/** Why there is another attempt, in the same words before and after a crash. */
+async function reasonOf({ reason, conflict }: Retry, git: Git): Promise<string> {
+  return (conflict && (await conflictMessage(git, conflict))) ?? reason;
+}
+
+/** A task starts from the head that holds the last of the tasks it waited for. */
+function baseOf(waiting: Waits | undefined, { base, ledger }: ExecuteContext): string {
   const before = new Set([...(waiting?.dependsOn ?? []), ...(waiting?.follows ?? [])]);
-  const last = [...landed.keys()].findLast((id) => before.has(id));
-  return last === undefined ? base : (landed.get(last) ?? base);
+  return [...ledger.landed].findLast(([id]) => before.has(id))?.[1] ?? base;
 }
 
 /** The first that has a workspace goes ahead; the others wait until its answer begins. */

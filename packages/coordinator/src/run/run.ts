@@ -17,7 +17,7 @@ import type { Provider } from '@drover/core/model/provider';
 import type { RetryPolicy } from '@drover/core/model/retry';
 import { deniedIn } from '@drover/core/permission/denied-paths';
 import type { Policy } from '@drover/core/permission/policy';
-import { isDone, type Delivered, type RunSettings, type TaskStatus } from '@drover/protocol/run';
+import { isDone, type Delivered, type RunSettings } from '@drover/protocol/run';
 import type { ModelSpec, RunTask } from '@drover/core/task/task';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { runDefinitions } from '@drover/core/tools/builtin';
@@ -30,7 +30,8 @@ import { asFailure, resultFailure, runEnd, type Ended, type RunEnd, type RunEndi
 import type { Limiter } from './dispatch.ts';
 import { deliver } from '../merge/deliver.ts';
 import { MergeTrain } from '../merge/train.ts';
-import { isKept, type RunHistory, type TaskHistory, type Writable } from './history.ts';
+import type { RunHistory, Writable } from './history.ts';
+import { isKept, TaskLedger } from './tasks.ts';
 import { plan, type Submitted } from '../plan/planning.ts';
 import { FALLBACK, type Repository } from '../git/repository.ts';
 import { seedOf } from '../plan/seed.ts';
@@ -88,11 +89,8 @@ export async function run(options: RunOptions, signal: AbortSignal): Promise<Run
 class Run {
   readonly #options: RunOptions;
   readonly #state = new RunState();
-  readonly #statuses = new Map<string, TaskStatus>();
-  readonly #attempts = new Map<string, number>();
-  readonly #landed: Map<string, string>;
+  readonly #ledger: TaskLedger;
   readonly #startedAt: string;
-  #plans: number;
   #train: MergeTrain | undefined;
   #executing: Promise<void> | undefined;
   readonly #stop = new AbortController();
@@ -102,8 +100,7 @@ class Run {
     this.#options = options;
     this.#admission = options.admission((event, place) => this.#tell(event, place));
     const { past } = options;
-    this.#plans = past?.plans.length ?? 0;
-    this.#landed = new Map(past?.landed);
+    this.#ledger = past?.ledger ?? new TaskLedger();
     this.#startedAt = past?.startedAt ?? new Date().toISOString();
     for (const record of past?.records ?? []) this.#state.take(record);
   }
@@ -122,9 +119,9 @@ class Run {
     const looking = fingerprint(repository, env);
     // It is waited for below, whatever happens until then.
     looking.catch(() => undefined);
-    slots.reclaim(({ task, attempt }) => isKept(past?.tasks.get(task) ?? NOTHING_KNOWN, attempt));
+    slots.reclaim(({ task, attempt }) => isKept(this.#ledger.task(task), attempt));
     // Attempts that were cut off go on in those they have.
-    const open = [...(past?.tasks.values() ?? [])].filter((task) => task.open !== undefined).length;
+    const open = [...this.#ledger.tasks.values()].filter(({ step }) => step.at === 'attempting').length;
     slots.prepare(Math.max(1, settings.workers - open));
     const before = await looking;
     this.#tell({ type: 'run_start', resumed: past !== undefined, ...settings });
@@ -164,7 +161,10 @@ class Run {
     if (tasks !== undefined) {
       await this.#execute({ tasks, by: 'file', system: undefined, snapshot: undefined }, signal);
       // What was over before the signal came is done all the same.
-      const isCut = this.#statuses.values().some((status) => status === 'cancelled');
+      const isCut = this.#ledger
+        .statuses()
+        .values()
+        .some((status) => status === 'cancelled');
       if (signal.aborted && isCut) throw new DroverError(failureOf(signal));
       return '';
     }
@@ -176,9 +176,9 @@ class Run {
         policy: { ...this.#options.policy, root: this.#options.repository.top, workspace: false },
         limits: settings.taskLimits,
         past: past?.coordinator,
-        rounds: () => this.#plans,
+        rounds: () => this.#ledger.rounds,
         isBegun: (callId) => past?.plans.some((each) => each.callId === callId) ?? false,
-        done: () => new Set([...this.#statuses].flatMap(([id, status]) => (isDone(status) ? [id] : []))),
+        done: () => new Set([...this.#ledger.statuses()].flatMap(([id, status]) => (isDone(status) ? [id] : []))),
         warn: (message) => this.#tell({ type: 'warning', message }, { worker: 0 }),
         execute: async (submitted, stop) => {
           const given = { ...submitted, system: submitted.snapshot.system };
@@ -190,7 +190,7 @@ class Run {
     );
     const { outcome } = result;
     // The work is done, and the list of results says what came of it; only the words about it are missing.
-    if ('failure' in outcome && this.#plans === 0) throw new DroverError(outcome.failure);
+    if ('failure' in outcome && this.#ledger.rounds === 0) throw new DroverError(outcome.failure);
     return answer;
   }
 
@@ -239,8 +239,8 @@ class Run {
     const tasks = told ?? (await approve(given.tasks, signal));
     if (tasks === undefined) throw new DroverError(signal.aborted ? failureOf(signal) : { kind: 'plan.declined' });
     if (told === undefined) {
-      this.#plans += 1;
-      this.#tell({ type: 'plan_ready', tasks, round: this.#plans, by, ...(callId !== undefined && { callId }) });
+      const round = this.#ledger.rounds + 1;
+      this.#tell({ type: 'plan_ready', tasks, round, by, ...(callId !== undefined && { callId }) });
     }
     this.#options.warm(Math.min(tasks.length, settings.workers));
     const seed = seedOf(settings.seeding, given.snapshot, { goal: settings.goal, tasks });
@@ -255,10 +255,8 @@ class Run {
       failuresMax: settings.failuresMax ?? Infinity,
       known: this.#options.known,
       canary: this.#canary(),
+      ledger: this.#ledger,
       past,
-      statuses: this.#statuses,
-      landed: this.#landed,
-      attempts: this.#attempts,
     };
     const system = given.system ?? (await this.#systemPrompt());
     this.#executing = executePlan({ tasks, seed, system }, conditions, signal);
@@ -322,7 +320,7 @@ class Run {
         commit: slots.store.commit,
         run: id,
         base: settings.base,
-        head: past?.head ?? settings.base,
+        head: this.#ledger.head ?? settings.base,
         env,
         identity: repository.identity,
         // Older journals name no author, and their merges must give the same commits again.
@@ -347,7 +345,7 @@ class Run {
   // ── the end ─────────────────────────────────────────────────────────────────────────────────
 
   #mayDeliver(failure: Failure | undefined): boolean {
-    const hasWork = this.#landed.size > 0 || rowsOf(this.#state).some(({ commit }) => commit !== undefined);
+    const hasWork = this.#ledger.landed.size > 0 || rowsOf(this.#state).some(({ commit }) => commit !== undefined);
     return hasWork && failure?.kind !== 'checkout.changed' && failure?.kind !== 'aborted';
   }
 
@@ -375,6 +373,7 @@ class Run {
 
   #tell(event: Event, place: Place = {}): void {
     const at = new Date().toISOString();
+    this.#ledger.take(event, place);
     this.#state.take({ v: 1, seq: 0, at, run: this.#options.id, ...place, ...event } as Recorded);
     this.#options.bus.emit(event, place);
   }
@@ -390,5 +389,3 @@ type Given = {
   readonly system: string | undefined;
   readonly snapshot: Submitted['snapshot'] | undefined;
 };
-
-const NOTHING_KNOWN: TaskHistory = { attempts: 0, failures: 0, conflicts: 0 };

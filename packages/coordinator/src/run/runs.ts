@@ -12,7 +12,7 @@ import { readRunHistory, type RunHistory } from './history.ts';
 import { runJournalPath } from './journal.ts';
 import { isStatus } from '../view/progress.ts';
 import { RunState, type RecordedRunEnd } from '../view/state.ts';
-import { reopened } from './resume.ts';
+import { tasksToReopen, type TaskStanding } from './tasks.ts';
 
 const FOLDER = 'runs';
 
@@ -51,7 +51,7 @@ export function canGoOn(state: RunState): boolean {
   if (end === undefined) return state.settings !== undefined;
   if (end.outcome !== 'incomplete') return end.outcome !== 'done';
   const isStopped = end.failure !== undefined && end.failure.kind !== 'gate.failed';
-  return isStopped || openTasks(state).length > 0;
+  return isStopped || hasOpenTask(state);
 }
 
 /** The coordinator's call of submit_plan is open, and its plan has not been approved. */
@@ -60,15 +60,17 @@ export function awaitsApproval({ coordinator, plans }: RunHistory): boolean {
   return begun.some(({ name, callId }) => name === SUBMIT_PLAN && !plans.some((plan) => plan.callId === callId));
 }
 
-/** The tasks of the last plan that are taken up when the run goes on. */
-function openTasks({ plans, tasks }: RunState): readonly string[] {
-  const last = plans.at(-1)?.tasks ?? [];
-  const standing = [...tasks.values()].map(({ id, state, failure }) => {
-    const status = isStatus(state) && state !== 'cancelled' ? state : undefined;
-    return [id, { failures: 0, ...(status && { status }), ...(failure && { failure }) }] as const;
-  });
-  const planned = last.flatMap((id) => tasks.get(id)?.plan ?? []);
-  return reopened(planned, new Map(standing));
+/** Whether a task of the last plan is open, or is reopened when the run is resumed. */
+function hasOpenTask({ plans, tasks }: RunState): boolean {
+  const planned = (plans.at(-1)?.tasks ?? []).flatMap((id) => tasks.get(id)?.plan ?? []);
+  const standing = new Map(
+    [...tasks.values()].map(({ id, state, failure }): [string, TaskStanding] => {
+      const status = isStatus(state) && state !== 'cancelled' ? state : undefined;
+      return [id, { status, failure }];
+    }),
+  );
+  const reopened = tasksToReopen(planned, standing);
+  return reopened.size > 0 || planned.some(({ id }) => standing.get(id)?.status === undefined);
 }
 
 function rowOf(id: string, { records, version, damage }: Contents): RunRow {
