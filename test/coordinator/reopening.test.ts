@@ -2,7 +2,7 @@
 
 import { canGoOn, stateOf } from '@drover/coordinator/run/runs';
 import { readAgentHistory, readRunHistory } from '@drover/coordinator/run/history';
-import { isKept, isPassing, NEW_TASK, type TaskEntry, type TaskStep } from '@drover/coordinator/run/tasks';
+import { isKept, isPassing, NEW_TASK, TaskLedger, type TaskEntry, type TaskStep } from '@drover/coordinator/run/tasks';
 import type { Event, Place } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';
 import type { JsonObject } from '@drover/protocol/json';
@@ -262,4 +262,43 @@ test('a resumed attempt has its own messages, and none of the previous attempt',
   const past = readRunHistory(story.events as unknown as readonly JsonObject[]);
   const own = past && readAgentHistory(past, { task: 'a', attempt: 2 }, []);
   expect(own?.messages).toEqual([{ role: 'user', content: [{ type: 'text', text: 'attempt 2' }] }]);
+});
+
+const FAILED = { type: 'task_end', status: 'failed', files: [], usage: NO_USAGE, failure: LOST } as const;
+const CANCELLED = { type: 'task_end', status: 'cancelled', again: false, files: [], usage: NO_USAGE } as const;
+const START = { type: 'task_start', base: 'b', workspace: '/ws/1', seed: SEED } as const;
+
+test('an attempt that ended before its start uses up its number', () => {
+  const story = new Story().begin().plan('c1', planned('a'));
+  story.say({ ...FAILED, again: true }, { worker: 1, task: 'a', attempt: 1 });
+  const { attempts, started, failures } = story.past.ledger.task('a');
+  expect({ attempts, started, failures }).toEqual({ attempts: 1, started: 0, failures: 1 });
+});
+
+test('a cancelled attempt resumes under its number, and starts anew in a later plan', () => {
+  const place = { worker: 1, task: 'a', attempt: 1 };
+  const story = new Story().begin().plan('c1', planned('a')).say(START, place).say(CANCELLED, place);
+  expect(story.past.ledger.task('a').step).toEqual({ at: 'attempting', attempt: 1, base: 'b' });
+  story.plan('c2', planned('a'));
+  expect(story.past.ledger.task('a')).toEqual({ ...NEW_TASK, attempts: 1, started: 1, interrupted: 1 });
+});
+
+test('a failure after a conflict keeps the base of the conflict', () => {
+  const story = new Story().begin().plan('c1', planned('a'));
+  const place = { worker: 1, task: 'a', attempt: 1 };
+  story.say(START, place).say({ ...CANCELLED, status: 'finished', commit: 'c' }, place);
+  story.say({ type: 'merge_end', outcome: 'conflict', again: true, onto: 'head' }, { task: 'a' });
+  const retried = { ...place, attempt: 2 };
+  story.say({ ...START, base: 'head' }, retried).say({ ...FAILED, again: true }, retried);
+  const { onto, retry, conflicts, failures } = story.past.ledger.task('a');
+  expect({ onto, conflicts, failures }).toEqual({ onto: 'head', conflicts: 1, failures: 1 });
+  expect(retry?.reason).toContain('The one before failed');
+});
+
+test('a ledger fed event by event equals the ledger of the journal', () => {
+  const story = new Story().begin().plan('c1', planned('a'), planned('b', 'a')).task('a', LOST).skip('b').begin(true);
+  const ledger = new TaskLedger();
+  for (const event of story.events) ledger.take(event, event);
+  expect([...ledger.tasks]).toEqual([...story.past.ledger.tasks]);
+  expect(ledger.openTasks()).toEqual(['a', 'b']);
 });
