@@ -3,9 +3,11 @@
 //   waiting → ready → attempting(n) → landing → over(status)
 //
 // Guarantees
-//   1. Only the ledger holds attempts, failures, conflicts, base commits and statuses of tasks.
+//   1. Plans are executed by the ledger alone: attempts, failures, conflicts, base commits and statuses of tasks.
+//      The canary, delivery and `run_end` still read RunState, a fold over the same events.
 //   2. `take` builds it from the journal and updates it while the run works: the same events give the same ledger.
-//   3. An attempt number is used once, also by an attempt that ended before its `task_start`, for want of a workspace.
+//   3. An attempt that failed before its `task_start`, for want of a workspace, uses up its number. A cancelled attempt
+//      keeps its number and resumes under it.
 //   4. A later plan that names a task which is over, and not done, starts it anew; only its attempts keep counting.
 //
 // Crash: the ledger holds nothing that the journal lacks. On resume, a cancelled task returns to its last step.
