@@ -4,8 +4,6 @@ export const LONG_FUNCTIONS: readonly string[] = [
   'bin/history/summary/record-gist.ts: gistOf',
   'bin/run/running.ts: carryRun',
   'bin/views/lines.ts: of',
-  'packages/coordinator/src/view/progress.ts: take',
-  'packages/coordinator/src/view/state.ts: take',
   'packages/server/src/api/routes.ts: runRoutes',
   'packages/server/src/api/routes.ts: sessionRoutes',
   'packages/server/src/page/conversation.ts: #fold',

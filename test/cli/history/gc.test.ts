@@ -85,7 +85,7 @@ test('gc keeps work, and its run, if the user’s repository does not hold it', 
   ]);
   expect(keep?.find(({ what }) => what === run)?.why).toBe('some of its work is kept');
   expect(existsSync(runJournalPath(desk.home, run))).toBe(true);
-  expect((await desk.drover(['resume', run])).stderr).toContain('came to its end');
+  expect((await desk.drover(['resume', run])).stderr).toContain('has ended');
 });
 
 test('gc removes nothing of a run that is live or resumable', async () => {

@@ -16,6 +16,7 @@ const ALL_KEYS = [
   'contextTokens',
   'charsPerToken',
   'workers',
+  'author',
   'steps',
   'textCallRetries',
   'gates',

@@ -1,7 +1,7 @@
-// How far one agent of a run is, and how far one task, as folds over their events. RunState has one of the
-// former for the coordinator and one of the latter for each task; nobody else makes them.
+// Progress of one agent and of one task, as folds over their events.
 //
-// Deltas come by the thousand, so a delta costs no more than the line it ends.
+// RunState alone makes them: an AgentProgress for the coordinator, a Task for each task.
+// Deltas arrive by the thousand, so a delta costs only the line that it ends.
 
 import type { Recorded, SessionEvent } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
@@ -17,14 +17,14 @@ export type Activity = 'waiting' | 'starting' | 'thinking' | 'running' | 'asking
 
 export type Progress = {
   readonly activity: Activity;
-  /** The tool's summary while it runs, else why it waits, else nothing. */
+  /** The summary of the running tool, else the reason for waiting, else empty. */
   readonly doing: string;
   readonly usage: Usage;
   readonly cost: number | undefined; // US dollars; absent where the price is unknown
   readonly waitMs: number; // spent waiting for the throttle
-  /** The last line that was said or printed, as it came: nobody has made it harmless. */
+  /** The last line of text or tool output. It is raw: clean it before showing it on a terminal. */
   readonly lastLine: string;
-  readonly outputChars: number; // said and printed so far
+  readonly outputChars: number; // characters of text and tool output so far
 };
 
 export type TaskState = Activity | 'merging' | 'gate' | TaskStatus;
@@ -34,14 +34,14 @@ export type TaskProgress = Omit<Progress, 'activity'> & {
   readonly plan: PlannedTask;
   readonly round: number; // of the plan that named it last
   readonly state: TaskState;
-  readonly isReady: boolean; // what it waits for has landed
-  /** An attempt has begun that neither finished nor failed: it is under way, or was cut short. */
+  readonly isReady: boolean; // every task that it depends on has landed
+  /** An attempt began and has no end: it is running, or a crash cut it off. */
   readonly isOpen: boolean;
-  readonly attempts: number; // begun so far; the last one is the current one
+  readonly attempts: number; // attempts begun; the last one is the current one
   readonly attempt: AttemptStart | undefined;
   readonly worker: number | undefined;
   readonly files: readonly string[];
-  readonly commit: string | undefined; // as it landed, else as the worker left it
+  readonly commit: string | undefined; // the landed commit, else the worker's own
   readonly branch: string | undefined;
   readonly summary: string | undefined;
   readonly failure: Failure | undefined;
@@ -50,7 +50,7 @@ export type TaskProgress = Omit<Progress, 'activity'> & {
   readonly endedMs: number | undefined;
 };
 
-/** What the last attempt began with. */
+/** Inputs of the last attempt. */
 export type AttemptStart = { readonly base: string; readonly workspace: string; readonly seed: SeedSummary };
 
 export type Of<Type extends Recorded['type']> = Extract<Recorded, { readonly type: Type }>;
@@ -62,8 +62,8 @@ export class AgentProgress implements Progress {
   waitMs = 0;
   lastLine = '';
   outputChars = 0;
-  #openLine = ''; // what stands behind the last newline
-  readonly #calls = new Map<string, string>(); // callId -> summary, of those that run
+  #openLine = ''; // text after the last newline
+  readonly #calls = new Map<string, string>(); // callId -> summary of running calls
   readonly #questions = new Map<string, string>(); // requestId -> summary
   readonly #spending = new AgentSpending();
 
@@ -75,20 +75,20 @@ export class AgentProgress implements Progress {
     return this.#spending.cost;
   }
 
-  /** A conversation begins; what was spent before stays spent. */
+  /** Starts a new conversation. Earlier spending is kept. */
   begin(): void {
     this.#settle();
     this.#spending.begin();
     this.#be('starting', '');
   }
 
-  /** Nothing is under way: it is over, or drover was stopped in the middle of it. */
+  /** Marks the agent as idle: it ended, or drover was stopped. */
   rest(): void {
     this.#settle();
     this.#be('waiting', '');
   }
 
-  /** All that the conversation has used. The run may know of more than was told on the way, never of less. */
+  /** Sets the total of the conversation. It never lowers what events reported so far. */
   spend(spent: Told): void {
     this.#spending.atLeast(spent);
   }
@@ -137,7 +137,6 @@ export class AgentProgress implements Progress {
         this.waitMs += event.waitMs;
         return this.#be('throttled', event.reason);
       case 'retry':
-        return this.#be('retrying', event.reason);
       case 'attempt_discarded':
         return this.#be('retrying', event.reason);
       case 'compaction_start':
@@ -146,17 +145,12 @@ export class AgentProgress implements Progress {
         return this.#be('thinking', '');
       case 'session_end':
         return this.#settle();
-      case 'heartbeat':
-      case 'warning':
-      case 'done':
-      case 'incomplete':
-      case 'error':
-      case 'cancelled':
+      default: // the other events don't change what the agent does
         return;
     }
   }
 
-  // An answer may stream while calls of the last one still run, and a question outweighs both.
+  // Running calls and open questions are shown rather than a streaming answer.
   #think(): void {
     if (this.#calls.size === 0 && this.#questions.size === 0) this.#be('thinking', '');
   }

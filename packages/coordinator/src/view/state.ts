@@ -1,11 +1,10 @@
-// What a run has come to, as a fold over its events: live from the bus, or afterwards from its journal.
+// Run state: a fold over the events of a run, fed by the live bus or by the journal.
 //
-// Views show it, `run_end` lists it, and a run that is resumed learns from it where it stands. It knows
-// only what was told. Times are on the run's own clock, in milliseconds, which stands still between a
-// crash and the resumption.
-//
-// A plan may name a task again that did not work out: it is waited for anew, and its attempts, tokens and
-// waits go on counting. What belongs to an attempt that is over changes nothing any more.
+// Views show it, `run_end` lists it, and a resumed run reads from it which tasks are left.
+//   1. It holds only what events say.
+//   2. Times are milliseconds on the run's own clock, which stops between a crash and the resume.
+//   3. A later plan may name a failed task again. The task waits anew; its attempts, tokens and waits are kept.
+//   4. Events of an attempt that has ended change nothing.
 
 import { type DeniedCall, DeniedCalls } from '@drover/core/permission/denied-calls';
 import type { Recorded } from '@drover/protocol/events';
@@ -35,14 +34,14 @@ export class RunState {
   readonly #landed: Landed[] = [];
   readonly #gates = new Map<string, GateRecord>();
   readonly #coordinator = new AgentProgress();
-  readonly #durations = { sumMs: 0, count: 0 }; // of attempts that finished
+  readonly #durations = { sumMs: 0, count: 0 }; // of finished attempts
   #id = '';
   #settings: RunSettings | undefined;
   readonly #blockedHosts = new Map<string, number>();
   readonly #denied = new DeniedCalls();
   #end: RecordedRunEnd | undefined;
   #budget = { spent: 0, reserved: 0 };
-  readonly #spending = new SpendingFold(); // of everything, as the budget counts it
+  readonly #spending = new SpendingFold(); // of all agents, as the budget counts it
   #cap: Cap | undefined;
   #lastAt = '';
   #startedAt: number | undefined;
@@ -52,12 +51,12 @@ export class RunState {
     return this.#id;
   }
 
-  /** host:port -> how often a command wanted it and the sandbox did not allow it. */
+  /** host:port -> number of connections that the sandbox refused. */
   get blockedHosts(): ReadonlyMap<string, number> {
     return this.#blockedHosts;
   }
 
-  /** Calls of the coordinator and of workers that were not allowed. */
+  /** Denied calls of the coordinator and the workers. */
   get denied(): readonly DeniedCall[] {
     return this.#denied.list;
   }
@@ -66,7 +65,7 @@ export class RunState {
     return this.#settings;
   }
 
-  /** How the run ended, unless it has been resumed since. */
+  /** The last `run_end`; undefined while the run works or after it was resumed. */
   get end(): RecordedRunEnd | undefined {
     return this.#end;
   }
@@ -89,7 +88,7 @@ export class RunState {
     return this.#landed;
   }
 
-  /** The commit that holds all that has landed. */
+  /** The commit with every landed task; the base if there is none. */
   get head(): string | undefined {
     return this.#landed.at(-1)?.commit ?? this.#settings?.base;
   }
@@ -132,14 +131,14 @@ export class RunState {
     return [...this.#gates.values()].findLast(({ tasks, passed }) => !passed && tasks.includes(task));
   }
 
-  /** The run's clock: how long it has been at work. `now` is of the wall's clock. */
+  /** Returns the time that the run has worked. `now` is wall-clock time. */
   elapsedMs(now: number): number {
     if (this.#startedAt === undefined) return 0;
     const until = this.#end === undefined ? now : Date.parse(this.#lastAt);
     return Math.max(0, until - this.#startedAt - this.#stoodStillMs);
   }
 
-  /** How long it may still take, by how long tasks took so far; undefined while none has finished. */
+  /** Estimates the remaining time from finished attempts; undefined while there is none. */
   etaMs(now: number): number | undefined {
     if (this.#durations.count === 0 || this.#end !== undefined) return undefined;
     const usualMs = this.#durations.sumMs / this.#durations.count;
@@ -147,7 +146,7 @@ export class RunState {
     const left = new Map<string, number>();
     for (const [id, task] of this.#tasks) {
       const workedMs = task.isOpen ? clock - task.attemptMs : 0;
-      // One that takes longer than usual is not about to end for that.
+      // A task that takes longer than usual still needs at least a quarter of the usual time.
       if (!task.isOver && !task.isMerging) left.set(id, Math.max(usualMs - workedMs, usualMs / 4));
     }
     const sumMs = left.values().reduce((sum, each) => sum + each, 0);
@@ -179,7 +178,7 @@ export class RunState {
         return;
       case 'gate_end':
         for (const id of event.tasks) this.#tasks.get(id)?.settle('merging');
-        this.#gates.delete(gateKey(event.tree, event.command)); // so that the last one stands last
+        this.#gates.delete(gateKey(event.tree, event.command)); // the newest result is last
         this.#gates.set(gateKey(event.tree, event.command), event);
         return;
       case 'budget':
@@ -197,36 +196,7 @@ export class RunState {
         if (!event.allowed) this.#blockedHosts.set(host, (this.#blockedHosts.get(host) ?? 0) + 1);
         return;
       }
-      case 'session_start':
-      case 'throttle_wait':
-      case 'awaiting_tool_execution':
-      case 'message_start':
-      case 'message_end':
-      case 'text_start':
-      case 'text_delta':
-      case 'text_end':
-      case 'thinking_start':
-      case 'thinking_delta':
-      case 'thinking_end':
-      case 'toolcall_start':
-      case 'toolcall_delta':
-      case 'toolcall_end':
-      case 'tool_execution_start':
-      case 'tool_execution_delta':
-      case 'tool_execution_end':
-      case 'permission_request':
-      case 'permission_decision':
-      case 'usage':
-      case 'retry':
-      case 'attempt_discarded':
-      case 'compaction_start':
-      case 'compaction_end':
-      case 'heartbeat':
-      case 'warning':
-      case 'done':
-      case 'incomplete':
-      case 'error':
-      case 'cancelled':
+      default: // every other event tells of one agent
         return this.#agent(event)?.take(event);
     }
   }
@@ -294,7 +264,7 @@ export class RunState {
   }
 }
 
-/** One row per task, for `run_end`: what has no end by then is cancelled. */
+/** Returns one row per task for `run_end`. A task without an end is cancelled. */
 export function rowsOf(state: RunState): readonly TaskRow[] {
   return [...state.tasks.values()].map((task): TaskRow => {
     const { id, plan, attempts, files, commit, branch, usage, cost, waitMs, summary, failure } = task;
@@ -314,7 +284,7 @@ export function rowsOf(state: RunState): readonly TaskRow[] {
       ...(cost !== undefined && { cost }),
       waits: waitMs,
       ...(startedMs !== undefined && endedMs !== undefined && { elapsedMs: endedMs - startedMs }),
-      // What is in without an attempt was known.
+      // A task that is done without an attempt came from the cache.
       ...(attempts === 0 && isDone(status) && { cached: true }),
       ...(summary !== undefined && { summary }),
       ...(reason !== undefined && !isDone(status) && { reason }),
@@ -323,7 +293,7 @@ export function rowsOf(state: RunState): readonly TaskRow[] {
   });
 }
 
-/** The task was to write, and found nothing to change; its own gates passed on its base. */
+/** True for a writing task that changed nothing and whose gates passed on its base. */
 export function isUnchanged({ state, plan }: Pick<TaskProgress, 'state' | 'plan'>): boolean {
   return state === 'done' && plan.mode === 'write';
 }
@@ -332,13 +302,13 @@ function gateKey(tree: string, command: string): string {
   return `${tree} ${command}`;
 }
 
-/** What is left to do one after the other, whoever does it: a task begins when what it depends on has landed. */
+/** Returns the time of the longest chain of dependent tasks. More workers can't shorten it. */
 function longestChainMs(tasks: ReadonlyMap<string, TaskProgress>, left: ReadonlyMap<string, number>): number {
   const known = new Map<string, number>();
   const chainMs = (id: string): number => {
     const before = known.get(id);
     if (before !== undefined) return before;
-    known.set(id, 0); // a circle, which no plan has, would end here
+    known.set(id, 0); // ends a cycle; no valid plan has one
     const sofar = tasks.get(id)?.plan.dependsOn.map(chainMs) ?? [];
     const ms = Math.max(0, ...sofar) + (left.get(id) ?? 0);
     known.set(id, ms);
