@@ -9,8 +9,8 @@ async function schedule(demands: readonly (Partial<Demand> & { name: string })[]
   const running = new Set<string>();
   const seen: string[] = [];
   await Promise.all(
-    demands.map(({ name, alone = false, touches = [] }) =>
-      lanes.run({ alone, touches }, async () => {
+    demands.map(({ name, access = 'none', alone = false, touches = [] }) =>
+      lanes.run({ access, alone, touches }, async () => {
         running.add(name);
         seen.push([...running].join('+'));
         await new Promise((resolve) => setTimeout(resolve, 5));
@@ -42,8 +42,26 @@ test('an exclusive call runs alone', async () => {
   expect(seen).toEqual(['a', 'b', 'c']);
 });
 
+test('a command never overlaps with a tool that reads or writes files', async () => {
+  const seen = await schedule([
+    { name: 'command', access: 'run' },
+    { name: 'other command', access: 'run' },
+    { name: 'read', access: 'read' },
+    { name: 'write', access: 'write', touches: ['x'] },
+    { name: 'remote', access: 'none' },
+    { name: 'last command', access: 'run' },
+  ]);
+  const files = ['read', 'write'];
+  const races = seen.filter((names) => names.includes('command') && files.some((each) => names.includes(each)));
+  expect(races).toEqual([]);
+  expect(seen).toContain('command+other command');
+  expect(seen.at(-1)).toMatch(/last command$/);
+});
+
 test('a call that fails frees its lane', async () => {
   const lanes = new Lanes(1);
-  await expect(lanes.run({ alone: false, touches: [] }, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
-  expect(await lanes.run({ alone: true, touches: [] }, async () => 'next')).toBe('next');
+  await expect(
+    lanes.run({ access: 'none', alone: false, touches: [] }, () => Promise.reject(new Error('no'))),
+  ).rejects.toThrow('no');
+  expect(await lanes.run({ access: 'none', alone: true, touches: [] }, async () => 'next')).toBe('next');
 });

@@ -3,10 +3,17 @@
 // A repository's configuration can make git run programs: hooks, fsmonitor, external diffs, text conversions,
 // filters, pagers, editors, transports, signature checks. The workspace is untrusted, so all of them are disabled,
 // and the environment cannot enable them. Submodules have their own configuration and are not entered.
+//
+// With a sandbox, git runs inside it. A worker may write the .git of its workspace, and could point it at a repository
+// or a folder elsewhere; inside, there is nothing else to show.
 
 import * as z from 'zod/mini';
 import { ToolError } from '../errors.ts';
-import { runChild } from './process/child.ts';
+import { quoted } from '@drover/sandbox/sandbox';
+import type { SandboxPolicy } from '@drover/sandbox/policy';
+import { type ChildEnd, runChild } from './process/child.ts';
+import { commandEnvironment } from './process/git-environment.ts';
+import { runShell } from './process/run-shell.ts';
 import { Capture } from './output/capture.ts';
 import { readablePlace } from './files/paths.ts';
 import { defineTool, outputFile, type ToolContext } from './tool.ts';
@@ -120,13 +127,26 @@ async function ask(
   context: ToolContext,
   mayExitWith: readonly number[] = [],
 ): Promise<string> {
+  const whole = ['--no-pager', ...OFF, ...args];
+  const { end, text, complaint } = await (context.sandbox === undefined
+    ? askOutside(whole, context)
+    : askInside(whole, context, context.sandbox));
+  if (end.endedBy === 'abort') throw new ToolError('interrupted');
+  if (end.endedBy === 'timeout') throw new ToolError(`git was stopped after ${TIMEOUT_MS / 1_000} s`);
+  if (end.exitCode === 0 || mayExitWith.includes(end.exitCode ?? -1)) return text;
+  throw new ToolError(complaint.trim() || `git ended by ${end.signal ?? `exit code ${end.exitCode}`}`);
+}
+
+type GitAnswer = { readonly end: ChildEnd; readonly text: string; readonly complaint: string };
+
+async function askOutside(args: readonly string[], context: ToolContext): Promise<GitAnswer> {
   const answer = new Capture(outputFile(context));
   const problem = new Capture(`${outputFile(context)}.stderr`);
   const outer = Object.entries(context.env).filter(([name]) => !name.startsWith('GIT_'));
   const end = await runChild(
     {
       file: 'git',
-      args: ['--no-pager', ...OFF, ...args],
+      args,
       cwd: context.cwd,
       env: { ...Object.fromEntries(outer), ...ENVIRONMENT },
       callId: context.callId,
@@ -136,9 +156,21 @@ async function ask(
     },
     context.signal,
   );
-  if (end.endedBy === 'abort') throw new ToolError('interrupted');
-  if (end.endedBy === 'timeout') throw new ToolError(`git was stopped after ${TIMEOUT_MS / 1_000} s`);
   const [{ text }, complaint] = await Promise.all([answer.finish(), problem.finish()]);
-  if (end.exitCode === 0 || mayExitWith.includes(end.exitCode ?? -1)) return text;
-  throw new ToolError(complaint.text.trim() || `git ended by ${end.signal ?? `exit code ${end.exitCode}`}`);
+  return { end, text, complaint: complaint.text };
+}
+
+// A sandbox has one stream of output, so stderr is kept apart until git has failed.
+async function askInside(args: readonly string[], context: ToolContext, sandbox: SandboxPolicy): Promise<GitAnswer> {
+  const { cwd, callId, signal } = context;
+  const answer = new Capture(outputFile(context));
+  // The owner of the folder may have no name inside. Nothing that git could run there gets out.
+  const command = ['git', '-c', 'safe.directory=*', ...args].map(quoted).join(' ');
+  const settings = Object.entries(ENVIRONMENT).map(([name, value]) => `${name}=${quoted(value)}`);
+  const script = `{ e=$(${settings.join(' ')} ${command} 2>&1 >&3); c=$?; } 3>&1; [ $c = 0 ] || printf %s "$e"; exit $c`;
+  const env = commandEnvironment(context.env);
+  const onOutput = (chunk: Buffer) => answer.write(chunk);
+  const end = await runShell({ script, cwd, env, sandbox, callId, timeoutMs: TIMEOUT_MS, onOutput }, signal);
+  const { text } = await answer.finish();
+  return { end, text, complaint: text };
 }

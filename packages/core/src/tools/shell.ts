@@ -10,17 +10,14 @@ import * as z from 'zod/mini';
 import { ToolError } from '../errors.ts';
 import { Deltas } from './output/deltas.ts';
 import { Capture } from './output/capture.ts';
-import { gitEnvironment } from './process/git-environment.ts';
+import { commandEnvironment } from './process/git-environment.ts';
 import { prepareShell, runShell, type ShellEnd } from './process/run-shell.ts';
-import { defineTool, outputFile, type ToolContext, type ToolEvent, type TurnContext } from './tool.ts';
+import { defineTool, outputFile, type ToolContext, type ToolEvent } from './tool.ts';
 
 const TIMEOUT_MS = 120_000;
 const TIMEOUT_MS_MAX = 1_800_000;
 // Linux limits the length of one argument.
 const COMMAND_BYTES_MAX = 120_000;
-
-// Pagers and editors would wait for input that never comes.
-const UNATTENDED = { PAGER: 'cat', GIT_EDITOR: ':' };
 
 export const shell = defineTool({
   name: 'shell',
@@ -32,7 +29,7 @@ export const shell = defineTool({
   }),
   access: 'run',
   subject: ({ command }) => command,
-  prepare: (context, likelihood) => prepareShell({ ...context, env: environmentFor(context) }, likelihood),
+  prepare: (context, likelihood) => prepareShell({ ...context, env: commandEnvironment(context.env) }, likelihood),
   run: ({ command, timeoutMs = TIMEOUT_MS }, context) => runCommand(command, timeoutMs, context),
 });
 
@@ -49,7 +46,7 @@ async function* runCommand(command: string, timeoutMs: number, context: ToolCont
     return capture.write(chunk);
   };
   const { cwd, callId, sandbox } = context;
-  const env = environmentFor(context);
+  const env = commandEnvironment(context.env);
   const running = runShell(
     { script: command, cwd, env, sandbox, callId, timeoutMs, onOutput: keep },
     AbortSignal.any([context.signal, left.signal]),
@@ -74,10 +71,6 @@ async function* runCommand(command: string, timeoutMs: number, context: ToolCont
   } finally {
     left.abort();
   }
-}
-
-function environmentFor({ env }: TurnContext): Readonly<Record<string, string>> {
-  return { ...env, ...UNATTENDED, ...gitEnvironment };
 }
 
 function told(text: string, notes: readonly string[]): string {

@@ -231,7 +231,7 @@ async function settle(
     settling.pending.push({ label, args: parsed.input, timeoutMs: tool.timeoutMs });
     return undefined;
   }
-  const demand = { alone: tool.alone, touches: tool.touches(parsed.input) };
+  const demand = { access: tool.access, alone: tool.alone, touches: tool.touches(parsed.input) };
   return settling.lanes.run(demand, () => execute(settling, tool, parsed.input, label, signal));
 }
 

@@ -3,9 +3,13 @@
 // Guarantees
 //   1. At most `parallelMax` calls run at the same time.
 //   2. A call that demands to run alone runs alone. Two calls that touch the same path never overlap.
-//   3. Calls that conflict run in the order they came.
+//   3. A command never overlaps with a tool that reads or writes files. Those tools run outside the sandbox, and a
+//      command could exchange a folder for a link, or change git's config, between their check and their access.
+//   4. Calls that conflict run in the order they came.
 
-export type Demand = { readonly alone: boolean; readonly touches: readonly string[] };
+import type { Access } from '../../tools/tool.ts';
+
+export type Demand = { readonly access: Access; readonly alone: boolean; readonly touches: readonly string[] };
 
 type Waiting = { readonly demand: Demand; readonly start: () => void };
 
@@ -49,5 +53,10 @@ export class Lanes {
 }
 
 function conflict(a: Demand, b: Demand): boolean {
-  return a.alone || b.alone || a.touches.some((path) => b.touches.includes(path));
+  if (a.alone || b.alone || isRace(a, b) || isRace(b, a)) return true;
+  return a.touches.some((path) => b.touches.includes(path));
+}
+
+function isRace(command: Demand, { access }: Demand): boolean {
+  return command.access === 'run' && (access === 'read' || access === 'write');
 }

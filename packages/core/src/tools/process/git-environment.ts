@@ -1,15 +1,23 @@
-// Environment of git in commands that agents run. It disables programs of the repository's config as far as variables
-// can, disables pager and prompts, and prevents reads from writing the index.
+// Environment of commands that agents run. It disables programs of a repository's config as far as variables can,
+// disables pagers and prompts, and prevents reads from writing git's index.
 //
 // Hooks stay enabled, because a commit that the user has allowed should run them.
 
-export const gitEnvironment: Readonly<Record<string, string>> = environmentOf({
+const gitEnvironment: Readonly<Record<string, string>> = environmentOf({
   'core.fsmonitor': 'false',
   'core.pager': 'cat',
   'diff.autoRefreshIndex': 'false',
   'diff.ignoreSubmodules': 'dirty',
   'log.showSignature': 'false',
 });
+
+// Pagers and editors would wait for input that never comes.
+const UNATTENDED = { PAGER: 'cat', GIT_EDITOR: ':' };
+
+/** Returns the environment of a command. Commands with the same environment can share a sandbox started ahead. */
+export function commandEnvironment(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return { ...env, ...UNATTENDED, ...gitEnvironment };
+}
 
 function environmentOf(settings: Readonly<Record<string, string>>): Record<string, string> {
   const pairs = Object.entries(settings);

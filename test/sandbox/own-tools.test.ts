@@ -1,0 +1,43 @@
+// Drover's own tools in a hostile workspace: a worker may write the .git of its workspace, and exchange folders.
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runSync } from '../support/process/run-sync.ts';
+import { calls, planned, RunDesk, statuses, submits } from '../support/run/run-desk.ts';
+import { inSandbox } from '../support/sandbox/box.ts';
+import { MARK } from '../support/sandbox/hostile/world.ts';
+
+const LOG = calls('git', { action: 'log' });
+const DIFF = calls('git', { action: 'diff', revision: 'HEAD' });
+
+/** A repository of the user's, beside the one that is worked on. */
+function makePrivateRepository(folder: string): void {
+  const path = join(folder, 'private');
+  mkdirSync(path);
+  writeFileSync(join(path, 'secret.txt'), `${MARK}\n`);
+  const git = (...args: readonly string[]) =>
+    runSync('git', ['-c', 'user.name=A Person', '-c', 'user.email=person@example.com', ...args], { cwd: path });
+  git('init', '-q', '-b', 'main');
+  git('add', '-A');
+  git('commit', '-q', '-m', MARK);
+}
+
+inSandbox('drover’s own tools in a hostile workspace', () => {
+  test.each([
+    ['a .git file', 'rm -rf .git; echo "gitdir: $(cat place)/.git" > .git'],
+    ['a work tree', 'git config core.worktree "$(cat place)"'],
+    ['alternates', 'echo "$(cat place)/.git/objects" >> .git/objects/info/alternates'],
+  ])('the git tool shows nothing of a repository elsewhere, named by %s', async (_, command) => {
+    const answers = [calls('shell', { command }), LOG, DIFF, submits('done')];
+    const desk = await RunDesk.with(planned({ one: { answers } }));
+    makePrivateRepository(desk.folder);
+    await desk.write({ place: join(desk.folder, 'private') });
+    desk.git('add', '-A');
+    desk.git('-c', 'user.name=A Person', '-c', 'user.email=person@example.com', 'commit', '-q', '-m', 'place');
+    const ran = await desk.run(['run', 'go']);
+    const sent = desk.server.requests.map(({ rawBody, body }) => `${rawBody}${JSON.stringify(body)}`).join('');
+    expect(Object.keys(statuses(ran.end))).toEqual(['one']);
+    expect(sent).not.toContain(MARK);
+  });
+});
