@@ -95,15 +95,61 @@ type LeftBehind = {
   readonly startedAt: string;
 };
 
+/** Executes the run and returns its end. Closes all that it opened, also if it throws. */
 export async function carryRun(work: RunWork, surroundings: Surroundings): Promise<RunEnd> {
   const { settings: config, io } = surroundings;
-  const { id, model, view, containment } = work;
+  const { id, model, view } = work;
+  const diagnostics = surroundings.diagnostics.about({ run: id });
+  await using opened = new AsyncDisposableStack();
+  const parts = await openParts(work, { ...surroundings, diagnostics }, opened);
+  const { bus, past, person, redactor, slots, stop, workers } = parts;
+  diagnoseSandbox(work.containment, diagnostics);
+  diagnostics.diagnose('run opened', { model: model.label }, 'info');
+
+  for (const record of past?.records ?? []) view.recall?.(record);
+  const known = (await work.companion?.known(slots.store.git, stop.signal)) ?? new Map<string, KnownResult>();
+  const startedAt = past?.startedAt ?? new Date().toISOString();
+  const shown = showAll(bus.reader(), { view, person, io });
+  const ended = run({ ...runOptions(work, surroundings, parts), known }, stop.signal).finally(() => {
+    bus.close();
+    // Close the workers while the view shows the last events.
+    void workers.close();
+  });
+  const [end] = await Promise.all([ended, shown]);
+  diagnostics.diagnose('run ended', { outcome: end.outcome, exitCode: end.exitCode }, 'info');
+  await work.companion?.ended(end, {
+    git: slots.store.git,
+    redactor,
+    values: redactorOf(config, 'values only'),
+    startedAt,
+  });
+  if (work.result !== undefined)
+    await writeResult(resolve(io.cwd, work.result), id, redactor.value(end as never) as RunEnd);
+  return end;
+}
+
+/** Everything that a run needs open. */
+type RunParts = {
+  readonly settings: RunSettings;
+  readonly repository: Repository;
+  readonly env: Readonly<Record<string, string>>;
+  readonly stop: ReturnType<typeof watchForStop>;
+  readonly workers: Workers;
+  readonly person: Person | undefined;
+  readonly provider: OpenedProvider;
+  readonly past: RunHistory | undefined;
+  readonly slots: Slots;
+  readonly redactor: Redactor;
+  readonly bus: Bus;
+  readonly lane: Lane;
+};
+
+async function openParts(work: RunWork, surroundings: Surroundings, opened: AsyncDisposableStack): Promise<RunParts> {
+  const { settings: config, io, diagnostics } = surroundings;
+  const { id, model, containment } = work;
   const settings = { ...work.settings, sandbox: containment.use };
   const repository = { ...work.repository, identity: settings.author ?? work.repository.identity };
-  const diagnostics = surroundings.diagnostics.about({ run: id });
-  const { pot, team } = work.shared ?? {};
-
-  await using opened = new AsyncDisposableStack();
+  const team = work.shared?.team;
   const env = childEnvironment(io.env);
   const launcher = opened.adopt(team === undefined && settings.workers > 1 ? openLauncher(env) : undefined, (each) =>
     each?.close(),
@@ -125,7 +171,6 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const { store, past } = opened.adopt(await openRun({ home: config.home, run: id }, { diagnostics, io }), (each) =>
     each.close(),
   );
-  const setup = { commands: settings.setup ?? [], outputFolder: join(runFolder(config.home, id), 'outputs', 'setup') };
   const contain = containment.workspaces?.({
     rules: work.rules,
     onConnection: (event, label) => bus.emit(event, label),
@@ -136,7 +181,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
       repository,
       run: id,
       env,
-      setup,
+      setup: { commands: settings.setup ?? [], outputFolder: join(runFolder(config.home, id), 'outputs', 'setup') },
       ...(contain && { contain }),
       ...(settings.dependencies && { dependencies: broughtBy(containment, settings.dependencies) }),
     }),
@@ -146,85 +191,61 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const bus = openBus(id, redactor, { store, past });
   work.onBus?.(bus);
   opened.defer(() => workers.close());
-  const asked = work.asked ?? questionsTo(person);
-  const approve = approval({ yes: work.yes, tasksMax: settings.tasksMax }, { person, io });
-  const spec = specOf(work, surroundings);
-  diagnoseSandbox(containment, diagnostics);
-  diagnostics.diagnose('run opened', { model: model.label }, 'info');
-
-  for (const record of past?.records ?? []) view.recall?.(record);
-  const known = (await work.companion?.known(slots.store.git, stop.signal)) ?? new Map<string, KnownResult>();
-  const startedAt = past?.startedAt ?? new Date().toISOString();
   const lane =
     team?.laneOf(model, provider) ??
     opened.adopt(openLane(model, provider, settings.workers), ({ close }) => close()).lane;
-  const allowed = {
-    lane,
-    ...(pot !== undefined && { pot }),
-    before: past?.spent ?? NOTHING_SPENT,
-    ...(settings.cap !== undefined && { cap: settings.cap }),
-    ...(settings.taskCap !== undefined && { taskCap: settings.taskCap }),
-    ...(work.price !== undefined && { price: work.price }),
-  };
+  return { settings, repository, env, stop, workers, person, provider, past, slots, redactor, bus, lane };
+}
 
-  const shown = showAll(bus.reader(), { view, person, io });
-  const ended = run(
-    {
-      id,
-      settings,
-      repository,
-      slots,
-      provider: provider.provider,
-      model: spec,
-      bus,
-      past,
-      env,
-      ignore: config.ignore,
-      runTask: workers.run,
-      ...(team !== undefined && { limit: team.limit }),
-      admission: (emit) =>
-        new RunAdmission({
-          ...allowed,
-          emit,
-          settled: () => bus.settled(),
-        }),
-      policy: {
-        rules: work.rules,
-        yes: work.yes,
-        contained: contain !== undefined,
-      },
-      question: (question, signal) => view.whileAsking(() => asked.ask(question, signal)),
-      retry: defaultRetry,
-      folder: runFolder(config.home, id),
-      redact: (text) => redactor.text(text),
-      plan: work.plan,
-      known,
-      approve: (tasks, signal) => view.whileAsking(() => approve(tasks, signal)),
-      warm: (threads) => workers.warm(threads),
-      exitCodeOf: (ending) =>
-        codeOfRun({
-          ...ending,
-          stop: stop.cause(),
-          mayBePartial: work.mayBePartial,
-        }),
-    },
-    stop.signal,
-  ).finally(() => {
-    bus.close();
-    // Close the workers while the view shows the last events.
-    void workers.close();
-  });
-  const [end] = await Promise.all([ended, shown]);
-  diagnostics.diagnose('run ended', { outcome: end.outcome, exitCode: end.exitCode }, 'info');
-  await work.companion?.ended(end, {
-    git: slots.store.git,
-    redactor,
-    values: redactorOf(config, 'values only'),
-    startedAt,
-  });
-  if (work.result !== undefined)
-    await writeResult(resolve(io.cwd, work.result), id, redactor.value(end as never) as RunEnd);
-  return end;
+function runOptions(
+  work: RunWork,
+  surroundings: Surroundings,
+  parts: RunParts,
+): Omit<Parameters<typeof run>[0], 'known'> {
+  const { settings: config, io } = surroundings;
+  const { id, view, yes } = work;
+  const { settings, repository, env, workers, person, bus, past, slots, redactor, stop } = parts;
+  const asked = work.asked ?? questionsTo(person);
+  const approve = approval({ yes, tasksMax: settings.tasksMax }, { person, io });
+  const team = work.shared?.team;
+  return {
+    id,
+    settings,
+    repository,
+    slots,
+    provider: parts.provider.provider,
+    model: specOf(work, surroundings),
+    bus,
+    past,
+    env,
+    ignore: config.ignore,
+    runTask: workers.run,
+    ...(team !== undefined && { limit: team.limit }),
+    admission: (emit) => new RunAdmission({ ...allowance(work, parts), emit, settled: () => bus.settled() }),
+    policy: { rules: work.rules, yes, contained: work.containment.workspaces !== undefined },
+    question: (question, signal) => view.whileAsking(() => asked.ask(question, signal)),
+    retry: defaultRetry,
+    folder: runFolder(config.home, id),
+    redact: (text) => redactor.text(text),
+    plan: work.plan,
+    approve: (tasks, signal) => view.whileAsking(() => approve(tasks, signal)),
+    warm: (threads) => workers.warm(threads),
+    exitCodeOf: (ending) => codeOfRun({ ...ending, stop: stop.cause(), mayBePartial: work.mayBePartial }),
+  };
+}
+
+/** The lane and the budget that admit the requests of a run. */
+function allowance({ shared, price }: RunWork, { settings, past, lane }: RunParts) {
+  const { cap, taskCap } = settings;
+  const pot = shared?.pot;
+  return {
+    lane,
+    before: past?.spent ?? NOTHING_SPENT,
+    ...(pot !== undefined && { pot }),
+    ...(cap !== undefined && { cap }),
+    ...(taskCap !== undefined && { taskCap }),
+    ...(price !== undefined && { price }),
+  };
 }
 
 /** Only bubblewrap can show a folder at another path. */

@@ -47,6 +47,8 @@ const MARKS = {
 
 const WHOLE: ReadonlySet<Mark> = new Set(['refusal', 'discard', 'again', 'warning']);
 
+const UNTOLD = (): string => '';
+
 /** A fold from events to text. */
 class Lines {
   readonly #output: Output;
@@ -69,6 +71,70 @@ class Lines {
   #thinkingAt: number | undefined;
   #discardReason: string | undefined;
 
+  /** The text for each type of event; empty if neighbouring events tell it, or if a reader does not need it. */
+  readonly #told: { readonly [Type in Shown['type']]: (event: Of<Type>) => string } = {
+    session_start: (event) => this.#start(event),
+    session_end: (event) => this.#end(event),
+    message_start: (event) => {
+      this.#hasSpoken = false;
+      // After a crash there is no end before it, and the time between does not count.
+      if (event.role === 'user') this.#startedAt = timeOf(event);
+      return '';
+    },
+    message_end: ({ message }) => {
+      if (isCutOff(message)) return this.#note('discard', CUT_OFF);
+      return this.#asked === 'asked shown' && message.role === 'user' ? this.#question(message) : '';
+    },
+    text_start: () => this.#startText(),
+    text_delta: ({ delta }) => {
+      this.#spoken += delta;
+      return this.#text(delta);
+    },
+    text_end: ({ text }) => this.#text(restOf(text, this.#spoken)) + this.#said(this.#wrap.flush()),
+    thinking_start: (event) => {
+      this.#thinkingAt = timeOf(event);
+      return '';
+    },
+    thinking_end: (event) => this.#note('aside', `thought for ${since(this.#thinkingAt, event)}`),
+    tool_execution_start: (event) => this.#call(event),
+    tool_execution_end: (event) => this.#result(event),
+    network: (event) => (event.allowed ? '' : this.#note('warning', refusedHost(event))),
+    permission_request: ({ summary, why }) => this.#note('question', `${summary} — ${why}`),
+    permission_decision: (event) => this.#decision(event),
+    retry: (event) => this.#again(event),
+    attempt_discarded: (event) => this.#discarded(event),
+    compaction_start: ({ tokens: all }) =>
+      this.#note('aside', `the conversation has ${count(all)} tokens and is shortened`),
+    compaction_end: (event) =>
+      this.#note('aside', event.ok ? `it has ${count(event.tokens)} now` : notShortened(event.failure)),
+    warning: ({ message }) => this.#note('warning', message),
+    awaiting_tool_execution: ({ calls }) =>
+      this.#note('question', `waiting for ${calls.map(({ summary }) => summary).join(', ')}`),
+    gate_start: ({ command }) => this.#note('call', `gate: ${command}`),
+    gate_end: (event) => this.#note(event.passed ? 'good' : 'bad', gateWords(event), `${duration(event.durationMs)}  `),
+    thinking_delta: UNTOLD,
+    toolcall_start: UNTOLD,
+    toolcall_delta: UNTOLD,
+    toolcall_end: UNTOLD,
+    tool_execution_delta: UNTOLD,
+    usage: UNTOLD,
+    heartbeat: UNTOLD,
+    done: UNTOLD,
+    incomplete: UNTOLD,
+    error: UNTOLD,
+    cancelled: UNTOLD,
+    run_start: UNTOLD,
+    plan_ready: UNTOLD,
+    task_ready: UNTOLD,
+    task_start: UNTOLD,
+    task_end: UNTOLD,
+    merge_start: UNTOLD,
+    merge_end: UNTOLD,
+    throttle_wait: UNTOLD,
+    budget: UNTOLD,
+    run_end: UNTOLD,
+  };
+
   constructor(output: Output, style: Style, asked: 'asked shown' | 'asked known') {
     this.#output = output;
     this.#style = style;
@@ -80,80 +146,7 @@ class Lines {
     if (event.type !== 'session_end') this.#startedAt ??= timeOf(event);
     const denied = this.#denied.take(event);
     if (denied !== undefined) return this.#note('refusal', `not allowed: ${denied.summary}: ${denied.why}`);
-    switch (event.type) {
-      case 'session_start':
-        return this.#start(event);
-      case 'session_end':
-        return this.#end(event);
-      case 'message_start':
-        this.#hasSpoken = false;
-        // After a crash there is no end before it, and the time between does not count.
-        if (event.role === 'user') this.#startedAt = timeOf(event);
-        return '';
-      case 'text_start':
-        return this.#startText();
-      case 'text_delta':
-        this.#spoken += event.delta;
-        return this.#text(event.delta);
-      case 'text_end':
-        return this.#text(restOf(event.text, this.#spoken)) + this.#said(this.#wrap.flush());
-      case 'thinking_start':
-        this.#thinkingAt = timeOf(event);
-        return '';
-      case 'thinking_end':
-        return this.#note('aside', `thought for ${since(this.#thinkingAt, event)}`);
-      case 'tool_execution_start':
-        return this.#call(event);
-      case 'tool_execution_end':
-        return this.#result(event);
-      case 'network':
-        return event.allowed ? '' : this.#note('warning', refusedHost(event));
-      case 'permission_request':
-        return this.#note('question', `${event.summary} — ${event.why}`);
-      case 'permission_decision':
-        return this.#decision(event);
-      case 'retry':
-        return this.#again(event);
-      case 'attempt_discarded':
-        return this.#discarded(event);
-      case 'compaction_start':
-        return this.#note('aside', `the conversation has ${count(event.tokens)} tokens and is shortened`);
-      case 'compaction_end':
-        return this.#note('aside', event.ok ? `it has ${count(event.tokens)} now` : notShortened(event.failure));
-      case 'warning':
-        return this.#note('warning', event.message);
-      case 'awaiting_tool_execution':
-        return this.#note('question', `waiting for ${event.calls.map(({ summary }) => summary).join(', ')}`);
-      case 'message_end':
-        if (isCutOff(event.message)) return this.#note('discard', CUT_OFF);
-        return this.#asked === 'asked shown' && event.message.role === 'user' ? this.#question(event.message) : '';
-      case 'gate_start':
-        return this.#note('call', `gate: ${event.command}`);
-      case 'gate_end':
-        return this.#note(event.passed ? 'good' : 'bad', gateWords(event), `${duration(event.durationMs)}  `);
-      case 'thinking_delta':
-      case 'toolcall_start':
-      case 'toolcall_delta':
-      case 'toolcall_end':
-      case 'tool_execution_delta':
-      case 'usage':
-      case 'heartbeat':
-      case 'done':
-      case 'incomplete':
-      case 'error':
-      case 'cancelled':
-      case 'run_start':
-      case 'plan_ready':
-      case 'task_ready':
-      case 'task_start':
-      case 'task_end':
-      case 'merge_start':
-      case 'merge_end':
-      case 'throttle_wait':
-      case 'budget':
-      case 'run_end':
-        return ''; // told by what comes next to them, or of no interest to a reader
-    }
+    return (this.#told[event.type] as (event: Shown) => string)(event);
   }
 
   /** Drover's own words: about what comes, or about what was. */
@@ -249,10 +242,7 @@ class Lines {
   #decision({ callId, allowed, always, reason, by }: Of<'permission_decision'>): string {
     if (allowed) return this.#note('good', always ? 'allowed from now on' : 'allowed');
     this.#refused.add(callId);
-    return this.#note(
-      'refusal',
-      `not allowed: ${reason ?? (by === 'user' ? 'you said no' : 'nobody is there to ask')}`,
-    );
+    return this.#note('refusal', `not allowed: ${reason ?? (by === 'user' ? 'you said no' : 'no terminal to ask on')}`);
   }
 
   #again({ reason, delayMs }: Of<'retry'>): string {

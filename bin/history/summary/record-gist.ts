@@ -1,4 +1,4 @@
-// What a record of a journal says, in a few words for a person.
+// A record of a journal in a few words, for the user.
 
 import type { Recorded } from '@drover/protocol/events';
 import type { Message } from '@drover/protocol/messages';
@@ -8,93 +8,63 @@ const COMMIT_CHARS = 8;
 
 type Partial = { readonly type: 'partial'; readonly kind: string; readonly text: string };
 
-/** Empty for types that say all there is to say, and for those that are not known. */
-export function gistOf(record: Recorded | Partial): string {
-  switch (record.type) {
-    case 'partial':
-      return `${count(record.text.length)} characters of ${record.kind} so far noted`;
-    case 'run_start':
-      return `${record.resumed ? 'goes on with' : 'begins'}: ${record.goal}`;
-    case 'plan_ready':
-      return `plan ${record.round}: ${record.tasks.map(({ id }) => id).join(', ')}`;
-    case 'task_start':
-      return `from ${short(record.base)} in ${record.workspace}`;
-    case 'task_end':
-      return `${endingWords(record.status, record.reason ?? record.summary)}${record.again ? '; it is tried again' : ''}`;
-    case 'merge_start':
-      return `${short(record.commit)} onto ${short(record.onto)}`;
-    case 'merge_end':
-      return `${endingWords(record.outcome, record.reason)}${record.again ? '; it is tried again' : ''}`;
-    case 'gate_start':
-      return `${record.command}${tested(record.tasks)}`;
-    case 'gate_end':
-      return `${record.command} ${record.passed ? 'passes' : 'fails'}${record.flaky ? ' at the second try' : ''}${tested(record.tasks)}`;
-    case 'throttle_wait':
-      return `${duration(record.waitMs)}: ${record.reason}`;
-    case 'budget':
-      return [...tokens(record.usage), ...costWords(record.cost)].join(', ');
-    case 'run_end':
-      return [
-        endingWords(record.outcome, record.reason),
-        ...record.tasks.map(({ task, status }) => `${task} ${status}`),
-        ...costWords(record.cost),
-      ].join(', ');
-    case 'session_start':
-      return `${record.model} in ${record.cwd}`;
-    case 'session_end':
-      return [endingWords(record.outcome, record.reason), ...tokens(record.usage), ...costWords(record.cost)].join(
-        ', ',
-      );
-    case 'message_start':
-      return record.role;
-    case 'message_end':
-      return `${record.message.role}: ${messageGist(record.message)}${record.kept === false ? ' (not kept)' : ''}`;
-    case 'text_end':
-    case 'thinking_end':
-      return record.text;
-    case 'text_delta':
-    case 'thinking_delta':
-    case 'toolcall_delta':
-    case 'tool_execution_delta':
-      return record.delta;
-    case 'toolcall_start':
-      return record.name;
-    case 'toolcall_end':
-      return `${record.call.name} ${JSON.stringify(record.call.args)}`;
-    case 'tool_execution_start':
-      return record.summary;
-    case 'tool_execution_end':
-      return `${record.summary} — ${record.isError ? 'failed: ' : ''}${record.outputSummary}`;
-    case 'permission_request':
-      return `${record.summary} — ${record.why}`;
-    case 'permission_decision':
-      return `${record.summary} — ${record.allowed ? 'allowed' : 'not allowed'} by ${record.by}`;
-    case 'awaiting_tool_execution':
-      return record.calls.map(({ summary }) => summary).join(', ');
-    case 'usage':
-      return [...tokens(record.usage), ...costWords(record.requestCost)].join(', ');
-    case 'retry':
-      return `${record.reason}; again in ${duration(record.delayMs)}`;
-    case 'attempt_discarded':
-      return record.reason;
-    case 'compaction_start':
-      return `${count(record.tokens)} tokens`;
-    case 'compaction_end':
-      return `${count(record.tokens)} tokens${record.ok ? '' : ', failed'}`;
-    case 'warning':
-      return record.message;
-    case 'incomplete':
-    case 'error':
-      return record.reason;
-    case 'task_ready':
-    case 'text_start':
-    case 'thinking_start':
-    case 'heartbeat':
-    case 'done':
-    case 'cancelled':
-      return '';
-  }
-  return '';
+type Known = Recorded | Partial;
+
+/** Types of record that are not here say all by their name. */
+const GISTS: { readonly [Type in Known['type']]?: (record: Extract<Known, { readonly type: Type }>) => string } = {
+  partial: (record) => `${count(record.text.length)} characters of ${record.kind} so far noted`,
+  run_start: (record) => `${record.resumed ? 'goes on with' : 'begins'}: ${record.goal}`,
+  plan_ready: (record) => `plan ${record.round}: ${record.tasks.map(({ id }) => id).join(', ')}`,
+  task_start: (record) => `from ${short(record.base)} in ${record.workspace}`,
+  task_end: (record) =>
+    `${endingWords(record.status, record.reason ?? record.summary)}${record.again ? '; it is tried again' : ''}`,
+  merge_start: (record) => `${short(record.commit)} onto ${short(record.onto)}`,
+  merge_end: (record) => `${endingWords(record.outcome, record.reason)}${record.again ? '; it is tried again' : ''}`,
+  gate_start: (record) => `${record.command}${tested(record.tasks)}`,
+  gate_end: (record) =>
+    `${record.command} ${record.passed ? 'passes' : 'fails'}${record.flaky ? ' at the second try' : ''}${tested(record.tasks)}`,
+  throttle_wait: (record) => `${duration(record.waitMs)}: ${record.reason}`,
+  budget: (record) => [...tokens(record.usage), ...costWords(record.cost)].join(', '),
+  run_end: (record) =>
+    [
+      endingWords(record.outcome, record.reason),
+      ...record.tasks.map(({ task, status }) => `${task} ${status}`),
+      ...costWords(record.cost),
+    ].join(', '),
+  session_start: (record) => `${record.model} in ${record.cwd}`,
+  session_end: (record) =>
+    [endingWords(record.outcome, record.reason), ...tokens(record.usage), ...costWords(record.cost)].join(', '),
+  message_start: (record) => record.role,
+  message_end: (record) =>
+    `${record.message.role}: ${messageGist(record.message)}${record.kept === false ? ' (not kept)' : ''}`,
+  text_end: ({ text }) => text,
+  thinking_end: ({ text }) => text,
+  text_delta: ({ delta }) => delta,
+  thinking_delta: ({ delta }) => delta,
+  toolcall_delta: ({ delta }) => delta,
+  tool_execution_delta: ({ delta }) => delta,
+  toolcall_start: (record) => record.name,
+  toolcall_end: (record) => `${record.call.name} ${JSON.stringify(record.call.args)}`,
+  tool_execution_start: (record) => record.summary,
+  tool_execution_end: (record) => `${record.summary} — ${record.isError ? 'failed: ' : ''}${record.outputSummary}`,
+  permission_request: (record) => `${record.summary} — ${record.why}`,
+  permission_decision: (record) => `${record.summary} — ${record.allowed ? 'allowed' : 'not allowed'} by ${record.by}`,
+  awaiting_tool_execution: (record) => record.calls.map(({ summary }) => summary).join(', '),
+  usage: (record) => [...tokens(record.usage), ...costWords(record.requestCost)].join(', '),
+  retry: (record) => `${record.reason}; again in ${duration(record.delayMs)}`,
+  attempt_discarded: ({ reason }) => reason,
+  compaction_start: (record) => `${count(record.tokens)} tokens`,
+  compaction_end: (record) => `${count(record.tokens)} tokens${record.ok ? '' : ', failed'}`,
+  warning: (record) => record.message,
+  incomplete: ({ reason }) => reason,
+  error: ({ reason }) => reason,
+};
+
+/** Empty for records that say all by their type, and for unknown ones. */
+export function gistOf(record: Known): string {
+  // Later versions of drover may write other types.
+  if (!Object.hasOwn(GISTS, record.type)) return '';
+  return (GISTS[record.type] as (record: Known) => string)(record);
 }
 
 /** The tasks whose work a gate tests; a session has none. */

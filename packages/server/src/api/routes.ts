@@ -1,5 +1,5 @@
-// The routes there are, as a list: each says what it takes and what it answers, and has that done. From the
-// same list the requests are served and the OpenAPI document is made.
+// The routes of the server as a list. Each declares its body, its answer and its handler; requests are served and the
+// OpenAPI document is generated from the same list.
 
 import type { z } from 'zod';
 import { Refusal } from '../http/problem.ts';
@@ -16,7 +16,7 @@ export type Asked<Body> = {
   /** A number from the query, as the route declares it. */
   readonly number: (name: string) => number | undefined;
   readonly after: number; // the last event it knows
-  readonly signal: AbortSignal; // nobody waits for the answer any more
+  readonly signal: AbortSignal; // aborts when the client has gone
 };
 
 /** What is sent back: JSON, events, nothing (undefined), or a refusal. */
@@ -60,6 +60,10 @@ const events: Answer = { kind: 'events' };
 const nothing: Answer = { kind: 'nothing' };
 
 export function sessionRoutes(sessions: Sessions): readonly Route[] {
+  return [...snapshotRoutes(sessions), ...turnRoutes(sessions), ...sessionEventRoutes(sessions)];
+}
+
+function snapshotRoutes(sessions: Sessions): readonly Route[] {
   return [
     route({
       method: 'post',
@@ -88,6 +92,11 @@ export function sessionRoutes(sessions: Sessions): readonly Route[] {
       refusals: [400, 404, 409],
       reply: ({ param, number }) => sessions.snapshot(param('id'), number('messages')),
     }),
+  ];
+}
+
+function turnRoutes(sessions: Sessions): readonly Route[] {
+  return [
     route({
       method: 'post',
       path: '/v1/sessions/:id/execute',
@@ -118,6 +127,11 @@ export function sessionRoutes(sessions: Sessions): readonly Route[] {
       refusals: [404, 409],
       reply: ({ param }) => sessions.cancel(param('id')),
     }),
+  ];
+}
+
+function sessionEventRoutes(sessions: Sessions): readonly Route[] {
+  return [
     route({
       method: 'post',
       path: '/v1/sessions/:id/permissions/:requestId',
@@ -150,6 +164,10 @@ export function sessionRoutes(sessions: Sessions): readonly Route[] {
 }
 
 export function runRoutes(runs: Runs): readonly Route[] {
+  return [...runSnapshotRoutes(runs), ...runControlRoutes(runs)];
+}
+
+function runSnapshotRoutes(runs: Runs): readonly Route[] {
   return [
     route({
       method: 'post',
@@ -187,11 +205,16 @@ export function runRoutes(runs: Runs): readonly Route[] {
       refusals: [404],
       reply: ({ param, after }) => runs.events(param('id'), after),
     }),
+  ];
+}
+
+function runControlRoutes(runs: Runs): readonly Route[] {
+  return [
     route({
       method: 'post',
       path: '/v1/runs/:id/cancel',
       name: 'cancelRun',
-      about: 'Interrupts a run of this server; it can be gone on with later',
+      about: 'Interrupts a run of this server; it can be resumed later',
       body: schemas.nothing,
       answer: nothing,
       refusals: [404, 409],

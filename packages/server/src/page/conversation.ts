@@ -1,8 +1,8 @@
-// What one agent said and did, as a fold over its events: a list of entries, each of which only ever grows or
-// is set, so that whoever shows it touches what has changed and nothing else.
+// The conversation of one agent as a fold over its events: a list of entries for the page.
 //
-// Deltas are shown as they come and repaired by the `_end` that carries the whole; an answer that was taken
-// back takes its entries with it. Everything is bounded: the oldest entries go, and of a long text the middle.
+// Entries only grow or are set, and each has a version, so a reader redraws changed entries only. Deltas are shown as
+// they arrive, and the `_end` that carries the whole text repairs them. A discarded answer takes its entries with it.
+// Memory is bounded: the oldest entries go, and the middle of a long text.
 
 import type { PendingCall, Recorded } from '@drover/protocol/events';
 import { describe } from '@drover/protocol/failures';
@@ -91,6 +91,13 @@ export class Conversation {
           state: 'ok',
           toMs: clock,
         });
+      default:
+        return this.#foldCall(event, clock);
+    }
+  }
+
+  #foldCall(event: Recorded, clock: number): void {
+    switch (event.type) {
       case 'toolcall_start':
         return this.#announce(event, clock);
       case 'toolcall_end':
@@ -118,27 +125,12 @@ export class Conversation {
       case 'awaiting_tool_execution':
         for (const call of event.calls) this.#hold(call, clock);
         return;
-      case 'task_start':
-      case 'task_end':
-      case 'throttle_wait':
-      case 'retry':
-      case 'attempt_discarded':
-      case 'compaction_start':
-      case 'compaction_end':
-      case 'warning':
-      case 'permission_decision':
-      case 'done':
-      case 'incomplete':
-      case 'error':
-      case 'cancelled':
-      case 'session_end':
-        return this.#remark(event, clock);
       default:
-        return;
+        return this.#remark(event, clock);
     }
   }
 
-  // What is told in a line of its own.
+  // Events that are told in a line of their own.
   #remark(event: Recorded, clock: number): void {
     switch (event.type) {
       case 'task_start':
