@@ -124,10 +124,11 @@ function change(top: string, random: Random): void {
     const path = random.chance(0.6) ? random.pick(['', ...pathsIn(top)]) || randomPath(random) : randomPath(random);
     makeWay(top, dirname(path));
     const place = join(top, path);
-    const found = lstatSync(place, { throwIfNoEntry: false });
-    if (random.chance(0.3)) rmSync(place, { recursive: true, force: true });
-    else if (found?.isFile() === true && random.chance(0.3)) chmodSync(place, random.pick([0o755, 0o644, 0o600]));
-    else if (found?.isFile() === true && random.chance(0.5)) rewriteInPlace(place);
+    const isFile = lstatSync(place, { throwIfNoEntry: false })?.isFile() === true;
+    const kind = random.pick(['remove', 'mode', 'rewrite', 'put'] as const);
+    if (kind === 'remove') rmSync(place, { recursive: true, force: true });
+    else if (kind === 'mode' && isFile) chmodSync(place, random.pick([0o755, 0o644, 0o600]));
+    else if (kind === 'rewrite' && isFile) rewriteInPlace(place);
     else put(top, path, random);
   }
 }
