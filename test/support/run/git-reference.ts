@@ -41,7 +41,7 @@ const SIZES = [0, 1, 12, 300];
 const FILES_MAX = 24;
 const CHANGES_MAX = 8;
 
-/** What drover did and what plain git did with the same tree. Each pair must be equal. */
+/** Results of drover and of plain git for the same tree, which must be equal. */
 export type Compared = { readonly drover: Outcome; readonly git: Outcome };
 
 type Outcome = {

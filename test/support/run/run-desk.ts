@@ -50,6 +50,11 @@ export class RunDesk {
     return desk;
   }
 
+  /** Over a folder that has a project and a home already. */
+  static over(folder: string, server: Rehearsal): RunDesk {
+    return new RunDesk(folder, server);
+  }
+
   async write(files: Readonly<Record<string, string>>): Promise<void> {
     for (const [path, content] of Object.entries(files)) {
       await mkdir(dirname(join(this.repository, path)), { recursive: true });
