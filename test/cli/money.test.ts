@@ -72,3 +72,23 @@ test('a chat that changes its model keeps its dollars in /usage, runs and show',
   const ran = [await drover(['runs', '--json'], given), await drover(['show', 'money', '--json'], given)];
   expect(ran.map((each) => Math.floor(costIn(each) * 10))).toEqual([16, 16]);
 });
+
+test('the budget of a chat holds over interrupted answers and two changes of model', async () => {
+  const desk = await ChatDesk.with({ otherwise: { text: 'Late.', delayMs: 600_000 } });
+  const cap = 60_000; // the first request reserves most of it, the second the rest
+  const chat = desk.chat(['--model', DEAR, '--budget', `${cap}tok`], { columns: 120 });
+  for (const [at, model] of [CHEAP, DEAR].entries()) {
+    await chat.types('go', KEYS.enter);
+    await desk.server.received(at + 1);
+    chat.press(KEYS.escape);
+    await chat.says(`/model ${model}`);
+  }
+  await chat.says('go');
+  await chat.shows('the budget does not allow another request');
+  await chat.shows('counts as spent');
+  chat.press(KEYS.ctrlD);
+  await chat.code;
+  // The provider may charge for all that a request allowed, though none was heard to its end.
+  const allowed = desk.server.requests.map(({ body }) => (body as { readonly max_tokens: number }).max_tokens);
+  expect([allowed.length, allowed.reduce((sum, each) => sum + each, 0) <= cap]).toEqual([2, true]);
+});

@@ -131,7 +131,7 @@ function majorOf(node: string): number {
 test('an old Node gets one sentence', async (context) => {
   const [node] = OLD_NODES;
   if (node === undefined) return context.skip('there is no Node older than 24 on this machine');
-  const { code, stdout, stderr } = await new Program(['exec', 'go'], await temporaryFolder(), node).ended();
+  const { code, stdout, stderr } = await new Program(['exec', 'go'], await temporaryFolder(), { node }).ended();
   const version = execFileSync(node, ['-p', 'process.versions.node'], { encoding: 'utf8' }).trim();
   expect({ code, stdout, stderr }).toEqual({
     code: 2,

@@ -17,6 +17,8 @@ export type Ended = {
   readonly ms: number;
 };
 
+type ProgramOptions = { readonly node?: string; readonly env?: Readonly<Record<string, string>> };
+
 export class Program {
   readonly child: ChildProcessByStdio<null, Readable, Readable>;
   stdout = '';
@@ -25,9 +27,9 @@ export class Program {
   #isReading = true;
 
   /** HOME is `cwd`, so nothing of this machine's config is read. */
-  constructor(args: readonly string[], cwd: string, node = process.execPath) {
-    const env = { PATH: process.env['PATH'], HOME: cwd };
-    this.child = spawn(node, [LAUNCHER, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  constructor(args: readonly string[], cwd: string, { node = process.execPath, env = {} }: ProgramOptions = {}) {
+    const all = { PATH: process.env['PATH'], HOME: cwd, ...env };
+    this.child = spawn(node, [LAUNCHER, ...args], { cwd, env: all, stdio: ['ignore', 'pipe', 'pipe'] });
     this.child.stdout.on('data', (chunk: Buffer) => (this.stdout += chunk.toString()));
     this.child.stderr.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
     this.#closed = once(this.child, 'exit');

@@ -14,7 +14,14 @@
 import type { Event, Place } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
-import type { Admission, Admitted, Seen, Wanted } from '@drover/core/model/spending/admission';
+import {
+  type Admission,
+  type Admitted,
+  CUT_OFF,
+  isCutOff,
+  type Seen,
+  type Wanted,
+} from '@drover/core/model/spending/admission';
 import type { Usage } from '@drover/protocol/messages';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 import { Purse, type Balance, type Claim, type PurseOptions } from './purse.ts';
@@ -35,8 +42,6 @@ export type PlaceAdmission = Admission & {
 };
 
 const LOST: Failure = { kind: 'worker.lost', message: 'it ended while it waited for leave to send a request' };
-const CUT_OFF =
-  'the provider does not report what a request costs that is cut off: the most that it can have cost counts as spent';
 const EXCEEDED =
   'the provider counted more tokens than it should have for a request; from now on more is reserved, but the budget may be passed by that much';
 
@@ -130,11 +135,6 @@ export class RunAdmission {
     // Runs that share the money may wait for it in other lanes.
     for (const retry of this.#options.pot?.retries ?? []) retry();
   }
-}
-
-/** The agent was stopped in the middle of the request. */
-function isCutOff({ failure }: Seen): boolean {
-  return failure?.kind === 'aborted' || failure?.kind === 'limit.reached';
 }
 
 type Passed = { readonly claim: Claim; readonly ticket: Ticket };

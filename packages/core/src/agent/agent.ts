@@ -1,11 +1,12 @@
 // Builds an agent from the options of its session.
 
-import { EVENTS } from '@drover/protocol/events';
+import { type Event, EVENTS } from '@drover/protocol/events';
 import { codePoints, type Conversation } from '../conversation/conversation.ts';
 import type { Instructions } from '../conversation/instructions.ts';
 import { utf8Bytes } from '../conversation/prompt-bound.ts';
 import { type Admission, budgetOnly } from '../model/spending/admission.ts';
 import { Budget } from '../model/spending/budget.ts';
+import type { Spent } from '../model/spending/spent.ts';
 import { definitionOf } from '../tools/tool.ts';
 import { unhurried } from './limits.ts';
 import { toolNamed } from './calls/calls.ts';
@@ -17,16 +18,19 @@ import type { Agent } from './turn.ts';
 export type Ties = Pick<Agent, 'conversation' | 'emit' | 'settled' | 'spend'> & {
   readonly conversation: Conversation;
   readonly instructions: Instructions;
+  /** Usage and cost of the session so far. */
+  readonly total: () => Spent;
   /** Resets the idle clock. */
   readonly progress: () => void;
 };
 
 export function makeAgent(options: SessionOptions, ties: Ties): Agent {
   const { provider, model, tools, context, limits, retry, judge, question, worker } = options;
-  const { conversation, instructions, emit, settled, spend, progress } = ties;
+  const { conversation, instructions, emit, settled, spend, total, progress } = ties;
   const definitions = options.definitions ?? tools.map(definitionOf);
   const budget = new Budget(options.cap, options.price);
   if (options.spentBefore !== undefined) budget.spend(options.spentBefore);
+  const notes = { emit: (event: Event) => emit(event, { worker }), settled, total };
   const remoteTimeoutMs = options.remoteTimeoutMs ?? REMOTE_TIMEOUT_MS_DEFAULT;
   return {
     conversation,
@@ -40,7 +44,7 @@ export function makeAgent(options: SessionOptions, ties: Ties): Agent {
     bench: { tools, worker, context, instructions, judge, question, remoteTimeoutMs },
     limits,
     retry,
-    admission: preparing(unhurried(options.admission ?? budgetOnly(budget), progress), options),
+    admission: preparing(unhurried(options.admission ?? budgetOnly(budget, notes), progress), options),
     cacheKey: options.cacheKey ?? options.id,
     sampling: options.sampling,
     emit: (event, place) => {

@@ -82,7 +82,8 @@ type FailedAttempt = {
 };
 
 async function tryOnce(asking: Asking, admitted: Admitted, signal: AbortSignal): Promise<Attempt> {
-  const settle = (usage: Usage, seen: Seen) => {
+  const settle = (reported: Usage, seen: Seen) => {
+    const usage = admitted.charged?.(reported, seen) ?? reported;
     admitted.settle(usage, seen);
     return asking.spend(usage);
   };

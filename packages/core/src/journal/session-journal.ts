@@ -5,6 +5,7 @@ import type { Store } from '../bus.ts';
 import type { Message } from '@drover/protocol/messages';
 import { discardsFor } from './cut-off.ts';
 import { pastOf, type Past } from './history.ts';
+import { lostRequestIn } from './lost-request.ts';
 import { Journal } from './file/journal.ts';
 import { Recorder } from './recorder.ts';
 
@@ -30,7 +31,8 @@ export function journalPath(home: string, id: string): string {
 }
 
 /**
- * Opens the journal for writing. Answers that a crash cut off are durably discarded before this resolves.
+ * Opens the journal for writing. Answers that a crash cut off are durably discarded before this resolves, and a
+ * request that it cut off is charged to the budget.
  * `before`: messages from before the session began. They are not in its records.
  */
 export async function openSessionJournal(
@@ -40,8 +42,9 @@ export async function openSessionJournal(
   before: readonly Message[] = [],
 ): Promise<SessionJournal> {
   const { journal, records } = await Journal.open({ path: journalPath(home, id), session: id, ...hooks });
-  const discards = discardsFor(records);
-  if (discards.length > 0) await journal.append(discards, true);
+  const discarded = [...records, ...discardsFor(records)];
+  const all = [...discarded, ...lostRequestIn(discarded)];
+  if (all.length > records.length) await journal.append(all.slice(records.length), true);
   const store = new Recorder({ journal, diagnose: hooks.diagnose });
-  return { store, past: pastOf([...records, ...discards], before), close: () => journal.close() };
+  return { store, past: pastOf(all, before), close: () => journal.close() };
 }

@@ -80,6 +80,7 @@ export class Session {
       emit: (event, place) => this.#outlet.emit(event, place),
       settled: (signal) => this.#settled(signal),
       spend: (usage, estimate) => this.#spend(usage, estimate),
+      total: () => this.#total,
       progress: () => this.#progress(),
     });
     this.conversation.replace(options.seed ?? []);

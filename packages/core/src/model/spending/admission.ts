@@ -4,9 +4,12 @@
 // provider's rate limits.
 
 import { DroverError } from '../../errors.ts';
+import type { Event } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';
-import type { Budget } from './budget.ts';
+import type { Budget, Reservation } from './budget.ts';
 import type { Usage } from '@drover/protocol/messages';
+import type { Spent } from './spent.ts';
+import { NO_USAGE } from './usage.ts';
 
 export type Wanted = {
   readonly inputTokens: number; // upper bound
@@ -22,6 +25,8 @@ export type Admitted = {
   readonly outputTokensMax: number;
   /** Called when the answer begins, while the rate limits in its headers are still fresh. */
   readonly began?: (headers: Readonly<Record<string, string>>) => void;
+  /** The usage that counts for an attempt; the estimate if omitted. */
+  readonly charged?: (usage: Usage, seen: Seen) => Usage;
   /** Charges the attempt. Called once, whether the attempt succeeded or failed. */
   readonly settle: (usage: Usage, seen: Seen) => void;
 };
@@ -34,13 +39,68 @@ export type Admission = {
 export const overBudget = (): DroverError =>
   new DroverError({ kind: 'limit.reached', limit: 'budget', message: 'the budget does not allow another request' });
 
-/** Admission for a standalone session. No other request returns budget, so it fails at once instead of waiting. */
-export function budgetOnly(budget: Budget): Admission {
+/** What is said once when a request with a budget is cut off. */
+export const CUT_OFF =
+  'the provider does not report what a request costs that is cut off: the most that it can have cost counts as spent';
+
+/** Returns true if the agent was stopped in the middle of the request, so that its usage is never reported. */
+export function isCutOff({ failure }: Seen): boolean {
+  return failure?.kind === 'aborted' || failure?.kind === 'limit.reached';
+}
+
+/** The parts of a session that its admission uses. */
+export type BudgetNotes = {
+  readonly emit: (event: Event) => void;
+  /** Resolves when the emitted events are durable; throws as soon as the signal is aborted. */
+  readonly settled: (signal: AbortSignal) => Promise<void>;
+  /** Usage and cost of the session so far. */
+  readonly total: () => Spent;
+};
+
+/**
+ * Admission for a standalone session. No other request returns budget, so it fails at once instead of waiting.
+ * With a cap, each request is durable before it is sent, and one that is cut off is charged its reservation.
+ */
+export function budgetOnly(budget: Budget, notes: BudgetNotes): Admission {
+  const isCapped = budget.cap !== undefined;
+  let isCutOffTold = false;
+  const tellCutOff = (): void => {
+    if (!isCutOffTold) notes.emit({ type: 'warning', message: CUT_OFF });
+    isCutOffTold = true;
+  };
   return {
-    admit: async ({ inputTokens, outputTokensMax }) => {
+    admit: async ({ inputTokens, outputTokensMax }, signal) => {
       const reserved = budget.reserve(inputTokens, outputTokensMax);
       if (reserved === undefined) throw overBudget();
-      return { outputTokensMax: reserved.outputTokensMax, settle: (usage) => reserved.settle(usage) };
+      const { most, settle } = reserved;
+      if (isCapped) await writeDown(budget, reserved, { ...notes, signal });
+      const charged = (usage: Usage, seen: Seen): Usage => {
+        if (!isCapped || !isCutOff(seen)) return usage;
+        tellCutOff();
+        return most;
+      };
+      return { outputTokensMax: reserved.outputTokensMax, charged, settle };
     },
   };
+}
+
+/** Makes a request durable before it is sent, so that a killed session still counts it. */
+async function writeDown(
+  budget: Budget,
+  { most, settle }: Reservation,
+  { emit, settled, total, signal }: BudgetNotes & { readonly signal: AbortSignal },
+): Promise<void> {
+  const told = (): Extract<Event, { readonly type: 'budget' }> => {
+    const { spent, reserved, cap } = budget;
+    return { type: 'budget', ...total(), spent, reserved, ...(cap !== undefined && { cap }) };
+  };
+  const { cost } = budget.priced(most);
+  emit({ ...told(), most, ...(cost !== undefined && { mostCost: cost }) });
+  try {
+    await settled(signal);
+  } catch (error) {
+    settle(NO_USAGE);
+    emit(told()); // nothing was sent
+    throw error;
+  }
 }

@@ -14,7 +14,12 @@ const OUTPUT_TOKENS_MIN = 256;
 /** Safety margin for floating-point sums of dollars. */
 const ROUNDING = 1e-9;
 
-export type Reservation = { readonly outputTokensMax: number; readonly settle: (usage: Usage) => void };
+export type Reservation = {
+  readonly outputTokensMax: number;
+  /** The most that the request can use. */
+  readonly most: Usage;
+  readonly settle: (usage: Usage) => void;
+};
 
 /** The amounts behind a budget, in the unit of its cap. Budgets with the same cap may share one. */
 export class Pot {
@@ -54,14 +59,27 @@ export class Budget {
       isOpen = false;
       pot.open -= 1;
       pot.reserved = pot.open === 0 ? 0 : pot.reserved - held;
-      this.spend(priced(usage, this.#price));
+      this.spend(this.priced(usage));
     };
-    return { outputTokensMax, settle };
+    return {
+      outputTokensMax,
+      most: { ...worstCase(inputTokens, outputTokensMax, this.#price), estimated: true },
+      settle,
+    };
   }
 
   /** Adds spending that was never reserved, such as that before a restart. Its dollars are not priced again. */
   spend({ usage, cost = 0 }: Spent): void {
     this.#pot.spent += this.#isInDollars() ? cost : tokensOf(usage);
+  }
+
+  get cap(): Cap | undefined {
+    return this.#cap;
+  }
+
+  /** Tokens with their cost at the price of this budget. */
+  priced(usage: Usage): Spent {
+    return priced(usage, this.#price);
   }
 
   /** Amount spent in the unit of the cap: dollars, or else tokens. */
