@@ -1,7 +1,7 @@
 // A batch over several machines: each runs its shard, and the shards are merged.
 
 import { existsSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Answer } from '@drover/rehearsal/script';
@@ -29,6 +29,11 @@ test('shards run each task once, and merged they are the whole batch', async () 
     '../all.xml',
   ]);
   const all = join(batch.desk.folder, 'all');
+  const summary = join(batch.desk.folder, 'step.md');
+  await batch.desk.drover(['show', '--merge', '../shards', '--out', '../again'], {
+    env: { GITHUB_STEP_SUMMARY: summary },
+  });
+  expect(await readFile(summary, 'utf8')).toContain('no-console');
   expect([code, stdout]).toEqual([0, expect.stringContaining('no-console: 3 of 3 tasks are done (3 landed,')]);
   expect(Object.entries(await batch.statuses(all))).toEqual([1, 2, 3].map((at) => [`src-file${at}.ts`, 'landed']));
   batch.desk.git('apply', '../all/combined.patch');

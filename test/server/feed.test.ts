@@ -63,3 +63,16 @@ test('progress names the last told event and the open text after it', async () =
   bus.close();
   feed.unfollow(bus);
 });
+
+test('a feed without a bus is idle once its last reader has left', async () => {
+  const path = join(await temporaryFolder(), 'journal.jsonl');
+  await writeFile(path, lineOf({ v: 1, seq: 1, type: 'session_start', model: 'a/b', cwd: '/' }));
+  let idle = 0;
+  const options = { streamBytesMax: 1e6, commentMs: 1e6, diagnose: () => undefined };
+  const feed = new Feed({ path, ...options, onIdle: () => (idle += 1) });
+  const [first, second] = [feed.replay(0), feed.replay(0)];
+  first.leave();
+  expect([feed.size, idle]).toEqual([1, 0]);
+  second.leave();
+  expect([feed.size, idle]).toEqual([0, 1]);
+});

@@ -125,3 +125,19 @@ test('no request is refused, whatever stalls and however late reports arrive', (
 function isWithin({ from, ms }: { readonly from: number; readonly ms: number }, now: number): boolean {
   return now >= from && now < from + ms;
 }
+
+test('a report of output tokens leaves out the answers that are still being made', () => {
+  const output = (remaining: number): Rate => ({
+    name: 'output-tokens',
+    limit: 100,
+    remaining,
+    resetMs: (100 - remaining) * 600,
+    countsCacheReads: true,
+  });
+  const ledger = new Ledger();
+  const [first] = [1, 2, 3].map(() => ledger.depart({ inputTokens: 1, outputTokensMax: 30 }, 0));
+  ledger.report(first!, [output(100)], 0);
+  // Three answers of 30 tokens each are under way, so there is room for 10.
+  expect(ledger.shortage({ inputTokens: 1, outputTokensMax: 10 }, 0)).toBeUndefined();
+  expect(ledger.shortage({ inputTokens: 1, outputTokensMax: 11 }, 0)).toMatchObject({ name: 'output-tokens' });
+});

@@ -249,6 +249,17 @@ proves('permission.deny-wins', 'outside the sandbox deny rules refuse unseen par
   }
 });
 
+test('an unseen part names the kind of rule in doubt, so that the hint fits', async () => {
+  const obstacleOf = async (rules: NonNullable<Parameters<typeof policyWith>[0]['rules']>) => {
+    const verdict = await judgeCommand('$X -rf a', { rules });
+    return 'obstacle' in verdict ? verdict.obstacle : undefined;
+  };
+  expect([await obstacleOf({ deny: ['shell(rm*)'] }), await obstacleOf({ ask: ['shell(rm*)'] })]).toEqual([
+    'deny-doubt',
+    'ask-rule',
+  ]);
+});
+
 test('inside the sandbox an unseen part is allowed despite deny and ask rules', async () => {
   const rules = { deny: ['shell(rm*)'], ask: ['shell(curl*)'] };
   for (const command of UNSEEN) {
