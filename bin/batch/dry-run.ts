@@ -12,7 +12,7 @@ import { type Io, tell } from '../io.ts';
 import { count, dollars, duration, shortCount } from '../views/text/figures.ts';
 import { clean, columnsOf, oneLine } from '../views/text/terminal-text.ts';
 import type { BatchArgs } from './batch-options.ts';
-import { type Batch, batchSettings } from './start-batch.ts';
+import { type Batch, batchSettings, ownModel } from './start-batch.ts';
 
 const CHARS_PER_TOKEN = 4;
 const LISTED_MAX = 100;
@@ -28,12 +28,13 @@ export async function dryRun(args: BatchArgs, batches: readonly Batch[], io: Io)
 async function foreseen(args: BatchArgs, batch: Batch, io: Io): Promise<string> {
   const { prepared, around, specFile } = batch;
   const run = await batchSettings(args, batch, io);
-  const model = nameModel(args.model, around.settings);
+  const label = ownModel(args, batch, io) ?? run.model;
+  const model = nameModel(label, around.settings);
   const price = priceOf(model, undefined, around.settings);
   const { contextTokens, outputTokensMax } = factsOf(model.name);
   const { tasks } = prepared;
   const tokens = tasks.map(({ prompt }) => Math.ceil(prompt.length / CHARS_PER_TOKEN));
-  const known = args.fresh ? 0 : await knownCount(batch, run.model);
+  const known = args.fresh ? 0 : await knownCount(batch, label);
   const sum = tokens.reduce((total, each) => total + each, 0);
   const facts: readonly (readonly [string, string])[] = [
     ['batch', `${specFile.spec.name} (${specFile.file})`],
@@ -45,7 +46,7 @@ async function foreseen(args: BatchArgs, batch: Batch, io: Io): Promise<string> 
     ...(known === 0 ? [] : [['known', `${known} of them from earlier runs, at no cost`] as const]),
     ['workers', run.workers === 0 ? 'one, in this thread' : String(run.workers)],
     ['gates', run.gates.length === 0 ? 'none on the merged tree' : run.gates.join('; ')],
-    ['model', run.model],
+    ['model', label],
     ['prompts', `${count(sum)} tokens, ${count(Math.max(0, ...tokens))} the longest`],
     [
       'at most',

@@ -6,9 +6,10 @@ import { canaryFirst } from '@drover/coordinator/batch/canary';
 import { failuresMax } from '@drover/coordinator/batch/items/spec';
 import { UsageError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
-import type { RunSettings } from '@drover/protocol/run';
+import { rolesOf, type RunSettings } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { nameModel } from '../model/model-choice.ts';
+import { modelLabel } from '../model/model-roles.ts';
 import { priceOf } from '../model/price.ts';
 import type { Io } from '../io.ts';
 import { type RunArgs, untyped } from '../run/run-options.ts';
@@ -18,7 +19,8 @@ import type { BatchArgs } from './batch-options.ts';
 import { keepBatch, type Within } from './history.ts';
 import { openOut } from './results/outputs.ts';
 import type { Prepared } from './prepare.ts';
-import type { SpecFile } from '../files/batch-spec.ts';
+import { refuse, type SpecFile } from '../files/batch-spec.ts';
+import { mistakeOf } from '../files/values.ts';
 
 export type Batch = {
   readonly specFile: SpecFile;
@@ -35,6 +37,7 @@ export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise
   const { around, prepared, specFile, name: repositoryName, among } = batch;
   const { settings: config, repository } = around;
   const run = await batchSettings(args, batch, io);
+  const model = ownModel(args, batch, io);
   const out = resolve(io.cwd, args.out ?? join(repository.top, '.drover', 'out'));
   await openOut(out);
   const id = among?.id ?? newId('run');
@@ -54,7 +57,7 @@ export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise
     tasks: Object.fromEntries(
       prepared.tasks.map((task) => {
         const { id: name, group, files } = task;
-        return [name, { group, files, ...cacheSlot(task, run.model, prepared.tree) }];
+        return [name, { group, files, ...cacheSlot(task, model ?? run.model, prepared.tree) }];
       }),
     ),
   });
@@ -66,10 +69,25 @@ export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise
     files,
     mode,
     gates,
+    ...(model !== undefined && { model }),
   }));
   const tasks = args.canary === undefined ? planned : canaryFirst(planned, args.canary);
   const { shared } = among ?? {};
   return startRun(runArgs(args, specFile), { ...around, id, run, tasks, ...(shared && { shared }) }, io);
+}
+
+/** The label of the model that the spec names for its tasks. Throws UsageError with the position of its name. */
+export function ownModel(
+  args: BatchArgs,
+  { specFile, around }: Pick<Batch, 'specFile' | 'around'>,
+  io: Io,
+): string | undefined {
+  const { model } = specFile.spec.task;
+  if (model === undefined) return undefined;
+  const place = { settings: around.settings, top: around.repository.top, io };
+  const mistake = mistakeOf(() => modelLabel(model, args, place));
+  if (mistake !== undefined) refuse([{ key: 'task.model', message: mistake }], specFile);
+  return modelLabel(model, args, place);
 }
 
 /** Settings of a batch's run: flags win over the spec. */
@@ -79,14 +97,17 @@ export async function batchSettings(
   io: Io,
 ): Promise<RunSettings> {
   const { name, limits } = specFile.spec;
+  const own = ownModel(args, { specFile, around }, io);
   const made = await newSettings(runArgs(args, specFile), { goal: name, tasks: prepared.tasks }, around, io);
   // A cap in dollars per task needs a price, as the whole budget does.
-  if (limits.perTask !== undefined) priceOf(nameModel(args.model, around.settings), limits.perTask, around.settings);
+  const models = [...rolesOf(made).work, ...(own === undefined ? [] : [own])];
+  const named = models.map((label) => nameModel(label, around.settings));
+  named.forEach((model) => priceOf(model, limits.perTask, around.settings));
   const most = failuresMax(limits.stopWhenFailed, prepared.tasks.length);
   const { canary, 'canary-max-cost': cost } = args;
   if (canary === undefined && cost !== undefined)
     throw new UsageError('--canary-max-cost needs --canary N: how many tasks go ahead');
-  if (cost !== undefined) priceOf(nameModel(args.model, around.settings), cost, around.settings);
+  named.forEach((model) => priceOf(model, cost, around.settings));
   return {
     ...made,
     tasksMax: Math.max(made.tasksMax, prepared.tasks.length),

@@ -78,6 +78,7 @@ function behind(event: Shown): 'working' | 'text' | 'over' | 'as before' {
     case 'tool_execution_end':
     case 'permission_decision':
     case 'retry':
+    case 'model_fallback':
     case 'attempt_discarded':
     case 'compaction_start':
     case 'compaction_end':

@@ -88,8 +88,10 @@ async function show(project: string, io: Io): Promise<number> {
       id: newId('run'),
       settings,
       repository: around.repository,
-      model,
-      price: PRICE,
+      models: {
+        roles: { plan: [model.label], work: [model.label] },
+        chosen: new Map([[model.label, { model, price: PRICE }]]),
+      },
       plan: undefined,
       view: sights,
       rules: [],

@@ -12,12 +12,13 @@ import { runOptions, untyped } from '../run/run-options.ts';
 import { newSettings, surroundingsOf } from '../run/start-run.ts';
 import { clean, forLog } from '../views/text/terminal-text.ts';
 
-const { model, tasks, timeout, budget, steps, cwd, log } = runOptions;
+const { model, 'plan-model': planModel, tasks, timeout, budget, steps, cwd, log } = runOptions;
 
 export const plan = command({
   word: { name: 'goal', about: 'Goal to achieve; - reads it from standard input', required: false },
   options: {
     model,
+    'plan-model': planModel,
     'goal-file': value('Plan:', 'FILE', 'Read the goal from a file', nonEmpty),
     out: value('Output:', 'FILE', 'Save the plan to a file, for drover run --plan', nonEmpty),
     tasks,
@@ -41,7 +42,7 @@ export const plan = command({
       io,
     );
     const { makePlan } = await import('../run/plan/planning.ts');
-    const made = await makePlan(args, { ...around, run: settings }, io);
+    const made = await makePlan({ ...around, run: settings }, io);
     if (made === undefined)
       throw new UsageError('the model answered without a plan; drover exec does a goal that needs no plan');
     const redactor = await redactorFor(io);

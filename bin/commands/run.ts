@@ -4,6 +4,7 @@ import { newId } from '@drover/core/ids';
 import { command, nonEmpty, value } from '../start/command.ts';
 import { priceOf } from '../model/price.ts';
 import { nameModel } from '../model/model-choice.ts';
+import { modelLabel } from '../model/model-roles.ts';
 import type { PlanFile, PlanPlace } from '../files/plan-file.ts';
 import { dryRun } from '../run/plan/dry-run.ts';
 import { goalOf } from '../run/plan/goal.ts';
@@ -24,12 +25,15 @@ export const run = command({
   async run(args, io) {
     const around = await surroundingsOf(args.cwd, io);
     const tasksMax = args.tasks ?? TASKS_DEFAULT;
-    const file = args.plan === undefined ? undefined : await planIn({ path: args.plan, cwd: io.cwd, tasksMax });
+    const place = { settings: around.settings, top: around.repository.top, io };
+    const modelOf = (name: string) => modelLabel(name, args, place);
+    const file =
+      args.plan === undefined ? undefined : await planIn({ path: args.plan, cwd: io.cwd, tasksMax, modelOf });
     const goal = await goalOf({ command: 'run', word: args.word, file: args['goal-file'], planned: file?.goal }, io);
     const wish = { goal, tasks: file?.tasks };
     const settings = await newSettings(args, wish, around, io);
     if (args['dry-run']) {
-      const price = priceOf(nameModel(args.model, around.settings), args.budget, around.settings);
+      const price = priceOf(nameModel(settings.model, around.settings), args.budget, around.settings);
       return dryRun({ settings, price, tasks: wish.tasks }, io);
     }
     return startRun(args, { ...around, id: newId('run'), run: settings, tasks: wish.tasks }, io);

@@ -77,6 +77,9 @@ const task = z.strictObject({
   id: text.exactOptional().describe('Letters, digits, ., - and _. Default: made of the path.'),
   title: text.exactOptional().describe('One line; it becomes the subject of the commit.'),
   prompt: text.describe('All that the worker has to know.'),
+  model: text
+    .exactOptional()
+    .describe('Model of the workers, as --model takes it. Default: the models of the role work.'),
   gate: z
     .union([texts, text])
     .exactOptional()

@@ -11,6 +11,7 @@ import { isAddress } from '../start/quantities.ts';
 import { parseAuthor } from '../start/result-options.ts';
 import { readServedRule } from '../permission/rule-names.ts';
 import { parseHost, SANDBOX_MODES } from '../sandbox/hosts-and-modes.ts';
+import type { ReadDocument } from '@drover/documents/read-document';
 import { requireDocument } from './document.ts';
 import { duration, mapOf, numberFrom, parsed, text, texts, wholeNumberFrom } from './values.ts';
 
@@ -42,6 +43,11 @@ const price = z
 
 const rules = (effect: Effect) => z.array(parsed((written) => readServedRule(written, effect)));
 
+const modelList = z.union([
+  text.transform((name): readonly string[] => [name]),
+  texts.min(1, { error: 'is empty; name at least one model' }),
+]);
+
 const timeouts = z.strictObject({
   headers: duration.exactOptional().describe('Until the headers of a response. Default: 2m.'),
   firstByte: duration.exactOptional().describe('Until its first byte. Default: 2m.'),
@@ -53,6 +59,15 @@ export const configSchema = z.strictObject({
   model: text
     .exactOptional()
     .describe('The model that is asked where --model does not say otherwise, as provider/name. Default: none.'),
+  models: z
+    .strictObject({
+      plan: modelList.exactOptional().describe('The model that plans a run. Default: as model.'),
+      work: modelList.exactOptional().describe('The model of the workers of a run. Default: as model.'),
+    })
+    .exactOptional()
+    .describe(
+      'Models of a run by role. In a list, each model is asked only if the one before stays unavailable after retries. --model, --plan-model and --work-model win over it. Default: model for both.',
+    ),
   providers: mapOf(provider)
     .exactOptional()
     .describe(
@@ -144,14 +159,18 @@ export const configSchema = z.strictObject({
 /** What a config file holds. Durations in milliseconds. */
 export type Config = Readonly<z.output<typeof configSchema>>;
 
+/** `place` is file:line:column of a key. */
+export type ReadConfig = Pick<ReadDocument<Config>, 'place'> & { readonly config: Config };
+
 export type ProviderConfig = Readonly<z.output<typeof provider>>;
 
 export type Timeouts = Readonly<z.output<typeof timeouts>>;
 
 /** Throws UsageError for mistakes, and for characters that a person who reads the file would not see. */
-export function parseConfig(written: string, file: string): Config {
+export function parseConfig(written: string, file: string): ReadConfig {
   checkSeen(written, file);
-  return requireDocument(written, file, { what: 'the config', schema: configSchema }).value;
+  const { value: config, place } = requireDocument(written, file, { what: 'the config', schema: configSchema });
+  return { config, place };
 }
 
 // Control characters, marks that turn text round, characters without width. A line may end with CR LF.

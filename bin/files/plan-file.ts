@@ -6,7 +6,7 @@ import { problems } from '@drover/coordinator/plan/graph';
 import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { requireDocument } from './document.ts';
-import { text, texts } from './values.ts';
+import { mistakeOf, text, texts } from './values.ts';
 
 // A plan of 1,000 tasks with long prompts is larger than 1 MB.
 const PLAN_BYTES_MAX = 16 * MB;
@@ -29,6 +29,9 @@ const task = z
       .exactOptional()
       .describe('read: the task changes nothing, and only its report counts. Default: write.'),
     gates: texts.exactOptional().describe('Commands that must pass in the workspace of the task. Default: none.'),
+    model: text
+      .exactOptional()
+      .describe('Model of the worker, as --model takes it. Default: the models of the role work.'),
   })
   .transform(
     ({
@@ -39,6 +42,7 @@ const task = z
       files = [],
       mode = 'write',
       gates,
+      model,
     }): PlannedTask => ({
       id,
       title,
@@ -47,6 +51,7 @@ const task = z
       files,
       mode,
       ...(gates !== undefined && { gates }),
+      ...(model !== undefined && { model }),
     }),
   );
 
@@ -59,22 +64,34 @@ type Plan = z.output<typeof planSchema>;
 
 export type PlanFile = { readonly [Key in keyof Plan]: Readonly<Plan[Key]> };
 
-export type PlanPlace = { readonly path: string; readonly cwd: string; readonly tasksMax: number };
+export type PlanPlace = PlanRules & { readonly path: string; readonly cwd: string };
+
+export type PlanRules = {
+  readonly tasksMax: number;
+  /** Makes a label of the model that a task names. Throws UsageError for a model that can't be asked. */
+  readonly modelOf: (name: string) => string;
+};
 
 /** Throws UsageError for a file that cannot be read or is not a plan that can be carried out. */
-export async function readPlan({ path, cwd, tasksMax }: PlanPlace): Promise<PlanFile> {
+export async function readPlan({ path, cwd, ...rules }: PlanPlace): Promise<PlanFile> {
   const file = relative(cwd, resolve(cwd, path)) || path;
   const bytes = await requireOwnFile(
     { path: resolve(cwd, path), bytesMax: PLAN_BYTES_MAX },
     ({ problem, fix }) => `--plan: ${file} ${problem}; ${fix}`,
   );
-  return parsePlan(bytes.toString('utf8'), file, tasksMax);
+  return parsePlan(bytes.toString('utf8'), file, rules);
 }
 
-export function parsePlan(written: string, file: string, tasksMax: number): PlanFile {
+export function parsePlan(written: string, file: string, { tasksMax, modelOf }: PlanRules): PlanFile {
   const schema = planSchema.superRefine(({ tasks }, context) => {
     for (const { at, message } of problems(tasks, { tasksMax, done: new Set() }))
       context.addIssue({ code: 'custom', path: ['tasks', at], message });
+    tasks.forEach(({ model }, at) => {
+      const message = model === undefined ? undefined : mistakeOf(() => modelOf(model));
+      if (message !== undefined) context.addIssue({ code: 'custom', path: ['tasks', at, 'model'], message });
+    });
   });
-  return requireDocument(written, file, { what: 'the plan', schema }).value;
+  const { goal, tasks } = requireDocument(written, file, { what: 'the plan', schema }).value;
+  const labelled = tasks.map((each) => (each.model === undefined ? each : { ...each, model: modelOf(each.model) }));
+  return { ...(goal !== undefined && { goal }), tasks: labelled };
 }

@@ -14,7 +14,7 @@ export async function writePlan(path: string, text: string): Promise<void> {
 /** The plan as `readPlan` reads it. */
 export async function planText({ goal, tasks }: PlanFile): Promise<string> {
   const { stringify } = await import('yaml');
-  const plain = tasks.map(({ id, title, prompt, dependsOn, files, mode, gates = [] }) => ({
+  const plain = tasks.map(({ id, title, prompt, dependsOn, files, mode, gates = [], model }) => ({
     id,
     title,
     prompt,
@@ -22,6 +22,7 @@ export async function planText({ goal, tasks }: PlanFile): Promise<string> {
     ...(files.length > 0 && { files }),
     ...(mode === 'read' && { mode }),
     ...(gates.length > 0 && { gates }),
+    ...(model !== undefined && { model }),
   }));
   return stringify({ ...(goal !== undefined && { goal }), tasks: plain }, { lineWidth: 100 });
 }

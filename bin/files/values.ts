@@ -37,6 +37,17 @@ export function parsed<Value>(parse: (text: string) => Value, hints: Hints = {})
   });
 }
 
+/** The sentence of the UsageError that the function throws; undefined if it throws none. */
+export function mistakeOf(check: () => unknown): string | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    if (error instanceof UsageError) return error.message;
+    throw error;
+  }
+}
+
 export const duration = parsed(parseDuration, {
   pattern: '^(?=\\d)(\\d+(\\.\\d+)?h)?(\\d+(\\.\\d+)?m)?(\\d+(\\.\\d+)?s)?(\\d+(\\.\\d+)?ms)?$',
   examples: ['45m', '1h30m'],

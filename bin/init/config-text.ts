@@ -15,6 +15,7 @@ type Key = Exclude<keyof Config, 'turns'>;
 /** The lines that set each key, as examples. */
 const examples = (gates: readonly string[]): Readonly<Record<Key, readonly string[]>> => ({
   model: ['model: anthropic/claude-sonnet-4-5'],
+  models: ['models:', '  plan: anthropic/claude-opus-4-5', '  work: [anthropic/claude-sonnet-4-5, openai/gpt-5]'],
   providers: [
     'providers:',
     "  local: { api: openai-chat, baseUrl: 'http://127.0.0.1:8080/v1' }",

@@ -2,7 +2,7 @@
 //
 // Guarantees
 //   1. Gates, delivery and repository stay as they were, because earlier tasks landed by those rules.
-//   2. Model, worker count, steps per task, budget and time limit can be set anew. Budget and time limit count from
+//   2. Models of the roles, worker count, steps per task, budget and time limit can be set anew. Budget and time limit count from
 //      the start of the run, so they must exceed what it has used.
 //   3. Permission rules and view options are never stored. The user passes them each time.
 
@@ -13,15 +13,15 @@ import { openRepository, type Repository } from '@drover/coordinator/git/reposit
 import { rowsOf } from '@drover/coordinator/view/state';
 import type { Failure } from '@drover/protocol/failures';
 import { UsageError } from '@drover/core/errors';
-import { isDone, type RunSettings, type TaskRow } from '@drover/protocol/run';
+import { isDone, rolesOf, type RunSettings, type TaskRow } from '@drover/protocol/run';
 import { gitEnvironment } from '@drover/core/tools/process/environment';
-import { chooseModel } from '../model/model-choice.ts';
+import { changedRoles, type RolePlace, roleSettings } from '../model/model-roles.ts';
 import type { Io } from '../io.ts';
 import { shortIdIn } from '../history/id.ts';
 import { checkUsable } from '../history/journal.ts';
 import { type KeptRun, readRun } from '../history/run.ts';
 import type { Budget } from '../start/quantities.ts';
-import { loadSettings, type Settings, stateFolder } from '../start/settings.ts';
+import { loadSettings, stateFolder } from '../start/settings.ts';
 import { count, dollars, duration, tokensOf } from '../views/text/figures.ts';
 import { oneLine } from '../views/text/terminal-text.ts';
 import type { RunArgs } from './run-options.ts';
@@ -39,12 +39,16 @@ export async function resumeRun(args: RunArgs, id: string, io: Io): Promise<numb
   const { repository: top } = past.settings;
   if (!existsSync(top)) throw new UsageError(`${top}, the repository of run ${short}, is gone`);
   const settings = await loadSettings(io, top);
-  const run = settingsFor(args, past.settings, settings, io);
+  const run = settingsFor(args, past.settings, { settings, top, io });
   checkLimits(run, { kept, past, short });
   const repository = asItWas(await openRepository(top, gitEnvironment(io.env)), past.settings);
   const { sharedOnResume } = await import('../batch/shared.ts');
   using shared = await sharedOnResume(id, { home, cap: run.cap });
-  return await startRun(args, { id, run, tasks: undefined, settings, repository, shared }, io);
+  return await startRun(
+    args,
+    { id, run, tasks: undefined, planned: past.plans.flatMap(({ tasks }) => tasks), settings, repository, shared },
+    io,
+  );
 }
 
 function checkOpen({ past, state }: KeptRun, short: string): RunHistory {
@@ -63,11 +67,12 @@ function reasonOf({ status, reason }: TaskRow): string {
   return reason ?? status.replace('_', ' ');
 }
 
-function settingsFor(args: RunArgs, before: RunSettings, settings: Settings, io: Io): RunSettings {
-  const { model, workers, budget, timeout, steps } = args;
+function settingsFor(args: RunArgs, before: RunSettings, place: RolePlace): RunSettings {
+  const { workers, budget, timeout, steps } = args;
+  const { model: _, models: __, ...others } = before;
   return {
-    ...before,
-    ...(model !== undefined && { model: chooseModel(model, settings, io.cwd).label }),
+    ...others,
+    ...roleSettings(changedRoles(args, rolesOf(before), place)),
     ...(workers !== undefined && { workers }),
     ...(budget !== undefined && { cap: budget }),
     ...(timeout !== undefined && { timeoutMs: timeout }),

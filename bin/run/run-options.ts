@@ -2,11 +2,12 @@
 
 import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
 import { UsageError } from '@drover/core/errors';
-import type { Delivery, RunSettings } from '@drover/protocol/run';
+import type { Delivery, ModelRoles, RunSettings } from '@drover/protocol/run';
 import type { Seeding } from '@drover/protocol/plan';
 import type { Repository } from '@drover/coordinator/git/repository';
 import { choice, flag, list, nonEmpty, value, type Values } from '../start/command.ts';
 import { setupCommands } from '../preflight/dependencies.ts';
+import { roleSettings } from '../model/model-roles.ts';
 import { agentOptions } from '../session/agent-options.ts';
 import { parseCount, parseDuration } from '../start/quantities.ts';
 import { parseAuthor } from '../start/result-options.ts';
@@ -24,9 +25,16 @@ const ATTEMPTS_DEFAULT = 2;
 const SEEDINGS: readonly Seeding[] = ['full', 'brief', 'none'];
 const DELIVERIES: readonly Delivery[] = ['branch', 'merge', 'patch'];
 
-const { view: _, json: __, gate, ...shared } = agentOptions;
+const { model, view: _, json: __, gate, ...shared } = agentOptions;
+
+const roleOptions = {
+  'plan-model': list('Model:', 'NAME', 'Model that plans; more of them are fallbacks, in order', nonEmpty),
+  'work-model': list('Model:', 'NAME', 'Model of the workers; more of them are fallbacks, in order', nonEmpty),
+};
 
 export const runOptions = {
+  model,
+  ...roleOptions,
   ...shared,
   gate: { ...gate, about: 'Command that must pass on the merged result (repeatable)' },
   ...runViewOptions,
@@ -92,7 +100,7 @@ export function untyped(): RunArgs {
 
 export type Place = {
   readonly goal: string;
-  readonly model: string;
+  readonly roles: ModelRoles;
   readonly repository: Repository;
   readonly settings: Settings;
   readonly cores: number;
@@ -100,7 +108,7 @@ export type Place = {
 
 /** Combines arguments and settings into the settings of a run. */
 export function settingsOf(args: RunArgs, place: Place): RunSettings {
-  const { goal, model, repository, settings, cores } = place;
+  const { goal, roles, repository, settings, cores } = place;
   const workers = args.workers ?? settings.workers ?? Math.min(WORKERS_DEFAULT_MAX, Math.max(2, 2 * cores));
   const { timeout, budget: cap } = args;
   const setup = setupCommands([...settings.setup, ...args.setup]);
@@ -108,7 +116,7 @@ export function settingsOf(args: RunArgs, place: Place): RunSettings {
   if (goal.trim() === '') throw new UsageError('the goal is empty; say what to achieve');
   return {
     goal,
-    model,
+    ...roleSettings(roles),
     repository: repository.top,
     base: repository.head,
     notIncluded: repository.notIncluded,

@@ -5,7 +5,6 @@ import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { RunAdmission } from '@drover/coordinator/admission/admission';
 import { NOTHING_SPENT } from '@drover/coordinator/admission/purse';
-import type { Lane } from '@drover/coordinator/admission/throttle';
 import type { KnownResult } from '@drover/coordinator/run/execute';
 import type { Limiter } from '@drover/coordinator/run/dispatch';
 import type { Git } from '@drover/coordinator/git/git';
@@ -19,19 +18,18 @@ import type { Dependencies } from '@drover/coordinator/dependencies/bring';
 import { Slots } from '@drover/coordinator/slots/slots';
 import { Bus, type Store } from '@drover/core/bus';
 import type { Pot } from '@drover/core/model/spending/budget';
-import { factsOf, type Price } from '@drover/core/model/catalog';
 import { defaultRetry } from '@drover/core/model/retry';
 import type { Rule } from '@drover/core/permission/rules';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
 import type { Redactor } from '@drover/core/redaction/redactor';
 import type { RunSettings } from '@drover/protocol/run';
-import type { ModelSpec, RunTask } from '@drover/core/task/task';
+import type { RunTask } from '@drover/core/task/task';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { endAllChildren } from '@drover/core/tools/process/child';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Surroundings } from '../session/execution.ts';
-import type { ModelChoice } from '../model/model-choice.ts';
-import { type OpenedProvider, openProvider } from '../model/open-provider.ts';
+import type { RunChoices } from '../model/model-roles.ts';
+import { type LaneOf, type OpenedModels, openLabel, openModels } from '../model/open-models.ts';
 import { type Asked, questionsTo } from '../terminal/permission.ts';
 import { Person } from '../terminal/person.ts';
 import { showAll } from '../terminal/screen.ts';
@@ -43,7 +41,6 @@ import { type Containment, diagnoseSandbox } from '../sandbox/containment.ts';
 import { jsonText } from '../views/json.ts';
 import type { RunView } from '../views/view.ts';
 import { approval } from './plan/approval.ts';
-import { openLane } from '../model/provider-lane.ts';
 import { openLauncher, type RunLauncher } from './open-launcher.ts';
 import { openRun } from './open-run.ts';
 
@@ -51,8 +48,7 @@ export type RunWork = {
   readonly id: string;
   readonly settings: RunSettings;
   readonly repository: Repository;
-  readonly model: ModelChoice;
-  readonly price: Price | undefined;
+  readonly models: RunChoices;
   readonly plan: readonly PlannedTask[] | undefined;
   readonly view: RunView;
   readonly rules: readonly Rule[];
@@ -77,7 +73,7 @@ export type Shared = {
 export type Team = {
   readonly limit: Limiter;
   readonly workers: Workers;
-  readonly laneOf: (model: ModelChoice, provider: OpenedProvider) => Lane;
+  readonly laneOf: LaneOf;
 };
 
 /** Hooks that a batch or a report adds to its run. */
@@ -98,13 +94,13 @@ type LeftBehind = {
 /** Executes the run and returns its end. Closes all that it opened, also if it throws. */
 export async function carryRun(work: RunWork, surroundings: Surroundings): Promise<RunEnd> {
   const { settings: config, io } = surroundings;
-  const { id, model, view } = work;
+  const { id, view } = work;
   const diagnostics = surroundings.diagnostics.about({ run: id });
   await using opened = new AsyncDisposableStack();
   const parts = await openParts(work, { ...surroundings, diagnostics }, opened);
   const { bus, past, person, redactor, slots, stop, workers } = parts;
   diagnoseSandbox(work.containment, diagnostics);
-  diagnostics.diagnose('run opened', { model: model.label }, 'info');
+  diagnostics.diagnose('run opened', { models: [...work.models.chosen.keys()] }, 'info');
 
   for (const record of past?.records ?? []) view.recall?.(record);
   const known = (await work.companion?.known(slots.store.git, stop.signal)) ?? new Map<string, KnownResult>();
@@ -136,17 +132,16 @@ type RunParts = {
   readonly stop: ReturnType<typeof watchForStop>;
   readonly workers: Workers;
   readonly person: Person | undefined;
-  readonly provider: OpenedProvider;
+  readonly opened: OpenedModels;
   readonly past: RunHistory | undefined;
   readonly slots: Slots;
   readonly redactor: Redactor;
   readonly bus: Bus;
-  readonly lane: Lane;
 };
 
 async function openParts(work: RunWork, surroundings: Surroundings, opened: AsyncDisposableStack): Promise<RunParts> {
   const { settings: config, io, diagnostics } = surroundings;
-  const { id, model, containment } = work;
+  const { id, containment } = work;
   const settings = { ...work.settings, sandbox: containment.use };
   const repository = { ...work.repository, identity: settings.author ?? work.repository.identity };
   const team = work.shared?.team;
@@ -167,7 +162,8 @@ async function openParts(work: RunWork, surroundings: Surroundings, opened: Asyn
     (each) => each.close(),
   );
   const person = opened.adopt(Person.at(io), (someone) => someone?.close());
-  const provider = opened.adopt(await openProvider(model, config, diagnostics), ({ close }) => close());
+  const opening = { settings: config, diagnostics, workers: settings.workers, laneOf: team?.laneOf };
+  const models = opened.adopt(await openModels(work.models, opening), ({ close }) => close());
   const { store, past } = opened.adopt(await openRun({ home: config.home, run: id }, { diagnostics, io }), (each) =>
     each.close(),
   );
@@ -191,10 +187,7 @@ async function openParts(work: RunWork, surroundings: Surroundings, opened: Asyn
   const bus = openBus(id, redactor, { store, past });
   work.onBus?.(bus);
   opened.defer(() => workers.close());
-  const lane =
-    team?.laneOf(model, provider) ??
-    opened.adopt(openLane(model, provider, settings.workers), ({ close }) => close()).lane;
-  return { settings, repository, env, stop, workers, person, provider, past, slots, redactor, bus, lane };
+  return { settings, repository, env, stop, workers, person, opened: models, past, slots, redactor, bus };
 }
 
 function runOptions(
@@ -206,15 +199,16 @@ function runOptions(
   const { id, view, yes } = work;
   const { settings, repository, env, workers, person, bus, past, slots, redactor, stop } = parts;
   const asked = work.asked ?? questionsTo(person);
-  const approve = approval({ yes, tasksMax: settings.tasksMax }, { person, io });
+  const { models } = parts.opened;
+  const modelOf = (name: string) => openLabel(name, models, config);
+  const approve = approval({ yes, tasksMax: settings.tasksMax, modelOf }, { person, io });
   const team = work.shared?.team;
   return {
     id,
     settings,
     repository,
     slots,
-    provider: parts.provider.provider,
-    model: specOf(work, surroundings),
+    models,
     bus,
     past,
     env,
@@ -234,17 +228,16 @@ function runOptions(
   };
 }
 
-/** The lane and the budget that admit the requests of a run. */
-function allowance({ shared, price }: RunWork, { settings, past, lane }: RunParts) {
+/** The lanes and the budget that admit the requests of a run. */
+function allowance({ shared }: RunWork, { settings, past, opened }: RunParts) {
   const { cap, taskCap } = settings;
   const pot = shared?.pot;
   return {
-    lane,
+    models: opened.terms,
     before: past?.spent ?? NOTHING_SPENT,
     ...(pot !== undefined && { pot }),
     ...(cap !== undefined && { cap }),
     ...(taskCap !== undefined && { taskCap }),
-    ...(price !== undefined && { price }),
   };
 }
 
@@ -288,17 +281,6 @@ export async function openWorkers(
   // Warm at most as many threads as can start at once, until the number of tasks is known.
   pool.warm(Math.min(count, availableParallelism()));
   return pool;
-}
-
-function specOf({ model, price }: RunWork, { settings }: Surroundings): ModelSpec {
-  const facts = factsOf(model.name);
-  return {
-    name: model.name,
-    contextTokens: settings.contextTokens ?? facts.contextTokens,
-    outputTokensMax: facts.outputTokensMax,
-    ...(settings.charsPerToken !== undefined && { charsPerToken: settings.charsPerToken }),
-    ...(price !== undefined && { price }),
-  };
 }
 
 async function writeResult(path: string, run: string, told: RunEnd): Promise<void> {

@@ -11,9 +11,7 @@ import type { PlannedTask } from '@drover/protocol/plan';
 import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
 import type { Of as CompanionOf } from '../batch/companion.ts';
 import { openDiagnostics } from '../diagnostics.ts';
-import { chooseModel, inFolder, nameModel } from '../model/model-choice.ts';
-import { tellDefault } from '../model/model-names.ts';
-import { priceOf } from '../model/price.ts';
+import { choicesOf, chooseRoles } from '../model/model-roles.ts';
 import { complain, type Io } from '../io.ts';
 import { openContainment } from '../sandbox/containment.ts';
 import { sandboxWish } from '../sandbox/sandbox-options.ts';
@@ -39,16 +37,12 @@ export type Wish = { readonly goal: string; readonly tasks: readonly PlannedTask
 /** Settings of a new run. Throws UsageError if the run can't start. */
 export async function newSettings(
   args: RunArgs,
-  { goal }: Wish,
+  { goal, tasks }: Wish,
   { settings, repository }: Surrounded,
   io: Io,
 ): Promise<RunSettings> {
-  await tellDefault(args.model, settings, io);
-  // A dry run sends no request, so it needs no key.
-  const model = args['dry-run']
-    ? nameModel(args.model, settings)
-    : inFolder(chooseModel(args.model, settings, io.cwd), { from: io.cwd, to: repository.top });
-  const made = settingsOf(args, { goal, model: model.label, repository, settings, cores: availableParallelism() });
+  const roles = await chooseRoles(args, tasks !== undefined, { settings, top: repository.top, io });
+  const made = settingsOf(args, { goal, roles, repository, settings, cores: availableParallelism() });
   const { checkGates } = await import('../preflight/gate-check.ts');
   await checkGates(made.gates, { cwd: repository.top, env: childEnvironment(io.env) });
   if (made.deliver === 'merge') {
@@ -72,16 +66,17 @@ export type Start = Surrounded & {
   readonly id: string;
   readonly run: RunSettings;
   readonly tasks: readonly PlannedTask[] | undefined;
+  /** Tasks of plans that the run had before it was resumed. */
+  readonly planned?: readonly PlannedTask[];
   readonly shared?: Shared;
 };
 
 export async function startRun(
   args: RunArgs,
-  { id, run, tasks, settings, repository, shared }: Start,
+  { id, run, tasks, planned, settings, repository, shared }: Start,
   io: Io,
 ): Promise<number> {
-  const model = chooseModel(args.model ?? run.model, settings, args.model === undefined ? repository.top : io.cwd);
-  const price = priceOf(model, run.cap, settings);
+  const models = choicesOf(run, tasks ?? planned ?? [], { settings, top: repository.top });
   await checkFiles(args, io);
   const before = run.sandbox;
   const place = { settings, cwd: io.cwd, root: repository.top, ...(before !== undefined && { before }) };
@@ -103,8 +98,7 @@ export async function startRun(
         id,
         settings: run,
         repository,
-        model,
-        price,
+        models,
         plan: tasks,
         view,
         rules: [...settings.rules, ...args.allow, ...args.ask, ...args.deny],

@@ -6,8 +6,7 @@ import type { Bus } from '@drover/core/bus';
 import { newId } from '@drover/core/ids';
 import { Questions } from '@drover/core/permission/questions';
 import type { HostedRun, RunWanted } from '@drover/server/host';
-import { chooseModel } from '../model/model-choice.ts';
-import { priceOf } from '../model/price.ts';
+import { choicesOf } from '../model/model-roles.ts';
 import type { Io, StopListener } from '../io.ts';
 import { parseBudget, parseDuration } from '../start/quantities.ts';
 import { carryRun } from '../run/running.ts';
@@ -30,7 +29,6 @@ export async function hostRun(wanted: RunWanted, wishes: ServeWishes): Promise<H
     { settings, repository },
     io,
   );
-  const model = chooseModel(run.model, settings, repository.top);
   const id = newId('run');
   const questions = new Questions(() => undefined);
   const begun = Promise.withResolvers<Bus>();
@@ -39,8 +37,7 @@ export async function hostRun(wanted: RunWanted, wishes: ServeWishes): Promise<H
       id,
       settings: run,
       repository,
-      model,
-      price: priceOf(model, run.cap, settings),
+      models: choicesOf(run, [], { settings, top: repository.top }),
       plan: undefined,
       view: nothingShown,
       rules: [...settings.rules, ...wishes.rules],

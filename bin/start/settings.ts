@@ -17,10 +17,11 @@ import { UsageError } from '@drover/core/errors';
 import { readOwnFile } from '@drover/core/files/own-file';
 import { knownProviders, type Price } from '@drover/core/model/catalog';
 import type { Rule } from '@drover/core/permission/rules';
-import type { SandboxMode } from '@drover/protocol/run';
+import type { ModelRoles, SandboxMode } from '@drover/protocol/run';
 import { type Approval, approvalOf, type ProjectConfig, whyNotApproved } from './approved-configs.ts';
-import type { Config, ProviderConfig, Timeouts } from '../files/config-file.ts';
+import type { Config, ProviderConfig, ReadConfig, Timeouts } from '../files/config-file.ts';
 import type { Io } from '../io.ts';
+import type { ConfiguredModel } from '../model/model-roles.ts';
 import { foreignRules } from '../permission/rule-names.ts';
 import { isAddress } from './quantities.ts';
 import type { HostName } from '../sandbox/hosts-and-modes.ts';
@@ -30,6 +31,8 @@ export type Settings = {
   readonly home: string;
   readonly env: Io['env'];
   readonly model: string | undefined;
+  /** Models by role, as the config names them; undefined where it names none. */
+  readonly models: { readonly [Role in keyof ModelRoles]: readonly ConfiguredModel[] | undefined };
   readonly providers: ReadonlyMap<string, ProviderConfig>;
   readonly prices: ReadonlyMap<string, Price>;
   readonly charsPerToken: number | undefined;
@@ -54,9 +57,8 @@ export type Settings = {
 export type ConfigFile = {
   readonly path: string;
   readonly text: string;
-  readonly config: Config;
   readonly sha256: string;
-};
+} & ReadConfig;
 
 export async function loadSettings(io: Io, cwd: string): Promise<Settings> {
   const { env } = io;
@@ -86,6 +88,10 @@ export async function settingsFrom({ userPath, user, project }: ConfigFiles, io:
     home,
     env,
     model: own.model ?? trusted.model,
+    models: {
+      plan: rolesIn(user, 'plan') ?? (approved ? rolesIn(project, 'plan') : undefined),
+      work: rolesIn(user, 'work') ?? (approved ? rolesIn(project, 'work') : undefined),
+    },
     providers: new Map([...(trusted.providers ?? []), ...(own.providers ?? [])]),
     prices: new Map([...(trusted.prices ?? []), ...(own.prices ?? [])]),
     charsPerToken: charsPerTokenIn(env) ?? own.charsPerToken ?? trusted.charsPerToken,
@@ -120,6 +126,11 @@ export async function settingsFrom({ userPath, user, project }: ConfigFiles, io:
       ...[user, project].flatMap((file) => (file === undefined ? [] : foreignRules(file))),
     ],
   };
+}
+
+function rolesIn(file: ConfigFile | undefined, role: keyof ModelRoles): readonly ConfiguredModel[] | undefined {
+  const names = file?.config.models?.[role];
+  return names?.map((name, at) => ({ name, place: file?.place(['models', role, at]) ?? '' }));
 }
 
 /** A relative path begins in HOME in the user's config, and at the folder of the project in the project's. */
@@ -256,7 +267,7 @@ export async function readConfigFile(path: string, within?: string): Promise<Con
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   // Most starts find no config, and zod takes time to load.
   const { parseConfig } = await import('../files/config-file.ts');
-  return { path, text, config: parseConfig(text, path), sha256 };
+  return { path, text, ...parseConfig(text, path), sha256 };
 }
 
 // ── the environment ───────────────────────────────────────────────────────────────────────────

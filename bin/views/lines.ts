@@ -6,6 +6,7 @@
 
 import { DeniedCalls } from '@drover/core/permission/denied-calls';
 import type { Shown } from '@drover/core/bus';
+import { fallbackWords } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
 import { isCutOff } from '@drover/core/model/partial-answer';
 import type { UserMessage } from '@drover/protocol/messages';
@@ -102,6 +103,7 @@ class Lines {
     permission_request: ({ summary, why }) => this.#note('question', `${summary} — ${why}`),
     permission_decision: (event) => this.#decision(event),
     retry: (event) => this.#again(event),
+    model_fallback: (event) => this.#note('again', fallbackWords(event)),
     attempt_discarded: (event) => this.#discarded(event),
     compaction_start: ({ tokens: all }) =>
       this.#note('aside', `the conversation has ${count(all)} tokens and is shortened`),

@@ -6,6 +6,7 @@ import { canGoOn } from '@drover/coordinator/run/runs';
 import { isUnchanged, type RunState, type TaskProgress } from '@drover/coordinator/view/state';
 import { isDone, type TaskRow } from '@drover/protocol/run';
 import type { Usage } from '@drover/protocol/messages';
+import { modelLines } from './text/model-lines.ts';
 import { deniedLines } from './text/call-result.ts';
 import { dollars, duration, shortCount } from './text/figures.ts';
 import { looksOf, type Style } from './text/style.ts';
@@ -38,6 +39,7 @@ export function reportOf(state: RunState, paper: Paper, when: 'at the end' | 'la
     notIncludedSection(state, paper),
     deniedSection(state, paper),
     sandboxSection(state, paper),
+    modelsSection(state, paper),
     costSection(state, end, paper),
     nextSection(state, end, paper, when),
   ];
@@ -199,6 +201,14 @@ const SANDBOX_WORDS = {
   none: 'none to be had; commands ran in the open, with approval',
   off: 'off; commands ran in the open',
 } as const;
+
+function modelsSection(state: RunState, paper: Paper): readonly string[] {
+  return section(
+    'Models',
+    modelLines(state).flatMap((line) => prose(line, paper, '  ')),
+    paper,
+  );
+}
 
 /** Who used how much, and how much of what they read came from the cache. */
 function costSection(state: RunState, end: End, paper: Paper): readonly string[] {

@@ -31,6 +31,7 @@ function benchFor(runTask: RunTask): { readonly bench: AttemptContext; readonly 
     runTask,
     admission: { admissionFor: () => ({ abandon: () => undefined }) },
     question: async () => ({ allowed: false, by: 'nobody', always: false }),
+    models: { roles: { plan: ['a/b'], work: ['a/b'] }, open: new Map([['a/b', { spec: {}, provider: {} }]]) },
     common: {},
     outputFolder: () => '/nowhere',
     caches: () => false,

@@ -40,7 +40,7 @@ const same = (value: Json): Case => ({ document: value as JsonObject, meaning: v
 const amount = fc.integer({ min: 1, max: 999 });
 
 const config: Kind = {
-  read: (written) => parseConfig(written, 'x.yaml'),
+  read: (written) => parseConfig(written, 'x.yaml').config,
   cases: fc
     .record({
       model: text,
@@ -73,7 +73,7 @@ const config: Kind = {
 };
 
 const plan: Kind = {
-  read: (written) => parsePlan(written, 'x.yaml', 100),
+  read: (written) => parsePlan(written, 'x.yaml', { tasksMax: 100, modelOf: (name) => name }),
   cases: fc
     .uniqueArray(
       fc.record({ id: word.filter((id) => id !== 'merged'), prompt: text, files: texts, isRead: fc.boolean() }),

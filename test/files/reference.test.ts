@@ -15,8 +15,8 @@ import { projectKeys } from '../../bin/start/settings.ts';
 import { pages, referenceFiles } from '../../scripts/reference-files.ts';
 
 const readers: Readonly<Record<keyof typeof pages, (text: string) => unknown>> = {
-  config: (text) => parseConfig(text, 'x.yaml'),
-  'plan-file': (text) => parsePlan(text, 'x.yaml', 100),
+  config: (text) => parseConfig(text, 'x.yaml').config,
+  'plan-file': (text) => parsePlan(text, 'x.yaml', { tasksMax: 100, modelOf: (name) => name }),
   'batch-spec': (text) => parseSpec(text, 'x.yaml'),
   repositories: (text) => parseRepositories(text, 'x.yaml', '/folder'),
   'rehearsal-script': (text) => parseScript(text, 'x.yaml'),

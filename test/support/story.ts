@@ -41,6 +41,8 @@ function told(event: Event): string | undefined {
       return `${event.index} ${event.allowed ? 'is allowed' : 'is denied'} by ${event.by}`;
     case 'retry':
       return `tries again after attempt ${event.attempt}: ${event.failure.kind}`;
+    case 'model_fallback':
+      return `asks ${event.to} instead of ${event.from}: ${event.failure.kind}`;
     case 'attempt_discarded':
       return `discards an attempt: ${event.failure?.kind ?? event.reason}`;
     case 'compaction_start':

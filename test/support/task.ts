@@ -10,7 +10,7 @@ import { anthropic } from '@drover/core/model/providers/anthropic';
 import type { Provider } from '@drover/core/model/provider';
 import type { Usage } from '@drover/protocol/messages';
 import type { TaskLink } from '@drover/core/task/link';
-import type { TaskSpec } from '@drover/core/task/task';
+import type { ModelSpec, TaskSpec } from '@drover/core/task/task';
 import { runDefinitions } from '@drover/core/tools/builtin';
 import type { Rehearsal } from '@drover/rehearsal/server';
 import { type Pool, openPool, type PoolOptions } from '@drover/coordinator/pool/pool';
@@ -34,6 +34,11 @@ export const provider: Provider = {
   },
 };
 
+export function scripted(contextTokens: number): ModelSpec {
+  const { id, limits } = provider;
+  return { provider: { id, limits }, name: 'scripted', contextTokens, outputTokensMax: 8_192 };
+}
+
 /** In a folder of its own, on the scripted model; everything is allowed. */
 export async function taskOn(
   server: Pick<Rehearsal, 'baseUrlFor'>,
@@ -49,7 +54,7 @@ export async function taskOn(
     attempt: 1,
     worker: 1,
     mode: 'write',
-    model: { name: 'scripted', contextTokens: 200_000, outputTokensMax: 8_192 },
+    model: scripted(200_000),
     system: 'You are an agent.',
     tools: runDefinitions(),
     seed: [],
@@ -112,7 +117,7 @@ export function listener(overrides: Partial<TaskLink> = {}): Listener {
     },
     settled: async () => undefined,
     admission,
-    provider,
+    stream: (_model, request, signal) => provider.stream(request, signal),
     question,
     ...overrides,
   };

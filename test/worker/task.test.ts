@@ -14,7 +14,7 @@ import type { Answer, Script } from '@drover/rehearsal/script';
 import { expect, test } from 'vitest';
 import { never, rehearsal } from '../support/agent.ts';
 import { story } from '../support/story.ts';
-import { comparable, listener, poolOf, taskOn } from '../support/task.ts';
+import { comparable, listener, poolOf, scripted, taskOn } from '../support/task.ts';
 
 const NOTHING = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 const OUT_OF_TIME: Failure = { kind: 'limit.reached', limit: 'time', message: 'the run is out of time' };
@@ -258,8 +258,7 @@ test('a task with few large results finishes, and its assignment stays unchanged
     answers: [summary, counts, counts, counts, submits],
     contextTokens: 40_000,
   });
-  const model = { name: 'scripted', contextTokens: 40_000, outputTokensMax: 8_192 };
-  const spec = await taskOn(server, 'the very assignment', { seed, model });
+  const spec = await taskOn(server, 'the very assignment', { seed, model: scripted(40_000) });
   const outcome = await runTask(spec, listener().link, never);
   expect([outcome.status, outcome.summary, outcome.failure]).toEqual(['finished', 'counted', undefined]);
   const last = JSON.stringify(server.requests.at(-1)?.body);

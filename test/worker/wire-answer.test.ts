@@ -11,7 +11,8 @@ import { inGroups, oneByOne } from '@drover/core/one-by-one';
 import { linkOver, serveTask } from '@drover/core/task/wire';
 import { expect, onTestFinished, test } from 'vitest';
 import { never } from '../support/agent.ts';
-import { listener, provider } from '../support/task.ts';
+import type { TaskLink } from '@drover/core/task/link';
+import { listener } from '../support/task.ts';
 
 const REQUEST: ModelRequest = {
   model: 'm',
@@ -37,25 +38,25 @@ const STOP: Failure = { kind: 'limit.reached', limit: 'time', message: 'out of t
 
 const delta = (text: string): ModelEvent => ({ type: 'text_delta', part: 0, delta: text });
 
-type Asked = { readonly request: ModelRequest; readonly signal: AbortSignal };
+type Asked = { readonly model: string; readonly request: ModelRequest; readonly signal: AbortSignal };
 type Answer = (signal: AbortSignal) => AsyncGenerator<readonly ModelEvent[]>;
 
-function wired(answer: Answer): { thread: Provider; asked: Asked[]; close: () => void } {
+function wired(answer: Answer): { thread: Pick<Provider, 'stream'>; asked: Asked[]; close: () => void } {
   const asked: Asked[] = [];
   const { port1, port2 } = new MessageChannel();
-  const stream: Provider['stream'] = (request, signal) => {
-    asked.push({ request, signal });
+  const stream: TaskLink['stream'] = (model, request, signal) => {
+    asked.push({ model, request, signal });
     return oneByOne(answer(signal));
   };
-  const { link } = listener({ provider: { ...provider, stream } });
+  const { link } = listener({ stream });
   const served = serveTask(port1, link, { onBegin: () => undefined, onSign: () => undefined });
-  const { id, limits } = provider;
-  const line = linkOver({ port: port2, provider: { id, limits } }, 1);
+  const line = linkOver({ port: port2 }, 1);
   onTestFinished(() => {
     line.close();
     served.close('ignored');
   });
-  return { thread: line.link.provider, asked, close: () => served.close('ignored') };
+  const thread = { stream: line.link.stream.bind(undefined, 'anthropic/scripted') };
+  return { thread, asked, close: () => served.close('ignored') };
 }
 
 async function* hanging(signal: AbortSignal): AsyncGenerator<readonly ModelEvent[]> {
@@ -88,12 +89,13 @@ test('the run’s provider gets the thread’s request, and its groups arrive in
   const groups: (readonly ModelEvent[])[] = [];
   for await (const group of inGroups(thread.stream(REQUEST, never))) groups.push(group);
 
-  expect(asked.map(({ request }) => request)).toEqual([REQUEST]);
+  expect(asked.map(({ model, request }) => ({ model, request }))).toEqual([
+    { model: 'anthropic/scripted', request: REQUEST },
+  ]);
   expect(groups).toEqual([
     [STARTED, delta('a')],
     [delta('b'), FINISHED],
   ]);
-  expect({ id: thread.id, limits: thread.limits }).toEqual({ id: provider.id, limits: provider.limits });
 });
 
 test('an answer arrives while it streams, not when it is whole', async () => {

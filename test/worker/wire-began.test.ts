@@ -5,7 +5,7 @@ import type { ModelEvent, ModelRequest } from '@drover/protocol/model';
 import { linkOver, serveTask } from '@drover/core/task/wire';
 import { expect, onTestFinished, test } from 'vitest';
 import { never } from '../support/agent.ts';
-import { listener, provider } from '../support/task.ts';
+import { listener } from '../support/task.ts';
 
 const NOTHING = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 const REQUEST: ModelRequest = {
@@ -41,22 +41,22 @@ test('the start of an answer is reported once, to its own admission', async () =
     yield { type: 'text_delta', part: 0, delta: 'a' };
     yield FINISHED;
   };
-  const { link: run } = listener({ admission: { admit }, provider: { ...provider, stream } });
+  const { link: run } = listener({ admission: { admit }, stream });
   const served = serveTask(port1, run, { onBegin: () => {}, onSign: () => {} });
-  const { id, limits } = provider;
-  const { link, close } = linkOver({ port: port2, provider: { id, limits } }, 1);
+  const { link, close } = linkOver({ port: port2 }, 1);
   onTestFinished(() => {
     close();
     served.close('ignored');
   });
   for (let request = 0; request < 2; request++) {
     const { settle } = await link.admission.admit({ inputTokens: 1, outputTokensMax: 10 }, never);
-    for await (const event of link.provider.stream(REQUEST, never)) if (event.type === 'started') heard.push('heard');
+    for await (const event of link.stream('scripted', REQUEST, never))
+      if (event.type === 'started') heard.push('heard');
     settle(NOTHING, {});
     await link.settled();
   }
   // One that was asked without leave is nobody's news.
-  for await (const _ of link.provider.stream(REQUEST, never));
+  for await (const _ of link.stream('scripted', REQUEST, never));
   expect(heard).toEqual([
     'leave 1 began: 1',
     'heard',

@@ -10,7 +10,7 @@ import type { TaskLink } from '@drover/core/task/link';
 import { linkOver, type Line, type Served, serveTask } from '@drover/core/task/wire';
 import { expect, onTestFinished, test } from 'vitest';
 import { never } from '../support/agent.ts';
-import { listener, type Listener, provider } from '../support/task.ts';
+import { listener, type Listener } from '../support/task.ts';
 
 const AT = { turn: 1, step: 2 };
 const NOTHING = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
@@ -42,7 +42,7 @@ function wired(overrides: Partial<TaskLink> = {}): Wired {
     onBegin: (thread) => void begun.push(thread),
     onSign: () => void messages.push(messages.length),
   });
-  const line = linkOver({ port: port2, provider: { id: provider.id, limits: provider.limits } }, 7);
+  const line = linkOver({ port: port2 }, 7);
   onTestFinished(() => {
     line.close();
     served.close('ignored');

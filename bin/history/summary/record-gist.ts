@@ -1,6 +1,6 @@
 // A record of a journal in a few words, for the user.
 
-import type { Recorded } from '@drover/protocol/events';
+import { fallbackWords, type Recorded } from '@drover/protocol/events';
 import type { Message } from '@drover/protocol/messages';
 import { count, dollars, duration, tokens } from '../../views/text/figures.ts';
 
@@ -52,6 +52,7 @@ const GISTS: { readonly [Type in Known['type']]?: (record: Extract<Known, { read
   awaiting_tool_execution: (record) => record.calls.map(({ summary }) => summary).join(', '),
   usage: (record) => [...tokens(record.usage), ...costWords(record.requestCost)].join(', '),
   retry: (record) => `${record.reason}; again in ${duration(record.delayMs)}`,
+  model_fallback: fallbackWords,
   attempt_discarded: ({ reason }) => reason,
   compaction_start: (record) => `${count(record.tokens)} tokens`,
   compaction_end: (record) => `${count(record.tokens)} tokens${record.ok ? '' : ', failed'}`,

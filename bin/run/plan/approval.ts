@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import type { PlannedTask } from '@drover/protocol/plan';
 import type { Person } from '../../terminal/person.ts';
+import type { PlanRules } from '../../files/plan-file.ts';
 import { planText } from '../../files/plan-text.ts';
 import { complain, type Io, print } from '../../io.ts';
 import { columnsOf, oneLine } from '../../views/text/terminal-text.ts';
@@ -18,14 +19,14 @@ export type Approve = (
   signal: AbortSignal,
 ) => Promise<readonly PlannedTask[] | undefined>;
 
-type Wishes = { readonly yes: boolean; readonly tasksMax: number };
+type Wishes = PlanRules & { readonly yes: boolean };
 type Before = { readonly person: Person | undefined; readonly io: Io };
 
 const ANSWERS = new Map(
   (['yes', 'no', 'edit'] as const).flatMap((word) => [[word, word] as const, [word[0] ?? '', word] as const]),
 );
 
-export function approval({ yes, tasksMax }: Wishes, { person, io }: Before): Approve {
+export function approval({ yes, ...rules }: Wishes, { person, io }: Before): Approve {
   if (yes || person === undefined) return async (tasks) => tasks;
   return async (submitted, signal) => {
     let tasks = submitted;
@@ -36,7 +37,7 @@ export function approval({ yes, tasksMax }: Wishes, { person, io }: Before): App
       const answer = await person.choose('  Carry out this plan? [y]es [n]o [e]dit: ', ANSWERS, signal);
       if (answer === 'yes') return tasks;
       if (answer !== 'edit') return undefined;
-      const edit = await edited(draft ?? (await planText({ tasks })), tasksMax, io);
+      const edit = await edited(draft ?? (await planText({ tasks })), rules, io);
       if (edit.problem !== undefined) await complain(io, edit.problem);
       tasks = edit.tasks ?? tasks;
       draft = edit.draft;
@@ -63,14 +64,14 @@ type Edit = {
 };
 
 /** Opens the plan in the user's editor, and reads the result. */
-async function edited(text: string, tasksMax: number, io: Io): Promise<Edit> {
+async function edited(text: string, rules: PlanRules, io: Io): Promise<Edit> {
   const folder = await mkdtemp(join(tmpdir(), 'drover-plan-'));
   const path = join(folder, 'plan.yaml');
   try {
     await writeFile(path, text);
     await runEditor(path, io);
     const { readPlan } = await import('../../files/plan-file.ts');
-    return { tasks: (await readPlan({ path, cwd: folder, tasksMax })).tasks };
+    return { tasks: (await readPlan({ path, cwd: folder, ...rules })).tasks };
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     // Editors may remove the file. Then fall back to the text that was opened.

@@ -7,6 +7,7 @@ import type { PlannedTask } from '@drover/protocol/plan';
 import { mostDollars } from '../../model/price.ts';
 import { exitCode } from '../../start/exit-code.ts';
 import { type Io, tell } from '../../io.ts';
+import { roleLines } from '../../views/text/model-lines.ts';
 import { dollars } from '../../views/text/figures.ts';
 import { clean, columnsOf } from '../../views/text/terminal-text.ts';
 import { planLines } from './approval.ts';
@@ -25,6 +26,7 @@ export async function dryRun({ settings, price, tasks }: Intended, io: Io): Prom
   const facts: readonly (readonly [string, string])[] = [
     ['goal', goal],
     ['model', `${model} (${costs})`],
+    ...(settings.models === undefined ? [] : [['roles', roleLines(settings.models).join('; ')] as const]),
     ['repository', `${repository} at ${base.slice(0, 12)}${branch === undefined ? '' : ` on ${branch}`}`],
     ['left out', notIncluded.length === 0 ? 'nothing: all is committed' : notIncluded.join(', ')],
     ['workers', workers === 0 ? 'one, in this thread' : String(workers)],

@@ -5,16 +5,15 @@ import { planOnly } from '@drover/coordinator/plan/planning';
 import { watch } from '@drover/core/agent/limits';
 import { Bus } from '@drover/core/bus';
 import { newId } from '@drover/core/ids';
-import { factsOf } from '@drover/core/model/catalog';
 import { defaultRetry } from '@drover/core/model/retry';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
-import type { RunSettings } from '@drover/protocol/run';
+import { coordinatorRoute } from '@drover/core/task/models';
+import { rolesOf, type RunSettings } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { endAllChildren } from '@drover/core/tools/process/child';
 import { childEnvironment } from '@drover/core/tools/process/environment';
-import { chooseModel } from '../../model/model-choice.ts';
-import { openProvider } from '../../model/open-provider.ts';
-import { priceOf } from '../../model/price.ts';
+import { choicesOf } from '../../model/model-roles.ts';
+import { openModels } from '../../model/open-models.ts';
 import { showAll } from '../../terminal/screen.ts';
 import type { Io } from '../../io.ts';
 import { deniedIn } from '@drover/core/permission/denied-paths';
@@ -28,19 +27,25 @@ export type Wanted = Surrounded & { readonly run: RunSettings };
 
 /** Returns the plan; undefined if the model answered without one. */
 export async function makePlan(
-  { model: wanted }: { readonly model: string | undefined },
   { settings, repository, run }: Wanted,
   io: Io,
 ): Promise<readonly PlannedTask[] | undefined> {
-  const model = chooseModel(wanted, settings, io.cwd);
-  const price = priceOf(model, run.cap, settings);
-  const facts = factsOf(model.name);
+  // No worker is asked.
+  const { plan } = rolesOf(run);
+  const wanted = { ...run, models: { plan, work: plan } };
   await using opened = new AsyncDisposableStack();
   const stop = opened.adopt(
     watchForStop(io, () => endAllChildren('SIGKILL')),
     ({ close }) => close(),
   );
-  const { provider } = opened.adopt(await openProvider(model, settings), ({ close }) => close());
+  const { models } = opened.adopt(
+    await openModels(choicesOf(wanted, [], { settings, top: repository.top }), {
+      settings,
+      workers: 1,
+      laneOf: undefined,
+    }),
+    ({ close }) => close(),
+  );
   const limits = { ...run.taskLimits, ...(run.timeoutMs !== undefined && { timeoutMs: run.timeoutMs }) };
   const deadline = opened.adopt(watch(limits, stop.signal), (each) => each.stop());
 
@@ -59,13 +64,9 @@ export async function makePlan(
         session: {
           id,
           worker: 0,
-          provider,
-          model: model.name,
+          ...coordinatorRoute(models),
           retry: defaultRetry,
           outlet: bus,
-          contextTokens: settings.contextTokens ?? facts.contextTokens,
-          outputTokensMax: facts.outputTokensMax,
-          ...(price !== undefined && { price }),
           ...(run.cap !== undefined && { cap: run.cap }),
           context: {
             cwd: repository.top,

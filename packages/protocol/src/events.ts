@@ -206,6 +206,13 @@ export type SessionEvent =
       readonly failure: Failure;
       readonly reason: string;
     }
+  | {
+      readonly type: 'model_fallback'; // later requests of this attempt go to the next model of its list
+      readonly from: string; // provider/name
+      readonly to: string;
+      readonly failure: Failure;
+      readonly reason: string;
+    }
   | { readonly type: 'attempt_discarded'; readonly reason: string; readonly failure?: Failure; readonly usage?: Usage }
   | { readonly type: 'compaction_start'; readonly tokens: number; readonly reason: CompactionReason }
   | ({
@@ -221,6 +228,8 @@ export type SessionEvent =
   | { readonly type: 'done'; readonly message: AssistantMessage }
   | { readonly type: 'incomplete' | 'error'; readonly failure: Failure; readonly reason: string }
   | { readonly type: 'cancelled' };
+
+export type Fallback = Extract<SessionEvent, { readonly type: 'model_fallback' }>;
 
 export type EventType = Event['type'];
 
@@ -287,6 +296,7 @@ export const EVENTS: Readonly<Record<EventType, EventTraits>> = {
   network: { scope: 'session', delivery: 'reliable', durable: false, progress: true },
   usage: { scope: 'session', delivery: 'reliable', durable: false, progress: false },
   retry: { scope: 'session', delivery: 'reliable', durable: false, progress: false },
+  model_fallback: { scope: 'session', delivery: 'reliable', durable: true, progress: false },
   attempt_discarded: { scope: 'session', delivery: 'reliable', durable: true, progress: false },
   compaction_start: { scope: 'session', delivery: 'reliable', durable: false, progress: true },
   compaction_end: { scope: 'session', delivery: 'reliable', durable: true, progress: true },
@@ -297,6 +307,11 @@ export const EVENTS: Readonly<Record<EventType, EventTraits>> = {
   error: { scope: 'session', delivery: 'control', durable: true, progress: true },
   cancelled: { scope: 'session', delivery: 'control', durable: true, progress: true },
 };
+
+/** Describes a move to another model in one line. */
+export function fallbackWords({ from, to, reason }: Pick<Fallback, 'from' | 'to' | 'reason'>): string {
+  return `asking ${to} instead of ${from}: ${reason}`;
+}
 
 /** Whether this version knows the type. A journal of a newer version may hold others. */
 export function isEventType(type: string): type is EventType {

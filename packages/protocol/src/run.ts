@@ -17,12 +17,16 @@ export type SandboxUse = {
   readonly writable: readonly string[]; // writable folders besides the workspace
 };
 
+/** Models by role, as provider/name. The first is preferred, the others are fallbacks in order. */
+export type ModelRoles = { readonly plan: readonly string[]; readonly work: readonly string[] };
+
 export type Delivery = 'branch' | 'merge' | 'patch';
 
 /** Everything that a resumed run needs from its first start. Contains no secrets. */
 export type RunSettings = {
   readonly goal: string;
-  readonly model: string; // provider/name
+  readonly model: string; // provider/name; of the coordinator
+  readonly models?: ModelRoles; // absent: every role uses `model`
   readonly repository: string; // its top folder
   readonly base: string; // the commit that the run starts from
   readonly branch?: string; // the user's branch; absent if HEAD is detached
@@ -49,6 +53,10 @@ export type RunSettings = {
   /** This many tasks run first. Their cost decides whether the others start. */
   readonly canary?: { readonly tasks: number; readonly cost?: Cap };
 };
+
+export function rolesOf({ model, models }: Pick<RunSettings, 'model' | 'models'>): ModelRoles {
+  return models ?? { plan: [model], work: [model] };
+}
 
 export type TaskStatus =
   | 'landed'

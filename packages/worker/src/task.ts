@@ -14,12 +14,13 @@ import type { Failure } from '@drover/protocol/failures';
 import { newId } from '@drover/core/ids';
 import type { Json } from '@drover/protocol/json';
 import type { Message } from '@drover/protocol/messages';
+import { labelOf, type ModelRoute } from '@drover/core/model/fallback';
 import { NO_SPENDING, spentIn, type Spent } from '@drover/core/model/spending/spent';
 import { deniedIn } from '@drover/core/permission/denied-paths';
 import { judge, type Policy } from '@drover/core/permission/policy';
 import type { TaskLink } from '@drover/core/task/link';
 import { ownMessages, summaryIn } from '@drover/core/task/summary';
-import type { RunTask, TaskSpec } from '@drover/core/task/task';
+import type { ModelSpec, RunTask, TaskSpec } from '@drover/core/task/task';
 import type { TaskMode } from '@drover/protocol/plan';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
 import { runTools } from '@drover/core/tools/builtin';
@@ -56,18 +57,27 @@ function counting(link: TaskLink, tally: { spent: Spent }): TaskLink {
   };
 }
 
+/** The model as a route whose requests go over the link. */
+function routeOf({ provider, name: model, contextTokens, outputTokensMax, price }: ModelSpec, link: TaskLink) {
+  const label = labelOf({ provider, model });
+  return {
+    provider: { ...provider, stream: (request, signal) => link.stream(label, request, signal) },
+    model,
+    contextTokens,
+    outputTokensMax,
+    ...(price !== undefined && { price }),
+  } satisfies ModelRoute;
+}
+
 function openSession(spec: TaskSpec, link: TaskLink): Session {
-  const { model, workspace, mode, past } = spec;
+  const { model, fallbacks = [], workspace, mode, past } = spec;
   const policy: Policy = { ...spec.policy, root: workspace, workspace: true };
   return new Session({
     id: newId('ses'),
     worker: 0, // the run that receives the events fills in the worker
-    provider: link.provider,
-    model: model.name,
-    contextTokens: model.contextTokens,
-    outputTokensMax: model.outputTokensMax,
+    ...routeOf(model, link),
+    fallbacks: fallbacks.map((each) => routeOf(each, link)),
     ...(model.charsPerToken !== undefined && { charsPerToken: model.charsPerToken }),
-    ...(model.price !== undefined && { price: model.price }),
     tools: runTools(noPlans),
     definitions: spec.tools,
     context: {

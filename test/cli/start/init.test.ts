@@ -11,6 +11,7 @@ import { loadSettings } from '../../../bin/start/settings.ts';
 
 const ALL_KEYS = [
   'model',
+  'models',
   'providers',
   'prices',
   'contextTokens',
@@ -111,8 +112,8 @@ test('the project config sets nothing, lists every project key, and is valid', a
   const { init, cwd, given, text } = await project({});
   await init();
   const written = await text('project/.drover/config.yaml');
-  expect(parseConfig(written, 'config.yaml')).toEqual({});
-  expect(Object.keys(parseConfig(uncommented(written), 'config.yaml'))).toEqual([
+  expect(parseConfig(written, 'config.yaml').config).toEqual({});
+  expect(Object.keys(parseConfig(uncommented(written), 'config.yaml').config)).toEqual([
     'workers',
     'steps',
     'gates',
@@ -132,8 +133,8 @@ test('the user config describes every key and sets none', async () => {
   const { init, text } = await project({});
   const { code, stdout } = await init('--user');
   const written = await text('.config/drover/config.yaml');
-  expect([code, parseConfig(written, 'config.yaml')]).toEqual([0, {}]);
-  expect(Object.keys(parseConfig(uncommented(written), 'config.yaml'))).toEqual(ALL_KEYS);
+  expect([code, parseConfig(written, 'config.yaml').config]).toEqual([0, {}]);
+  expect(Object.keys(parseConfig(uncommented(written), 'config.yaml').config)).toEqual(ALL_KEYS);
   expect(stdout).toContain('.config/drover/config.yaml');
 });
 

@@ -7,7 +7,7 @@ import { costOf } from '@drover/core/model/catalog';
 import { sumUsage, NO_USAGE } from '@drover/core/model/spending/usage';
 import type { Usage } from '@drover/protocol/messages';
 import { RunAdmission, type RunAdmissionOptions } from '@drover/coordinator/admission/admission';
-import { NOTHING_SPENT } from '@drover/coordinator/admission/purse';
+import { type ModelTerms, NOTHING_SPENT } from '@drover/coordinator/admission/purse';
 import { Throttle } from '@drover/coordinator/admission/throttle';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -20,14 +20,14 @@ const WANTED = { inputTokens: 1_000, outputTokensMax: 1_000 };
 const used = (input: number, output: number): Usage => ({ input, output, cacheRead: 0, cacheWrite: 0 });
 const OVER = { failure: { kind: 'limit.reached', limit: 'budget' } };
 
-function runOf(options: Partial<RunAdmissionOptions>) {
+function runOf({ price, ...options }: Partial<RunAdmissionOptions & ModelTerms>) {
   const told: Told[] = [];
   const throttle = new Throttle({ waitMsMax: 5_000, random: () => 0.5 });
   const admission = new RunAdmission({
     before: NOTHING_SPENT,
     settled: async () => undefined,
     ...options,
-    lane: throttle.open('one', 64).lane,
+    models: new Map([['one', { lane: throttle.open('one', 64).lane, ...(price !== undefined && { price }) }]]),
     emit: (event, place) => told.push({ event, place }),
   });
   const place = (worker: number) => admission.admissionFor({ worker, task: `t${worker}`, attempt: 1 });

@@ -6,7 +6,7 @@ import { Session } from '@drover/core/session/session';
 import type { ExecutionResult } from '@drover/core/session/execution';
 import type { Event, Place } from '@drover/protocol/events';
 import { newId } from '@drover/core/ids';
-import type { Api } from '@drover/core/model/catalog';
+import type { Api, Price } from '@drover/core/model/catalog';
 import type { RetryPolicy } from '@drover/core/model/retry';
 import { defineTool } from '@drover/core/tools/tool';
 import { NOTHING_SPENT, type PurseOptions } from '@drover/coordinator/admission/purse';
@@ -33,7 +33,8 @@ const retry: RetryPolicy = { attemptsMax: 8, backoffMs: 5, backoffMsMax: 20, wai
 
 export type Told = { readonly event: Event; readonly place: Place };
 
-export type HerdOptions = Partial<PurseOptions> & {
+export type HerdOptions = Partial<Omit<PurseOptions, 'models'>> & {
+  readonly price?: Price;
   readonly api?: Api;
   readonly parallelMax?: number;
   readonly outputTokensMax?: number;
@@ -51,7 +52,7 @@ export type Herd = {
 };
 
 export async function herdOn(script: Script, options: HerdOptions = {}): Promise<Herd> {
-  const { api = 'anthropic', parallelMax = 64, outputTokensMax = 1_024, idleMs, onEvent, ...purse } = options;
+  const { api = 'anthropic', parallelMax = 64, outputTokensMax = 1_024, idleMs, onEvent, price, ...purse } = options;
   const server = await rehearsal(script);
   const provider = await providerOn(server, api, patient);
   const cwd = await temporaryFolder();
@@ -60,7 +61,12 @@ export async function herdOn(script: Script, options: HerdOptions = {}): Promise
   const admission = new RunAdmission({
     before: NOTHING_SPENT,
     ...purse,
-    lane: throttle.open('a lane', parallelMax).lane,
+    models: new Map([
+      [
+        `${provider.id}/scripted`,
+        { lane: throttle.open('a lane', parallelMax).lane, ...(price !== undefined && { price }) },
+      ],
+    ]),
     settled: async () => undefined,
     emit: (event, place) => {
       told.push({ event, place });
@@ -75,7 +81,7 @@ export async function herdOn(script: Script, options: HerdOptions = {}): Promise
       model: 'scripted',
       contextTokens: 200_000,
       outputTokensMax,
-      ...(purse.price !== undefined && { price: purse.price }),
+      ...(price !== undefined && { price }),
       admission: admission.admissionFor({ worker, task: `t${worker}`, attempt: 1 }),
       tools: [echo],
       context: { cwd, env: {}, outputFolder: join(cwd, '.outputs') },

@@ -24,12 +24,10 @@ import {
 } from '@drover/core/model/spending/admission';
 import type { Usage } from '@drover/protocol/messages';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
-import { Purse, type Balance, type Claim, type PurseOptions } from './purse.ts';
+import { Purse, termsOf, type Balance, type Claim, type PurseOptions } from './purse.ts';
 import type { Lane, Ticket } from './throttle.ts';
 
 export type RunAdmissionOptions = PurseOptions & {
-  /** Of the throttle that all runs of this process share (see throttle.ts). */
-  readonly lane: Lane;
   readonly emit: (event: Event, place: Place) => void;
   /** What was emitted is written down. */
   readonly settled: () => Promise<void>;
@@ -54,7 +52,11 @@ export class RunAdmission {
   constructor(options: RunAdmissionOptions) {
     this.#options = options;
     this.#purse = new Purse(options);
-    options.pot?.retries.add(options.lane.retrying);
+    for (const { retrying } of this.#lanes) options.pot?.retries.add(retrying);
+  }
+
+  get #lanes(): readonly Lane[] {
+    return [...new Set(this.#options.models.values().map(({ lane }) => lane))];
   }
 
   get balance(): Balance {
@@ -93,7 +95,7 @@ export class RunAdmission {
   async #enter(wanted: Wanted, place: Place, signal: AbortSignal): Promise<Passed> {
     this.#purse.claim(wanted, place.task)?.settle(NO_USAGE);
     let claim: Claim | undefined;
-    const ticket = await this.#options.lane.enter(
+    const ticket = await termsOf(this.#options, wanted).lane.enter(
       {
         ...wanted,
         payer: this.#options.pot ?? this,
@@ -132,8 +134,9 @@ export class RunAdmission {
     this.#isWarned ||= isExceeded;
     this.#options.emit({ type: 'budget', ...this.#purse.balance, ...request }, place);
     ticket.leave({ ...seen, usage });
-    // Runs that share the money may wait for it in other lanes.
-    for (const retry of this.#options.pot?.retries ?? []) retry();
+    // Requests for other models, and runs that share the money, may wait for it in other lanes.
+    const lanes = this.#lanes.map(({ retrying }) => retrying);
+    for (const retry of this.#options.pot?.retries ?? (lanes.length > 1 ? lanes : [])) retry();
   }
 }
 

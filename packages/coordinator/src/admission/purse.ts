@@ -21,6 +21,7 @@ import { overBudget, type Wanted } from '@drover/core/model/spending/admission';
 import { Budget, worstCase, type Pot, type Reservation } from '@drover/core/model/spending/budget';
 import type { Cap } from '@drover/protocol/limits';
 import type { Price } from '@drover/core/model/catalog';
+import type { Lane } from './throttle.ts';
 import { DroverError, UsageError } from '@drover/core/errors';
 import type { Usage } from '@drover/protocol/messages';
 import { NO_SPENDING, priced, sumSpent, type Spent } from '@drover/core/model/spending/spent';
@@ -36,10 +37,14 @@ export type Spending = {
 
 export const NOTHING_SPENT: Spending = { total: NO_SPENDING, tasks: new Map() };
 
+/** The lane and the price of a model. */
+export type ModelTerms = { readonly lane: Lane; readonly price?: Price };
+
 export type PurseOptions = {
   readonly cap?: Cap;
   readonly taskCap?: Cap;
-  readonly price?: Price;
+  /** By provider/name. A request that names no model is for the first one. */
+  readonly models: ReadonlyMap<string, ModelTerms>;
   /** By a process before this one. */
   readonly before: Spending;
   /** Shared with runs that have the same cap: together they stay within it. */
@@ -75,12 +80,15 @@ export class Purse {
   #outputFactor = 1;
 
   constructor(options: PurseOptions) {
-    const { cap, taskCap, price } = options;
-    if (price === undefined && [cap, taskCap].some((one) => one !== undefined && 'usd' in one)) {
+    const { cap, taskCap, models } = options;
+    if (
+      models.values().some(({ price }) => price === undefined) &&
+      [cap, taskCap].some((one) => one !== undefined && 'usd' in one)
+    ) {
       throw new UsageError('the price of the model is not known: set it in your config, or give the budget in tokens');
     }
     this.#options = options;
-    this.#budget = new Budget(options.cap, options.price, options.pot);
+    this.#budget = new Budget(options.cap, undefined, options.pot);
     this.#budget.spend(options.before.total);
     this.#total = options.before.total;
   }
@@ -99,13 +107,14 @@ export class Purse {
   claim(wanted: Wanted, task: string | undefined): Claim | undefined {
     const inputTokens = Math.ceil(wanted.inputTokens * this.#inputFactor);
     const outputTokens = Math.ceil(wanted.outputTokensMax * this.#outputFactor);
-    const ofTask = this.#ofTask(task)?.reserve(inputTokens, outputTokens);
+    const { price } = termsOf(this.#options, wanted);
+    const ofTask = this.#ofTask(task)?.reserve(inputTokens, outputTokens, price);
     if (task !== undefined && this.#options.taskCap !== undefined && ofTask === undefined) throw taskOverBudget(task);
     const mayGet = ofTask?.outputTokensMax ?? outputTokens;
     const isHeld = this.#budget.open > 0;
-    const ofRun = this.#budget.reserve(inputTokens, mayGet);
+    const ofRun = this.#budget.reserve(inputTokens, mayGet, price);
     if (ofRun !== undefined && (!isHeld || ofRun.outputTokensMax >= Math.min(mayGet, OUTPUT_TOKENS_ENOUGH))) {
-      return this.#hold(inputTokens, ofTask === undefined ? [ofRun] : [ofRun, ofTask]);
+      return this.#hold({ inputTokens, price }, ofTask === undefined ? [ofRun] : [ofRun, ofTask]);
     }
     ofRun?.settle(NO_USAGE);
     ofTask?.settle(NO_USAGE);
@@ -113,10 +122,9 @@ export class Purse {
     return undefined;
   }
 
-  #hold(inputTokens: number, reservations: readonly Reservation[]): Claim {
+  #hold({ inputTokens, price }: Priced, reservations: readonly Reservation[]): Claim {
     const outputTokens = Math.min(...reservations.map(({ outputTokensMax }) => outputTokensMax));
     const outputTokensMax = Math.max(1, Math.floor(outputTokens / this.#outputFactor));
-    const { price } = this.#options;
     const most = priced({ ...worstCase(inputTokens, outputTokens, price), estimated: true }, price);
     let isOpen = true;
     return {
@@ -144,16 +152,25 @@ export class Purse {
   }
 
   #ofTask(task: string | undefined): Budget | undefined {
-    const { taskCap, price, before } = this.#options;
+    const { taskCap, before } = this.#options;
     if (task === undefined || taskCap === undefined) return undefined;
-    const budget = this.#tasks.get(task) ?? budgetWith(taskCap, price, before.tasks.get(task) ?? NO_SPENDING);
+    const budget = this.#tasks.get(task) ?? budgetWith(taskCap, before.tasks.get(task) ?? NO_SPENDING);
     this.#tasks.set(task, budget);
     return budget;
   }
 }
 
-function budgetWith(cap: Cap | undefined, price: Price | undefined, spent: Spent): Budget {
-  const budget = new Budget(cap, price);
+type Priced = { readonly inputTokens: number; readonly price: Price | undefined };
+
+/** The lane and the price of the model that a request is for. */
+export function termsOf({ models }: Pick<PurseOptions, 'models'>, { model }: Wanted): ModelTerms {
+  const [terms] = model === undefined ? models.values() : [models.get(model)];
+  if (terms === undefined) throw new Error(`a request for ${model ?? 'a model'}, which the run has not opened`);
+  return terms;
+}
+
+function budgetWith(cap: Cap | undefined, spent: Spent): Budget {
+  const budget = new Budget(cap, undefined);
   // However much it was: what is spent is spent.
   budget.spend(spent);
   return budget;

@@ -187,12 +187,10 @@ class ThreadAttempt {
     const stop = () => this.#stop(() => served.stop(failureOf(signal)));
     signal.addEventListener('abort', stop, { once: true });
     try {
-      const { id, limits } = this.#unfinished.link.provider;
       const order: Order = {
         ...startedBy(this.#surroundings),
         spec: this.#spec,
         port: port2,
-        provider: { id, limits },
       };
       const outcome = await this.#surroundings.piscina.run(order, { transferList: [port2], signal: this.#end.signal });
       if (outcome === undefined) throw new Error('it ended without an outcome');

@@ -10,7 +10,7 @@ import { describe, type Failure, FAILURES } from '@drover/protocol/failures';
 import { DroverError } from '@drover/core/errors';
 import type { Past } from '@drover/core/journal/history';
 import type { TaskLink } from '@drover/core/task/link';
-import type { Provider } from '@drover/core/model/provider';
+import { type RunModels, sharesCache, streamOf, taskModels } from '@drover/core/task/models';
 import type { PlannedTask } from '@drover/protocol/plan';
 import type { RunTask, TaskSpec } from '@drover/core/task/task';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
@@ -34,10 +34,10 @@ export type AttemptContext = {
   readonly slots: Slots;
   readonly runTask: RunTask;
   readonly admission: RunAdmission;
-  readonly provider: Provider;
+  readonly models: RunModels;
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
   /** What every TaskSpec of the run holds. */
-  readonly common: Pick<TaskSpec, 'model' | 'tools' | 'env' | 'ignore' | 'limits' | 'retry' | 'policy' | 'cacheKey'>;
+  readonly common: Pick<TaskSpec, 'tools' | 'env' | 'ignore' | 'limits' | 'retry' | 'policy' | 'cacheKey'>;
   readonly outputFolder: (task: string, attempt: number) => string;
   /** The provider has been seen to cache what it is sent. */
   readonly caches: () => boolean;
@@ -228,6 +228,7 @@ function specOf(context: AttemptContext, given: AttemptOptions, { workspace, pas
   });
   return {
     ...context.common,
+    ...taskModels(context.models, task),
     run: context.run,
     task: task.id,
     attempt,
@@ -248,7 +249,7 @@ function linkOf(context: AttemptContext, given: AttemptOptions): { link: TaskLin
   const place = { worker, task: task.id, attempt };
   const admission = context.admission.admissionFor(place);
   let isOpen = true;
-  let isMeasured = given.past !== undefined;
+  let isMeasured = given.past !== undefined || !sharesCache(context.models, task);
   const link: TaskLink = {
     emit: (event, step) => {
       if (!isOpen) return;
@@ -261,7 +262,7 @@ function linkOf(context: AttemptContext, given: AttemptOptions): { link: TaskLin
     },
     settled: context.settled,
     admission,
-    provider: context.provider,
+    stream: streamOf(context.models),
     question: (question, signal) => context.question({ ...question, task: task.id }, signal),
   };
   const close = () => {

@@ -13,12 +13,12 @@ import { systemPrompt } from '@drover/core/conversation/prompt';
 import type { Decision, Event, Place, Recorded } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
-import type { Provider } from '@drover/core/model/provider';
 import type { RetryPolicy } from '@drover/core/model/retry';
 import { deniedIn } from '@drover/core/permission/denied-paths';
 import type { Policy } from '@drover/core/permission/policy';
 import { isDone, type Delivered, type RunSettings } from '@drover/protocol/run';
-import type { ModelSpec, RunTask } from '@drover/core/task/task';
+import { coordinatorRoute, type RunModels } from '@drover/core/task/models';
+import type { RunTask } from '@drover/core/task/task';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { runDefinitions } from '@drover/core/tools/builtin';
 import type { RunAdmission } from '../admission/admission.ts';
@@ -45,8 +45,7 @@ export type RunOptions = {
   readonly settings: RunSettings;
   readonly repository: Repository;
   readonly slots: Slots;
-  readonly provider: Provider; // everybody's
-  readonly model: ModelSpec;
+  readonly models: RunModels;
   readonly runTask: RunTask;
   readonly limit?: Limiter; // worker slots that it shares with other runs
   /** What it tells goes the way of all events of the run. */
@@ -195,19 +194,13 @@ class Run {
   }
 
   #coordinator() {
-    const { id, provider, model, repository, env, ignore, folder, retry, policy } = this.#options;
-    const { name, contextTokens, outputTokensMax, charsPerToken, price } = model;
+    const { id, models, repository, env, ignore, folder, retry, policy } = this.#options;
     return {
       id,
       worker: 0,
-      provider,
-      model: name,
-      contextTokens,
-      outputTokensMax,
+      ...coordinatorRoute(models),
       retry,
       cacheKey: id,
-      ...(charsPerToken !== undefined && { charsPerToken }),
-      ...(price !== undefined && { price }),
       context: {
         cwd: repository.top,
         env,
@@ -285,21 +278,20 @@ class Run {
   }
 
   #attemptContext(): AttemptContext {
-    const { id, slots, runTask, question, model, env, ignore, settings, retry, policy, bus, folder } = this.#options;
+    const { id, slots, runTask, question, models, env, ignore, settings, retry, policy, bus, folder } = this.#options;
     return {
       run: id,
       startedAt: this.#startedAt,
       slots,
       runTask,
       admission: this.#admission,
-      provider: this.#options.provider,
+      models,
       question,
       tell: (event, place) => this.#tell(event, place),
       settled: () => bus.settled(),
       redact: this.#options.redact,
       caches: () => this.#state.usage.cacheRead + this.#state.usage.cacheWrite > 0,
       common: {
-        model,
         tools: runDefinitions(),
         env,
         ignore,

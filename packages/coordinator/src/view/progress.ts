@@ -3,7 +3,7 @@
 // RunState alone makes them: an AgentProgress for the coordinator, a Task for each task.
 // Deltas arrive by the thousand, so a delta costs only the line that it ends.
 
-import type { Recorded, SessionEvent } from '@drover/protocol/events';
+import { fallbackWords, type Recorded, type SessionEvent } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
 import type { Usage } from '@drover/protocol/messages';
 import type { Told } from '@drover/core/journal/dollars';
@@ -139,6 +139,8 @@ export class AgentProgress implements Progress {
       case 'retry':
       case 'attempt_discarded':
         return this.#be('retrying', event.reason);
+      case 'model_fallback':
+        return this.#be('retrying', fallbackWords(event));
       case 'compaction_start':
         return this.#be('thinking', 'shortens its conversation');
       case 'compaction_end':

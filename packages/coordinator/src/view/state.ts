@@ -7,7 +7,7 @@
 //   4. Events of an attempt that has ended change nothing.
 
 import { type DeniedCall, DeniedCalls } from '@drover/core/permission/denied-calls';
-import type { Recorded } from '@drover/protocol/events';
+import type { Fallback, Place, Recorded } from '@drover/protocol/events';
 import type { Cap } from '@drover/protocol/limits';
 import type { Usage } from '@drover/protocol/messages';
 import { sumUsage } from '@drover/core/model/spending/usage';
@@ -39,6 +39,7 @@ export class RunState {
   #settings: RunSettings | undefined;
   readonly #blockedHosts = new Map<string, number>();
   readonly #denied = new DeniedCalls();
+  readonly #fallbacks: (Fallback & Place)[] = [];
   #end: RecordedRunEnd | undefined;
   #budget = { spent: 0, reserved: 0 };
   readonly #spending = new SpendingFold(); // of all agents, as the budget counts it
@@ -59,6 +60,11 @@ export class RunState {
   /** Denied calls of the coordinator and the workers. */
   get denied(): readonly DeniedCall[] {
     return this.#denied.list;
+  }
+
+  /** Moves of agents to other models, in order. */
+  get fallbacks(): readonly (Fallback & Place)[] {
+    return this.#fallbacks;
   }
 
   get settings(): RunSettings | undefined {
@@ -156,6 +162,7 @@ export class RunState {
   take(event: Recorded): void {
     this.#spending.take(event);
     this.#denied.take(event);
+    if (event.type === 'model_fallback') this.#fallbacks.push(event);
     if (event.type === 'run_start') this.#begin(event);
     this.#lastAt = event.at;
     switch (event.type) {

@@ -15,7 +15,7 @@ import type { SessionOptions } from '../session/session-options.ts';
 import type { Agent } from './turn.ts';
 
 /** The parts of a session that its agent uses. */
-export type Ties = Pick<Agent, 'conversation' | 'emit' | 'settled' | 'spend'> & {
+export type Ties = Pick<Agent, 'conversation' | 'routes' | 'emit' | 'settled' | 'spend'> & {
   readonly conversation: Conversation;
   readonly instructions: Instructions;
   /** Usage and cost of the session so far. */
@@ -25,19 +25,16 @@ export type Ties = Pick<Agent, 'conversation' | 'emit' | 'settled' | 'spend'> & 
 };
 
 export function makeAgent(options: SessionOptions, ties: Ties): Agent {
-  const { provider, model, tools, context, limits, retry, judge, question, worker } = options;
-  const { conversation, instructions, emit, settled, spend, total, progress } = ties;
+  const { tools, context, limits, retry, judge, question, worker } = options;
+  const { conversation, routes, instructions, emit, settled, spend, total, progress } = ties;
   const definitions = options.definitions ?? tools.map(definitionOf);
   const budget = new Budget(options.cap, options.price);
   if (options.spentBefore !== undefined) budget.spend(options.spentBefore);
-  const notes = { emit: (event: Event) => emit(event, { worker }), settled, total };
+  const notes = { emit: (event: Event) => emit(event, { worker }), settled, total, price: () => routes.current.price };
   const remoteTimeoutMs = options.remoteTimeoutMs ?? REMOTE_TIMEOUT_MS_DEFAULT;
   return {
     conversation,
-    provider,
-    model,
-    contextTokens: options.contextTokens,
-    outputTokensMax: options.outputTokensMax,
+    routes,
     definitions,
     definitionChars: codePoints(JSON.stringify(definitions)),
     definitionBytes: utf8Bytes(JSON.stringify(definitions)),

@@ -9,6 +9,7 @@ import { DroverError } from '../errors.ts';
 import type { AssistantMessage, Message } from '@drover/protocol/messages';
 import { buildRequest, isBlank } from '../model/request.ts';
 import { ask, type Answer } from './ask.ts';
+import { fallBack } from './fall-back.ts';
 import { answerTokensMax, compact, isOverflow, isTooLong } from './compact.ts';
 import { textFormCall } from './text-form/text-calls.ts';
 import { addAnswer, ATTEMPTS_MAX, emit, endOfAnswer, textOf, type Agent, type Turn } from './turn.ts';
@@ -88,7 +89,10 @@ async function askCompacting(agent: Agent, turn: Turn, signal: AbortSignal): Pro
     try {
       return await askOnce(agent, turn, signal);
     } catch (error) {
-      if (!isOverflow(error) || !(await compact(agent, turn, 'overflow', signal))) throw error;
+      if (fallBack(agent, turn, error)) {
+        // The next model may have a smaller context window.
+        if (isTooLong(agent)) await compact(agent, turn, 'limit', signal);
+      } else if (!isOverflow(error) || !(await compact(agent, turn, 'overflow', signal))) throw error;
     }
   }
 }
@@ -99,10 +103,12 @@ async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<A
     turn.reminder === undefined ? [] : [{ role: 'user', content: [{ type: 'text', text: turn.reminder }] }];
   const messages = [...conversation.messages, ...reminder];
   const estimated = conversation.estimate(agent.definitionChars);
-  const { provider, model, definitions: tools, cacheKey, sampling } = agent;
+  const { routes, definitions: tools, cacheKey, sampling } = agent;
+  const { provider, model } = routes.current;
   return ask(
     {
-      provider,
+      route: routes.current,
+      fallsBack: routes.hasNext,
       request: (outputTokensMax) =>
         buildRequest({
           provider,

@@ -13,14 +13,16 @@ import { DroverError } from '../errors.ts';
 import type { Admission, Admitted, Seen } from '../model/spending/admission.ts';
 import type { AnswerNotes, ModelEvent, ModelRequest } from '@drover/protocol/model';
 import type { AssistantMessage, Usage } from '@drover/protocol/messages';
-import type { Provider } from '../model/provider.ts';
+import { ATTEMPTS_BEFORE_FALLBACK, isAvailability, labelOf, type ModelRoute } from '../model/fallback.ts';
 import { PartialAnswer } from '../model/partial-answer.ts';
 import { retryDelayMs, type RetryPolicy } from '../model/retry.ts';
 import { inGroups } from '../one-by-one.ts';
 import { failureOf } from './limits.ts';
 
 export type Asking = {
-  readonly provider: Provider;
+  readonly route: ModelRoute;
+  /** Another model is asked if this one is unavailable, so an unavailable model is retried less often. */
+  readonly fallsBack: boolean;
   readonly request: (outputTokensMax: number) => ModelRequest;
   readonly inputTokens: number; // expected
   readonly inputTokensMax: number; // upper bound, which the budget reserves
@@ -49,7 +51,8 @@ export async function ask(asking: Asking, signal: AbortSignal): Promise<Answer> 
     asking.patience.left -= 1;
     const asked = performance.now();
     const { inputTokens: inputTokensExpected, inputTokensMax: inputTokens, outputTokensMax } = asking;
-    const admitted = await asking.admission.admit({ inputTokens, inputTokensExpected, outputTokensMax }, signal);
+    const wanted = { model: labelOf(asking.route), inputTokens, inputTokensExpected, outputTokensMax };
+    const admitted = await asking.admission.admit(wanted, signal);
     waitedMs += performance.now() - asked;
     const { answer, failed } = await tryOnce(asking, admitted, signal);
     if (answer !== undefined) return answer;
@@ -57,7 +60,8 @@ export async function ask(asking: Asking, signal: AbortSignal): Promise<Answer> 
     const { failure } = failed;
     const delayMs = signal.aborted ? undefined : retryDelayMs(failure, attempt, asking.retry, Math.random());
     const wallMs = performance.now() - begun - waitedMs + (delayMs ?? 0);
-    const isOver = attempt >= asking.retry.attemptsMax || asking.patience.left <= 0 || wallMs > asking.retry.wallMsMax;
+    const isOver =
+      attempt >= attemptsMax(asking, failure) || asking.patience.left <= 0 || wallMs > asking.retry.wallMsMax;
     if (delayMs === undefined || isOver) {
       endAttempt(asking, failed, signal);
       throw new DroverError(signal.aborted ? failureOf(signal) : failure);
@@ -68,6 +72,15 @@ export async function ask(asking: Asking, signal: AbortSignal): Promise<Answer> 
       throw signal.aborted ? new DroverError(failureOf(signal)) : error;
     });
   }
+}
+
+function attemptsMax(asking: Asking, failure: Failure): number {
+  const { attemptsMax: most } = asking.retry;
+  return isAskedElsewhere(asking, failure) ? Math.min(most, ATTEMPTS_BEFORE_FALLBACK) : most;
+}
+
+function isAskedElsewhere({ fallsBack }: Asking, failure: Failure): boolean {
+  return fallsBack && isAvailability(failure);
 }
 
 type Attempt =
@@ -90,7 +103,9 @@ async function tryOnce(asking: Asking, admitted: Admitted, signal: AbortSignal):
   const shown: ShownSoFar = { started: false, partial: new PartialAnswer(), usage: NO_USAGE };
   try {
     // Read groups: events that arrived together need no await between them.
-    for await (const group of inGroups(asking.provider.stream(asking.request(admitted.outputTokensMax), signal))) {
+    for await (const group of inGroups(
+      asking.route.provider.stream(asking.request(admitted.outputTokensMax), signal),
+    )) {
       for (const event of group) {
         if (event.type === 'finished') {
           if (!shown.started) asking.emit({ type: 'message_start', role: 'assistant' });
@@ -112,11 +127,11 @@ async function tryOnce(asking: Asking, admitted: Admitted, signal: AbortSignal):
   }
 }
 
-/** Ends the last attempt. A context overflow is discarded too, because the caller compacts and asks again. */
+/** Ends the last attempt. It is discarded if the caller asks again: after a compaction, or another model. */
 function endAttempt(asking: Asking, failed: FailedAttempt, signal: AbortSignal): void {
   const { failure, shown, usage, cost } = failed;
-  if (asking.keep === undefined || !shown.partial.hasText || failure.kind === 'context.overflow')
-    return discard(asking, failed);
+  const isAskedAgain = failure.kind === 'context.overflow' || isAskedElsewhere(asking, failure);
+  if (asking.keep === undefined || !shown.partial.hasText || isAskedAgain) return discard(asking, failed);
   shown.partial.endings().forEach(asking.emit);
   asking.keep({ message: shown.partial.message(signal.aborted ? 'aborted' : 'error', usage), cost });
 }

@@ -20,6 +20,7 @@ import { DroverError } from '../errors.ts';
 import type { Message } from '@drover/protocol/messages';
 import { buildRequest } from '../model/request.ts';
 import { ask } from './ask.ts';
+import { fallBack } from './fall-back.ts';
 import { emit, textOf, Turn, type Agent } from './turn.ts';
 
 // Share of the window reserved for the answer: `outputTokensMax`, within these bounds.
@@ -37,13 +38,14 @@ export function isOverflow(error: unknown): boolean {
 
 /** Returns true if the next prompt would leave too little room for its answer. */
 export function isTooLong(agent: Agent): boolean {
-  return tokensNow(agent) > promptLimit(agent, agent.contextTokens);
+  return tokensNow(agent) > promptLimit(agent, agent.routes.current.contextTokens);
 }
 
 /** Returns the output limit for the next answer, in tokens. */
 export function answerTokensMax(agent: Agent): number {
-  const left = Math.max(ANSWER_TOKENS_MIN, agent.contextTokens - tokensNow(agent));
-  return Math.min(agent.outputTokensMax, left);
+  const { contextTokens, outputTokensMax } = agent.routes.current;
+  const left = Math.max(ANSWER_TOKENS_MIN, contextTokens - tokensNow(agent));
+  return Math.min(outputTokensMax, left);
 }
 
 /** Resolves to true if the conversation became shorter. */
@@ -56,7 +58,8 @@ export async function compact(
   if (turn.compactionsInARow >= COMPACTIONS_IN_A_ROW_MAX) return false;
   const { conversation, definitionChars } = agent;
   // After an overflow, the real window is smaller than the catalog says, or the provider counts more tokens.
-  const window = reason === 'overflow' ? Math.min(agent.contextTokens, tokensNow(agent)) : agent.contextTokens;
+  const { contextTokens } = agent.routes.current;
+  const window = reason === 'overflow' ? Math.min(contextTokens, tokensNow(agent)) : contextTokens;
   const room = {
     tokensOf: (messages: readonly Message[]) => conversation.expectedTokensWith(messages, definitionChars),
     limit: promptLimit(agent, window),
@@ -124,12 +127,13 @@ async function summarise(
   signal: AbortSignal,
 ): Promise<string> {
   const { agent } = of;
-  const window = Math.min(agent.contextTokens, tokensNow(agent));
+  const window = Math.min(agent.routes.current.contextTokens, tokensNow(agent));
   let chars = agent.conversation.charsIn(window * TRANSCRIPT_SHARE);
   for (let attempt = 1; ; attempt++) {
     try {
       return await summaryOf(of, transcript(head, chars), signal);
     } catch (error) {
+      if (fallBack(agent, of.turn, error)) continue;
       if (!isOverflow(error) || attempt >= TRANSCRIPT_ATTEMPTS) throw error;
       chars /= 2;
     }
@@ -141,17 +145,19 @@ async function summaryOf(
   text: string,
   signal: AbortSignal,
 ): Promise<string> {
-  const { provider, model, cacheKey } = agent;
+  const { routes, cacheKey } = agent;
+  const { provider, model, contextTokens } = routes.current;
   const messages: readonly Message[] = [{ role: 'user', content: [{ type: 'text', text }] }];
   const fixed = { provider, model, system: SUMMARY_SYSTEM, tools: [], messages, cacheKey: `${cacheKey}-summary` };
   const { message } = await ask(
     {
-      provider,
+      route: routes.current,
+      fallsBack: routes.hasNext,
       request: (outputTokensMax) => buildRequest({ ...fixed, outputTokensMax }),
       inputTokens: Math.ceil(text.length / Math.max(1, agent.conversation.charsIn(1_000) / 1_000)),
       // The transcript fitted into the context before. A higher bound could exceed the budget for no reason.
-      inputTokensMax: Math.min(promptTokensMax(messages, utf8Bytes(SUMMARY_SYSTEM)), agent.contextTokens),
-      outputTokensMax: summaryTokensMax(agent, agent.contextTokens),
+      inputTokensMax: Math.min(promptTokensMax(messages, utf8Bytes(SUMMARY_SYSTEM)), contextTokens),
+      outputTokensMax: summaryTokensMax(agent, contextTokens),
       admission: agent.admission,
       retry: agent.retry,
       patience: turn.patience,
@@ -167,13 +173,14 @@ function tokensNow({ conversation, definitionChars }: Agent): number {
   return conversation.expectedTokens(definitionChars);
 }
 
-function promptLimit({ outputTokensMax }: Agent, window: number): number {
+function promptLimit({ routes }: Agent, window: number): number {
+  const { outputTokensMax } = routes.current;
   const { min, max } = ANSWER_SHARE;
   return window - Math.min(Math.max(outputTokensMax, window * min), window * max);
 }
 
-function summaryTokensMax({ outputTokensMax }: Agent, window: number): number {
-  return Math.ceil(Math.min(SUMMARY_TOKENS_MAX, outputTokensMax, window * SUMMARY_SHARE));
+function summaryTokensMax({ routes }: Agent, window: number): number {
+  return Math.ceil(Math.min(SUMMARY_TOKENS_MAX, routes.current.outputTokensMax, window * SUMMARY_SHARE));
 }
 
 function failed(message: string): DroverError {

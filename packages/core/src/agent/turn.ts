@@ -6,7 +6,7 @@ import type { Event, Place } from '@drover/protocol/events';
 import { describe } from '@drover/protocol/failures';
 import type { Admission } from '../model/spending/admission.ts';
 import type { AssistantMessage, Message, ToolDefinition, Usage } from '@drover/protocol/messages';
-import type { Provider } from '../model/provider.ts';
+import type { ModelRoutes } from '../model/fallback.ts';
 import { isBlank } from '../model/request.ts';
 import type { RetryPolicy } from '../model/retry.ts';
 import type { Sampling } from '@drover/protocol/model';
@@ -19,10 +19,8 @@ import type { SessionOptions } from '../session/session-options.ts';
 
 export type Agent = {
   readonly conversation: Conversation;
-  readonly provider: Provider;
-  readonly model: string;
-  readonly contextTokens: number;
-  readonly outputTokensMax: number;
+  /** The models to ask; requests go to the current one. */
+  readonly routes: ModelRoutes;
   readonly definitions: readonly ToolDefinition[];
   readonly definitionChars: number;
   readonly definitionBytes: number;

@@ -42,6 +42,8 @@ export type Past = {
   /** Token figures of the model's last prompt; undefined if its provider has reported none. */
   readonly tokens: Omit<TokenFigures, 'expected'> | undefined;
   readonly model: string;
+  /** The model that the last request went to, if the first one was unavailable. */
+  readonly fallback: string | undefined;
   readonly cwd: string;
   readonly remoteTools: readonly RemoteTool[];
   readonly remoteTimeoutMs: number | undefined;
@@ -79,6 +81,7 @@ export class PastFold {
     cost: undefined,
     tokens: undefined,
     model: '',
+    fallback: undefined,
     cwd: '',
     remoteTools: [],
     remoteTimeoutMs: undefined,
@@ -112,12 +115,19 @@ export class PastFold {
 function fold(past: Writable<Past>, messages: Message[], record: Recorded): void {
   switch (record.type) {
     case 'session_start':
-      if (past.model !== record.model) past.tokens = undefined;
+      if (past.model !== record.model) {
+        past.tokens = undefined;
+        past.fallback = undefined;
+      }
       past.model = record.model;
       past.cwd = record.cwd;
       past.remoteTools = record.remoteTools ?? past.remoteTools;
       past.remoteTimeoutMs = record.remoteTimeoutMs ?? past.remoteTimeoutMs;
       past.options = record.options ?? past.options;
+      return;
+    case 'model_fallback':
+      past.fallback = record.to;
+      past.tokens = undefined; // another model counts otherwise
       return;
     case 'message_end':
       if (record.kept !== false) foldMessage(past, messages, record.message, record.turn ?? 0);

@@ -7,9 +7,8 @@ import type { Past } from '../journal/history.ts';
 import type { Json } from '@drover/protocol/json';
 import type { Admission } from '../model/spending/admission.ts';
 import type { Cap, Limits } from '@drover/protocol/limits';
-import type { Price } from '../model/catalog.ts';
 import type { Message, ToolDefinition } from '@drover/protocol/messages';
-import type { Provider } from '../model/provider.ts';
+import type { ModelRoute } from '../model/fallback.ts';
 import type { RetryPolicy } from '../model/retry.ts';
 import type { Sampling } from '@drover/protocol/model';
 import type { Spent } from '../model/spending/spent.ts';
@@ -17,14 +16,11 @@ import type { SandboxUse } from '@drover/protocol/run';
 import type { Tool, TurnContext } from '../tools/tool.ts';
 import type { Question, Verdict } from '../agent/calls/calls.ts';
 
-export type SessionOptions = {
+export type SessionOptions = ModelRoute & {
   readonly id: string;
   readonly worker: number; // 0 unless a coordinator made it
-  readonly provider: Provider;
-  readonly model: string;
-  readonly contextTokens: number;
-  readonly outputTokensMax: number;
-  readonly price?: Price;
+  /** Models to ask, in order, when the first one is unavailable. */
+  readonly fallbacks?: readonly ModelRoute[];
   readonly cap?: Cap;
   /** Spending of earlier processes, which counts against the cap. */
   readonly spentBefore?: Spent;

@@ -17,6 +17,7 @@ import { UsageError } from '../errors.ts';
 import type { Past } from '../journal/history.ts';
 import type { Usage } from '@drover/protocol/messages';
 import { checkSampling } from '../model/sampling.ts';
+import { labelOf, ModelRoutes } from '../model/fallback.ts';
 import { NO_SPENDING, priced, spentIn, sumSpent, type Spent } from '../model/spending/spent.ts';
 import { tokensOf } from '../model/spending/usage.ts';
 import { failedTurn, type TurnOutcome } from '@drover/protocol/outcomes';
@@ -49,6 +50,7 @@ export class Session {
   readonly conversation: Conversation;
   readonly #options: SessionOptions;
   readonly #outlet: Outlet;
+  readonly #routes: ModelRoutes;
   readonly #agent: Agent;
   readonly #instructions: Instructions;
   #turn = new Turn(0);
@@ -74,8 +76,10 @@ export class Session {
     this.#outlet = options.outlet ?? this.bus;
     this.conversation = new Conversation(systemPrompt(undefined), options.charsPerToken ?? CHARS_PER_TOKEN_DEFAULT);
     this.#instructions = new Instructions(options.context.cwd);
+    this.#routes = new ModelRoutes(options, options.fallbacks);
     this.#agent = makeAgent(options, {
       conversation: this.conversation,
+      routes: this.#routes,
       instructions: this.#instructions,
       emit: (event, place) => this.#outlet.emit(event, place),
       settled: (signal) => this.#settled(signal),
@@ -94,7 +98,7 @@ export class Session {
 
   /** The model as provider/name. */
   get model(): string {
-    return `${this.#options.provider.id}/${this.#options.model}`;
+    return labelOf(this.#routes.current);
   }
 
   /** Cost of all turns in US dollars, each request at the price of its model; undefined if no price is known. */
@@ -114,7 +118,7 @@ export class Session {
 
   /** Token figures of the next prompt, tools included. */
   get tokens(): TokenFigures {
-    return this.conversation.figures(this.#agent.definitionChars, this.#options.contextTokens);
+    return this.conversation.figures(this.#agent.definitionChars, this.#routes.current.contextTokens);
   }
 
   /** Resolves when all work begun so far has ended. */
@@ -253,7 +257,7 @@ export class Session {
 
   async #tellStart(): Promise<void> {
     const { past, opening = [] } = this.#options;
-    const start = startOf(this.#options, this.model);
+    const start = startOf(this.#options, labelOf(this.#routes.first));
     if (start !== undefined) this.#emit(start);
     if (past === undefined) for (const message of opening) addOpening(this.#agent, this.#turn, message);
     if (this.#options.system !== undefined) this.conversation.system = this.#options.system;
@@ -277,7 +281,10 @@ export class Session {
     this.#turn.open = open;
     this.#turn.refused = refused;
     this.#total = spentIn({ usage, cost });
-    if (past.model === this.model) this.conversation.recalibrate(past.tokens ?? {});
+    if (past.model === labelOf(this.#routes.first)) {
+      if (past.fallback !== undefined) this.#routes.restore(past.fallback);
+      this.conversation.recalibrate(past.tokens ?? {});
+    }
     this.#isOpen = turn > 0 && ending === undefined;
     this.#ending = ending;
     this.#canResume = turn > 0 && ending !== 'done';
@@ -361,7 +368,8 @@ export class Session {
 
   /** Adds the usage of a request to the totals. Returns its cost in US dollars. */
   #spend(usage: Usage, estimate: number | undefined): number | undefined {
-    const request = priced(usage, this.#options.price);
+    const { price, contextTokens: window } = this.#routes.current;
+    const request = priced(usage, price);
     this.#spent = sumSpent(this.#spent, request);
     this.#total = sumSpent(this.#total, request);
     const { usage: total, cost } = this.#total;
@@ -372,7 +380,7 @@ export class Session {
       total,
       ...(cost !== undefined && { cost }),
       ...(request.cost !== undefined && { requestCost: request.cost }),
-      ...(estimate !== undefined && { estimate, window: this.#options.contextTokens }),
+      ...(estimate !== undefined && { estimate, window }),
       ...(ratio !== undefined && { estimateRatio: rounded(ratio) }),
     });
     return request.cost;

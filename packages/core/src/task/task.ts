@@ -8,12 +8,15 @@ import type { Input } from '../session/execution.ts';
 import type { Limits } from '@drover/protocol/limits';
 import type { Past } from '../journal/history.ts';
 import type { Price } from '../model/catalog.ts';
+import type { Provider } from '../model/provider.ts';
 import type { Message, ToolDefinition } from '@drover/protocol/messages';
 import type { RetryPolicy } from '../model/retry.ts';
 import type { Policy } from '../permission/policy.ts';
 import type { TaskLink } from './link.ts';
 
+/** A model as data. The run asks its provider; a task needs only the limits of its wire format. */
 export type ModelSpec = {
+  readonly provider: Pick<Provider, 'id' | 'limits'>;
   readonly name: string;
   readonly contextTokens: number;
   readonly outputTokensMax: number;
@@ -28,6 +31,8 @@ export type TaskSpec = {
   readonly worker: number; // from 1
   readonly mode: TaskMode;
   readonly model: ModelSpec;
+  /** Models to ask, in order, when the first one is unavailable. */
+  readonly fallbacks?: readonly ModelSpec[];
   readonly system: string; // the coordinator's system prompt, byte for byte
   readonly tools: readonly ToolDefinition[]; // the coordinator's tool definitions, byte for byte
   readonly seed: readonly Message[];

@@ -23,7 +23,6 @@ import { DroverError } from '../errors.ts';
 import type { Failure } from '@drover/protocol/failures';
 import type { Admitted, Seen, Wanted } from '../model/spending/admission.ts';
 import type { ModelEvent, ModelRequest } from '@drover/protocol/model';
-import type { Provider } from '../model/provider.ts';
 import type { Usage } from '@drover/protocol/messages';
 import { inGroups, oneByOne } from '../one-by-one.ts';
 import type { LauncherAddress } from '../tools/process/launcher.ts';
@@ -42,14 +41,19 @@ export type Order = { readonly launcher?: LauncherAddress } & (
 );
 
 /** What the thread needs to open its end of the wire. */
-export type Opening = { readonly port: MessagePort; readonly provider: Pick<Provider, 'id' | 'limits'> };
+export type Opening = { readonly port: MessagePort };
 
 type Step = Pick<Place, 'turn' | 'step'>;
 
 type Request =
   | { readonly type: 'settled' }
   | { readonly type: 'admit'; readonly wanted: Wanted }
-  | { readonly type: 'stream'; readonly request: ModelRequest; readonly ticket: number | undefined }
+  | {
+      readonly type: 'stream';
+      readonly model: string; // provider/name
+      readonly request: ModelRequest;
+      readonly ticket: number | undefined;
+    }
   | { readonly type: 'question'; readonly question: Question };
 
 type FromTask =
@@ -80,7 +84,7 @@ export type Line = {
   readonly close: () => void;
 };
 
-export function linkOver({ port, provider }: Opening, thread: number): Line {
+export function linkOver({ port }: Opening, thread: number): Line {
   const wire = new ThreadEnd(port);
   wire.send({ type: 'begin', thread });
   wire.flush();
@@ -102,7 +106,7 @@ export function linkOver({ port, provider }: Opening, thread: number): Line {
       emit: (event, { turn, step }) => wire.send({ type: 'event', event, step: stepOf(turn, step) }),
       settled: async () => void (await wire.ask({ type: 'settled' }, NEVER)),
       admission: { admit },
-      provider: { ...provider, stream: (request, signal) => oneByOne(wire.stream(request, signal)) },
+      stream: (model, request, signal) => oneByOne(wire.stream({ model, request }, signal)),
       question,
     },
     signal: wire.signal,
@@ -123,6 +127,8 @@ function unexpected({ type }: Reply): Error {
 type Waiting = PromiseWithResolvers<Answered> & { readonly onEvents: (events: readonly ModelEvent[]) => void };
 
 type Answered = { readonly id: number; readonly reply: Exclude<Reply, { type: 'failed' }> };
+
+type Asked = { readonly model: string; readonly request: ModelRequest };
 
 class ThreadEnd {
   readonly #port: MessagePort;
@@ -187,7 +193,7 @@ class ThreadEnd {
   }
 
   /** Yields an answer in the batches in which it arrives. Withdraws the request if the caller stops reading. */
-  async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[]> {
+  async *stream(asked: Asked, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[]> {
     const arrived: ModelEvent[] = [];
     let news = Promise.withResolvers<undefined>();
     const onEvents = (events: readonly ModelEvent[]) => {
@@ -195,7 +201,7 @@ class ThreadEnd {
       news.resolve(undefined);
     };
     const { ticket } = this;
-    const whole = this.ask({ type: 'stream', request, ticket }, signal, onEvents);
+    const whole = this.ask({ type: 'stream', ...asked, ticket }, signal, onEvents);
     const id = this.#lastId;
     try {
       for (;;) {
@@ -368,10 +374,10 @@ class RunEnd {
 
   async #stream(
     id: number,
-    { request, ticket = -1 }: Extract<Request, { type: 'stream' }>,
+    { model, request, ticket = -1 }: Extract<Request, { type: 'stream' }>,
     signal: AbortSignal,
   ): Promise<Reply> {
-    for await (const events of inGroups(this.#link.provider.stream(request, signal))) {
+    for await (const events of inGroups(this.#link.stream(model, request, signal))) {
       const [first] = events;
       if (first?.type === 'started') this.#tickets.get(ticket)?.began?.(first.headers ?? {});
       if (events.at(-1)?.type === 'finished') return { type: 'finished', events };

@@ -107,6 +107,7 @@ const FIELDS: Readonly<Record<EventType, z.ZodRawShape>> = {
   network: { host: z.string(), port: z.int(), allowed: z.boolean(), reason: reason.exactOptional() },
   usage: { usage, total: usage, cost },
   retry: { attempt: z.int(), delayMs: z.number(), ...failed },
+  model_fallback: { from: z.string(), to: z.string(), ...failed },
   attempt_discarded: { reason, failure: failure.exactOptional(), usage: usage.exactOptional() },
   compaction_start: { tokens: z.number(), reason: z.string() },
   compaction_end: { ok: z.boolean(), tokens: z.number(), failure: failure.exactOptional() },

@@ -142,6 +142,8 @@ export class Conversation {
         return this.#note(`Waits ${seconds(event.waitMs)}: ${event.reason}`, clock, 'held');
       case 'retry':
         return this.#note(`Tries again in ${seconds(event.delayMs)}: ${event.reason}`, clock, 'held');
+      case 'model_fallback':
+        return this.#note(`Asks ${event.to} instead of ${event.from}: ${event.reason}`, clock, 'held');
       case 'attempt_discarded':
         this.#takeBack();
         return this.#note(`The answer was taken back: ${event.reason}`, clock, 'held');

@@ -35,12 +35,13 @@ export const GROUPINGS = ['file', 'directory', 'codeowners', 'package'] as const
 
 export type Grouping = { readonly by: (typeof GROUPINGS)[number]; readonly max: number }; // files in a task
 
-/** Texts with templates in them. */
+/** Texts with templates in them, except the model. */
 type TaskTemplate = {
   readonly id?: string;
   readonly title?: string;
   readonly prompt: string;
   readonly gates: readonly string[];
+  readonly model?: string; // as the user named it; no template
 };
 
 export type BatchLimits = {

@@ -8,10 +8,12 @@ import type { Event } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';
 import type { Budget, Reservation } from './budget.ts';
 import type { Usage } from '@drover/protocol/messages';
+import type { Price } from '../catalog.ts';
 import type { Spent } from './spent.ts';
 import { NO_USAGE } from './usage.ts';
 
 export type Wanted = {
+  readonly model?: string; // provider/name; absent if there is only one
   readonly inputTokens: number; // upper bound
   readonly inputTokensExpected?: number; // drover's estimate
   readonly outputTokensMax: number;
@@ -55,6 +57,8 @@ export type BudgetNotes = {
   readonly settled: (signal: AbortSignal) => Promise<void>;
   /** Usage and cost of the session so far. */
   readonly total: () => Spent;
+  /** The price of the model that the next request is for. */
+  readonly price: () => Price | undefined;
 };
 
 /**
@@ -70,7 +74,7 @@ export function budgetOnly(budget: Budget, notes: BudgetNotes): Admission {
   };
   return {
     admit: async ({ inputTokens, outputTokensMax }, signal) => {
-      const reserved = budget.reserve(inputTokens, outputTokensMax);
+      const reserved = budget.reserve(inputTokens, outputTokensMax, notes.price());
       if (reserved === undefined) throw overBudget();
       const { most, settle } = reserved;
       if (isCapped) await writeDown(budget, reserved, { ...notes, signal });
@@ -87,15 +91,14 @@ export function budgetOnly(budget: Budget, notes: BudgetNotes): Admission {
 /** Makes a request durable before it is sent, so that a killed session still counts it. */
 async function writeDown(
   budget: Budget,
-  { most, settle }: Reservation,
-  { emit, settled, total, signal }: BudgetNotes & { readonly signal: AbortSignal },
+  { most, mostCost, settle }: Reservation,
+  { emit, settled, total, signal }: Omit<BudgetNotes, 'price'> & { readonly signal: AbortSignal },
 ): Promise<void> {
   const told = (): Extract<Event, { readonly type: 'budget' }> => {
     const { spent, reserved, cap } = budget;
     return { type: 'budget', ...total(), spent, reserved, ...(cap !== undefined && { cap }) };
   };
-  const { cost } = budget.priced(most);
-  emit({ ...told(), most, ...(cost !== undefined && { mostCost: cost }) });
+  emit({ ...told(), most, ...(mostCost !== undefined && { mostCost }) });
   try {
     await settled(signal);
   } catch (error) {

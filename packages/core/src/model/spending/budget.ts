@@ -18,6 +18,7 @@ export type Reservation = {
   readonly outputTokensMax: number;
   /** The most that the request can use. */
   readonly most: Usage;
+  readonly mostCost?: number; // US dollars; absent if the price is unknown
   readonly settle: (usage: Usage) => void;
 };
 
@@ -41,10 +42,13 @@ export class Budget {
     this.#pot = pot;
   }
 
-  /** Reserves a request, with a shorter answer if needed. Returns undefined if even that does not fit. */
-  reserve(inputTokens: number, outputTokensWanted: number): Reservation | undefined {
-    const input = this.#worth(worstCase(inputTokens, 0, this.#price));
-    const perOutput = this.#worth(worstCase(0, 1, this.#price));
+  /**
+   * Reserves a request at the price of its model, with a shorter answer if needed. Returns undefined if even that
+   * does not fit.
+   */
+  reserve(inputTokens: number, outputTokensWanted: number, price = this.#price): Reservation | undefined {
+    const input = this.#worth(worstCase(inputTokens, 0, price), price);
+    const perOutput = this.#worth(worstCase(0, 1, price), price);
     const room = this.#room() - input;
     const outputTokensMax =
       perOutput === 0 ? outputTokensWanted : Math.min(outputTokensWanted, Math.floor(room / perOutput));
@@ -59,11 +63,13 @@ export class Budget {
       isOpen = false;
       pot.open -= 1;
       pot.reserved = pot.open === 0 ? 0 : pot.reserved - held;
-      this.spend(this.priced(usage));
+      this.spend(priced(usage, price));
     };
+    const { usage: most, cost } = priced({ ...worstCase(inputTokens, outputTokensMax, price), estimated: true }, price);
     return {
       outputTokensMax,
-      most: { ...worstCase(inputTokens, outputTokensMax, this.#price), estimated: true },
+      most,
+      ...(cost !== undefined && { mostCost: cost }),
       settle,
     };
   }
@@ -75,11 +81,6 @@ export class Budget {
 
   get cap(): Cap | undefined {
     return this.#cap;
-  }
-
-  /** Tokens with their cost at the price of this budget. */
-  priced(usage: Usage): Spent {
-    return priced(usage, this.#price);
   }
 
   /** Amount spent in the unit of the cap: dollars, or else tokens. */
@@ -102,9 +103,9 @@ export class Budget {
     return cap - this.#pot.spent - this.#pot.reserved;
   }
 
-  #worth(usage: Usage): number {
+  #worth(usage: Usage, price: Price | undefined): number {
     if (!this.#isInDollars()) return tokensOf(usage);
-    return this.#price === undefined ? 0 : costOf(usage, this.#price);
+    return price === undefined ? 0 : costOf(usage, price);
   }
 
   #isInDollars(): boolean {

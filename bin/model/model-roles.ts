@@ -1,0 +1,109 @@
+// Models by role: which models plan and which work, each an ordered list with fallbacks.
+//
+// Guarantees
+//   1. A flag of the role wins over --model, that over the role in the config, and that over "model" in the config.
+//   2. Every model of a run is named, found and priced before anything runs. A mistake in a file has its position.
+//   3. Labels of a run are relative to the top of its repository, so that a resumed run finds the same scripts.
+
+import { UsageError } from '@drover/core/errors';
+import type { Price } from '@drover/core/model/catalog';
+import type { PlannedTask } from '@drover/protocol/plan';
+import { type ModelRoles, rolesOf, type RunSettings } from '@drover/protocol/run';
+import type { Io } from '../io.ts';
+import type { Settings } from '../start/settings.ts';
+import { chooseModel, inFolder, type ModelChoice, nameModel } from './model-choice.ts';
+import { tellDefault } from './model-names.ts';
+import { priceOf } from './price.ts';
+
+type Role = keyof ModelRoles;
+
+/** A model that a config names, and where: file:line:column. */
+export type ConfiguredModel = { readonly name: string; readonly place: string };
+
+export type RoleArgs = {
+  readonly model: string | undefined;
+  readonly 'plan-model': readonly string[];
+  readonly 'work-model': readonly string[];
+  readonly 'dry-run': boolean;
+};
+
+export type RolePlace = { readonly settings: Settings; readonly top: string; readonly io: Io };
+
+/** The roles of a new run. A run with a given plan has no coordinator, so its role `plan` is that of `work`. */
+export async function chooseRoles(args: RoleArgs, isPlanned: boolean, place: RolePlace): Promise<ModelRoles> {
+  const { settings, io } = place;
+  const wanted = { plan: wantedFor('plan', args, settings), work: wantedFor('work', args, settings) };
+  const used = isPlanned ? [wanted.work] : [wanted.plan, wanted.work];
+  if (used.some((models) => models === undefined)) await tellDefault(undefined, settings, io);
+  const read = (models: readonly ConfiguredModel[] | undefined) =>
+    models === undefined ? [modelLabel(undefined, args, place)] : models.map((each) => placedLabel(each, args, place));
+  const work = unique(read(wanted.work));
+  return { plan: isPlanned ? work : unique(read(wanted.plan)), work };
+}
+
+/** Undefined: the default model. */
+function wantedFor(role: Role, args: RoleArgs, settings: Settings): readonly ConfiguredModel[] | undefined {
+  const typed = args[`${role}-model`];
+  if (typed.length > 0) return typed.map((name) => ({ name, place: `--${role}-model` }));
+  if (args.model !== undefined) return [{ name: args.model, place: '' }];
+  return settings.models[role];
+}
+
+function placedLabel({ name, place }: ConfiguredModel, args: Pick<RoleArgs, 'dry-run'>, where: RolePlace): string {
+  try {
+    return modelLabel(name, args, where);
+  } catch (error) {
+    if (!(error instanceof UsageError) || place === '') throw error;
+    throw new UsageError(`${place}: ${error.message}`, { cause: error });
+  }
+}
+
+/** The label of a model that a user named, from the current folder. A dry run sends no request, so it needs no key. */
+export function modelLabel(name: string | undefined, args: Pick<RoleArgs, 'dry-run'>, place: RolePlace): string {
+  const { settings, top, io } = place;
+  if (args['dry-run']) return nameModel(name, settings).label;
+  return inFolder(chooseModel(name, settings, io.cwd), { from: io.cwd, to: top }).label;
+}
+
+/** The roles of a resumed run: as before, unless a flag names others. Tasks that name a model keep it. */
+export function changedRoles(args: RoleArgs, before: ModelRoles, place: RolePlace): ModelRoles {
+  const of = (role: Role): readonly string[] => {
+    const typed = args[`${role}-model`];
+    const names = typed.length > 0 ? typed : args.model === undefined ? [] : [args.model];
+    return names.length === 0 ? before[role] : unique(names.map((name) => modelLabel(name, args, place)));
+  };
+  return { plan: of('plan'), work: of('work') };
+}
+
+function unique(labels: readonly string[]): readonly string[] {
+  return [...new Set(labels)];
+}
+
+/** The settings that hold the roles. Roles that all use one model need no list. */
+export function roleSettings(roles: ModelRoles): Pick<RunSettings, 'model' | 'models'> {
+  const [model = ''] = roles.plan;
+  const isPlain = [roles.plan, roles.work].every((labels) => labels.length === 1 && labels[0] === model);
+  return { model, ...(!isPlain && { models: roles }) };
+}
+
+export type RunChoices = {
+  readonly roles: ModelRoles;
+  /** By provider/name. */
+  readonly chosen: ReadonlyMap<string, { readonly model: ModelChoice; readonly price: Price | undefined }>;
+};
+
+/** All models of a run: those of its roles, and those that its tasks name. Throws UsageError if one can't be asked. */
+export function choicesOf(
+  run: RunSettings,
+  tasks: readonly PlannedTask[],
+  { settings, top }: Omit<RolePlace, 'io'>,
+): RunChoices {
+  const roles = rolesOf(run);
+  const own = tasks.flatMap(({ model }) => (model === undefined ? [] : [model]));
+  const chosen = [...new Set([...roles.plan, ...roles.work, ...own])].map((label) => {
+    const model = chooseModel(label, settings, top);
+    const [price] = [run.cap, run.taskCap, run.canary?.cost].map((cap) => priceOf(model, cap, settings));
+    return [label, { model, price }] as const;
+  });
+  return { roles, chosen: new Map(chosen) };
+}

@@ -1,0 +1,20 @@
+// Moves an agent to the next model of its list when the current one stays unavailable after its retries.
+
+import { describe } from '@drover/protocol/failures';
+import { DroverError } from '../errors.ts';
+import { isAvailability, labelOf } from '../model/fallback.ts';
+import { type Agent, ATTEMPTS_MAX, emit, type Turn } from './turn.ts';
+
+/** Returns true if the caller must ask again: the agent has moved, and the move was told. */
+export function fallBack(agent: Agent, turn: Turn, error: unknown): boolean {
+  if (!(error instanceof DroverError) || !isAvailability(error.failure)) return false;
+  const { failure } = error;
+  const from = labelOf(agent.routes.current);
+  const next = agent.routes.next();
+  if (next === undefined) return false;
+  turn.patience.left = ATTEMPTS_MAX;
+  // The calibration is of the other model.
+  agent.conversation.recalibrate({});
+  emit(agent, turn, { type: 'model_fallback', from, to: labelOf(next), failure, reason: describe(failure) });
+  return true;
+}

@@ -1,0 +1,55 @@
+// The models of a run: each is opened once, and the roles name them in the user's order.
+
+import type { PlannedTask } from '@drover/protocol/plan';
+import type { ModelRoles } from '@drover/protocol/run';
+import type { ModelRoute } from '../model/fallback.ts';
+import type { Provider } from '../model/provider.ts';
+import type { TaskLink } from './link.ts';
+import type { ModelSpec, TaskSpec } from './task.ts';
+
+type OpenModel = { readonly spec: ModelSpec; readonly provider: Provider };
+
+export type RunModels = {
+  readonly roles: ModelRoles;
+  /** By provider/name: the models of the roles, and those that tasks name. */
+  readonly open: ReadonlyMap<string, OpenModel>;
+};
+
+/** The coordinator's models, for its session. */
+export function coordinatorRoute(models: RunModels): ModelRoute & Pick<ModelSpec, 'charsPerToken'> & Fallbacks {
+  const [first, ...fallbacks] = models.roles.plan.map((label) => routeOf(openModel(models, label)));
+  if (first === undefined) throw new Error('the role plan has no model');
+  const { charsPerToken } = openModel(models, models.roles.plan[0] ?? '').spec;
+  return { ...first, fallbacks, ...(charsPerToken !== undefined && { charsPerToken }) };
+}
+
+type Fallbacks = { readonly fallbacks: readonly ModelRoute[] };
+
+/** The models of a task, for its worker: the one that the task names, or those of the role `work`. */
+export function taskModels(models: RunModels, task: PlannedTask): Pick<TaskSpec, 'model' | 'fallbacks'> {
+  const labels = task.model === undefined ? models.roles.work : [task.model];
+  const [model, ...fallbacks] = labels.map((label) => openModel(models, label).spec);
+  if (model === undefined) throw new Error('the role work has no model');
+  return { model, ...(fallbacks.length > 0 && { fallbacks }) };
+}
+
+/** Whether the worker of the task can read what the coordinator's requests left in the provider's cache. */
+export function sharesCache({ roles }: RunModels, { model = roles.work[0] }: PlannedTask): boolean {
+  return model === roles.plan[0];
+}
+
+/** Sends each request to the provider of its model. */
+export function streamOf(models: RunModels): TaskLink['stream'] {
+  return (label, request, signal) => openModel(models, label).provider.stream(request, signal);
+}
+
+function openModel({ open }: RunModels, label: string): OpenModel {
+  const found = open.get(label);
+  if (found === undefined) throw new Error(`the run has not opened the model ${label}`);
+  return found;
+}
+
+function routeOf({ spec, provider }: OpenModel): ModelRoute {
+  const { name: model, contextTokens, outputTokensMax, price } = spec;
+  return { provider, model, contextTokens, outputTokensMax, ...(price !== undefined && { price }) };
+}
