@@ -12,7 +12,6 @@ export const WIDE_FUNCTIONS: readonly string[] = [
   'bin/demo/script.ts: testOf',
   'bin/doctor/providers.ts: look',
   'bin/gc/removal-list.ts: groupLines',
-  'bin/run/resume-run.ts: settingsFor',
   'bin/run/start-run.ts: newSettings',
   'bin/session/agent-options.ts: elsewhere',
   'bin/session/agent-options.ts: modelFor',
