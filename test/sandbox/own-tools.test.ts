@@ -40,4 +40,12 @@ inSandbox('drover’s own tools in a hostile workspace', () => {
     expect(Object.keys(statuses(ran.end))).toEqual(['one']);
     expect(sent).not.toContain(MARK);
   });
+
+  test.each(['.gitignore', 'docs/.gitattributes'])('a pipe named %s holds up no commit', async (name) => {
+    const command = `mkdir -p docs; mkfifo ${name}; echo new > new.txt`;
+    const desk = await RunDesk.with(planned({ one: { answers: [calls('shell', { command }), submits('done')] } }));
+    const ran = await desk.run(['run', 'go']);
+    expect(statuses(ran.end)).toEqual({ one: 'landed' });
+    expect(desk.delivered(ran.end.run ?? '')).toEqual({ 'a.txt': 'one', 'new.txt': 'new' });
+  });
 });

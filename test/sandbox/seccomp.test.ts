@@ -1,11 +1,11 @@
 // The system call filter: run in an interpreter for both architectures, compared with the headers of this system, and
 // tried with real calls inside the sandbox.
 
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { callingProgram } from '@drover/sandbox/linux/elf';
 import { filterProgram } from '@drover/sandbox/linux/seccomp';
-import { type Architecture, CLONE, CLONE3, REFUSED, SOCKET } from '@drover/sandbox/linux/syscalls';
+import { type Architecture, CLONE, CLONE3, MODE_CALLS, OPENAT2, REFUSED, SOCKET } from '@drover/sandbox/linux/syscalls';
 import { describe, expect, test } from 'vitest';
 import { verdictOn } from '../support/sandbox/bpf.ts';
 import { box, inSandbox, runInside } from '../support/sandbox/box.ts';
@@ -33,6 +33,8 @@ const FORK = 0x0120_0011;
 const AF_UNIX = 1;
 const AF_INET = 2;
 const AF_VSOCK = 40;
+const O_CREAT = 0x40;
+const O_TMPFILE = 0x40_0000;
 
 test('the program for arm64 makes its call and exits with the error', () => {
   const code = callingProgram('arm64', 172, 0x1234_5678).subarray(120);
@@ -56,7 +58,7 @@ test('the program for arm64 makes its call and exits with the error', () => {
 describe.each(['x64', 'arm64'] as const)('the filter for %s', (architecture) => {
   const program = filterProgram(architecture);
   const arch = ARCH[architecture];
-  const on = (number: number, argument = 0) => verdictOn(program, { arch, number, argument });
+  const on = (number: number, ...given: readonly number[]) => verdictOn(program, { arch, number, arguments: given });
 
   test('every call of the table fails with EPERM', () => {
     const verdicts = Object.entries(REFUSED).map(([name, numbers]) => [name, on(numbers[architecture])]);
@@ -79,8 +81,26 @@ describe.each(['x64', 'arm64'] as const)('the filter for %s', (architecture) => 
     expect([AF_VSOCK, AF_INET, AF_UNIX].map((family) => on(number, family))).toEqual([EAFNOSUPPORT, ALLOWED, ALLOWED]);
   });
 
+  test.each(Object.entries(MODE_CALLS).filter(([, { numbers }]) => numbers[architecture] !== undefined))(
+    '%s gives no file the set-user-ID bit, and every other mode',
+    (_, { numbers, mode, flags }) => {
+      const given = (bits: number, flag: number) =>
+        Array.from({ length: 4 }, (__, at) => (at === mode ? bits : at === flags ? flag : 0));
+      const verdicts = (flag: number) =>
+        [0o4755, 0o6777, 0o755, 0o2775].map((bits) => on(numbers[architecture] ?? 0, ...given(bits, flag)));
+      expect(verdicts(O_CREAT)).toEqual([EPERM, EPERM, ALLOWED, ALLOWED]);
+      expect(verdicts(O_TMPFILE)).toEqual([EPERM, EPERM, ALLOWED, ALLOWED]);
+      // A call that creates nothing has no mode: its argument is whatever the register held.
+      if (flags !== undefined) expect(new Set(verdicts(0))).toEqual(new Set([ALLOWED]));
+    },
+  );
+
+  test('openat2 sends programs to openat', () => {
+    expect(on(OPENAT2[architecture])).toBe(ENOSYS);
+  });
+
   test('every other call from 0 to 500 is allowed', () => {
-    const special = new Set([...Object.values(REFUSED), CLONE3].map((numbers) => numbers[architecture]));
+    const special = new Set([...Object.values(REFUSED), CLONE3, OPENAT2].map((numbers) => numbers[architecture]));
     const refused = Array.from({ length: 501 }, (_, number) => number).filter((number) => on(number) !== ALLOWED);
     expect(refused).toEqual([...special].sort((a, b) => a - b));
   });
@@ -113,7 +133,9 @@ test.each(HEADERS.filter(([, path]) => existsSync(path)))(
   (architecture, path) => {
     const named = [...readFileSync(path, 'utf8').matchAll(/^#define __NR(?:3264)?_(\w+) (\d+)$/gm)];
     const known = new Map(named.map(([, name = '', number]) => [name, Number(number)]));
-    const table = Object.entries({ ...REFUSED, clone: CLONE, clone3: CLONE3, socket: SOCKET });
+    const modes = Object.entries(MODE_CALLS).map(([name, { numbers }]) => [name, numbers] as const);
+    const single = { clone: CLONE, clone3: CLONE3, openat2: OPENAT2, socket: SOCKET };
+    const table = [...Object.entries({ ...REFUSED, ...single }), ...modes.filter(([, each]) => architecture in each)];
     const wrong = table.filter(([name, numbers]) => known.has(name) && known.get(name) !== numbers[architecture]);
     expect(wrong).toEqual([]);
     expect(table.filter(([name]) => known.has(name)).length).toBeGreaterThan(30);
@@ -163,6 +185,19 @@ inSandbox('real calls inside the sandbox', (system) => {
       vsock: 97,
       getpid: 0,
     });
+  });
+
+  test('a command makes no set-user-ID file, and other modes work', async () => {
+    const { policy, root } = box(system);
+    const script = [
+      'cp /bin/sh a; chmod 4755 a; chmod u+s a; install -m 4755 a b; cp --preserve=mode a c; chmod 2750 a',
+      `python3 -c "import os; os.close(os.open('d', os.O_CREAT | os.O_RDWR, 0o4777))"`,
+      `python3 -c "import os; os.fchmod(os.open('a', os.O_RDONLY), 0o4755)"`,
+    ].join('; ');
+    await runInside({ policy, root }, script);
+    const modes = readdirSync(root).map((name) => statSync(join(root, name)).mode & 0o4000);
+    expect(modes.every((bit) => bit === 0)).toBe(true);
+    expect(statSync(join(root, 'a')).mode & 0o7777).toBe(0o2750);
   });
 
   test.runIf(architecture === 'x64')('a call of the 32-bit interface ends its process', async () => {

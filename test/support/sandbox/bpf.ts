@@ -1,15 +1,19 @@
 // An interpreter for system call filters: runs the program as the kernel would.
 
-export type SystemCall = { readonly arch: number; readonly number: number; readonly argument?: number };
+export type SystemCall = {
+  readonly arch: number;
+  readonly number: number;
+  readonly arguments?: readonly number[];
+};
 
 const STEPS_MAX = 4_096;
 
 /** Returns the value that the filter gives for a call. */
-export function verdictOn(program: Buffer, { arch, number, argument = 0 }: SystemCall): number {
+export function verdictOn(program: Buffer, { arch, number, arguments: given = [] }: SystemCall): number {
   const data = Buffer.alloc(64);
   data.writeUInt32LE(number >>> 0, 0);
   data.writeUInt32LE(arch >>> 0, 4);
-  data.writeBigUInt64LE(BigInt(argument >>> 0), 16);
+  given.forEach((argument, at) => data.writeBigUInt64LE(BigInt(argument >>> 0), 16 + 8 * at));
   let accumulator = 0;
   for (let at = 0, steps = 0; steps < STEPS_MAX; steps++) {
     const code = program.readUInt16LE(at * 8);

@@ -18,6 +18,7 @@ import { isCode } from '../git/removal.ts';
 import type { Differences, Slot } from './slot.ts';
 import type { Store } from '../store/store.ts';
 import { copyIndex } from './renewal/worker-git.ts';
+import { watchPipes } from './watch-pipes.ts';
 
 const ENTRIES_OPENED_MAX = 500_000;
 
@@ -85,33 +86,40 @@ function shown(path: string): string {
  * runs filters which the worker has configured.
  */
 async function stageAll(git: Git, { slot }: Committing): Promise<readonly string[]> {
-  const nested = await nestedRepositories(git);
-  const problem = await addAll(git, nested).then(
-    ({ complaint }) => complaint,
-    (error: unknown) => {
-      if (error instanceof DroverError) return error.message;
-      throw error;
-    },
-  );
+  using watch = watchPipes(slot.tree);
+  const { nested, problem } = await stage(git, watch.signal).catch((error: unknown) => {
+    if (error instanceof DroverError) return { nested: [], problem: error.message };
+    throw error;
+  });
   if (problem === '') return nested;
   // Once more, after what can be helped: files and folders that may not be read, pipes where a file was.
   openUp(slot.tree);
-  const opened = await nestedRepositories(git);
-  await addAll(git, opened);
-  return opened;
+  return (await stage(git)).nested;
 }
 
-function addAll(git: Git, nested: readonly string[]): Promise<GitAnswer> {
-  if (nested.length === 0) return git(['add', '--all']);
+type Staged = { readonly nested: readonly string[]; readonly problem: string };
+
+async function stage(git: Git, signal?: AbortSignal): Promise<Staged> {
+  const options = signal === undefined ? {} : { signal };
+  const nested = await nestedRepositories(git, options);
+  const { complaint } = await addAll(git, nested, options);
+  return { nested, problem: complaint };
+}
+
+type StageOptions = Parameters<Git>[1];
+
+function addAll(git: Git, nested: readonly string[], options: StageOptions): Promise<GitAnswer> {
+  if (nested.length === 0) return git(['add', '--all'], options);
   const paths = ['.', ...nested.map((path) => `:(exclude,literal)${path}`)];
   const input = Buffer.from(paths.join('\0'), 'latin1');
-  return git(['add', '--all', '--pathspec-from-file=-', '--pathspec-file-nul'], { input });
+  return git(['add', '--all', '--pathspec-from-file=-', '--pathspec-file-nul'], { ...options, input });
 }
 
 // Of all that isn't tracked only a repository is told as a folder. Listing looks into none. There are no submodules: a
 // repository that has some is refused before the run.
-async function nestedRepositories(git: Git): Promise<readonly string[]> {
-  const { out } = await git(['ls-files', '-z', '--others', '--exclude-standard'], { encoding: 'latin1' });
+async function nestedRepositories(git: Git, options: StageOptions): Promise<readonly string[]> {
+  const list = ['ls-files', '-z', '--others', '--exclude-standard'];
+  const { out } = await git(list, { ...options, encoding: 'latin1' });
   return out.split('\0').flatMap((path) => (path.endsWith('/') ? [path.slice(0, -1)] : []));
 }
 

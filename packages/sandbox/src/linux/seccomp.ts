@@ -3,11 +3,12 @@
 // Guarantees
 //   1. A process of another architecture, or an x32 call, ends or fails before any other rule is looked at.
 //   2. Every call in REFUSED fails with EPERM; `clone` fails with EPERM where it would make a namespace.
-//   3. `clone3` fails with ENOSYS, so that C libraries use `clone`.
+//   3. `clone3` and `openat2` fail with ENOSYS, so that programs use `clone` and `openat`.
 //   4. Sockets to the host of a virtual machine (AF_VSOCK), which no network namespace contains, cannot be opened.
-//   5. Every other call is allowed: the file system, process and network namespaces contain those.
+//   5. No file gets the set-user-ID bit: outside, where the file stays, it would run as the user for everyone.
+//   6. Every other call is allowed: the file system, process and network namespaces contain those.
 
-import { type Architecture, CLONE, CLONE3, REFUSED, SOCKET } from './syscalls.ts';
+import { type Architecture, CLONE, CLONE3, MODE_CALLS, type ModeCall, OPENAT2, REFUSED, SOCKET } from './syscalls.ts';
 
 const AUDIT_ARCH: Readonly<Record<Architecture, number>> = { x64: 0xc000_003e, arm64: 0xc000_00b7 };
 
@@ -15,6 +16,7 @@ const AUDIT_ARCH: Readonly<Record<Architecture, number>> = { x64: 0xc000_003e, a
 const NUMBER = 0;
 const ARCH = 4;
 const FIRST_ARGUMENT = 16; // its lower half; both architectures are little-endian
+const ARGUMENT_BYTES = 8;
 
 const KILL_PROCESS = 0x8000_0000;
 const ALLOW = 0x7fff_0000;
@@ -25,6 +27,8 @@ const failWith = (errno: number): number => 0x0005_0000 | errno;
 
 const X32_BIT = 0x4000_0000;
 const AF_VSOCK = 40;
+const SET_USER_ID = 0o4000;
+const CREATES = 0x40_0040; // O_CREAT and O_TMPFILE: without them the kernel ignores the mode, which may be anything
 // CLONE_NEWTIME (0x80) cannot be asked for with clone: those bits are the exit signal.
 const CLONE_NAMESPACES = 0x7e02_0000;
 
@@ -51,6 +55,9 @@ function filterInstructions(architecture: Architecture): readonly Instruction[] 
     ...Object.values(REFUSED).flatMap((numbers) => [when(EQUAL, numbers[architecture]), give(failWith(EPERM))]),
     when(EQUAL, CLONE3[architecture]),
     give(failWith(ENOSYS)),
+    when(EQUAL, OPENAT2[architecture]),
+    give(failWith(ENOSYS)),
+    ...Object.values(MODE_CALLS).flatMap((call) => withoutSetUserId(call, architecture)),
     ...onArgument(CLONE[architecture], when(ANY_BIT, CLONE_NAMESPACES), EPERM),
     ...onArgument(SOCKET[architecture], when(EQUAL, AF_VSOCK), EAFNOSUPPORT),
     give(ALLOW),
@@ -60,6 +67,17 @@ function filterInstructions(architecture: Architecture): readonly Instruction[] 
 /** Refuses one call where its first argument fits. What follows needs the number no more only if it was this call. */
 function onArgument(number: number, condition: Instruction, errno: number): readonly Instruction[] {
   return [[EQUAL, 0, 4, number], load(FIRST_ARGUMENT), condition, give(failWith(errno)), give(ALLOW)];
+}
+
+function withoutSetUserId({ numbers, mode, flags }: ModeCall, architecture: Architecture): readonly Instruction[] {
+  const number = numbers[architecture];
+  if (number === undefined) return [];
+  const argument = (at: number) => load(FIRST_ARGUMENT + at * ARGUMENT_BYTES);
+  const check = [argument(mode), when(ANY_BIT, SET_USER_ID), give(failWith(EPERM))];
+  const creates: readonly Instruction[] =
+    flags === undefined ? [] : [argument(flags), [ANY_BIT, 0, check.length, CREATES]];
+  const rules = [...creates, ...check, give(ALLOW)];
+  return [[EQUAL, 0, rules.length, number], ...rules];
 }
 
 /** The program as the kernel reads it: eight bytes an instruction. */

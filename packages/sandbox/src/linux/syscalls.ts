@@ -1,7 +1,7 @@
 // System calls that the sandbox refuses, with their numbers on x64 and arm64. A table to read through.
 //
-// A refused call fails with EPERM. `clone3` fails with ENOSYS instead: its flags lie behind a pointer that a filter
-// cannot read, and C libraries fall back to `clone`, whose flags it can.
+// A refused call fails with EPERM. `clone3` and `openat2` fail with ENOSYS instead: their flags lie behind a pointer that
+// a filter cannot read, and programs fall back to `clone` and `openat`, whose flags it can.
 
 export type Architecture = 'x64' | 'arm64';
 
@@ -46,3 +46,24 @@ export const REFUSED: Readonly<Record<string, Numbers>> = {
 export const CLONE: Numbers = { x64: 56, arm64: 220 };
 export const CLONE3: Numbers = { x64: 435, arm64: 435 };
 export const SOCKET: Numbers = { x64: 41, arm64: 198 };
+export const OPENAT2: Numbers = { x64: 437, arm64: 437 };
+
+/** A call that gives a file its mode: the places of its arguments, from 0. With `flags`, only if they create a file. */
+export type ModeCall = {
+  readonly numbers: Partial<Numbers>;
+  readonly mode: number;
+  readonly flags?: number;
+};
+
+/** Calls that could leave a program behind which runs as the user, whoever starts it. */
+export const MODE_CALLS: Readonly<Record<string, ModeCall>> = {
+  chmod: { numbers: { x64: 90 }, mode: 1 },
+  fchmod: { numbers: { x64: 91, arm64: 52 }, mode: 1 },
+  fchmodat: { numbers: { x64: 268, arm64: 53 }, mode: 2 },
+  fchmodat2: { numbers: { x64: 452, arm64: 452 }, mode: 2 },
+  creat: { numbers: { x64: 85 }, mode: 1 },
+  mknod: { numbers: { x64: 133 }, mode: 1 },
+  mknodat: { numbers: { x64: 259, arm64: 33 }, mode: 2 },
+  open: { numbers: { x64: 2 }, mode: 2, flags: 1 },
+  openat: { numbers: { x64: 257, arm64: 56 }, mode: 3, flags: 2 },
+};

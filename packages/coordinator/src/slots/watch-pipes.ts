@@ -1,0 +1,56 @@
+// Ends a git that waits for ever: a worker left a pipe where git reads a file, `.gitignore` or `.gitattributes`.
+//
+// Looking through every tree would cost more than most commits. So the tree is looked through only once git takes long,
+// and the signal is aborted only if there is such a pipe.
+
+import { type Dirent } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DroverError } from '@drover/core/errors';
+import { isCode } from '../git/removal.ts';
+
+const LOOK_AFTER_MS = 2_000;
+const FOLDERS_MAX = 200_000;
+const READ_BY_GIT = ['.gitignore', '.gitattributes'];
+
+/** Dispose of the result when git has ended. */
+export function watchPipes(tree: string): Disposable & { readonly signal: AbortSignal } {
+  const found = new AbortController();
+  let isOver = false;
+  const look = async () => {
+    if (!(await hasPipe(tree, () => isOver))) return;
+    const message = 'a pipe stands where git reads a file';
+    found.abort(new DroverError({ kind: 'workspace.failed', message }));
+  };
+  const timer = setTimeout(() => void look(), LOOK_AFTER_MS);
+  return {
+    signal: found.signal,
+    [Symbol.dispose]() {
+      isOver = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+async function hasPipe(tree: string, isOver: () => boolean): Promise<boolean> {
+  const waiting = [tree];
+  for (let n = 0; n < FOLDERS_MAX && !isOver(); n++) {
+    const folder = waiting.pop();
+    if (folder === undefined) return false;
+    for (const entry of await entriesOf(folder)) {
+      if (entry.isDirectory() && entry.name !== '.git') waiting.push(join(folder, entry.name));
+      else if (READ_BY_GIT.includes(entry.name) && !entry.isFile() && !entry.isSymbolicLink()) return true;
+    }
+  }
+  return false;
+}
+
+async function entriesOf(folder: string): Promise<readonly Dirent[]> {
+  try {
+    return await readdir(folder, { withFileTypes: true });
+  } catch (error) {
+    // Gone, not to be read, or deeper than a path may be long: git does not read there either.
+    if (isCode(error, 'ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ENAMETOOLONG')) return [];
+    throw error;
+  }
+}
