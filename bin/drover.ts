@@ -101,6 +101,12 @@ const commands: readonly Listed[] = [
     load: async () => (await import('./commands/gc.ts')).gc,
   },
   {
+    name: 'models',
+    words: '',
+    about: 'List providers, models and prices, and the models in use',
+    load: async () => (await import('./commands/models.ts')).models,
+  },
+  {
     name: 'doctor',
     words: '',
     about: 'Check what works here, what is missing, and how to fix it',

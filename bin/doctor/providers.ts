@@ -9,6 +9,7 @@ import type { Provider } from '@drover/core/model/provider';
 import { buildRequest } from '@drover/core/model/request';
 import { defaultModel } from '../model/model-names.ts';
 import { chooseModel, keyIn, type ModelChoice } from '../model/model-choice.ts';
+import { shownAddress } from '../model/list-models.ts';
 import { openProvider } from '../model/open-provider.ts';
 import { type Settings, textOf } from '../start/settings.ts';
 import { duration } from '../views/text/figures.ts';
@@ -70,12 +71,6 @@ function sorted(settings: Settings): readonly [readonly Usable[], readonly Findi
     else look(id, keyEnv, baseUrl, true);
   }
   return [usable, broken];
-}
-
-/** The address without parts that may be a password or token. */
-function shownAddress(address: string): string {
-  const { protocol, host, pathname } = new URL(address);
-  return `${protocol}//${host}${pathname.replace(/\/$/, '')}`;
 }
 
 function modelFinding(settings: Settings, wanted: string | undefined, cwd: string): Finding {

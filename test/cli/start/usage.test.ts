@@ -11,7 +11,7 @@ test.each<[string, readonly string[], string]>([
   [
     'no command',
     [],
-    'say what to do: run, plan, batch, exec, chat, resume, runs, show, logs, replay, serve, trust, gc, doctor, init, demo, rehearse, completion; drover --help lists the commands',
+    'say what to do: run, plan, batch, exec, chat, resume, runs, show, logs, replay, serve, trust, gc, models, doctor, init, demo, rehearse, completion; drover --help lists the commands',
   ],
   ['a misspelt command', ['exce', 'go'], "there is no command 'exce'; did you mean exec?"],
   ['an unknown command', ['fly', 'me'], "there is no command 'fly'; drover --help lists the commands"],
@@ -176,6 +176,8 @@ test('help lists every command', async () => {
                                 such as model and allow apply
       drover gc                 List data that no run needs, and remove it if you
                                 agree; never the only copy of work
+      drover models             List providers, models and prices, and the models in
+                                use
       drover doctor             Check what works here, what is missing, and how to
                                 fix it
       drover init               Write a commented config and an example batch;
@@ -286,7 +288,7 @@ test('the completion script completes commands and flags', async () => {
   expect(commands).toEqual({
     code: 0,
     stdout:
-      'run\nplan\nbatch\nexec\nchat\nresume\nruns\nshow\nlogs\nreplay\nserve\ntrust\ngc\ndoctor\ninit\ndemo\nrehearse\ncompletion\n',
+      'run\nplan\nbatch\nexec\nchat\nresume\nruns\nshow\nlogs\nreplay\nserve\ntrust\ngc\nmodels\ndoctor\ninit\ndemo\nrehearse\ncompletion\n',
     stderr: '',
   });
   expect(flags.stdout.split('\n')).toContain('--model');

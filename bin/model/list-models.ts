@@ -1,0 +1,156 @@
+// What drover knows about providers and models, by the catalog, the config and the environment. Shows no key.
+
+import { UsageError } from '@drover/core/errors';
+import { factsOf, knownModels, knownProviders, type Price } from '@drover/core/model/catalog';
+import { type Settings, textOf } from '../start/settings.ts';
+import type { Style } from '../views/text/style.ts';
+import { count } from '../views/text/figures.ts';
+import { clean, cut, widthOfText } from '../views/text/terminal-text.ts';
+import { keyIn, nameModel } from './model-choice.ts';
+import { defaultModel } from './model-names.ts';
+
+type ListedProvider = {
+  readonly provider: string;
+  readonly keyEnv?: string; // absent: no key is sent
+  readonly hasKey: boolean;
+  readonly baseUrl?: string; // absent: the provider's own
+};
+
+type ListedModel = {
+  readonly model: string; // provider/name
+  readonly contextTokens: number;
+  readonly price?: Price; // US dollars per million tokens
+};
+
+export type ListedModels = {
+  readonly providers: readonly ListedProvider[];
+  readonly models: readonly ListedModel[];
+  /** Absent if the user must name one. */
+  readonly default?: { readonly model: string; readonly because: string };
+  /** In order: the first is preferred, the others are fallbacks. Empty if the user must name one. */
+  readonly roles: { readonly plan: readonly string[]; readonly work: readonly string[] };
+};
+
+export function listModels(settings: Settings): ListedModels {
+  const chosen = defaultIn(settings);
+  const role = (name: 'plan' | 'work') =>
+    settings.models[name]?.map((each) => labelIn(each.name, settings)) ?? (chosen === undefined ? [] : [chosen.model]);
+  return {
+    providers: [...catalogProviders(settings), ...configuredProviders(settings)],
+    models: modelsIn(settings),
+    ...(chosen !== undefined && { default: chosen }),
+    roles: { plan: role('plan'), work: role('work') },
+  };
+}
+
+function defaultIn(settings: Settings): ListedModels['default'] {
+  if (settings.model !== undefined) return { model: labelIn(settings.model, settings), because: 'your config' };
+  const byKey = defaultModel(settings);
+  return byKey && { model: byKey.label, because: `${byKey.keyEnv} is set` };
+}
+
+/** A name that cannot be read is shown as it is; the command that uses it says what is wrong. */
+function labelIn(name: string, settings: Settings): string {
+  try {
+    return nameModel(name, settings).label;
+  } catch (error) {
+    if (error instanceof UsageError) return `${name} (unknown)`;
+    throw error;
+  }
+}
+
+function catalogProviders(settings: Settings): readonly ListedProvider[] {
+  return knownProviders
+    .filter(({ id }) => !settings.providers.has(id))
+    .map(({ id, keyEnv, baseUrlEnv }) => {
+      const baseUrl = textOf(settings.env, baseUrlEnv);
+      return {
+        provider: id,
+        keyEnv,
+        hasKey: hasKey(keyEnv, settings),
+        ...(baseUrl !== undefined && { baseUrl: shownAddress(baseUrl) }),
+      };
+    });
+}
+
+function configuredProviders(settings: Settings): readonly ListedProvider[] {
+  return [...settings.providers].map(([provider, { baseUrl, keyEnv }]) => ({
+    provider,
+    ...(keyEnv !== undefined && { keyEnv }),
+    hasKey: keyEnv !== undefined && hasKey(keyEnv, settings),
+    baseUrl: shownAddress(baseUrl),
+  }));
+}
+
+function hasKey(keyEnv: string, settings: Settings): boolean {
+  try {
+    return keyIn(settings, keyEnv) !== undefined;
+  } catch (error) {
+    // A value that no header can carry is no key.
+    if (error instanceof UsageError) return false;
+    throw error;
+  }
+}
+
+function modelsIn({ prices, providers }: Settings): readonly ListedModel[] {
+  const known = knownModels.filter(({ provider }) => !providers.has(provider));
+  const labels = new Set([...known.map(({ provider, name }) => `${provider}/${name}`), ...prices.keys()]);
+  return [...labels].map((model) => {
+    const { contextTokens, price: usual } = factsOf(model.slice(model.indexOf('/') + 1));
+    const price = prices.get(model) ?? usual;
+    return { model, contextTokens, ...(price !== undefined && { price }) };
+  });
+}
+
+/** The address without parts that may be a password or token. */
+export function shownAddress(address: string): string {
+  const { protocol, host, pathname } = new URL(address);
+  return `${protocol}//${host}${pathname.replace(/\/$/, '')}`;
+}
+
+type Page = { readonly columns: number; readonly style: Style };
+
+export function modelsText(listed: ListedModels, { columns, style }: Page): string {
+  const { plan, work } = listed.roles;
+  const words = (labels: readonly string[]) => (labels.length === 0 ? 'none: pass --model' : labels.join(', else '));
+  const chosen = listed.default;
+  const providers = listed.providers.map(({ provider, keyEnv, hasKey: has, baseUrl }) => [
+    provider,
+    keyEnv === undefined ? 'needs no key' : `${keyEnv} ${has ? 'is set' : 'is not set'}`,
+    baseUrl ?? '',
+  ]);
+  const models = listed.models.map(({ model, contextTokens, price }) => [
+    model,
+    `${count(contextTokens)} tokens`,
+    price === undefined ? 'price unknown' : `$${price.input} in, $${price.output} out`,
+    price === undefined ? '' : `cache $${rounded(price.cacheRead)} read, $${rounded(price.cacheWrite)} write`,
+    model === chosen?.model ? 'default' : '',
+  ]);
+  const roles = [
+    ['default', chosen === undefined ? 'none: pass --model, or set a key' : `${chosen.model} (${chosen.because})`],
+    ['plan', words(plan)],
+    ['work', words(work)],
+  ];
+  const section = (title: string, rows: readonly (readonly string[])[]) =>
+    [style('bold', title), ...table(rows).map((line) => cut(`  ${line}`, columns))].join('\n');
+  return `${[
+    section('Providers', providers),
+    section('Models (US dollars per million tokens)', models),
+    section('In use', roles),
+  ].join('\n\n')}\n`;
+}
+
+function rounded(price: number): number {
+  return Math.round(price * 10_000) / 10_000;
+}
+
+function table(rows: readonly (readonly string[])[]): readonly string[] {
+  const cells = rows.map((row) => row.map((text) => clean(text)));
+  const widths = (cells[0] ?? []).map((_, at) => Math.max(...cells.map((row) => widthOfText(row[at] ?? ''))));
+  return cells.map((row) =>
+    row
+      .map((text, at) => text + ' '.repeat(Math.max(0, (widths[at] ?? 0) - widthOfText(text))))
+      .join('  ')
+      .trimEnd(),
+  );
+}
