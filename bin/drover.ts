@@ -71,6 +71,12 @@ const commands: readonly Listed[] = [
     load: async () => (await import('./commands/show.ts')).show,
   },
   {
+    name: 'diff',
+    words: '[run] [task]',
+    about: 'Show what a run or one of its tasks changed, landed or not',
+    load: async () => (await import('./commands/diff.ts')).diff,
+  },
+  {
     name: 'logs',
     words: '<id> [task]',
     about: 'Print the events of a run or session, or follow them live',

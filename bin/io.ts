@@ -47,8 +47,8 @@ export type StopListener = {
 };
 
 /** Writes, and waits until there is room for more. A reader that has gone away is not waited for. */
-export async function print(output: Output, text: string): Promise<void> {
-  if (text === '' || isGone(output) || output.write(text)) return;
+export async function print(output: Output, text: string | Uint8Array): Promise<void> {
+  if (text.length === 0 || isGone(output) || output.write(text)) return;
   await new Promise<void>((resolve) => {
     const settle = (): void => {
       for (const name of ROOM_OR_GONE) output.off(name, settle);

@@ -170,7 +170,8 @@ export class LogLines {
 
 const RUNNERS = ['CI', 'GITHUB_ACTIONS', 'TF_BUILD', 'TEAMCITY_VERSION'];
 
-function isRead(env: Io['env']): boolean {
+/** Whether a CI runner reads the output. */
+export function isRead(env: Io['env']): boolean {
   return RUNNERS.some((name) => (env[name] ?? '') !== '');
 }
 

@@ -1,0 +1,117 @@
+// drover diff [run] [task]: what a run or one of its tasks changed, landed or not.
+
+import { rowsOf } from '@drover/coordinator/view/state';
+import { UsageError } from '@drover/core/errors';
+import { redactorFor } from '../diagnostics.ts';
+import { offeredIds } from '../history/id.ts';
+import { offeredTasks } from '../history/run-records.ts';
+import { complain, type Io, print, tellJson } from '../io.ts';
+import { colourPatch, colourStat, readable } from '../result/diff-style.ts';
+import { type RunDiff, withDiff } from '../result/run-diff.ts';
+import { type NamedRun, runNamed } from '../result/run-store.ts';
+import { command, flag, type Values } from '../start/command.ts';
+import { exitCode } from '../start/exit-code.ts';
+import { page } from '../terminal/pager.ts';
+import { styleFor } from '../views/text/style.ts';
+import { columnsOf, forLog, isRead } from '../views/text/terminal-text.ts';
+
+const options = {
+  stat: flag('Options:', 'List the files with their count of changed lines'),
+  patch: flag('Options:', 'Print the patch (default); with --stat, behind the list'),
+  'name-only': flag('Options:', 'List the names of the files'),
+  json: flag('Options:', 'Print the files with their counts as one JSON object; with --patch also the patch'),
+};
+
+type DiffArgs = Values<typeof options>;
+
+export const diff = command({
+  word: {
+    name: 'run',
+    about: 'Run: its id or a unique prefix (default: the newest run of this repository)',
+    required: false,
+    offered: offeredIds,
+  },
+  second: { name: 'task', about: 'Show only what this task changed', required: false, offered: offeredTasks },
+  options,
+  examples: [
+    ['drover diff', 'What the newest run changed'],
+    ['drover diff 1a2b3c billing', 'What one task changed, also if it did not land or is still at work'],
+    ['drover diff 1a2b3c --stat', 'The files, with their count of changed lines'],
+    ['drover diff 1a2b3c | git apply', 'Take the changes over by hand'],
+  ],
+  async run({ word, second, ...args }, io) {
+    if (args['name-only'] && (args.stat || args.patch))
+      throw new UsageError(`--name-only lists names alone; leave out --${args.stat ? 'stat' : 'patch'}`);
+    const run = await runNamed(word, io);
+    await withDiff(run, { task: second, io }, (changes) => shown(changes, { args, run, task: second }, io));
+    return exitCode.done;
+  },
+});
+
+type Shown = { readonly args: DiffArgs; readonly run: NamedRun; readonly task: string | undefined };
+
+async function shown(changes: RunDiff, about: Shown, io: Io): Promise<void> {
+  const { args, run, task } = about;
+  if (args.json) return tellJson(io, await forPrograms(changes, about));
+  const note = noteOn(run, task);
+  if (note !== undefined) await complain(io, note);
+  if (isForReading(args, io)) return page(await text(changes, args, io), io);
+  // Exact bytes: the reader may be git apply.
+  for (const form of formsOf(args)) {
+    const bytes = Buffer.from(await changes.text({ form: form === 'patch' ? 'whole' : form }), 'latin1');
+    await print(io.stdout, bytes);
+  }
+}
+
+/** A terminal, or a CI runner that obeys lines of its log. A pipe and a file get the exact bytes. */
+function isForReading({ patch }: DiffArgs, { stdout, env }: Io): boolean {
+  return stdout.isTTY === true || (isRead(env) && !patch);
+}
+
+async function text(changes: RunDiff, args: DiffArgs, io: Io): Promise<string> {
+  const style = styleFor(io.stdout, io.env);
+  const columns = columnsOf(io.stdout);
+  const redactor = await redactorFor(io);
+  const parts = await Promise.all(
+    formsOf(args).map(async (form) => {
+      const raw = await changes.text({ form, ...(Number.isFinite(columns) && { columns }) });
+      const safe = forLog(redactor.text(readable(raw)), io.env);
+      return form === 'patch' ? colourPatch(safe, style) : form === 'stat' ? colourStat(safe, style) : safe;
+    }),
+  );
+  return parts.filter((part) => part !== '').join('\n');
+}
+
+function formsOf(args: DiffArgs): readonly ('stat' | 'names' | 'patch')[] {
+  if (args['name-only']) return ['names'];
+  return args.stat ? ['stat', ...(args.patch ? (['patch'] as const) : [])] : ['patch'];
+}
+
+async function forPrograms(changes: RunDiff, { args, run, task }: Shown): Promise<object> {
+  const { from, to } = changes;
+  const patch = args.patch ? readableText(await changes.text({ form: 'whole' })) : undefined;
+  return {
+    run: run.id,
+    ...(task !== undefined && { task }),
+    ...(from !== '' && { from, to }),
+    files: await changes.files(),
+    ...(patch !== undefined && { patch }),
+  };
+}
+
+function readableText(raw: string): string {
+  return Buffer.from(raw, 'latin1').toString('utf8');
+}
+
+/** What the changes leave out, as a sentence. */
+function noteOn(run: NamedRun, task: string | undefined): string | undefined {
+  if (task !== undefined) return undefined;
+  const { state, past, short, settings } = run;
+  const open = [...state.tasks.keys()].filter((id) => past?.ledger.task(id).step.at === 'attempting');
+  const kept = rowsOf(state).filter(({ status, commit }) => status !== 'landed' && commit !== undefined);
+  const others = [...new Set([...open, ...kept.map(({ task: id }) => id)])];
+  const [first] = others;
+  if (first === undefined) return state.head === settings.base ? `nothing has landed in run ${short}` : undefined;
+  const many = others.length === 1 ? `task ${first} has` : `${others.length} tasks have`;
+  return `${many} changes that have not landed; see them with: drover diff ${short} ${first}`;
+}

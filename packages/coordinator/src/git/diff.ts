@@ -1,0 +1,122 @@
+// Differences between two trees of a run, as git prints them, and the tree of a workspace that is at work.
+//
+// Guarantees
+//   1. Neither the user's repository, nor the store, nor the workspace is written.
+//   2. No program of the user, the repository or a worker runs: no external diff, no filter, no text conversion.
+//
+// Content need not be text in any encoding, so texts have one character per byte.
+
+import { copyFile, mkdir, mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { type Git, gitAt } from './git.ts';
+import { isCode, removeAll } from './removal.ts';
+
+export type Range = { readonly from: string; readonly to: string };
+
+/** `patch` is for readers, `whole` for `git apply`: it holds binary files too. */
+export type DiffForm = 'patch' | 'whole' | 'stat' | 'names';
+
+export type FileChange = {
+  readonly path: string;
+  readonly added?: number; // absent for a binary file
+  readonly removed?: number;
+};
+
+export type ChangeCount = { readonly added: number; readonly removed: number };
+
+const PLAIN = ['--no-ext-diff', '--no-textconv', '--no-color', '--ignore-submodules=none'];
+
+export async function diffText(git: Git, { from, to }: Range, how: DiffHow): Promise<string> {
+  const { out } = await git(['diff-tree', '-r', ...PLAIN, ...formOf(how), from, to], { encoding: 'latin1' });
+  return out;
+}
+
+export type DiffHow = { readonly form: DiffForm; readonly columns?: number };
+
+function formOf({ form, columns }: DiffHow): readonly string[] {
+  switch (form) {
+    case 'patch':
+      return ['-p', '-M'];
+    case 'whole':
+      return ['-p', '-M', '--binary', '--full-index'];
+    case 'stat':
+      return ['-M', columns === undefined ? '--stat' : `--stat=${columns}`];
+    case 'names':
+      return ['--name-only', '--no-renames'];
+  }
+}
+
+/** The files that differ, sorted as git sorts them, each with its count of lines. */
+export async function changedFiles(git: Git, { from, to }: Range): Promise<readonly FileChange[]> {
+  const { out } = await git(['diff-tree', '-r', '-z', ...PLAIN, '--numstat', '--no-renames', from, to]);
+  return out.split('\0').flatMap((entry) => fileIn(entry) ?? []);
+}
+
+function fileIn(entry: string): FileChange | undefined {
+  const [, added = '', removed = '', path = ''] = /^(\d+|-)\t(\d+|-)\t(.*)$/s.exec(entry) ?? [];
+  if (path === '') return undefined;
+  return added === '-' ? { path } : { path, added: Number(added), removed: Number(removed) };
+}
+
+/** By commit: how many lines it adds and removes. One git process for all; a commit that is gone is left out. */
+export async function changeCounts(git: Git, commits: readonly string[]): Promise<ReadonlyMap<string, ChangeCount>> {
+  const counts = new Map<string, ChangeCount>();
+  if (commits.length === 0) return counts;
+  const args = ['diff-tree', '--stdin', '-r', '-z', ...PLAIN, '--numstat', '--no-renames'];
+  const { out } = await git(args, { input: `${[...new Set(commits)].join('\n')}\n`, accept: [128] });
+  let commit = '';
+  for (const entry of out.split('\0').flatMap((each) => each.split(/(?<=^[0-9a-f]{40,64})\n/))) {
+    const file = fileIn(entry);
+    if (/^[0-9a-f]{40,64}$/.test(entry)) {
+      commit = entry;
+      counts.set(commit, { added: 0, removed: 0 });
+    } else if (file !== undefined) {
+      const { added, removed } = counts.get(commit) ?? { added: 0, removed: 0 };
+      counts.set(commit, { added: added + (file.added ?? 0), removed: removed + (file.removed ?? 0) });
+    }
+  }
+  return counts;
+}
+
+export async function hasCommit(git: Git, commit: string): Promise<boolean> {
+  return (await git(['cat-file', '-e', `${commit}^{commit}`], { accept: [1, 128] })).code === 0;
+}
+
+export type WorkspacePlace = {
+  readonly store: string; // its git folder
+  readonly workspace: string; // the tree of a slot
+  readonly base: string;
+  readonly env: Readonly<Record<string, string>>;
+};
+
+/** Calls `read` with the tree of a workspace as it is now. Its objects are gone afterwards. */
+export async function withWorkspaceTree<Result>(
+  { store, workspace, base, env }: WorkspacePlace,
+  read: (git: Git, tree: string) => Promise<Result>,
+): Promise<Result> {
+  const folder = await mkdtemp(join(tmpdir(), 'drover-diff-'));
+  try {
+    const own = join(dirname(workspace), 'git');
+    const [indexFile, objects] = [join(folder, 'index'), join(folder, 'objects')];
+    await mkdir(objects);
+    const settings = { 'core.excludesFile': join(own, 'exclude') };
+    const borrowed = [join(store, 'objects')];
+    const git = gitAt({ gitDir: store, workTree: workspace, indexFile, objects, borrowed, settings, env });
+    // With drover's own index git needs to read only the files that changed.
+    const isCopied = await copyFile(join(own, 'index'), indexFile).then(
+      () => true,
+      (error: unknown) => {
+        if (isCode(error, 'ENOENT')) return false;
+        throw error;
+      },
+    );
+    if (!isCopied) await git(['read-tree', base]);
+    // A worker may remove files meanwhile, or have made a repository of its own in there.
+    await git(['add', '--all', '--ignore-errors', '--', '.'], { accept: [1, 128] });
+    const { out } = await git(['write-tree']);
+    return await read(git, out.trim());
+  } finally {
+    await removeAll(folder);
+  }
+}
