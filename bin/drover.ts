@@ -59,6 +59,24 @@ const commands: readonly Listed[] = [
     load: async () => (await import('./commands/resume.ts')).resume,
   },
   {
+    name: 'retry',
+    words: '<run> [task..]',
+    about: 'Try the failed tasks of a run again, on top of everything that has landed',
+    load: async () => (await import('./commands/retry.ts')).retry,
+  },
+  {
+    name: 'merge',
+    words: '<run>',
+    about: 'Deliver what has landed in a run: merge it into your branch, or as a branch or patches',
+    load: async () => (await import('./commands/merge.ts')).merge,
+  },
+  {
+    name: 'rm',
+    words: '<run>',
+    about: 'Remove a run with its workspaces and branches, and say first what is lost',
+    load: async () => (await import('./commands/rm.ts')).rm,
+  },
+  {
     name: 'runs',
     words: '',
     about: 'List runs and sessions',

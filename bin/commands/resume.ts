@@ -53,7 +53,7 @@ export const resume = command({
     if (args.cwd !== undefined) throw new UsageError('--cwd is for sessions; a run stays in its repository');
     if (args.gate.length > 0) throw new UsageError('--gate is for sessions; a run keeps its own');
     const { resumeRun } = await import('../run/resume-run.ts');
-    return resumeRun({ ...untyped(), ...args }, id, io);
+    return resumeRun({ ...untyped(), ...args }, { id }, io);
   },
 });
 

@@ -119,21 +119,33 @@ async function leftovers(home: string): Promise<readonly OldThing[]> {
 export async function removeOld(home: string, list: readonly OldThing[]): Promise<readonly Staying[]> {
   const kept: Staying[] = [];
   for (const { what, path, stamp } of list) {
-    const why = stamp === undefined ? undefined : await setAside(home, path, stamp);
+    const why = stamp === undefined ? undefined : await setAside({ home, folder: path, stamp });
     if (why === undefined) continue;
     kept.push({ what, why });
   }
-  const left = (await readdir(home)).filter((name) => name.startsWith(GONE));
-  for (const name of left) await removeAll(join(home, name));
+  await sweepAside(home);
   return kept;
 }
 
-async function setAside(home: string, folder: string, stamp: string): Promise<string | undefined> {
+/** Removes what was set aside, also by a process that was killed meanwhile. */
+export async function sweepAside(home: string): Promise<void> {
+  const left = (await readdir(home)).filter((name) => name.startsWith(GONE));
+  for (const name of left) await removeAll(join(home, name));
+}
+
+type JournalFolder = { readonly home: string; readonly folder: string; readonly stamp: string };
+
+/** Takes the folder of a journal away in one step, after `first`. Returns why it stays; undefined if it is gone. */
+export async function setAside(
+  { home, folder, stamp }: JournalFolder,
+  first: () => Promise<void> = async () => undefined,
+): Promise<string | undefined> {
   const journal = join(folder, 'journal.jsonl');
   const lock = Lock.take(`${journal}.lock`);
   if (lock === undefined) return 'somebody is at work on it';
   try {
     if ((await stampOf(journal)) !== stamp) return 'it has changed';
+    await first();
     await rename(folder, join(home, `${GONE}${randomUUID()}`));
     return undefined;
   } finally {
@@ -147,7 +159,8 @@ export function spanOf(ms: number): string {
   return hours % 24 === 0 && hours > 0 ? `${hours / 24} days` : `${hours} hours`;
 }
 
-async function stampOf(journal: string): Promise<string> {
+/** Changes whenever the journal does. */
+export async function stampOf(journal: string): Promise<string> {
   const { mtimeMs, size } = await stat(journal);
   return `${mtimeMs} ${size}`;
 }

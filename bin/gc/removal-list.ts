@@ -50,7 +50,7 @@ function bytesOf(items: readonly Listed[]): number {
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'];
 
 /** 950 B, 12.4 kB, 1.2 GB. */
-function inBytes(bytes: number): string {
+export function inBytes(bytes: number): string {
   const power = bytes < 1 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log10(bytes) / 3));
   const amount = bytes / 1000 ** power;
   return `${power === 0 ? amount : amount.toFixed(1)} ${UNITS[power]}`;

@@ -7,6 +7,12 @@
 //   3. Permission rules and view options are never stored. The user passes them each time.
 
 import { existsSync } from 'node:fs';
+import type { PlannedTask } from '@drover/protocol/plan';
+import { sharedOnResume } from '../batch/shared.ts';
+import { openDiagnostics } from '../diagnostics.ts';
+import type { NamedRun } from '../result/run-store.ts';
+import { redactorOf } from '../secrets/own-secrets.ts';
+import { openRun, type RunPlace, tellRun } from './open-run.ts';
 import { canGoOn } from '@drover/coordinator/run/runs';
 import type { RunHistory } from '@drover/coordinator/run/history';
 import { openRepository, type Repository } from '@drover/coordinator/git/repository';
@@ -25,41 +31,75 @@ import { loadSettings, stateFolder } from '../start/settings.ts';
 import { count, dollars, duration, tokensOf } from '../views/text/figures.ts';
 import { oneLine } from '../views/text/terminal-text.ts';
 import type { RunArgs } from './run-options.ts';
-import { startRun } from './start-run.ts';
+import { type Start, startRun } from './start-run.ts';
 
 const REASON_COLUMNS = 80;
 const NAMED_MAX = 4;
 
-export async function resumeRun(args: RunArgs, id: string, io: Io): Promise<number> {
+export type Resumed = {
+  readonly id: string;
+  /** Tasks that the user retries, chosen from the run; without it the run must have something left to do. */
+  readonly retry?: (run: NamedRun) => readonly PlannedTask[];
+};
+
+export async function resumeRun(args: RunArgs, { id, retry }: Resumed, io: Io): Promise<number> {
+  const start = await resumedStart(args, { id, ...(retry && { retry }) }, io);
+  using _ = start.shared;
+  return await startRun(args, start, io);
+}
+
+/** All that a resumed run starts with. Tasks to retry are reopened in its journal when this resolves. */
+export async function resumedStart(args: RunArgs, { id, retry }: Resumed, io: Io): Promise<ResumedStart> {
   const home = stateFolder(io);
   const kept = await readRun(home, id);
   checkUsable(kept);
   const short = shortIdIn(home, id);
-  const past = checkOpen(kept, short);
+  const past = retry === undefined ? checkOpen(kept, short) : begun(kept, short);
+  const reopened = retry?.({ ...kept, short, settings: past.settings }) ?? [];
   const { repository: top } = past.settings;
   if (!existsSync(top)) throw new UsageError(`${top}, the repository of run ${short}, is gone`);
   const settings = await loadSettings(io, top);
   const run = settingsFor(args, past.settings, { settings, top, io });
-  checkLimits(run, { kept, past, short });
+  checkLimits(run, { kept, past, command: `drover ${retry === undefined ? 'resume' : 'retry'} ${short}`, short });
   const repository = asItWas(await openRepository(top, gitEnvironment(io.env)), past.settings);
-  const { sharedOnResume } = await import('../batch/shared.ts');
-  using shared = await sharedOnResume(id, { home, cap: run.cap });
-  return await startRun(
-    args,
-    { id, run, tasks: undefined, planned: past.plans.flatMap(({ tasks }) => tasks), settings, repository, shared },
-    io,
-  );
+  if (reopened.length > 0) await reopen({ home, run: id }, reopened, { settings, io });
+  const shared = await sharedOnResume(id, { home, cap: run.cap });
+  const planned = past.plans.flatMap(({ tasks }) => tasks);
+  return { id, run, tasks: undefined, planned, settings, repository, shared };
 }
 
-function checkOpen({ past, state }: KeptRun, short: string): RunHistory {
+type ResumedStart = Start & { readonly shared: Awaited<ReturnType<typeof sharedOnResume>> };
+
+async function reopen(
+  place: RunPlace,
+  tasks: readonly PlannedTask[],
+  { settings, io }: { readonly settings: Settings; readonly io: Io },
+): Promise<void> {
+  const diagnostics = await openDiagnostics(io, undefined);
+  const journal = await openRun(place, { diagnostics, io });
+  try {
+    await tellRun(place.run, redactorOf(settings), { journal, event: { type: 'tasks_reopened', tasks } });
+  } finally {
+    await journal.close();
+    await diagnostics.close();
+  }
+}
+
+function begun({ past }: KeptRun, short: string): RunHistory {
   if (past === undefined) throw new UsageError(`run ${short} has not begun; begin one with: drover run "…"`);
+  return past;
+}
+
+function checkOpen(kept: KeptRun, short: string): RunHistory {
+  const { state } = kept;
+  const past = begun(kept, short);
   if (past.isOver) throw new UsageError(`run ${short} is done; look at it with: drover show ${short}`);
   if (canGoOn(state)) return past;
   const bad = rowsOf(state).filter(({ status }) => !isDone(status));
   const named = bad.slice(0, NAMED_MAX).map((row) => `${row.task}: ${oneLine(reasonOf(row), REASON_COLUMNS)}`);
   const more = bad.length > NAMED_MAX ? [`${bad.length - NAMED_MAX} more`] : [];
   throw new UsageError(
-    `run ${short} has ended, and resuming it would not help the tasks that did not land (${[...named, ...more].join('; ')}); drover show ${short} says more; start a new run for the rest: drover run "…"`,
+    `run ${short} has ended, and resuming it would not help the tasks that did not land (${[...named, ...more].join('; ')}); drover show ${short} says more; try them again with: drover retry ${short}`,
   );
 }
 
@@ -80,10 +120,15 @@ function settingsFor(args: RunArgs, before: RunSettings, place: RolePlace): RunS
   };
 }
 
-type Run = { readonly kept: KeptRun; readonly past: RunHistory; readonly short: string };
+type Run = {
+  readonly kept: KeptRun;
+  readonly past: RunHistory;
+  readonly command: string; // what the user types again, with more
+  readonly short: string;
+};
 
 /** Throws UsageError if a limit is already reached: the resumed run would stop at once. */
-function checkLimits({ cap, timeoutMs }: RunSettings, { kept: { state }, past, short }: Run): void {
+function checkLimits({ cap, timeoutMs }: RunSettings, { kept: { state }, past, command, short }: Run): void {
   const ended = state.end === undefined ? [] : [state.end.failure, ...state.end.tasks.map(({ failure }) => failure)];
   if (cap !== undefined) {
     const { usage, cost = 0 } = past.spent.total;
@@ -91,12 +136,12 @@ function checkLimits({ cap, timeoutMs }: RunSettings, { kept: { state }, past, s
     const isReached = isSame(cap, past.settings.cap) && ended.some((failure) => isLimit(failure, 'budget'));
     if (isReached || spent >= amountOf(cap))
       throw new UsageError(
-        `run ${short} has spent ${inUnitOf(cap, spent)}, and its budget of ${inUnitOf(cap, amountOf(cap))} allows no further request; resume with more: drover resume ${short} --budget ${doubled(cap)}`,
+        `run ${short} has spent ${inUnitOf(cap, spent)}, and its budget of ${inUnitOf(cap, amountOf(cap))} allows no further request; resume with more: ${command} --budget ${doubled(cap)}`,
       );
   }
   if (timeoutMs !== undefined && past.activeMs >= timeoutMs)
     throw new UsageError(
-      `run ${short} has worked for ${duration(past.activeMs)}, and its time limit is ${duration(timeoutMs)}; resume with more: drover resume ${short} --timeout ${Math.ceil((past.activeMs + timeoutMs) / 60_000)}m`,
+      `run ${short} has worked for ${duration(past.activeMs)}, and its time limit is ${duration(timeoutMs)}; resume with more: ${command} --timeout ${Math.ceil((past.activeMs + timeoutMs) / 60_000)}m`,
     );
 }
 

@@ -16,11 +16,10 @@ import { run } from '@drover/coordinator/run/run';
 import { runFolder } from '@drover/coordinator/run/journal';
 import type { Dependencies } from '@drover/coordinator/dependencies/bring';
 import { Slots } from '@drover/coordinator/slots/slots';
-import { Bus, type Store } from '@drover/core/bus';
+import type { Bus } from '@drover/core/bus';
 import type { Pot } from '@drover/core/model/spending/budget';
 import { defaultRetry } from '@drover/core/model/retry';
 import type { Rule } from '@drover/core/permission/rules';
-import { EventRedaction } from '@drover/core/redaction/event-redaction';
 import type { Redactor } from '@drover/core/redaction/redactor';
 import type { RunSettings } from '@drover/protocol/run';
 import type { RunTask } from '@drover/core/task/task';
@@ -42,7 +41,7 @@ import { jsonText } from '../views/json.ts';
 import type { RunView } from '../views/view.ts';
 import { approval } from './plan/approval.ts';
 import { openLauncher, type RunLauncher } from './open-launcher.ts';
-import { openRun } from './open-run.ts';
+import { openBus, openRun } from './open-run.ts';
 
 export type RunWork = {
   readonly id: string;
@@ -222,7 +221,7 @@ function runOptions(
     folder: runFolder(config.home, id),
     redact: (text) => redactor.text(text),
     plan: work.plan,
-    approve: (tasks, signal) => view.whileAsking(() => approve(tasks, signal)),
+    approve: approve && ((proposal, signal) => view.whileAsking(() => approve(proposal, signal))),
     warm: (threads) => workers.warm(threads),
     exitCodeOf: (ending) => codeOfRun({ ...ending, stop: stop.cause(), mayBePartial: work.mayBePartial }),
   };
@@ -244,18 +243,6 @@ function allowance({ shared }: RunWork, { settings, past, opened }: RunParts) {
 /** Only bubblewrap can show a folder at another path. */
 function broughtBy({ use }: Containment, folders: readonly string[]): Dependencies {
   return { folders, how: use.used === 'bubblewrap' ? 'mount' : 'link' };
-}
-
-type Kept = { readonly store: Store; readonly past: RunHistory | undefined };
-
-function openBus(id: string, redactor: Redactor, { store, past }: Kept): Bus {
-  const redaction = new EventRedaction(redactor);
-  return new Bus({
-    owner: { run: id },
-    lastSeq: past?.lastSeq ?? 0,
-    store,
-    pass: (event, place) => redaction.pass(event, place),
-  });
 }
 
 export type Workers = {

@@ -152,7 +152,10 @@ async function offeredFor({ word, second }: Command, typed: readonly string[], i
 function declare(args: Argv, { name, about: sentence, command }: Loaded, offered: Offered | undefined): void {
   const { word, second, options, examples } = command;
   const words = [word, second].filter((each) => each !== undefined);
-  const shape = words.map((each) => (each.required ? ` <${each.name}>` : ` [${each.name}]`));
+  const shape = words.map((each) => {
+    const named = each.many === true ? `${each.name}…` : each.name;
+    return each.required ? ` <${named}>` : ` [${named}]`;
+  });
   args.usage(`$0 ${name}${shape.join('')} [options]\n\n${sentence}.`);
   for (const each of words) {
     const choices = offered?.get(each);
@@ -194,9 +197,10 @@ function typedIn(args: Readonly<Record<string, unknown>>, argv: readonly string[
   }
   const rest = Array.isArray(args['--']) ? args['--'].map(String) : [];
   const placed = [word, second].map((each) => (each === undefined ? undefined : args[each.name]));
-  const words = [...placed.filter((each) => typeof each === 'string'), ...rest].map(undashed);
+  const words = [...placed.flat().filter((each) => typeof each === 'string'), ...rest].map(undashed);
   if (words.length > wordsMax(command)) throw tooManyWords({ name, command });
-  return { word: words[0], second: words[1], texts };
+  const [first, next, ...others] = words;
+  return { word: first, second: next, others, texts };
 }
 
 function undashed(text: string): string {

@@ -30,6 +30,8 @@ export type Word = {
   readonly name: string;
   readonly about: string;
   readonly required: boolean;
+  /** Any number of them; only for the second. */
+  readonly many?: true;
   /** What the shell offers to complete it with; `first` is the word before it. */
   readonly offered?: (io: Io, first: string | undefined) => readonly string[] | Promise<readonly string[]>;
 };
@@ -44,7 +46,11 @@ type Declaration<Options extends OptionTable> = {
   readonly run: (values: Values<Options> & Words, io: Io) => Promise<number>;
 };
 
-type Words = { readonly word: string | undefined; readonly second: string | undefined };
+type Words = {
+  readonly word: string | undefined;
+  readonly second: string | undefined;
+  readonly others: readonly string[]; // behind the second, if there may be many
+};
 
 /** What was typed: the words, and each option's texts. */
 export type Typed = Words & { readonly texts: ReadonlyMap<string, readonly string[]> };
@@ -60,9 +66,9 @@ export type Command = {
 export function command<const Options extends OptionTable>(declaration: Declaration<Options>): Command {
   return {
     ...declaration,
-    run: async ({ word, second, texts }, io) => {
+    run: async ({ word, second, others, texts }, io) => {
       const read = Object.entries(declaration.options).map(([name, option]) => [name, readOption(name, option, texts)]);
-      return declaration.run({ ...(Object.fromEntries(read) as Values<Options>), word, second }, io);
+      return declaration.run({ ...(Object.fromEntries(read) as Values<Options>), word, second, others }, io);
     },
   };
 }

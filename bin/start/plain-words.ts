@@ -30,12 +30,12 @@ export function plainlyTyped(command: Command, argv: readonly string[]): Typed |
     if (!isPlain(text) || text.startsWith('-')) return undefined;
     texts.set(name, [...(texts.get(name) ?? []), text]);
   }
-  const [word, second] = words;
-  return word === undefined && command.word?.required === true ? undefined : { word, second, texts };
+  const [word, second, ...others] = words;
+  return word === undefined && command.word?.required === true ? undefined : { word, second, others, texts };
 }
 
 export function wordsMax({ word, second }: Command): number {
-  return [word, second].filter((each) => each !== undefined).length;
+  return second?.many === true ? Infinity : [word, second].filter((each) => each !== undefined).length;
 }
 
 // yargs takes quotes off, takes "true" behind a flag for its value, and an empty text for a missing one.

@@ -276,7 +276,11 @@ function nextSection(state: RunState, end: End, paper: Paper, when: string): rea
   return [...handedOver, ...(handedOver.length === 0 ? [] : ['']), ...section('Next', lines, paper)];
 }
 
-function deliveredLines({ delivered, tasks }: End, paper: Paper): readonly string[] {
+/** How the user got the result. */
+export function deliveredLines(
+  { delivered, tasks }: Pick<End, 'delivered' | 'tasks'>,
+  paper: Paper,
+): readonly string[] {
   if (delivered === undefined) return [];
   const { deliver, branch, patches = [], commit, instead } = delivered;
   const at = commit.slice(0, COMMIT_CHARS);

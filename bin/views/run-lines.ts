@@ -74,6 +74,10 @@ class RunLines {
         return this.#line(event, { text: `${event.resumed ? 'goes on with' : 'begins'}: ${event.goal}` });
       case 'plan_ready':
         return this.#plan(event);
+      case 'plan_comment':
+        return this.#line(event, { text: `you said about the plan: ${event.comment}` });
+      case 'tasks_reopened':
+        return this.#line(event, { text: `retries ${event.tasks.map(({ id }) => id).join(', ')}` });
       case 'gate_start':
         return this.#line(event, { mark: looksOf.gate, text: gateWords(event, '') }) + this.#changes(event);
       case 'gate_end':

@@ -62,6 +62,14 @@ function told(event: Event): string | undefined {
       return event.resumed ? 'run goes on' : 'run starts';
     case 'plan_ready':
       return `plan ${event.round} by ${event.by}: ${event.tasks.map(({ id }) => id).join(', ')}`;
+    case 'plan_proposed':
+      return `proposes ${event.tasks.map(({ id }) => id).join(', ')}`;
+    case 'plan_comment':
+      return `user comments: ${event.comment}`;
+    case 'tasks_reopened':
+      return `user retries ${event.tasks.map(({ id }) => id).join(', ')}`;
+    case 'delivered':
+      return `delivered: ${event.delivered.deliver}`;
     case 'task_ready':
     case 'throttle_wait':
     case 'budget':

@@ -15,6 +15,11 @@ const GISTS: { readonly [Type in Known['type']]?: (record: Extract<Known, { read
   partial: (record) => `${count(record.text.length)} characters of ${record.kind} so far noted`,
   run_start: (record) => `${record.resumed ? 'goes on with' : 'begins'}: ${record.goal}`,
   plan_ready: (record) => `plan ${record.round}: ${record.tasks.map(({ id }) => id).join(', ')}`,
+  plan_proposed: (record) => `waits for approval: ${record.tasks.map(({ id }) => id).join(', ')}`,
+  plan_comment: (record) => `the user comments on the plan: ${record.comment}`,
+  tasks_reopened: (record) => `the user retries ${record.tasks.map(({ id }) => id).join(', ')}`,
+  delivered: ({ delivered: { deliver, branch } }) =>
+    `delivered as ${deliver}${branch === undefined ? '' : `: ${branch}`}`,
   task_start: (record) => `from ${short(record.base)} in ${record.workspace}`,
   task_end: (record) =>
     `${endingWords(record.status, record.reason ?? record.summary)}${record.again ? '; it is tried again' : ''}`,

@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { ApprovePlan } from '@drover/coordinator/plan/approval';
 import { UsageError } from '@drover/core/errors';
 import type { PlannedTask } from '@drover/protocol/plan';
 import type { Person } from '../../terminal/person.ts';
@@ -14,11 +15,6 @@ import { planText } from '../../files/plan-text.ts';
 import { complain, type Io, print } from '../../io.ts';
 import { columnsOf, oneLine } from '../../views/text/terminal-text.ts';
 
-export type Approve = (
-  tasks: readonly PlannedTask[],
-  signal: AbortSignal,
-) => Promise<readonly PlannedTask[] | undefined>;
-
 type Wishes = PlanRules & { readonly yes: boolean };
 type Before = { readonly person: Person | undefined; readonly io: Io };
 
@@ -26,16 +22,17 @@ const ANSWERS = new Map(
   (['yes', 'no', 'edit'] as const).flatMap((word) => [[word, word] as const, [word[0] ?? '', word] as const]),
 );
 
-export function approval({ yes, ...rules }: Wishes, { person, io }: Before): Approve {
-  if (yes || person === undefined) return async (tasks) => tasks;
-  return async (submitted, signal) => {
-    let tasks = submitted;
+/** Undefined if plans run as they are. */
+export function approval({ yes, ...rules }: Wishes, { person, io }: Before): ApprovePlan | undefined {
+  if (yes || person === undefined) return undefined;
+  return async (proposal, signal) => {
+    let { tasks } = proposal;
     let draft: string | undefined; // an edit that is not valid
     for (;;) {
       const note = draft === undefined ? '' : KEPT_NOTE;
       await print(io.stderr, `\n${planLines(tasks, columnsOf(io.stderr))}${note}`);
       const answer = await person.choose('  Carry out this plan? [y]es [n]o [e]dit: ', ANSWERS, signal);
-      if (answer === 'yes') return tasks;
+      if (answer === 'yes') return { tasks };
       if (answer !== 'edit') return undefined;
       const edit = await edited(draft ?? (await planText({ tasks })), rules, io);
       if (edit.problem !== undefined) await complain(io, edit.problem);

@@ -160,7 +160,7 @@ class Following {
   #isNew(event: Recorded): boolean {
     if (event.seq <= this.#after) return false;
     this.#after = event.seq;
-    if (!isLiveOnly(event.type)) this.#lastType = event.type;
+    if (!isLiveOnly(event.type) && event.type !== 'delivered') this.#lastType = event.type;
     return true;
   }
 }

@@ -69,6 +69,9 @@ export type RunEvent =
       readonly by: 'coordinator' | 'file' | 'fallback'; // fallback: one task with the whole goal
       readonly callId?: string; // the coordinator's call, open until the plan is executed
     }
+  | { readonly type: 'plan_proposed'; readonly tasks: readonly PlannedTask[]; readonly callId?: string } // the user is asked
+  | { readonly type: 'plan_comment'; readonly comment: string; readonly callId?: string } // goes back to the coordinator
+  | { readonly type: 'tasks_reopened'; readonly tasks: readonly PlannedTask[] } // the user wants them retried
   | { readonly type: 'task_ready' } // its dependencies have landed
   | { readonly type: 'task_start'; readonly base: string; readonly workspace: string; readonly seed: SeedSummary }
   | {
@@ -134,7 +137,8 @@ export type RunEvent =
       readonly cost?: number;
       readonly delivered?: Delivered;
       readonly answer?: string; // the coordinator's final answer
-    };
+    }
+  | { readonly type: 'delivered'; readonly delivered: Delivered }; // later, on the user's request
 
 export type GateEvent = Extract<RunEvent, { readonly type: 'gate_start' | 'gate_end' }>;
 
@@ -264,6 +268,9 @@ export type EventTraits = {
 export const EVENTS: Readonly<Record<EventType, EventTraits>> = {
   run_start: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
   plan_ready: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
+  plan_proposed: { scope: 'run', delivery: 'control', durable: true, progress: true },
+  plan_comment: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
+  tasks_reopened: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
   task_ready: { scope: 'run', delivery: 'reliable', durable: false, progress: true },
   task_start: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
   task_end: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
@@ -274,6 +281,7 @@ export const EVENTS: Readonly<Record<EventType, EventTraits>> = {
   throttle_wait: { scope: 'run', delivery: 'reliable', durable: false, progress: true },
   budget: { scope: 'run', delivery: 'reliable', durable: false, progress: true },
   run_end: { scope: 'run', delivery: 'control', durable: true, progress: true },
+  delivered: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
   session_start: { scope: 'session', delivery: 'reliable', durable: true, progress: true },
   awaiting_tool_execution: { scope: 'session', delivery: 'control', durable: true, progress: true },
   session_end: { scope: 'session', delivery: 'control', durable: true, progress: true },

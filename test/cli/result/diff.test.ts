@@ -82,6 +82,7 @@ test('diff on a terminal is coloured, and no sequence of a file reaches it', asy
   const { stdout } = await desk.drover(['diff'], { columns: 80, env: { PAGER: 'cat' } });
   expect(stdout).toContain('\u001B[31m--- x\u001B[39m');
   expect(stdout).toContain('\u001B[32m+gone\u001B[39m');
+  // oxlint-disable-next-line no-control-regex
   expect(stdout.replaceAll(/\u001B\[\d+m/g, '')).not.toMatch(/[\u001B\u0007\u202E]/);
   const plain = await desk.drover(['diff'], { columns: 80, env: { PAGER: 'cat', NO_COLOR: '1' } });
   expect(plain.stdout).not.toContain('\u001B');

@@ -319,7 +319,7 @@ async function remove(target: Target, { env }: GarbageOptions): Promise<string |
 }
 
 // The lock's file stays: somebody may be waiting for it, and must not get one of the same name beside it.
-async function removeSlot(slotsFolder: string, number: number): Promise<string | undefined> {
+export async function removeSlot(slotsFolder: string, number: number): Promise<string | undefined> {
   const lock = Lock.take(slotLock(slotsFolder, number));
   if (lock === undefined) return 'a run is at work in it';
   const gone = join(slotsFolder, `${GONE}${randomUUID()}`);

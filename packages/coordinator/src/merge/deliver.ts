@@ -9,7 +9,7 @@
 // all; a task that failed, was tried again and failed once more has a second branch.
 
 import { failureOf } from '@drover/core/agent/limits';
-import { DroverError } from '@drover/core/errors';
+import { DroverError, UsageError } from '@drover/core/errors';
 import type { Delivered, Delivery } from '@drover/protocol/run';
 import { type Git, gitAt } from '../git/git.ts';
 import { type OwnCheckout, fastForward, mergeObstacle } from './own-checkout.ts';
@@ -27,6 +27,8 @@ export type DeliveryOrder = OwnCheckout & {
   readonly deliver: Delivery;
   readonly resultBranch?: string; // default: drover/<run>/merged, as older versions named it
   readonly patchFolder: string;
+  /** The user asks for this form and no other: an obstacle is a UsageError, and nothing is changed. */
+  readonly isStrict?: true;
 };
 
 export async function deliver(order: DeliveryOrder, signal: AbortSignal): Promise<Delivered> {
@@ -47,6 +49,7 @@ async function deliverBranch(order: DeliveryOrder): Promise<Delivered> {
   const git = gitAt({ gitDir: repository.gitDir, env });
   const hasLanded = merged !== base;
   const there = await branchesIn(git, branch);
+  if (order.isStrict === true && hasLanded) await refuseOtherWork(order, branch, there.get(branch));
   const { branches, names } = branchesFor(run, kept, there);
   await fetchBranches(git, store, {
     branches: hasLanded ? [{ branch, commit: merged }, ...branches] : branches,
@@ -60,7 +63,7 @@ async function deliverMerge(order: DeliveryOrder, signal: AbortSignal): Promise<
   const git = gitAt({ gitDir: repository.gitDir, env });
   const isThere = await holds(git, repository.branch, merged);
   const obstacle = isThere ? undefined : await mergeObstacle(order, signal);
-  if (obstacle !== undefined) return { ...(await deliverBranch(order)), instead: obstacle };
+  if (obstacle !== undefined) return instead(order, obstacle);
 
   // The objects first, and a branch only for what the user's own will not hold.
   const there = await branchesIn(git);
@@ -69,10 +72,25 @@ async function deliverMerge(order: DeliveryOrder, signal: AbortSignal): Promise<
   if (!isThere) {
     await fetchObjects(git, store, [merged]);
     const problem = await fastForward(order, merged);
-    if (problem !== undefined) return { ...(await deliverBranch(order)), instead: `git could not merge: ${problem}` };
+    if (problem !== undefined) return instead(order, `git could not merge: ${problem}`);
   }
   const { branch } = repository;
   return { deliver: 'merge', commit: merged, ...(branch !== undefined && { branch }), ...names };
+}
+
+/** A branch, and why it is not merged. */
+async function instead(order: DeliveryOrder, obstacle: string): Promise<Delivered> {
+  if (order.isStrict === true) throw new UsageError(obstacle);
+  return { ...(await deliverBranch(order)), instead: obstacle };
+}
+
+/** Throws UsageError if the branch holds commits that are not part of the result. */
+async function refuseOtherWork(order: DeliveryOrder, branch: string, there: string | undefined): Promise<void> {
+  const { store, env, merged } = order;
+  if (there === undefined || there === merged) return;
+  const git = gitAt({ gitDir: store, env });
+  const { code } = await git(['merge-base', '--is-ancestor', there, merged], { accept: [1, 128] });
+  if (code !== 0) throw new UsageError(`branch ${branch} holds other commits, which would be lost: name another`);
 }
 
 // Done already: by this run before it was interrupted, or there was nothing to do.

@@ -25,6 +25,9 @@ export type OwnCheckout = {
   readonly repository: UserRepository;
   readonly base: string;
   readonly env: Readonly<Record<string, string>>;
+  /** The result, where there is one already: a branch that is a part of it can be moved on. */
+  readonly store?: string; // the git folder that holds it
+  readonly merged?: string;
 };
 
 /** Why the result can't be merged into the user's branch, as a sentence; undefined where it can. */
@@ -38,7 +41,8 @@ export async function mergeObstacle(checkout: OwnCheckout, signal: AbortSignal):
     return `you are no longer on ${repository.branch}, but ${branch === '' ? 'on no branch' : `on ${branch}`}`;
   }
   const head = (await git(['rev-parse', '--verify', 'HEAD'])).out.trim();
-  if (head !== base) return `${branch} has moved since the run began (${base.slice(0, 12)} to ${head.slice(0, 12)})`;
+  if (head !== base && !(await isPart(checkout, head)))
+    return `${branch} has moved since the run began (${base.slice(0, 12)} to ${head.slice(0, 12)})`;
 
   const status = [
     'status',
@@ -55,6 +59,13 @@ export async function mergeObstacle(checkout: OwnCheckout, signal: AbortSignal):
   const more = changed.length - PATHS_NAMED_MAX;
   const named = changed.slice(0, PATHS_NAMED_MAX).join(', ');
   return `your checkout has changes that are not committed or stashed: ${named}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+/** Whether the commit is in the history of the result, as after an earlier delivery. */
+async function isPart({ store, merged, env }: OwnCheckout, commit: string): Promise<boolean> {
+  if (store === undefined || merged === undefined) return false;
+  const accept = [1, 128];
+  return (await gitAt({ gitDir: store, env })(['merge-base', '--is-ancestor', commit, merged], { accept })).code === 0;
 }
 
 /** Returns what is in the way, in git's words; undefined where it is done. */

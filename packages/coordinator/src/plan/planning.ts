@@ -47,8 +47,11 @@ export type Planning = {
   readonly done: () => ReadonlySet<string>;
   readonly warn: (message: string) => void;
   /** Resolves when the plan is carried out. */
-  readonly execute: (submitted: Submitted, signal: AbortSignal) => Promise<readonly TaskRow[]>;
+  readonly execute: (submitted: Submitted, signal: AbortSignal) => Promise<PlanResult>;
 };
+
+/** What became of each task; or what the user says instead of approving the plan. */
+export type PlanResult = { readonly rows: readonly TaskRow[] } | { readonly comment: string };
 
 export type PlanningResult = { readonly result: ExecutionResult; readonly answer: string };
 
@@ -114,7 +117,7 @@ export async function planOnly(
     execute: async ({ tasks }) => {
       found = tasks;
       enough.abort();
-      return [];
+      return { rows: [] };
     },
   };
   try {
@@ -160,8 +163,13 @@ function lastWords({ messages }: ExecutionResult): string {
   );
 }
 
-/** What became of the tasks, for the model that planned them. */
-function told(rows: readonly TaskRow[]): ToolOutput {
+/** What became of the tasks, or what the user says, for the model that planned them. */
+function told(result: PlanResult): ToolOutput {
+  if ('comment' in result)
+    return {
+      output: `The user has read the plan and has not approved it. Nothing was executed. The user says:\n${result.comment}\nSubmit a new plan that follows this.`,
+    };
+  const { rows } = result;
   const lines = rows.map(({ task, status, files, commit, summary, reason }) =>
     [
       `${task}: ${status}`,

@@ -159,7 +159,7 @@ async function attempt(work: TaskContext, worker: number, signal: AbortSignal): 
   const { step, attempts, failures, retry, onto } = ledger.task(task.id);
   const cutOff = step.at === 'attempting' ? step : undefined;
   const number = cutOff?.attempt ?? attempts + 1;
-  const base = cutOff?.base ?? onto ?? baseOf(work.waits, conditions);
+  const base = cutOff?.base ?? onto ?? baseOf(task.id, work.waits, conditions);
   const before = retry && (await reasonOf(retry, context.slots.store.git));
   const history =
     cutOff && past ? readAgentHistory(past, { task: task.id, attempt: number }, seed.messages) : undefined;
@@ -179,10 +179,11 @@ async function reasonOf({ reason, conflict }: Retry, git: Git): Promise<string> 
   return (conflict && (await conflictMessage(git, conflict))) ?? reason;
 }
 
-/** A task starts from the head that holds the last of the tasks it waited for. */
-function baseOf(waiting: Waits | undefined, { base, ledger }: ExecuteContext): string {
+/** A task starts from the head that holds the last of the tasks it waited for, or that its reopening found. */
+function baseOf(task: string, waiting: Waits | undefined, { base, ledger }: ExecuteContext): string {
   const before = new Set([...(waiting?.dependsOn ?? []), ...(waiting?.follows ?? [])]);
-  return [...ledger.landed].findLast(([id]) => before.has(id))?.[1] ?? base;
+  const { landedBefore = 0 } = ledger.task(task);
+  return [...ledger.landed].findLast(([id], at) => before.has(id) || at < landedBefore)?.[1] ?? base;
 }
 
 /** The first that has a workspace goes ahead; the others wait until its answer begins. */

@@ -53,6 +53,8 @@ export function readRunHistory(kept: readonly JsonObject[]): RunHistory | undefi
     // A task's own gates are run in its workspace, where there may be more than the tree.
     if (record.type === 'gate_end' && record.task === undefined)
       gates.set(gateKey(record.tree, record.command), record);
+    // A gate may fail for a while only, and the user wants to try again.
+    if (record.type === 'tasks_reopened') for (const [key, { passed }] of gates) if (!passed) gates.delete(key);
   }
   ledger.resume();
   planning.resume();

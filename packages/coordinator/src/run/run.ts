@@ -32,6 +32,7 @@ import { deliver } from '../merge/deliver.ts';
 import { MergeTrain } from '../merge/train.ts';
 import type { RunHistory, Writable } from './history.ts';
 import { isKept, TaskLedger } from './tasks.ts';
+import { approvedPlan, type ApprovePlan, type PlanAnswer } from '../plan/approval.ts';
 import { plan, type Submitted } from '../plan/planning.ts';
 import { FALLBACK, type Repository } from '../git/repository.ts';
 import { seedOf } from '../plan/seed.ts';
@@ -65,8 +66,8 @@ export type RunOptions = {
   readonly known: ReadonlyMap<string, KnownResult>;
   /** Starts this many workers, which will be wanted soon. */
   readonly warm: (workers: number) => void;
-  /** Shows a plan before anything is spent on it, and gives it back, perhaps changed; undefined if it is not approved. */
-  readonly approve: (tasks: readonly PlannedTask[], signal: AbortSignal) => Promise<readonly PlannedTask[] | undefined>;
+  /** Undefined if plans run as they are. */
+  readonly approve: ApprovePlan | undefined;
   readonly exitCodeOf: (ending: RunEnding) => number;
 };
 
@@ -181,8 +182,9 @@ class Run {
         warn: (message) => this.#tell({ type: 'warning', message }, { worker: 0 }),
         execute: async (submitted, stop) => {
           const given = { ...submitted, system: submitted.snapshot.system };
-          const tasks = await this.#execute(given, stop).catch((error: unknown) => this.#breakOff(error));
-          return rowsOf(this.#state).filter(({ task }) => tasks.some(({ id }) => id === task));
+          const answer = await this.#execute(given, stop).catch((error: unknown) => this.#breakOff(error));
+          if ('comment' in answer) return answer;
+          return { rows: rowsOf(this.#state).filter(({ task }) => answer.tasks.some(({ id }) => id === task)) };
         },
       },
       signal,
@@ -224,14 +226,16 @@ class Run {
 
   // ── carrying out ────────────────────────────────────────────────────────────────────────────
 
-  /** Gives the tasks that were carried out: whoever approved the plan may have changed it. */
-  async #execute(given: Given, signal: AbortSignal): Promise<readonly PlannedTask[]> {
+  /** Returns the tasks that were executed, which the user may have changed, or the user's comment on the plan. */
+  async #execute(given: Given, signal: AbortSignal): Promise<PlanAnswer> {
     const { settings, past, approve } = this.#options;
     const { by, callId } = given;
-    const told = past?.plans.find((each) => each.callId === callId)?.tasks;
-    const tasks = told ?? (await approve(given.tasks, signal));
-    if (tasks === undefined) throw new DroverError(signal.aborted ? failureOf(signal) : { kind: 'plan.declined' });
-    if (told === undefined) {
+    const isTold = past?.plans.some((each) => each.callId === callId) === true;
+    const asking = { approve, tell: (event: Event) => this.#tell(event) };
+    const answer = isTold ? { tasks: this.#ledger.plan } : await approvedPlan(given, asking, signal);
+    if ('comment' in answer) return answer;
+    const { tasks } = answer;
+    if (!isTold) {
       const round = this.#ledger.rounds + 1;
       this.#tell({ type: 'plan_ready', tasks, round, by, ...(callId !== undefined && { callId }) });
     }
@@ -254,7 +258,7 @@ class Run {
     const system = given.system ?? (await this.#systemPrompt());
     this.#executing = executePlan({ tasks, seed, system }, conditions, signal);
     await this.#executing;
-    return tasks;
+    return answer;
   }
 
   /** The prompt of all workers where no planning agent has made one. */

@@ -9,6 +9,7 @@
 //   3. An attempt that failed before its `task_start`, for want of a workspace, uses up its number. A cancelled attempt
 //      keeps its number and resumes under it.
 //   4. A later plan that names a task which is over, and not done, starts it anew; only its attempts keep counting.
+//   5. A task that the user reopens starts anew, and from everything that had landed by then.
 //
 // Crash: the ledger holds nothing that the journal lacks. On resume, a cancelled task returns to its last step.
 // Tasks that failed for a reason outside the task (budget, provider, lost worker) wait again, and so do tasks that
@@ -34,9 +35,12 @@ export type TaskEntry = {
   readonly failures: number; // attempts that failed and were followed by another
   readonly conflicts: number;
   readonly failure?: Failure; // of the last attempt
+  readonly reason?: string; // why the merge train left its work out
   readonly retry?: Retry;
   /** The head that the task conflicted with: the base of its next attempts. */
   readonly onto?: string;
+  /** The number of tasks that had landed when the user reopened it: its attempts build on them. */
+  readonly landedBefore?: number;
   /** An attempt that was cancelled before a new plan: its workspace holds uncommitted work. */
   readonly interrupted?: number;
 };
@@ -79,6 +83,11 @@ export class TaskLedger {
     return this.#sentBack;
   }
 
+  /** The last plan, with the tasks that were reopened since. */
+  get plan(): readonly PlannedTask[] {
+    return this.#plan;
+  }
+
   get tasks(): ReadonlyMap<string, TaskEntry> {
     return this.#tasks;
   }
@@ -104,6 +113,7 @@ export class TaskLedger {
   take(event: Event, { task: id, attempt }: Place): void {
     if (event.type === 'run_start' && event.resumed) this.resume();
     if (event.type === 'plan_ready') this.#takePlan(event);
+    if (event.type === 'tasks_reopened') this.#reopen(event);
     if (id === undefined) return;
     const task = this.task(id);
     switch (event.type) {
@@ -155,6 +165,28 @@ export class TaskLedger {
     }
   }
 
+  #reopen({ tasks }: TaskEvent<'tasks_reopened'>): void {
+    const ids = new Set(tasks.map(({ id }) => id));
+    this.#plan = [...this.#plan.filter(({ id }) => !ids.has(id)), ...tasks];
+    this.#sentBack = this.#sentBack.filter((id) => !ids.has(id));
+    for (const id of ids) {
+      if (this.#landed.has(id)) continue;
+      const { attempts, started, failure, interrupted, reason } = this.task(id);
+      const why = failure === undefined ? reason : describe(failure);
+      const words = `The user asked for another try. The one before ${why === undefined ? 'did not land' : `failed: ${why}`}. Its changes are gone: begin again.`;
+      this.#tasks.set(id, {
+        ...NEW_TASK,
+        attempts,
+        started,
+        landedBefore: this.#landed.size,
+        // The failure stays: it says whether the workspace holds the only copy of the work.
+        ...(failure !== undefined && { failure }),
+        ...(interrupted !== undefined && { interrupted }),
+        ...(started > 0 && { retry: { reason: words } }),
+      });
+    }
+  }
+
   #start(id: string, { base }: TaskEvent<'task_start'>, attempt: number): void {
     const { failure: _, interrupted: __, ...task } = this.task(id);
     this.#tasks.set(id, { ...task, attempts: attempt, started: attempt, step: { at: 'attempting', attempt, base } });
@@ -185,7 +217,10 @@ export class TaskLedger {
       this.#head = commit ?? this.#head;
       if (this.#head !== undefined) this.#landed.set(id, this.#head);
     }
-    if (!again) return this.#finish(id, outcome);
+    if (!again) {
+      if (reason !== '') this.#tasks.set(id, { ...this.task(id), reason });
+      return this.#finish(id, outcome);
+    }
     const task = this.task(id);
     const made = task.step.at === 'landing' ? task.step.commit : undefined;
     const conflict = onto !== undefined && made !== undefined ? { onto, commit: made } : undefined;

@@ -10,6 +10,7 @@ import { type DeniedCall, DeniedCalls } from '@drover/core/permission/denied-cal
 import type { Fallback, Place, Recorded } from '@drover/protocol/events';
 import type { Cap } from '@drover/protocol/limits';
 import type { Usage } from '@drover/protocol/messages';
+import type { PlannedTask } from '@drover/protocol/plan';
 import { sumUsage } from '@drover/core/model/spending/usage';
 import { type RunSettings, type TaskRow, isDone } from '@drover/protocol/run';
 import { SpendingFold } from './spending.ts';
@@ -41,6 +42,7 @@ export class RunState {
   readonly #denied = new DeniedCalls();
   readonly #fallbacks: (Fallback & Place)[] = [];
   #end: RecordedRunEnd | undefined;
+  #proposed: readonly PlannedTask[] | undefined;
   #budget = { spent: 0, reserved: 0 };
   readonly #spending = new SpendingFold(); // of all agents, as the budget counts it
   #cap: Cap | undefined;
@@ -74,6 +76,11 @@ export class RunState {
   /** The last `run_end`; undefined while the run works or after it was resumed. */
   get end(): RecordedRunEnd | undefined {
     return this.#end;
+  }
+
+  /** A plan that waits for the user's approval. */
+  get proposed(): readonly PlannedTask[] | undefined {
+    return this.#proposed;
   }
 
   /** In the order of the plans. */
@@ -168,8 +175,16 @@ export class RunState {
     switch (event.type) {
       case 'run_start':
         return;
+      case 'plan_proposed':
+        this.#proposed = event.tasks;
+        return;
+      case 'plan_comment':
+        this.#proposed = undefined;
+        return;
       case 'plan_ready':
         return this.#plan(event);
+      case 'tasks_reopened':
+        return this.#reopen(event);
       case 'task_ready':
         return this.#task(event)?.ready();
       case 'task_start':
@@ -194,6 +209,9 @@ export class RunState {
         return;
       case 'run_end':
         return this.#finish(event);
+      case 'delivered':
+        this.#end = this.#end && { ...this.#end, delivered: event.delivered };
+        return;
       case 'session_end':
         this.#agent(event)?.take(event);
         if (event.task === undefined) this.#coordinator.rest();
@@ -216,17 +234,28 @@ export class RunState {
     if (this.#lastAt === '') return;
     this.#stoodStillMs += at - Date.parse(this.#lastAt);
     this.#end = undefined;
+    this.#proposed = undefined;
     this.#coordinator.rest();
     for (const task of this.#tasks.values()) task.wake();
   }
 
   #plan({ tasks, round, by }: Of<'plan_ready'>): void {
+    this.#proposed = undefined;
     this.#plans.push({ round, by, tasks: tasks.map(({ id }) => id) });
     for (const plan of tasks) {
       const known = this.#tasks.get(plan.id);
       if (known === undefined) this.#tasks.set(plan.id, new Task(plan, round));
       else if (!isDone(known.state)) known.planAgain(plan, round);
     }
+  }
+
+  /** They belong to the last plan from now on. */
+  #reopen({ tasks }: Of<'tasks_reopened'>): void {
+    const last = this.#plans.pop();
+    if (last === undefined) return;
+    const ids = tasks.map(({ id }) => id);
+    this.#plans.push({ ...last, tasks: [...last.tasks.filter((id) => !ids.includes(id)), ...ids] });
+    for (const plan of tasks) this.#tasks.get(plan.id)?.planAgain(plan, last.round);
   }
 
   #endAttempt(event: Of<'task_end'>): void {
@@ -250,6 +279,7 @@ export class RunState {
 
   #finish(event: RecordedRunEnd): void {
     this.#end = event;
+    this.#proposed = undefined;
     this.#coordinator.rest();
     const clock = this.#clockOf(event);
     for (const row of event.tasks) this.#tasks.get(row.task)?.become(row, clock);

@@ -40,6 +40,9 @@ const failed = { failure, reason };
 const FIELDS: Readonly<Record<EventType, z.ZodRawShape>> = {
   run_start: { resumed: z.boolean(), goal: z.string() },
   plan_ready: { tasks: z.array(json), round: z.int(), by: z.enum(['coordinator', 'file', 'fallback']) },
+  plan_proposed: { tasks: z.array(json), callId: z.string().exactOptional() },
+  plan_comment: { comment: z.string(), callId: z.string().exactOptional() },
+  tasks_reopened: { tasks: z.array(json) },
   task_ready: {},
   task_start: { base: z.string(), workspace: z.string() },
   task_end: {
@@ -73,6 +76,7 @@ const FIELDS: Readonly<Record<EventType, z.ZodRawShape>> = {
     cost,
     answer: z.string().exactOptional(),
   },
+  delivered: { delivered: json },
   session_start: {
     model: z.string(),
     cwd: z.string(),

@@ -83,7 +83,8 @@ export class Runs {
     if (!this.#isKept(id)) return notFound('run');
     if (after > 0 && !this.#isLive(id)) {
       const { records } = await readKept(this.#path(id));
-      if (records.at(-1)?.['type'] === 'run_end' && lastSeqIn(records) <= after) return undefined;
+      const last = records.findLast(({ type }) => type !== 'delivered');
+      if (last?.['type'] === 'run_end' && lastSeqIn(records) <= after) return undefined;
     }
     return this.#options.feeds.replay(this.#source(id), after);
   }

@@ -66,7 +66,8 @@ export class Replay {
     const { after, upTo } = this.#options;
     const frame = frameOfRecord(record, after);
     if (frame === undefined || frame.seq > upTo) return [];
-    this.#lastType = frame.type;
+    // A run may be delivered after its end, and that is no new beginning.
+    if (frame.type !== 'delivered') this.#lastType = frame.type;
     const event = eventOf(record);
     if (isStart(event)) this.#starts.set(keyOf(event), event.seq);
     const frames = frame.seq <= after ? [] : [...this.#pieces.before(frame.seq), ...this.#told(record, frame)];

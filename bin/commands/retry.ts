@@ -1,0 +1,45 @@
+// drover retry <run> [task…]: reopens failed tasks in the journal of their run, and resumes it.
+
+import { offeredIds } from '../history/id.ts';
+import { offeredTasks } from '../history/run-records.ts';
+import { tasksToRetry } from '../result/retried-tasks.ts';
+import { runNamed } from '../result/run-store.ts';
+import { runOptions, untyped } from '../run/run-options.ts';
+import { agentOptions } from '../session/agent-options.ts';
+import { command } from '../start/command.ts';
+
+const { view: _, cwd: __, gate: ___, ...shared } = agentOptions;
+const { view, result, junit, summary, workers, 'allow-partial': allowPartial } = runOptions;
+
+export const retry = command({
+  word: { name: 'run', about: 'Run: its id or a unique prefix', required: true, offered: offeredIds },
+  second: {
+    name: 'task',
+    about: 'Retry these tasks, and what waits for them (default: all that failed)',
+    required: false,
+    many: true,
+    offered: offeredTasks,
+  },
+  options: {
+    ...shared,
+    timeout: { ...shared.timeout, about: 'Time limit, such as 30m, in total since the run began' },
+    budget: { ...shared.budget, about: 'Maximum to spend, such as 5usd, in total since the run began' },
+    view,
+    result,
+    junit,
+    summary,
+    workers: { ...workers, group: 'Limits:', about: 'Number of tasks to run at once (default: as before)' },
+    'allow-partial': allowPartial,
+  },
+  examples: [
+    ['drover retry 1a2b3c', 'Try everything that failed again'],
+    ['drover retry 1a2b3c billing docs', 'Try two tasks again'],
+    ['drover retry 1a2b3c --model openai/gpt-5', 'Try again with another model'],
+  ],
+  async run({ word, second, others, ...args }, io) {
+    const { id } = await runNamed(word, io);
+    const typed = [...(second === undefined ? [] : [second]), ...others];
+    const { resumeRun } = await import('../run/resume-run.ts');
+    return resumeRun({ ...untyped(), ...args }, { id, retry: (run) => tasksToRetry(run, typed) }, io);
+  },
+});

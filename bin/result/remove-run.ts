@@ -1,0 +1,88 @@
+// A run that is to be removed: what would be lost with it, and the removal.
+//
+// Guarantees
+//   1. A run that a process works on is refused.
+//   2. The journal goes last and in one step, so a removal that a crash cut off can be repeated.
+
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { findRemains, isElsewhere, removeRemains, type RunRemains } from '@drover/coordinator/gc/run-remains';
+import { bytesIn } from '@drover/coordinator/gc/garbage';
+import { runJournalPath } from '@drover/coordinator/run/journal';
+import { rowsOf } from '@drover/coordinator/view/state';
+import { UsageError } from '@drover/core/errors';
+import { childEnvironment } from '@drover/core/tools/process/environment';
+import { payersInUse, stampOf, setAside, sweepAside } from '../gc/old-journals.ts';
+import type { KeptRun } from '../history/run.ts';
+import type { Io } from '../io.ts';
+
+export type Removal = {
+  readonly run: KeptRun;
+  readonly remains: RunRemains | undefined;
+  readonly bytes: number; // of the journal and what is beside it
+  /** Work that exists nowhere else, a phrase each. */
+  readonly lost: readonly string[];
+  readonly stamp: string;
+};
+
+/** Looks, and changes nothing. Throws UsageError for a run that cannot be removed. */
+export async function removalOf(run: KeptRun, short: string, io: Io): Promise<Removal> {
+  const { home, id, live, state, past } = run;
+  if (live)
+    throw new UsageError(`run ${short} is at work; stop it first, or watch it with: drover logs ${short} --follow`);
+  if ((await payersInUse(home)).has(id))
+    throw new UsageError(
+      `run ${short} shares a budget with a run of the same batch that can be resumed; remove that first`,
+    );
+  const env = childEnvironment(io.env);
+  const commits = new Set(rowsOf(state).flatMap(({ commit }) => commit ?? []));
+  const repository = past?.settings.repository;
+  const remains = repository === undefined ? undefined : await findRemains({ home, run: id, repository, env, commits });
+  if (remains?.slots.some(({ isTaken }) => isTaken) === true)
+    throw new UsageError(`a process is at work in a workspace of run ${short}; stop it first`);
+  const journal = runJournalPath(home, id);
+  const lost = await lostWork({ run, remains }, env);
+  return { run, remains, lost, bytes: await bytesIn(dirname(journal)), stamp: await stampOf(journal) };
+}
+
+async function lostWork(
+  { run, remains }: Pick<Removal, 'run' | 'remains'>,
+  env: Readonly<Record<string, string>>,
+): Promise<readonly string[]> {
+  const { past, state } = run;
+  const lost: string[] = [];
+  const isLost = async (commit: string) => remains === undefined || !(await isElsewhere(remains, commit, env));
+  const head = past?.ledger.head;
+  const patches = (state.end?.delivered?.patches ?? []).filter((path) => existsSync(path));
+  if (head !== undefined && (await isLost(head))) {
+    const many =
+      past?.ledger.landed.size === 1 ? 'the task that landed' : `the ${past?.ledger.landed.size} tasks that landed`;
+    lost.push(
+      `${many}: on no branch of ${past?.settings.repository}${patches.length > 0 ? ', only in its patches, which go too' : ''}`,
+    );
+  }
+  for (const { task, status, commit, files } of rowsOf(state)) {
+    if (status === 'landed' || commit === undefined || !(await isLost(commit))) continue;
+    lost.push(`the work of task ${task}, which did not land: ${files.length} ${files.length === 1 ? 'file' : 'files'}`);
+  }
+  for (const { task, hasChanges } of remains?.slots ?? [])
+    if (hasChanges) lost.push(`changes in the workspace of task ${task} that are in no commit`);
+  return lost;
+}
+
+export type Removed = { readonly stayed: readonly string[] }; // branches
+
+/** Throws UsageError if a process began to work on the run since it was looked at. */
+export async function removeRun({ run, remains, stamp }: Removal, short: string, io: Io): Promise<Removed> {
+  const { home, id } = run;
+  const env = childEnvironment(io.env);
+  const folder = dirname(runJournalPath(home, id));
+  let stayed: readonly string[] = [];
+  const clear = async () => {
+    stayed = remains === undefined ? [] : await removeRemains(remains, env);
+  };
+  const why = await setAside({ home, folder, stamp }, clear);
+  if (why !== undefined) throw new UsageError(`run ${short} was not removed: ${why}`);
+  await sweepAside(home);
+  return { stayed: [...stayed, ...(remains?.stayingBranches ?? [])] };
+}
