@@ -22,7 +22,7 @@ export async function openAlone(io: Io): Promise<number> {
   return exitCode.done;
 }
 
-const NOTHING_TYPED = { word: undefined, second: undefined, others: [], texts: new Map<string, readonly string[]>() };
+const NOTHING_TYPED = { word: undefined, second: undefined, texts: new Map<string, readonly string[]>() };
 
 /** Says what a model lacks; undefined if one can be asked. */
 async function missingModel(io: Io): Promise<string | undefined> {

@@ -200,7 +200,7 @@ function typedIn(args: Readonly<Record<string, unknown>>, argv: readonly string[
   const words = [...placed.flat().filter((each) => typeof each === 'string'), ...rest].map(undashed);
   if (words.length > wordsMax(command)) throw tooManyWords({ name, command });
   const [first, next, ...others] = words;
-  return { word: first, second: next, others, texts };
+  return { word: first, second: next, texts, ...(others.length > 0 && { others }) };
 }
 
 function undashed(text: string): string {

@@ -53,7 +53,7 @@ type Words = {
 };
 
 /** What was typed: the words, and each option's texts. */
-export type Typed = Words & { readonly texts: ReadonlyMap<string, readonly string[]> };
+export type Typed = Omit<Words, 'others'> & Partial<Words> & { readonly texts: ReadonlyMap<string, readonly string[]> };
 
 export type Command = {
   readonly word?: Word;
@@ -66,7 +66,7 @@ export type Command = {
 export function command<const Options extends OptionTable>(declaration: Declaration<Options>): Command {
   return {
     ...declaration,
-    run: async ({ word, second, others, texts }, io) => {
+    run: async ({ word, second, others = [], texts }, io) => {
       const read = Object.entries(declaration.options).map(([name, option]) => [name, readOption(name, option, texts)]);
       return declaration.run({ ...(Object.fromEntries(read) as Values<Options>), word, second, others }, io);
     },

@@ -31,7 +31,8 @@ export function plainlyTyped(command: Command, argv: readonly string[]): Typed |
     texts.set(name, [...(texts.get(name) ?? []), text]);
   }
   const [word, second, ...others] = words;
-  return word === undefined && command.word?.required === true ? undefined : { word, second, others, texts };
+  if (word === undefined && command.word?.required === true) return undefined;
+  return { word, second, texts, ...(others.length > 0 && { others }) };
 }
 
 export function wordsMax({ word, second }: Command): number {

@@ -117,7 +117,8 @@ function taskLines(rows: readonly TaskRow[], paper: Paper, alike = rows): readon
     const { sign, format, word } = looksOf[row.status];
     const files = row.files.length === 0 ? '' : `${row.files.length} ${row.files.length === 1 ? 'file' : 'files'}`;
     const tries = row.attempts > 1 ? `${row.attempts} attempts` : '';
-    const figures = [files, tries, ...(row.cost === undefined || row.cost === 0 ? [] : [dollars(row.cost)])]
+    const lines = row.lines === undefined ? '' : `+${row.lines.added} −${row.lines.removed}`;
+    const figures = [files, lines, tries, ...(row.cost === undefined || row.cost === 0 ? [] : [dollars(row.cost)])]
       .filter((text) => text !== '')
       .join(' · ');
     const what = row.status === 'landed' ? row.title : `${word}: ${row.title}`;

@@ -72,12 +72,16 @@ export function isDone(status: string | undefined): boolean {
   return status === 'landed' || status === 'done';
 }
 
+/** Lines that a change adds and removes. */
+export type LineCount = { readonly added: number; readonly removed: number };
+
 export type TaskRow = {
   readonly task: string;
   readonly title: string;
   readonly status: TaskStatus;
   readonly attempts: number;
   readonly files: readonly string[];
+  readonly lines?: LineCount; // of its commit; absent in older journals
   readonly commit?: string;
   readonly branch?: string; // the branch with its work, if the work was not delivered
   readonly usage: Usage;

@@ -155,7 +155,7 @@ test('resume does not retry permanent failures, and says what to do instead', as
   expect(await desk.drover(['resume', short])).toEqual({
     code: 2,
     stdout: '',
-    stderr: `drover: run ${short} has ended, and resuming it would not help the tasks that did not land (refused: the model declined: The rehearsed model declines.; later: it depends on refused, which is failed); drover show ${short} says more; start a new run for the rest: drover run "…"\n`,
+    stderr: `drover: run ${short} has ended, and resuming it would not help the tasks that did not land (refused: the model declined: The rehearsed model declines.; later: it depends on refused, which is failed); drover show ${short} says more; try them again with: drover retry ${short}\n`,
   });
   expect((await desk.drover(['resume'])).stderr).toBe(
     `drover: no run or session was interrupted; the newest is ${short} (do three things), which is incomplete: see why with: drover show ${short}\n`,

@@ -9,21 +9,20 @@
 import { copyFile, mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import type { LineCount } from '@drover/protocol/run';
 import { type Git, gitAt } from './git.ts';
 import { isCode, removeAll } from './removal.ts';
 
 export type Range = { readonly from: string; readonly to: string };
 
 /** `patch` is for readers, `whole` for `git apply`: it holds binary files too. */
-export type DiffForm = 'patch' | 'whole' | 'stat' | 'names';
+type DiffForm = 'patch' | 'whole' | 'stat' | 'names';
 
 export type FileChange = {
   readonly path: string;
   readonly added?: number; // absent for a binary file
   readonly removed?: number;
 };
-
-export type ChangeCount = { readonly added: number; readonly removed: number };
 
 const PLAIN = ['--no-ext-diff', '--no-textconv', '--no-color', '--ignore-submodules=none'];
 
@@ -60,8 +59,8 @@ function fileIn(entry: string): FileChange | undefined {
 }
 
 /** By commit: how many lines it adds and removes. One git process for all; a commit that is gone is left out. */
-export async function changeCounts(git: Git, commits: readonly string[]): Promise<ReadonlyMap<string, ChangeCount>> {
-  const counts = new Map<string, ChangeCount>();
+export async function changeCounts(git: Git, commits: readonly string[]): Promise<ReadonlyMap<string, LineCount>> {
+  const counts = new Map<string, LineCount>();
   if (commits.length === 0) return counts;
   const args = ['diff-tree', '--stdin', '-r', '-z', ...PLAIN, '--numstat', '--no-renames'];
   const { out } = await git(args, { input: `${[...new Set(commits)].join('\n')}\n`, accept: [128] });

@@ -51,7 +51,7 @@ export type Planning = {
 };
 
 /** What became of each task; or what the user says instead of approving the plan. */
-export type PlanResult = { readonly rows: readonly TaskRow[] } | { readonly comment: string };
+type PlanResult = { readonly rows: readonly TaskRow[] } | { readonly comment: string };
 
 export type PlanningResult = { readonly result: ExecutionResult; readonly answer: string };
 

@@ -3,7 +3,9 @@
 import type { Event } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
 import { DroverError } from '@drover/core/errors';
-import { isDone, type Delivered, type TaskRow } from '@drover/protocol/run';
+import { isDone, type Delivered, type LineCount, type TaskRow } from '@drover/protocol/run';
+import { changeCounts } from '../git/diff.ts';
+import type { Git } from '../git/git.ts';
 import type { MergeTrain } from '../merge/train.ts';
 import { isUnchanged, rowsOf, type RunState } from '../view/state.ts';
 
@@ -15,11 +17,16 @@ export type RunEnding = {
 };
 
 /** What is known only at the end; the rest is in the state. */
-export type Ended = { readonly failure?: Failure; readonly answer?: string; readonly delivered?: Delivered };
+export type Ended = {
+  readonly failure?: Failure;
+  readonly answer?: string;
+  readonly delivered?: Delivered;
+  readonly lines?: ReadonlyMap<string, LineCount>; // by commit
+};
 
 export function runEnd(
   state: RunState,
-  { failure, answer, delivered }: Ended,
+  { failure, answer, delivered, lines }: Ended,
   exitCodeOf: (ending: RunEnding) => number,
 ): RunEnd {
   const rows = failure?.kind === 'gate.failed' ? underRedGate(state, failure) : rowsOf(state);
@@ -29,12 +36,29 @@ export function runEnd(
     outcome: outcomeOf(failure, rows),
     exitCode: exitCodeOf({ failure, rows }),
     ...(failure !== undefined && { failure, reason: describe(failure) }),
-    tasks: rows.map((row) => ({ ...row, ...branchOf(row, delivered) })),
+    tasks: rows.map((row) => ({ ...row, ...branchOf(row, delivered), ...linesOf(row, lines) })),
     usage,
     ...(cost !== undefined && { cost }),
     ...(delivered !== undefined && { delivered }),
     ...(answer !== undefined && answer !== '' && { answer }),
   };
+}
+
+/** The lines that each task changed. Empty if git fails: the run ends in the same way without them. */
+export async function countLines(state: RunState, git: Git): Promise<Pick<Ended, 'lines'>> {
+  const commits = rowsOf(state).flatMap(({ commit }) => commit ?? []);
+  return changeCounts(git, commits).then(
+    (lines) => ({ lines }),
+    (error: unknown) => {
+      if (error instanceof DroverError) return {};
+      throw error;
+    },
+  );
+}
+
+function linesOf({ commit = '' }: TaskRow, lines: Ended['lines']): Pick<TaskRow, 'lines'> {
+  const count = lines?.get(commit);
+  return count === undefined ? {} : { lines: count };
 }
 
 /** A gate of the run that fails on its result, which may be its base. Empty where all pass, and where no task succeeded. */

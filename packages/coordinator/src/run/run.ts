@@ -26,7 +26,7 @@ import type { AttemptContext } from './attempt.ts';
 import { differences, fingerprint } from '../git/audit.ts';
 import { canaryVerdict } from '../batch/canary.ts';
 import { executePlan, type ExecuteContext, type KnownResult } from './execute.ts';
-import { asFailure, resultFailure, runEnd, type Ended, type RunEnd, type RunEnding } from './end.ts';
+import { asFailure, countLines, resultFailure, runEnd, type Ended, type RunEnd, type RunEnding } from './end.ts';
 import type { Limiter } from './dispatch.ts';
 import { deliver } from '../merge/deliver.ts';
 import { MergeTrain } from '../merge/train.ts';
@@ -145,6 +145,7 @@ class Run {
     } catch (error) {
       ending.failure ??= asFailure(error);
     }
+    Object.assign(ending, await countLines(this.#state, slots.store.git));
     const end = runEnd(this.#state, ending, this.#options.exitCodeOf);
     this.#tell(end);
     await bus.settled();

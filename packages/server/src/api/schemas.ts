@@ -214,6 +214,7 @@ export const taskRow = z.object({
   status: z.enum(['landed', 'done', 'failed', 'skipped', 'conflict', 'gate_failed', 'cancelled']),
   attempts: z.number(),
   files: z.array(z.string()),
+  lines: z.object({ added: z.number(), removed: z.number() }).exactOptional(),
   commit: z.string().exactOptional(),
   branch: z.string().exactOptional(),
   usage,
