@@ -34,8 +34,8 @@ export const diff = command({
   second: { name: 'task', about: 'Show only what this task changed', required: false, offered: offeredTasks },
   options,
   examples: [
-    ['drover diff', 'What the newest run changed'],
-    ['drover diff 1a2b3c billing', 'What one task changed, also if it did not land or is still at work'],
+    ['drover diff', 'Show the changes of the newest run'],
+    ['drover diff 1a2b3c billing', 'Show one task, also if it did not land or is still at work'],
     ['drover diff 1a2b3c --stat', 'The files, with their count of changed lines'],
     ['drover diff 1a2b3c | git apply', 'Take the changes over by hand'],
   ],
@@ -103,7 +103,7 @@ function readableText(raw: string): string {
   return Buffer.from(raw, 'latin1').toString('utf8');
 }
 
-/** What the changes leave out, as a sentence. */
+/** Names the work that the changes leave out. */
 function noteOn(run: NamedRun, task: string | undefined): string | undefined {
   if (task !== undefined) return undefined;
   const { state, past, short, settings } = run;

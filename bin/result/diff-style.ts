@@ -32,8 +32,7 @@ export function colourPatch(patch: string, style: Style): string {
 
 /** Colours the bars of `--stat`. */
 export function colourStat(stat: string, style: Style): string {
-  return stat.replaceAll(/^( .* \| +\d+ )(\+*)(-*)$/gm, (_, head: string, added: string, removed: string) => {
-    const plus = added === '' ? '' : style('green', added);
-    return head + plus + (removed === '' ? '' : style('red', removed));
-  });
+  return stat.replaceAll(/(?<=^ .* \| +\d+ )\++|(?<=^ .* \| +\d+ \+*)-+(?=$)/gm, (bar) =>
+    style(bar.startsWith('+') ? 'green' : 'red', bar),
+  );
 }

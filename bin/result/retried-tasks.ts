@@ -29,7 +29,7 @@ export function tasksToRetry(run: NamedRun, typed: readonly string[]): readonly 
   return found;
 }
 
-/** Of the last plan; a later plan replaces what failed before it. */
+/** Those of the last plan, because a later plan replaces what failed before it. */
 function failedTasks({ state }: NamedRun): readonly string[] {
   const last = (state.plans.at(-1)?.tasks ?? []).filter((id) => FAILED.has(state.tasks.get(id)?.state ?? ''));
   if (last.length > 0) return last;

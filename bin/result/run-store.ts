@@ -33,14 +33,14 @@ function newestRun(home: string, cwd: string): { readonly kind: 'run'; readonly 
   return newest;
 }
 
-export type RunPlace = {
+export type OpenedRun = {
   readonly repository: Repository;
   readonly store: Store;
   readonly env: Readonly<Record<string, string>>; // of git
 };
 
 /** Throws UsageError if the user's repository is gone. */
-export async function openRunStore({ settings, home, short }: NamedRun, io: Io): Promise<RunPlace> {
+export async function openRunStore({ settings, home, short }: NamedRun, io: Io): Promise<OpenedRun> {
   const { repository: top } = settings;
   if (!existsSync(top)) throw new UsageError(`${top}, the repository of run ${short}, is gone`);
   const env = childEnvironment(io.env);

@@ -200,7 +200,7 @@ function runOptions(
   const asked = work.asked ?? questionsTo(person);
   const { models } = parts.opened;
   const modelOf = (name: string) => openLabel(name, models, config);
-  const approve = approval({ yes, tasksMax: settings.tasksMax, modelOf }, { person, io });
+  const approve = approval({ yes, settings, home: config.home, modelOf }, { person, io });
   const team = work.shared?.team;
   return {
     id,

@@ -97,6 +97,18 @@ export class Person {
     }
   }
 
+  /** Returns a line of the user's own words; undefined if there is no answer. */
+  async line(words: string, signal: AbortSignal): Promise<string | undefined> {
+    await this.untilUnasked();
+    this.#standing = Promise.withResolvers();
+    try {
+      return this.#lines.isGone() ? undefined : await this.#lines.ask(words, signal);
+    } finally {
+      this.#standing?.resolve();
+      this.#standing = undefined;
+    }
+  }
+
   close(): void {
     this.#lines.close();
   }

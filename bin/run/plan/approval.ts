@@ -1,45 +1,108 @@
-// Asks the user at the terminal to approve a plan before any of it runs. The user may edit the plan.
+// Asks the user at the terminal to approve a plan before any of it runs. The user may edit it or comment on it.
 //
-// An invalid edit is kept and can be edited again. Without a terminal, or with --yes, the plan runs as it is.
+// Without a terminal, or with --yes, the plan runs as it is. A terminal that cannot show the plan screen gets lines.
 
-import { spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { ApprovePlan } from '@drover/coordinator/plan/approval';
-import { UsageError } from '@drover/core/errors';
+import type { ApprovePlan, PlanAnswer, PlanProposal } from '@drover/coordinator/plan/approval';
 import type { PlannedTask } from '@drover/protocol/plan';
-import type { Person } from '../../terminal/person.ts';
+import type { RunSettings } from '@drover/protocol/run';
 import type { PlanRules } from '../../files/plan-file.ts';
-import { planText } from '../../files/plan-text.ts';
+import type { Person } from '../../terminal/person.ts';
 import { complain, type Io, print } from '../../io.ts';
+import { styleFor } from '../../views/text/style.ts';
 import { columnsOf, oneLine } from '../../views/text/terminal-text.ts';
+import { type Edit, editPlan } from './edit-plan.ts';
+import { type Estimate, estimatePlan } from './estimate.ts';
+import { planTotals } from './plan-frame.ts';
+import { answerOf, askPlan, canShowPlan, type PlanKey } from './plan-screen.ts';
 
-type Wishes = PlanRules & { readonly yes: boolean };
+export type ApprovalWishes = Pick<PlanRules, 'modelOf'> & {
+  readonly yes: boolean;
+  readonly settings: RunSettings;
+  readonly home: string;
+};
 type Before = { readonly person: Person | undefined; readonly io: Io };
 
-const ANSWERS = new Map(
-  (['yes', 'no', 'edit'] as const).flatMap((word) => [[word, word] as const, [word[0] ?? '', word] as const]),
-);
+const KEPT_NOTE = 'Your edit is kept: [e]dit opens it again, [y]es takes the plan above.';
+const COMMENT_WORDS = '  What should change? Press Enter alone for [n]othing: ';
 
 /** Undefined if plans run as they are. */
-export function approval({ yes, ...rules }: Wishes, { person, io }: Before): ApprovePlan | undefined {
-  if (yes || person === undefined) return undefined;
-  return async (proposal, signal) => {
+export function approval(wishes: ApprovalWishes, { person, io }: Before): ApprovePlan | undefined {
+  if (wishes.yes || person === undefined) return undefined;
+  return (proposal, signal) => new Approval(wishes, { person, io }).ask(proposal, signal);
+}
+
+class Approval {
+  readonly #wishes: ApprovalWishes;
+  readonly #person: Person;
+  readonly #io: Io;
+
+  constructor(wishes: ApprovalWishes, { person, io }: { readonly person: Person; readonly io: Io }) {
+    this.#wishes = wishes;
+    this.#person = person;
+    this.#io = io;
+  }
+
+  async ask(proposal: PlanProposal, signal: AbortSignal): Promise<PlanAnswer | undefined> {
+    const { settings, home, modelOf } = this.#wishes;
     let { tasks } = proposal;
-    let draft: string | undefined; // an edit that is not valid
+    let edit: Edit = {};
     for (;;) {
-      const note = draft === undefined ? '' : KEPT_NOTE;
-      await print(io.stderr, `\n${planLines(tasks, columnsOf(io.stderr))}${note}`);
-      const answer = await person.choose('  Carry out this plan? [y]es [n]o [e]dit: ', ANSWERS, signal);
-      if (answer === 'yes') return { tasks };
-      if (answer !== 'edit') return undefined;
-      const edit = await edited(draft ?? (await planText({ tasks })), rules, io);
-      if (edit.problem !== undefined) await complain(io, edit.problem);
+      const estimate = await estimatePlan(tasks, settings, home);
+      const key = await this.#choose({ ...proposal, tasks }, { estimate, edit }, signal);
+      const answer = answerOf(key, tasks);
+      if (answer !== undefined) return answer === 'declined' ? undefined : answer;
+      if (key === 'comment') {
+        const comment = (await this.#person.line(COMMENT_WORDS, signal))?.trim() ?? '';
+        if (comment !== '') return { comment };
+        continue;
+      }
+      edit = await editPlan({ tasks, ...edit, rules: { tasksMax: settings.tasksMax, modelOf } }, this.#io);
+      if (edit.problem !== undefined) await complain(this.#io, edit.problem);
       tasks = edit.tasks ?? tasks;
-      draft = edit.draft;
     }
-  };
+  }
+
+  async #choose(
+    proposal: PlanProposal,
+    { estimate, edit }: { readonly estimate: Estimate | undefined; readonly edit: Edit },
+    signal: AbortSignal,
+  ): Promise<PlanKey | undefined> {
+    const { stderr, env } = this.#io;
+    const { tasks, callId } = proposal;
+    const { settings } = this.#wishes;
+    const mayComment = callId !== undefined;
+    const note = edit.draft === undefined ? undefined : KEPT_NOTE;
+    const columns = columnsOf(stderr);
+    if (canShowPlan(this.#io)) {
+      const asked = { tasks, settings, estimate, mayComment, ...(note !== undefined && { note }) };
+      const key = await askPlan(asked, this.#io, signal);
+      // The screen is gone; the plan stays readable.
+      if (key === 'run') await print(stderr, `\n${planLines(tasks, columns)}`);
+      return key;
+    }
+    const totals = planTotals({ tasks, settings, estimate }, { columns, rows: 0, style: styleFor(stderr, env) });
+    const kept = note === undefined ? '' : `  ${note}\n`;
+    await print(stderr, `\n${totals.map((line) => `  ${line}\n`).join('')}${planLines(tasks, columns)}${kept}`);
+    const more = mayComment ? ' [c]omment' : '';
+    return this.#person.choose(`  Carry out this plan? [y]es [n]o [e]dit${more}: `, answersTo(mayComment), signal);
+  }
+}
+
+function answersTo(mayComment: boolean): ReadonlyMap<string, PlanKey> {
+  return new Map<string, PlanKey>([
+    ['y', 'run'],
+    ['yes', 'run'],
+    ['n', 'stop'],
+    ['no', 'stop'],
+    ['e', 'edit'],
+    ['edit', 'edit'],
+    ...(mayComment
+      ? ([
+          ['c', 'comment'],
+          ['comment', 'comment'],
+        ] as const)
+      : []),
+  ]);
 }
 
 export function planLines(tasks: readonly PlannedTask[], columns: number): string {
@@ -50,44 +113,4 @@ export function planLines(tasks: readonly PlannedTask[], columns: number): strin
       return `  ${oneLine(words, columns - 2)}\n`;
     })
     .join('');
-}
-
-const KEPT_NOTE = '  Your edit is kept: [e]dit opens it again, [y]es takes the plan above.\n';
-
-type Edit = {
-  readonly tasks?: readonly PlannedTask[]; // absent if the edit is invalid
-  readonly draft?: string; // the invalid edit, to open next time
-  readonly problem?: string;
-};
-
-/** Opens the plan in the user's editor, and reads the result. */
-async function edited(text: string, rules: PlanRules, io: Io): Promise<Edit> {
-  const folder = await mkdtemp(join(tmpdir(), 'drover-plan-'));
-  const path = join(folder, 'plan.yaml');
-  try {
-    await writeFile(path, text);
-    await runEditor(path, io);
-    const { readPlan } = await import('../../files/plan-file.ts');
-    return { tasks: (await readPlan({ path, cwd: folder, ...rules })).tasks };
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    // Editors may remove the file. Then fall back to the text that was opened.
-    const draft = await readFile(path, 'utf8').catch(() => text);
-    return { draft, problem: error.message };
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-function runEditor(path: string, { env }: Io): Promise<void> {
-  const editor = [env['VISUAL'], env['EDITOR']].find((each) => each !== undefined && each.trim() !== '') ?? 'vi';
-  // Like git, accept an editor command with arguments.
-  const child = spawn('sh', ['-c', `${editor} "$1"`, 'sh', path], { stdio: 'inherit' });
-  return new Promise((resolve, reject) => {
-    child.once('error', (error) => reject(new UsageError(`${editor} could not be started: ${error.message}`)));
-    child.once('close', (code) => {
-      if (code === 0) resolve();
-      else reject(new UsageError(`${editor} ended with ${code}`));
-    });
-  });
 }

@@ -38,7 +38,7 @@ test('rm keeps a run with the only copy of work unless the user agrees', async (
     expect.stringContaining(`Removed run ${short}.`),
   ]);
   expect(desk.git('branch', '--list', `drover/${run}/*`)).toBe('');
-  // What was delivered stays.
+  // The delivered branch stays.
   expect(desk.git('branch', '--list', 'drover/do-two-*')).not.toBe('');
   expect((await desk.drover(['gc', '--json'])).stdout).not.toContain(run);
 });

@@ -1,9 +1,9 @@
 // A user at the terminal: sees and edits the plan before execution, and answers workers' questions.
 
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { calls, planned, RunDesk, statuses, submits, writes } from '../../support/run/run-desk.ts';
+import { calls, planned, RunDesk, says, statuses, submits, writes } from '../../support/run/run-desk.ts';
 
 const TWO = {
   one: { answers: [writes('one.txt', '1\n'), submits('one')] },
@@ -17,7 +17,7 @@ test('a rejected plan is not executed, and nothing more is spent', async () => {
   const { code, end, stderr } = await desk.run(['run', 'make two files'], { typed: ['n'] });
   expect([code, end.outcome, end.tasks]).toEqual([8, 'cancelled', []]);
   expect([end.failure, end.reason]).toEqual([{ kind: 'plan.declined' }, DECLINED]);
-  expect(stderr).toContain('  one: do one\n  two: do two\n  Carry out this plan? [y]es [n]o [e]dit: ');
+  expect(stderr).toContain('  one: do one\n  two: do two\n  Carry out this plan? [y]es [n]o [e]dit [c]omment: ');
   expect(desk.server.requests.map(({ agent }) => agent)).toEqual(['default']);
 });
 
@@ -81,19 +81,92 @@ test('a plan can be edited before execution, and workers get the new text', asyn
   expect(asked.split('Your task is one')[1]).toContain('Please do it well.');
 });
 
-test('an invalid edit of a plan is offered again with the error', async () => {
+test('an invalid edit of a plan reopens the editor with the text as typed', async () => {
   const desk = await RunDesk.with(planned(TWO));
   const editor = join(desk.folder, 'editor.sh');
   const [mend, spoil] = ["sed -i '0,/id: uno/s//id: first/'", "sed -i 's/id: [a-z]*/id: uno/'"];
-  await writeFile(editor, `if grep -q uno "$1"; then ${mend} "$1"; else ${spoil} "$1"; fi\n`);
+  const seen = join(desk.folder, 'seen');
+  await writeFile(
+    editor,
+    `head -n 1 "$1" >> ${seen}\nif grep -q 'id: uno' "$1"; then ${mend} "$1"; else ${spoil} "$1"; fi\n`,
+  );
+  const { stderr } = await desk.run(['run', 'make two files'], { typed: ['e', 'n'], env: { EDITOR: `sh ${editor}` } });
+  expect(await readFile(seen, 'utf8')).toMatch(/^# The plan.*\n# plan\.yaml:6:5: the id "uno" is used twice\n$/);
+  expect(stderr).toContain('  first: do one\n  uno: do two\n');
+});
+
+test('an edit that stays invalid is kept, and can be opened again', async () => {
+  const desk = await RunDesk.with(planned(TWO));
   const { stderr } = await desk.run(['run', 'make two files'], {
-    typed: ['e', 'e', 'n'],
-    env: { EDITOR: `sh ${editor}` },
+    typed: ['e', 'n'],
+    env: { EDITOR: "sed -i 's/id: [a-z]*/id: uno/'" },
   });
-  const [, refused = '', mended = ''] = stderr.split(/\[n\]o \[e\]dit[^:]*: /);
-  expect(refused).toMatch(/plan\.yaml:5:5: the id "uno" is used twice\n/);
-  expect(refused).toContain('Your edit is kept: [e]dit opens it again, [y]es takes the plan above.');
-  expect(mended).toContain('  first: do one\n  uno: do two\n');
+  expect(stderr).toContain('the id "uno" is used twice\n');
+  expect(stderr).toContain('Your edit is kept: [e]dit opens it again, [y]es takes the plan above.');
+});
+
+test('a comment goes back to the coordinator, which submits a new plan', async () => {
+  const { agents } = planned(TWO);
+  const task = (id: string) => ({ id, title: `do ${id}`, prompt: `Please do ${id}.` });
+  const desk = await RunDesk.with({
+    order: 'conversation',
+    answers: [
+      calls('submit_plan', { tasks: [task('one')] }),
+      calls('submit_plan', { tasks: [task('two')] }),
+      says('Done.'),
+    ],
+    ...(agents !== undefined && { agents }),
+  });
+  const { code, end, events, stderr } = await desk.run(['run', 'make two files'], {
+    typed: ['c', 'rather do two', 'y'],
+  });
+  expect([code, statuses(end)]).toEqual([0, { two: 'landed' }]);
+  expect(stderr).toContain('What should change?');
+  const told = events.flatMap((event) => {
+    if (event.type === 'plan_proposed') return [event.tasks.map(({ id }) => id).join()];
+    return event.type === 'plan_comment'
+      ? [event.comment]
+      : event.type === 'plan_ready'
+        ? [`round ${event.round}`]
+        : [];
+  });
+  expect(told).toEqual(['one', 'rather do two', 'two', 'round 1']);
+  const second = desk.server.requests.filter(({ agent }) => agent === 'default')[1];
+  expect(JSON.stringify(second?.body)).toContain('The user says:\\nrather do two');
+});
+
+test('resume continues after a comment without asking for the first plan again', async () => {
+  const { agents } = planned(TWO);
+  const task = (id: string) => ({ id, title: `do ${id}`, prompt: `Please do ${id}.` });
+  const desk = await RunDesk.with({
+    order: 'conversation',
+    answers: [
+      calls('submit_plan', { tasks: [task('one')] }),
+      calls('submit_plan', { tasks: [task('two')] }),
+      says('Done.'),
+    ],
+    ...(agents !== undefined && { agents }),
+  });
+  const atSecond = (_: string, stderr: string) => stderr.includes('two: do two');
+  const cut = await desk.interrupted(['run', 'make it', '--workers', '0'], atSecond, { typed: ['c', 'no', undefined] });
+  expect(cut.code).toBe(130);
+  const before = desk.server.requests.length;
+  const { code, end } = await desk.run(['resume'], { typed: ['y'] });
+  expect([code, statuses(end)]).toEqual([0, { two: 'landed' }]);
+  expect(
+    desk.server.requests
+      .slice(before)
+      .map(({ agent }) => agent)
+      .toSorted(),
+  ).toEqual(['default', 'two', 'two']);
+});
+
+test('a plan from a file offers no comment, since no coordinator would hear it', async () => {
+  const desk = await RunDesk.with(planned(TWO));
+  await writeFile(join(desk.folder, 'plan.yaml'), 'tasks: [{id: one, prompt: Please do one.}]\n');
+  const { stderr } = await desk.run(['run', 'go', '--plan', '../plan.yaml'], { typed: ['c', 'n'] });
+  expect(stderr).toContain('[y]es [n]o [e]dit: ');
+  expect(stderr).not.toContain('[c]omment');
 });
 
 test('a worker’s question names it, and the answer goes to that worker', async () => {

@@ -60,6 +60,14 @@ export function inOrder(tasks: readonly PlannedTask[]): readonly PlannedTask[] {
   return [...ordered];
 }
 
+/** The number of tasks in the longest chain in which each waits for the one before. */
+export function longestChain(tasks: readonly PlannedTask[]): number {
+  const lengths = new Map<string, number>();
+  for (const { id, dependsOn } of inOrder(tasks))
+    lengths.set(id, 1 + Math.max(0, ...dependsOn.map((each) => lengths.get(each) ?? 0)));
+  return Math.max(0, ...lengths.values());
+}
+
 export type Waits = { readonly dependsOn: readonly string[]; readonly follows: readonly string[] };
 
 /** For each task of an ordered plan: what must have landed, and what must only be over. */

@@ -50,7 +50,7 @@ export type Planning = {
   readonly execute: (submitted: Submitted, signal: AbortSignal) => Promise<PlanResult>;
 };
 
-/** What became of each task; or what the user says instead of approving the plan. */
+/** The result of each task, or the user's words instead of an approval. */
 type PlanResult = { readonly rows: readonly TaskRow[] } | { readonly comment: string };
 
 export type PlanningResult = { readonly result: ExecutionResult; readonly answer: string };
@@ -163,7 +163,7 @@ function lastWords({ messages }: ExecutionResult): string {
   );
 }
 
-/** What became of the tasks, or what the user says, for the model that planned them. */
+/** The result of a plan, for the model that planned. */
 function told(result: PlanResult): ToolOutput {
   if ('comment' in result)
     return {

@@ -1,0 +1,146 @@
+// The plan screen as lines: a pure function of the plan, what is known about it, and the size of the terminal.
+//
+// Every line fits into the columns, and there are at most as many as rows. A long plan scrolls.
+
+import type { Cap } from '@drover/protocol/limits';
+import type { PlannedTask } from '@drover/protocol/plan';
+import type { RunSettings } from '@drover/protocol/run';
+import { count, dollars, duration } from '../../views/text/figures.ts';
+import type { Style } from '../../views/text/style.ts';
+import { cell, clean, cut, widthOfText } from '../../views/text/terminal-text.ts';
+import { wrapped } from '../../views/text/word-wrap.ts';
+import type { Estimate } from './estimate.ts';
+
+const ID_COLUMNS_MAX = 24;
+const INDENT = '    ';
+const BODY_ROWS_MIN = 3;
+
+export type PlanFacts = {
+  readonly settings: Pick<RunSettings, 'workers' | 'gates' | 'cap'>;
+  readonly estimate: Estimate | undefined;
+};
+
+export type PlanSight = PlanFacts & {
+  readonly tasks: readonly PlannedTask[];
+  readonly chosen: number;
+  readonly expanded: ReadonlySet<string>;
+  readonly top: number; // the first line of the tasks that is shown
+  readonly mayComment: boolean;
+  readonly note?: string;
+};
+
+export type Paper = { readonly columns: number; readonly rows: number; readonly style: Style };
+
+export type PlanFrame = {
+  readonly lines: readonly string[];
+  readonly top: number; // as asked for, but so that the chosen task can be seen
+  readonly isCut: boolean; // the end of the chosen task is below
+};
+
+export function planFrame(sight: PlanSight, paper: Paper): PlanFrame {
+  const head = planTotals(sight, paper);
+  const foot = footLines(sight, paper);
+  const blocks = sight.tasks.map((task, at) => taskBlock(task, { sight, paper, isChosen: at === sight.chosen }));
+  const body = blocks.flat();
+  const room = Math.max(BODY_ROWS_MIN, paper.rows - head.length - foot.length - 3);
+  const start = blocks.slice(0, sight.chosen).flat().length;
+  const end = start + (blocks[sight.chosen]?.length ?? 0);
+  const lowest = Math.max(0, body.length - room);
+  const wanted = Math.min(Math.max(sight.top, Math.min(start, end - room)), Math.max(start, end - room));
+  const top = Math.max(0, Math.min(lowest, wanted));
+  const shown = body.slice(top, top + room);
+  const place = body.length <= room ? '' : `lines ${top + 1} to ${top + shown.length} of ${body.length}`;
+  const lines = [...head, '', ...shown, paper.style('dim', cell(place, paper.columns)), ...foot];
+  return { lines, top, isCut: end > top + room };
+}
+
+/** How large the plan is, and what it may cost. */
+export function planTotals(
+  { tasks, settings, estimate }: Pick<PlanSight, 'tasks' | 'settings' | 'estimate'>,
+  paper: Paper,
+): readonly string[] {
+  const { workers, gates, cap } = settings;
+  const many = `${tasks.length} ${tasks.length === 1 ? 'task' : 'tasks'}`;
+  const sizes = [
+    `Plan: ${many}`,
+    workers === 0 ? 'one worker, in this thread' : `${workers} ${workers === 1 ? 'worker' : 'workers'}`,
+    `budget ${cap === undefined ? 'none' : capWords(cap)}`,
+  ];
+  const tests = gates.length === 0 ? 'Gates: none, so the result is not tested' : `Gates: ${gates.join('; ')}`;
+  return [
+    paper.style('bold', cell(sizes.join(' · '), paper.columns)),
+    cell(tests, paper.columns),
+    cell(estimateWords(estimate), paper.columns),
+  ];
+}
+
+function capWords(cap: Cap): string {
+  return 'usd' in cap ? dollars(cap.usd) : `${count(cap.tokens)} tokens`;
+}
+
+export function estimateWords(estimate: Estimate | undefined): string {
+  if (estimate === undefined) return 'Estimate: none, since no earlier run with this model finished a task';
+  const { ms, cost, tasks, runs, isHere } = estimate;
+  const price = cost === undefined ? '' : `${dollars(cost)} and `;
+  const basis = `${tasks} ${tasks === 1 ? 'task' : 'tasks'} of ${runs} earlier ${runs === 1 ? 'run' : 'runs'}`;
+  return `Estimate: about ${price}${duration(ms)}, from ${basis} with this model${isHere ? ' here' : ' elsewhere'}`;
+}
+
+type Block = { readonly sight: PlanSight; readonly paper: Paper; readonly isChosen: boolean };
+
+function taskBlock(task: PlannedTask, { sight, paper, isChosen }: Block): readonly string[] {
+  const { columns, style } = paper;
+  const ids = Math.min(ID_COLUMNS_MAX, Math.max(...sight.tasks.map(({ id }) => widthOfText(cell(id, ID_COLUMNS_MAX)))));
+  const id = cell(task.id, ids);
+  const mark = isChosen ? '› ' : '  ';
+  const title = cell(task.title, columns - ids - 4);
+  const name = `${mark}${id}${' '.repeat(ids - widthOfText(id))}`;
+  const facts = [
+    task.mode === 'read' ? 'reads only' : 'writes',
+    task.files.length === 0 ? 'files not named' : `files ${task.files.join(', ')}`,
+    task.dependsOn.length === 0 ? 'waits for nothing' : `waits for ${task.dependsOn.join(', ')}`,
+    ...((task.gates ?? []).length === 0 ? [] : [`gates ${task.gates?.join('; ')}`]),
+  ];
+  return [
+    `${style(isChosen ? ['bold', 'cyan'] : 'bold', name)}  ${title}`,
+    style('dim', cut(`${INDENT}${cell(facts.join(' · '), columns - INDENT.length)}`, columns)),
+    ...promptLines(task, sight.expanded.has(task.id), columns),
+  ];
+}
+
+function promptLines({ prompt }: PlannedTask, isWhole: boolean, columns: number): readonly string[] {
+  const room = columns - INDENT.length;
+  const text = clean(prompt).replaceAll('\t', '  ').trim();
+  if (!isWhole) return [`${INDENT}${cell(text.split('\n', 1)[0] ?? '', room)}`];
+  return wrapped(text, room)
+    .split('\n')
+    .map((line) => `${INDENT}${cut(line, room)}`);
+}
+
+function footLines(
+  { mayComment, note, expanded, tasks, chosen }: PlanSight,
+  { columns, style }: Paper,
+): readonly string[] {
+  const isOpen = expanded.has(tasks[chosen]?.id ?? '');
+  const keys = [
+    '[y] run',
+    '[n] stop',
+    `[enter] ${isOpen ? 'fold' : 'expand'}`,
+    '[e] edit',
+    ...(mayComment ? ['[c] comment'] : []),
+    '[↑↓] move',
+  ];
+  return [...(note === undefined ? [] : [style('yellow', cell(note, columns))]), ...keyLines(keys, columns)];
+}
+
+/** As many lines as the keys need: none is ever cut. */
+function keyLines(keys: readonly string[], columns: number): readonly string[] {
+  const lines: string[] = [];
+  for (const key of keys) {
+    const last = lines.pop();
+    if (last === undefined) lines.push(key);
+    else if (widthOfText(last) + 2 + widthOfText(key) <= columns) lines.push(`${last}  ${key}`);
+    else lines.push(last, key);
+  }
+  return lines;
+}

@@ -1,0 +1,38 @@
+// The estimate of a plan, from journals of earlier runs.
+
+import type { PlannedTask } from '@drover/protocol/plan';
+import { expect, test } from 'vitest';
+import { estimatePlan } from '../../../bin/run/plan/estimate.ts';
+import { estimateWords } from '../../../bin/run/plan/plan-frame.ts';
+import { planned, RunDesk, submits, writes } from '../../support/run/run-desk.ts';
+
+const task = (id: string, dependsOn: readonly string[] = []): PlannedTask => ({
+  id,
+  title: id,
+  prompt: id,
+  dependsOn,
+  files: [],
+  mode: 'write',
+});
+
+test('an estimate rests on tasks of earlier runs with the same model', async () => {
+  const desk = await RunDesk.with(planned({ one: { answers: [writes('one.txt', 'one\n'), submits('one')] } }));
+  const settings = { model: 'anthropic/scripted', repository: desk.repository, workers: 2 };
+  expect(await estimatePlan([task('a')], settings, desk.home)).toBeUndefined();
+  const { end } = await desk.run(['run', 'do it', '--yes']);
+  const usualMs = end.tasks[0]?.elapsedMs ?? 0;
+  const four = ['a', 'b', 'c', 'd'].map((id) => task(id));
+  const estimate = await estimatePlan(four, settings, desk.home);
+  expect(estimate).toEqual({ ms: 2 * usualMs, tasks: 1, runs: 1, isHere: true });
+  const chain = [task('a'), task('b', ['a']), task('c', ['b'])];
+  expect((await estimatePlan(chain, settings, desk.home))?.ms).toBe(3 * usualMs);
+  expect(await estimatePlan(four, { ...settings, model: 'anthropic/other' }, desk.home)).toBeUndefined();
+  expect((await estimatePlan(four, { ...settings, repository: '/elsewhere' }, desk.home))?.isHere).toBe(false);
+});
+
+test('an estimate says its basis, or why there is none', () => {
+  expect(estimateWords(undefined)).toBe('Estimate: none, since no earlier run with this model finished a task');
+  expect(estimateWords({ ms: 5_000, cost: 0.5, tasks: 1, runs: 1, isHere: false })).toBe(
+    'Estimate: about $0.5000 and 5.0 s, from 1 task of 1 earlier run with this model elsewhere',
+  );
+});
