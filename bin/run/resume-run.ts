@@ -49,7 +49,7 @@ export async function resumeRun(args: RunArgs, { id, retry }: Resumed, io: Io): 
 }
 
 /** All that a resumed run starts with. Tasks to retry are reopened in its journal when this resolves. */
-async function resumedStart(args: RunArgs, { id, retry }: Resumed, io: Io): Promise<ResumedStart> {
+export async function resumedStart(args: RunArgs, { id, retry }: Resumed, io: Io): Promise<ResumedStart> {
   const home = stateFolder(io);
   const kept = await readRun(home, id);
   checkUsable(kept);

@@ -12,6 +12,7 @@ import { openPool } from '@drover/coordinator/pool/pool';
 import type { RunHistory } from '@drover/coordinator/run/history';
 import type { Repository } from '@drover/coordinator/git/repository';
 import type { RunEnd } from '@drover/coordinator/run/end';
+import type { ApprovePlan } from '@drover/coordinator/plan/approval';
 import { run } from '@drover/coordinator/run/run';
 import { runFolder } from '@drover/coordinator/run/journal';
 import type { Dependencies } from '@drover/coordinator/dependencies/bring';
@@ -59,6 +60,8 @@ export type RunWork = {
   readonly shared?: Shared;
   /** Answers questions in place of the user at the terminal. */
   readonly asked?: Asked;
+  /** Asks for approval of plans in place of the user at the terminal. */
+  readonly approve?: ApprovePlan;
   /** Gives other readers than the view access to the bus. */
   readonly onBus?: (bus: Bus) => void;
 };
@@ -200,7 +203,7 @@ function runOptions(
   const asked = work.asked ?? questionsTo(person);
   const { models } = parts.opened;
   const modelOf = (name: string) => openLabel(name, models, config);
-  const approve = approval({ yes, settings, home: config.home, modelOf }, { person, io });
+  const approve = work.approve ?? approval({ yes, settings, home: config.home, modelOf }, { person, io });
   const team = work.shared?.team;
   return {
     id,

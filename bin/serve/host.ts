@@ -9,7 +9,10 @@ import type { Host, LandedCommit } from '@drover/server/host';
 import { redactorFor } from '../diagnostics.ts';
 import type { Io } from '../io.ts';
 import { stateFolder } from '../start/settings.ts';
-import { hostRun } from './run-host.ts';
+import { deliverLater } from '../result/deliver-later.ts';
+import { withDiff } from '../result/run-diff.ts';
+import { runNamed } from '../result/run-store.ts';
+import { hostAgain, hostRun } from './run-host.ts';
 import { hostSession } from './session-host.ts';
 import type { ServeWishes } from './wishes.ts';
 
@@ -23,9 +26,23 @@ export function hostFor(wishes: ServeWishes, { root, version }: Place): Host {
     version,
     openSession: (wanted) => hostSession(wanted, wishes),
     startRun: (wanted) => hostRun(wanted, wishes),
+    resumeRun: (wanted) => hostAgain(wanted, wishes),
+    deliverRun: async (id, deliver) => deliverLater(await runNamed(id, io), { deliver, branch: undefined }, io),
+    diffOf: (id) => diffOf(id, io),
     patchOf: (landed) => patchOf(landed, io),
     diagnose: diagnostics.diagnose,
   };
+}
+
+async function diffOf(id: string, io: Io): Promise<string | undefined> {
+  try {
+    const run = await runNamed(id, io);
+    const raw = await withDiff(run, { task: undefined, io }, (diff) => diff.text({ form: 'patch' }));
+    return (await redactorFor(io)).text(Buffer.from(raw, 'latin1').toString('utf8'));
+  } catch (error) {
+    if (error instanceof UsageError || error instanceof DroverError) return undefined;
+    throw error;
+  }
 }
 
 async function patchOf({ repository: top, commit }: LandedCommit, io: Io): Promise<string | undefined> {

@@ -5,13 +5,20 @@ import { PassThrough, Readable } from 'node:stream';
 import type { Bus } from '@drover/core/bus';
 import { newId } from '@drover/core/ids';
 import { Questions } from '@drover/core/permission/questions';
-import type { HostedRun, RunWanted } from '@drover/server/host';
+import type { ApprovePlan, PlanAnswer } from '@drover/coordinator/plan/approval';
+import { UsageError } from '@drover/core/errors';
+import type { HostedRun, RunAgain, RunWanted } from '@drover/server/host';
+import { keptBatch } from '../batch/history.ts';
+import { tasksToRetry } from '../result/retried-tasks.ts';
+import type { NamedRun } from '../result/run-store.ts';
+import { resumedStart } from '../run/resume-run.ts';
+import { stateFolder } from '../start/settings.ts';
 import { choicesOf } from '../model/model-roles.ts';
 import type { Io, StopListener } from '../io.ts';
 import { parseBudget, parseDuration } from '../start/quantities.ts';
 import { carryRun } from '../run/running.ts';
 import { type RunArgs, untyped } from '../run/run-options.ts';
-import { newSettings, surroundingsOf } from '../run/start-run.ts';
+import { newSettings, type Start, surroundingsOf } from '../run/start-run.ts';
 import { silentView } from '../views/silent.ts';
 import type { RunView } from '../views/view.ts';
 import type { ServeWishes } from './wishes.ts';
@@ -19,25 +26,45 @@ import type { ServeWishes } from './wishes.ts';
 const nothingShown: RunView = { ...silentView, whileAsking: (ask) => ask() };
 
 export async function hostRun(wanted: RunWanted, wishes: ServeWishes): Promise<HostedRun> {
-  const { diagnostics } = wishes;
-  const listeners = new Set<StopListener>();
-  const io = { ...unattended(wishes.io), onStop: (each: StopListener) => heardBy(listeners, each, wishes.io) };
+  const stops = new Set<StopListener>();
+  const io = unattended(wishes.io, stops);
   const { settings, repository } = await surroundingsOf(wanted.cwd, io);
-  const run = await newSettings(
-    argsOf(wanted, wishes),
-    { goal: wanted.goal, tasks: undefined },
-    { settings, repository },
-    io,
-  );
-  const id = newId('run');
+  const { goal, approve = false } = wanted;
+  const run = await newSettings(argsOf(wanted, wishes), { goal, tasks: undefined }, { settings, repository }, io);
+  return carry({ id: newId('run'), run, tasks: undefined, settings, repository }, { wishes, io, stops, approve });
+}
+
+/** Resumes a run, or retries tasks of it. */
+export async function hostAgain({ id, approve, retry }: RunAgain, wishes: ServeWishes): Promise<HostedRun> {
+  const stops = new Set<StopListener>();
+  const io = unattended(wishes.io, stops);
+  if ((await keptBatch(stateFolder(io), id)) !== undefined)
+    throw new UsageError('this run belongs to a batch, whose outputs are written on the command line: drover resume');
+  const args = { ...untyped(), yes: wishes.yes, steps: wishes.steps };
+  const chosen = retry && { retry: (run: NamedRun) => tasksToRetry(run, retry) };
+  const start = await resumedStart(args, { id, ...chosen }, io);
+  return carry(start, { wishes, io, stops, approve });
+}
+
+type Carrying = {
+  readonly wishes: ServeWishes;
+  readonly io: Io;
+  readonly stops: ReadonlySet<StopListener>;
+  readonly approve: boolean;
+};
+
+async function carry(start: Start, { wishes, io, stops, approve }: Carrying): Promise<HostedRun> {
+  const { id, run, planned = [], settings, repository, shared } = start;
+  const { diagnostics } = wishes;
   const questions = new Questions(() => undefined);
+  const plans = new PlanQuestion();
   const begun = Promise.withResolvers<Bus>();
   const carried = carryRun(
     {
       id,
       settings: run,
       repository,
-      models: choicesOf(run, [], { settings, top: repository.top }),
+      models: choicesOf(run, planned, { settings, top: repository.top }),
       plan: undefined,
       view: nothingShown,
       rules: [...settings.rules, ...wishes.rules],
@@ -46,6 +73,8 @@ export async function hostRun(wanted: RunWanted, wishes: ServeWishes): Promise<H
       mayBePartial: false,
       result: undefined,
       asked: questions,
+      ...(approve && { approve: plans.ask }),
+      ...(shared !== undefined && { shared }),
       onBus: begun.resolve,
     },
     { settings, diagnostics, io },
@@ -55,12 +84,39 @@ export async function hostRun(wanted: RunWanted, wishes: ServeWishes): Promise<H
     id,
     bus,
     answer: (requestId, answer) => questions.answer(requestId, answer),
-    cancel: () => listeners.forEach(({ stop }) => stop('SIGINT')),
+    answerPlan: (answer) => plans.answer(answer),
+    cancel: () => stops.forEach(({ stop }) => stop('SIGINT')),
     ended: carried.then(
       () => undefined,
       (error: unknown) => diagnostics.diagnose('a run broke', { run: id, error: String(error) }, 'error'),
     ),
   };
+}
+
+/** The plan that waits for an answer over HTTP; one at a time. */
+class PlanQuestion {
+  #waiting: PromiseWithResolvers<PlanAnswer | undefined> | undefined;
+
+  readonly ask: ApprovePlan = async (_proposal, signal) => {
+    const waiting = Promise.withResolvers<PlanAnswer | undefined>();
+    this.#waiting = waiting;
+    const withdraw = () => waiting.resolve(undefined);
+    signal.addEventListener('abort', withdraw, { once: true });
+    if (signal.aborted) withdraw();
+    try {
+      return await waiting.promise;
+    } finally {
+      signal.removeEventListener('abort', withdraw);
+      this.#waiting = undefined;
+    }
+  };
+
+  answer(answer: PlanAnswer | undefined): boolean {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.resolve(answer);
+    return waiting !== undefined;
+  }
 }
 
 /** Its first event is told when it is on the disk. */
@@ -70,9 +126,10 @@ async function onceBegun(bus: Bus): Promise<Bus> {
   return bus;
 }
 
-/** The streams of nobody. */
-function unattended(io: Io): Io {
-  return { ...io, stdin: Readable.from([]), stdout: new PassThrough().resume() };
+/** No terminal; a client cancels the run. */
+function unattended(io: Io, stops: Set<StopListener>): Io {
+  const onStop = (each: StopListener) => heardBy(stops, each, io);
+  return { ...io, stdin: Readable.from([]), stdout: new PassThrough().resume(), onStop };
 }
 
 /** Stopped by whoever cancels it, and with the server. */

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { inBrowser } from '../support/serve/chromium.ts';
 import { pageDesk } from '../support/serve/page-desk.ts';
 import { animationsOf, conversationSight, focusOf, runSight, untilState } from '../support/serve/page-sight.ts';
-import { calls, planned, says, submits } from '../support/run/run-desk.ts';
+import { calls, planned, says, submits, writes } from '../support/run/run-desk.ts';
 
 const LONG_MS = 600_000; // longer than any test
 
@@ -44,6 +44,35 @@ inBrowser('active runs and sessions', (open) => {
 
     expect((await runSight(page)).tasks).toEqual([['Tidy up', 'landed', 'It is tidy.']]);
     expect(await page.locator('.question').count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+
+  test('a plan is commented on and approved on the page, and its run is merged', async () => {
+    const task = (id: string) => ({ id, title: `Do ${id}`, prompt: `Please do ${id}.` });
+    const desk = await pageDesk({
+      order: 'conversation',
+      answers: [
+        calls('submit_plan', { tasks: [task('first')] }),
+        calls('submit_plan', { tasks: [task('second')] }),
+        says('All is done.'),
+      ],
+      agents: { second: { assigned: 'Your task is second:', answers: [writes('new.txt', 'new\n'), submits('Done.')] } },
+    });
+    const { page, complaints } = await open(`${desk.url}/#/new/run`, { token: desk.token });
+    await page.getByLabel('Goal').fill('One file');
+    await page.getByLabel('Workers').fill('0');
+    await page.getByRole('button', { name: 'Start the run' }).click();
+    await page.locator('.plan summary', { hasText: 'Do first' }).waitFor();
+    await page.getByLabel('Comment on the plan').fill('Rather the second.');
+    await page.getByRole('button', { name: 'Send comment' }).click();
+    await page.locator('.plan summary', { hasText: 'Do second' }).waitFor();
+    await page.getByRole('button', { name: 'Run this plan' }).click();
+    await untilState(page, 'Done');
+    await page.getByRole('button', { name: 'Diff of the run' }).click();
+    await page.locator('.run-actions .patch').getByText('new.txt').waitFor();
+    await page.getByRole('button', { name: 'Merge', exact: true }).click();
+    await page.getByText('What landed is merged into main').waitFor();
+    expect(await page.getByRole('button', { name: 'Resume' }).count()).toBe(0);
     expect(complaints).toEqual([]);
   });
 

@@ -28,6 +28,7 @@ const ROUTES = [
   'get /v1/openapi.json',
   'get /v1/runs',
   'get /v1/runs/{id}',
+  'get /v1/runs/{id}/diff',
   'get /v1/runs/{id}/events',
   'get /v1/runs/{id}/tasks/{task}/diff',
   'get /v1/sessions',
@@ -35,7 +36,11 @@ const ROUTES = [
   'get /v1/sessions/{id}/events',
   'post /v1/runs',
   'post /v1/runs/{id}/cancel',
+  'post /v1/runs/{id}/merge',
   'post /v1/runs/{id}/permissions/{requestId}',
+  'post /v1/runs/{id}/plan',
+  'post /v1/runs/{id}/resume',
+  'post /v1/runs/{id}/retry',
   'post /v1/sessions',
   'post /v1/sessions/{id}/cancel',
   'post /v1/sessions/{id}/execute',
@@ -171,6 +176,10 @@ test('every route answers as the document says', async () => {
   await witness.ask('get /v1/runs', {});
   await witness.ask('get /v1/runs/{id}/tasks/{task}/diff', run);
   await witness.ask('get /v1/runs/{id}/tasks/{task}/diff', { ...run, task: 'none' });
+  await witness.ask('get /v1/runs/{id}/diff', run);
+  await witness.ask('post /v1/runs/{id}/merge', run, {});
+  for (const route of ['resume', 'retry']) await witness.ask(`post /v1/runs/{id}/${route}`, run, {});
+  await witness.ask('post /v1/runs/{id}/plan', run, { answer: 'stop' });
   await witness.ask('post /v1/runs/{id}/cancel', run, {});
   await witness.ask('post /v1/runs/{id}/permissions/{requestId}', run, { allowed: true });
   await witness.ask('post /v1/runs', {}, { goal: '' });

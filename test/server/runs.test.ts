@@ -39,6 +39,7 @@ async function told(home: string) {
     id,
     bus,
     answer: (requestId) => requestId === 'ask_1',
+    answerPlan: () => false,
     cancel: () => cancelled.resolve(),
     ended: ended.promise,
   };

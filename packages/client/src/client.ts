@@ -21,6 +21,12 @@ import type {
   PermissionAnswer,
   RemoteResult,
   ResultsTaken,
+  PlanAnswer,
+  RunDelivered,
+  RunDiff,
+  RunMerge,
+  RunResume,
+  RunRetry,
   RunRow,
   RunSnapshot,
   SessionRow,
@@ -130,6 +136,28 @@ export class DroverClient {
 
   diff(id: string, task: string, signal?: AbortSignal): Promise<TaskDiff> {
     return this.#get(`${runPath(id)}/tasks/${encodeURIComponent(task)}/diff`, signal);
+  }
+
+  resumeRun(id: string, wanted: RunResume = {}, signal?: AbortSignal): Promise<Made> {
+    return this.#post<Made>(`${runPath(id)}/resume`, wanted, signal);
+  }
+
+  retryRun(id: string, wanted: RunRetry = {}, signal?: AbortSignal): Promise<Made> {
+    return this.#post<Made>(`${runPath(id)}/retry`, wanted, signal);
+  }
+
+  mergeRun(id: string, wanted: RunMerge = {}, signal?: AbortSignal): Promise<RunDelivered> {
+    return this.#post<RunDelivered>(`${runPath(id)}/merge`, wanted, signal);
+  }
+
+  /** Everything that has landed. */
+  runDiff(id: string, signal?: AbortSignal): Promise<RunDiff> {
+    return this.#get(`${runPath(id)}/diff`, signal);
+  }
+
+  /** Answers the plan that waits for approval. */
+  async answerPlan(id: string, answer: PlanAnswer, signal?: AbortSignal): Promise<void> {
+    await this.#post(`${runPath(id)}/plan`, answer, signal);
   }
 
   async answerRun(id: string, requestId: string, answer: PermissionAnswer, signal?: AbortSignal): Promise<void> {

@@ -6,7 +6,8 @@ import type { PendingCall, Recorded } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
 import type { Message, Usage } from '@drover/protocol/messages';
 import type { Sampling } from '@drover/protocol/model';
-import type { TaskRow } from '@drover/protocol/run';
+import type { PlannedTask } from '@drover/protocol/plan';
+import type { Delivered, Delivery, TaskRow } from '@drover/protocol/run';
 
 /** A tool that runs on the client's side. */
 export type RemoteTool = {
@@ -99,7 +100,29 @@ export type NewRun = {
   readonly deliver?: 'branch' | 'merge' | 'patch';
   readonly budget?: string; // 5usd, 200ktok
   readonly timeout?: string; // 30m
+  readonly approve?: boolean; // plans wait for an answer; else they run as they are
 };
+
+/** POST /v1/runs/:id/resume */
+export type RunResume = Pick<NewRun, 'approve'>;
+
+/** POST /v1/runs/:id/retry: these tasks, or all that failed. */
+export type RunRetry = RunResume & { readonly tasks?: readonly string[] };
+
+/** POST /v1/runs/:id/merge */
+export type RunMerge = { readonly deliver?: Delivery }; // else merge
+
+export type RunDelivered = { readonly delivered: Delivered };
+
+/** POST /v1/runs/:id/plan: run the plan, perhaps changed; stop; or words for the coordinator. */
+export type PlanAnswer = {
+  readonly answer: 'run' | 'stop' | 'comment';
+  readonly tasks?: readonly PlannedTask[]; // with `run`: the plan as it was changed
+  readonly comment?: string; // with `comment`
+};
+
+/** GET /v1/runs/:id/diff: everything that has landed, as a patch. */
+export type RunDiff = { readonly patch: string };
 
 export type Made = { readonly id: string };
 
@@ -124,6 +147,7 @@ export type RunSnapshot = RunRow & {
   readonly goal: string;
   readonly rows: readonly TaskRow[];
   readonly questions: readonly OpenQuestion[];
+  readonly plan?: readonly PlannedTask[]; // waits for an answer
 };
 
 /** GET /v1/runs/:id/tasks/:task/diff: what a task changed, as a patch. */

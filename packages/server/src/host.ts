@@ -5,6 +5,8 @@ import type { Diagnose } from '@drover/core/diagnosis';
 import type { NewRun, NewSession, RemoteTool } from '@drover/client/wire';
 import type { Session } from '@drover/core/session/session';
 import type { Bus } from '@drover/core/bus';
+import type { PlanAnswer as ApprovedPlan } from '@drover/coordinator/plan/approval';
+import type { Delivered, Delivery } from '@drover/protocol/run';
 import type { Message } from '@drover/protocol/messages';
 import type { Answer, Questions } from '@drover/core/permission/questions';
 
@@ -19,6 +21,12 @@ export type Host = {
   readonly openSession: (wanted: SessionWanted) => Promise<HostedSession>;
   /** Starts a run in this process. The run is durable when this resolves. Throws UsageError if it cannot start. */
   readonly startRun: (wanted: RunWanted) => Promise<HostedRun>;
+  /** Resumes a run in this process. Throws UsageError if there is nothing to resume or to retry. */
+  readonly resumeRun: (wanted: RunAgain) => Promise<HostedRun>;
+  /** Delivers what has landed. Throws UsageError if something is in the way; then nothing is changed. */
+  readonly deliverRun: (id: string, deliver: Delivery) => Promise<Delivered>;
+  /** Returns everything that has landed as a patch; undefined if it is gone. */
+  readonly diffOf: (id: string) => Promise<string | undefined>;
   /** Returns the patch of a commit of a run; undefined if the commit is gone. */
   readonly patchOf: (landed: LandedCommit, signal: AbortSignal) => Promise<string | undefined>;
   readonly diagnose: Diagnose;
@@ -43,11 +51,16 @@ export type HostedSession = {
 
 export type RunWanted = NewRun & { readonly cwd: string };
 
+/** `retry`: these tasks, or all that failed if there are none; without it, the run is resumed. */
+export type RunAgain = { readonly id: string; readonly approve: boolean; readonly retry?: readonly string[] };
+
 export type HostedRun = {
   readonly id: string;
   readonly bus: Pick<Bus, 'reader' | 'told'>; // closed when the run has ended
   /** Returns false if no such question waits. */
   readonly answer: (requestId: string, answer: Answer) => boolean;
+  /** Returns false if no plan waits. */
+  readonly answerPlan: (answer: ApprovedPlan | undefined) => boolean;
   readonly cancel: () => void;
   /** Never rejects. */
   readonly ended: Promise<void>;

@@ -44,6 +44,13 @@ export function hostOf(settings: HostSettings): Host {
       (async () => {
         throw new UsageError('no runs in this test');
       }),
+    resumeRun: async () => {
+      throw new UsageError('no runs in this test');
+    },
+    deliverRun: async () => {
+      throw new UsageError('no runs in this test');
+    },
+    diffOf: async () => undefined,
     patchOf: async ({ repository, commit }) => {
       const { stdout } = await promisify(execFile)('git', ['-C', repository, 'show', commit]);
       return stdout;

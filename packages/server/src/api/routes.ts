@@ -164,7 +164,7 @@ function sessionEventRoutes(sessions: Sessions): readonly Route[] {
 }
 
 export function runRoutes(runs: Runs): readonly Route[] {
-  return [...runSnapshotRoutes(runs), ...runControlRoutes(runs)];
+  return [...runSnapshotRoutes(runs), ...runControlRoutes(runs), ...runAfterRoutes(runs)];
 }
 
 function runSnapshotRoutes(runs: Runs): readonly Route[] {
@@ -238,6 +238,61 @@ function runControlRoutes(runs: Runs): readonly Route[] {
       answer: json(schemas.taskDiff),
       refusals: [404],
       reply: ({ param, signal }) => runs.diff(param('id'), param('task'), signal),
+    }),
+  ];
+}
+
+/** Before and after the work: approval of a plan; resume, retry, merge and the whole diff. */
+function runAfterRoutes(runs: Runs): readonly Route[] {
+  return [
+    route({
+      method: 'post',
+      path: '/v1/runs/:id/plan',
+      name: 'answerPlan',
+      about: 'Runs the plan that waits for approval, perhaps changed, stops it, or comments on it',
+      body: schemas.planAnswer,
+      answer: nothing,
+      refusals: [404, 409],
+      reply: ({ body, param }) => runs.answerPlan(param('id'), body),
+    }),
+    route({
+      method: 'post',
+      path: '/v1/runs/:id/resume',
+      name: 'resumeRun',
+      about: 'Resumes an interrupted run',
+      body: schemas.runResume,
+      answer: json(schemas.made),
+      refusals: [404, 409],
+      reply: ({ body, param }) => runs.resume(param('id'), body),
+    }),
+    route({
+      method: 'post',
+      path: '/v1/runs/:id/retry',
+      name: 'retryRun',
+      about: 'Tries failed tasks of a run again, on top of everything that has landed',
+      body: schemas.runRetry,
+      answer: json(schemas.made),
+      refusals: [404, 409],
+      reply: ({ body: { tasks = [], ...rest }, param }) => runs.resume(param('id'), { ...rest, tasks }),
+    }),
+    route({
+      method: 'post',
+      path: '/v1/runs/:id/merge',
+      name: 'mergeRun',
+      about: 'Delivers what has landed in a run; an obstacle is 422, and nothing is changed',
+      body: schemas.runMerge,
+      answer: json(schemas.runDelivered),
+      refusals: [404, 409],
+      reply: ({ body, param }) => runs.deliver(param('id'), body),
+    }),
+    route({
+      method: 'get',
+      path: '/v1/runs/:id/diff',
+      name: 'runDiff',
+      about: 'Everything that has landed in a run, as a patch',
+      answer: json(schemas.runDiff),
+      refusals: [404],
+      reply: ({ param }) => runs.wholeDiff(param('id')),
     }),
   ];
 }

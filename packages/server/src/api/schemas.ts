@@ -20,6 +20,8 @@ const RESULTS_MAX = 128;
 const MESSAGES_MAX = 1_000;
 const WORKERS_MAX = 64;
 const GATES_MAX = 32;
+const PLANNED_MAX = 1_000;
+const COMMENT_CHARS_MAX = 20_000;
 const REMOTE_TIMEOUT_MS_MAX = 7 * 24 * 60 * 60_000;
 
 const text = z.string().max(TEXT_CHARS_MAX);
@@ -84,6 +86,7 @@ export const newRun = z.strictObject({
   deliver: z.enum(['branch', 'merge', 'patch']).exactOptional(),
   budget: word.exactOptional().describe('5usd, 200ktok'),
   timeout: word.exactOptional().describe('30m'),
+  approve: z.boolean().exactOptional().describe('Plans wait for an answer; else they run as they are'),
 });
 
 export const ticketRequest = z.strictObject({ ticket: word });
@@ -227,12 +230,45 @@ export const taskRow = z.object({
   failure: failure.exactOptional(),
 });
 
+const plannedTask = z.strictObject({
+  id: z.string(),
+  title: z.string(),
+  prompt: z.string(),
+  dependsOn: z.array(z.string()),
+  files: z.array(z.string()),
+  mode: z.enum(['write', 'read']),
+  gates: z.array(z.string()).exactOptional(),
+  model: z.string().exactOptional(),
+});
+
+export const runResume = z.strictObject({ approve: z.boolean().exactOptional() });
+export const runRetry = z.strictObject({ ...runResume.shape, tasks: z.array(word).max(PLANNED_MAX).exactOptional() });
+export const runMerge = z.strictObject({ deliver: z.enum(['branch', 'merge', 'patch']).exactOptional() });
+export const planAnswer = z.strictObject({
+  answer: z.enum(['run', 'stop', 'comment']),
+  tasks: z.array(plannedTask).max(PLANNED_MAX).exactOptional().describe('With run: the plan as it was changed'),
+  comment: z.string().min(1).max(COMMENT_CHARS_MAX).exactOptional().describe('With comment: words for the coordinator'),
+});
+export const runDelivered = z.object({
+  delivered: z.object({
+    deliver: z.enum(['branch', 'merge', 'patch']),
+    commit: z.string(),
+    branch: z.string().exactOptional(),
+    patches: z.array(z.string()).exactOptional(),
+    instead: z.string().exactOptional(),
+    renamed: z.record(z.string(), z.string()).exactOptional(),
+    next: z.string().exactOptional(),
+  }),
+});
+export const runDiff = z.object({ patch: z.string() });
+
 export const runSnapshot = z.object({
   ...runRow.shape,
   seq: z.int(),
   goal: z.string(),
   rows: z.array(taskRow),
   questions: z.array(openQuestion),
+  plan: z.array(plannedTask).exactOptional().describe('A plan that waits for an answer'),
 });
 
 export const taskDiff = z.object({ task: z.string(), commit: z.string(), patch: z.string() });
@@ -277,6 +313,12 @@ export type WireIsChecked = Checked<
     Same<typeof toolResults, wire.ToolResults>,
     Same<typeof permissionAnswer, wire.PermissionAnswer>,
     Same<typeof newRun, wire.NewRun>,
+    Same<typeof runResume, wire.RunResume>,
+    Same<typeof runRetry, wire.RunRetry>,
+    Same<typeof runMerge, wire.RunMerge>,
+    Same<typeof planAnswer, wire.PlanAnswer>,
+    Same<typeof runDelivered, wire.RunDelivered>,
+    Same<typeof runDiff, wire.RunDiff>,
     Same<typeof made, wire.Made>,
     Same<typeof resultsTaken, wire.ResultsTaken>,
     Same<typeof pendingCall, PendingCall>,

@@ -5,6 +5,7 @@ import { isDone } from '@drover/protocol/run';
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type * as wire from '@drover/client/wire';
+import { problems } from '@drover/coordinator/plan/graph';
 import { isRunLive, listRuns, stateOf } from '@drover/coordinator/run/runs';
 import { runJournalPath } from '@drover/coordinator/run/journal';
 import { isStatus } from '@drover/coordinator/view/progress';
@@ -14,7 +15,7 @@ import { titleOf } from '@drover/core/journal/sessions';
 import type { JsonObject } from '@drover/protocol/json';
 import type { Host, HostedRun } from '../host.ts';
 import { folderInside } from '../place.ts';
-import { notFound, Refusal, unavailable, unusable } from '../http/problem.ts';
+import { notFound, Refusal, unavailable, unfit, unusable } from '../http/problem.ts';
 import { lastSeqIn, openQuestions, readKept, wasAsked } from '../sessions/snapshot.ts';
 import type { EventStream } from '../streams/event-stream.ts';
 import type { Feeds, Source } from '../streams/feeds.ts';
@@ -36,15 +37,74 @@ export class Runs {
   }
 
   async start(wanted: wire.NewRun): Promise<wire.Made | Refusal> {
-    const { host, feeds, runsMax } = this.#options;
+    const { host } = this.#options;
+    return this.#carry(async () => {
+      const cwd = await folderInside(host.root, wanted.cwd);
+      return cwd instanceof Refusal ? cwd : host.startRun({ ...wanted, cwd });
+    });
+  }
+
+  /** With `tasks`, those are retried; all that failed if there are none. */
+  async resume(id: string, { approve = false, tasks }: wire.RunRetry): Promise<wire.Made | Refusal> {
+    if (!this.#isKept(id)) return notFound('run');
+    if (this.#isLive(id)) return new Refusal(409, 'run.live', 'the run is at work already');
+    const stranger = await this.#elsewhere(id);
+    if (stranger !== undefined) return stranger;
+    const retry = tasks === undefined ? {} : { retry: tasks };
+    return this.#carry(() => this.#options.host.resumeRun({ id, approve, ...retry }));
+  }
+
+  async deliver(id: string, { deliver = 'merge' }: wire.RunMerge): Promise<wire.RunDelivered | Refusal> {
+    if (!this.#isKept(id)) return notFound('run');
+    const stranger = await this.#elsewhere(id);
+    if (stranger !== undefined) return stranger;
+    try {
+      return { delivered: await this.#options.host.deliverRun(id, deliver) };
+    } catch (error) {
+      return refusalOf(error);
+    }
+  }
+
+  async wholeDiff(id: string): Promise<wire.RunDiff | Refusal> {
+    if (!this.#isKept(id)) return notFound('run');
+    const patch = await this.#options.host.diffOf(id);
+    if (patch === undefined) return new Refusal(404, 'commit.gone', 'what this run changed is no longer there');
+    return { patch: patch.slice(0, PATCH_CHARS_MAX) };
+  }
+
+  async answerPlan(id: string, given: wire.PlanAnswer): Promise<Refusal | undefined> {
+    if (!this.#isKept(id)) return notFound('run');
+    const run = this.#atWork.get(id);
+    if (run === undefined) return this.#notHere(id);
+    const proposed = stateOf((await readKept(this.#path(id))).records).proposed ?? [];
+    const tasks = given.answer === 'run' ? (given.tasks ?? proposed) : [];
+    const wrong = given.answer === 'run' ? problems(tasks, { tasksMax: tasks.length, done: new Set() }) : [];
+    if (wrong.length > 0 && proposed.length > 0)
+      return unfit(wrong.map(({ at, message }) => ({ path: `tasks.${at}`, message })));
+    const { comment = '' } = given;
+    if (given.answer === 'comment' && comment.trim() === '')
+      return unfit([{ path: 'comment', message: 'a comment has words' }]);
+    const answer = given.answer === 'comment' ? { comment } : { tasks };
+    if (run.answerPlan(given.answer === 'stop' ? undefined : answer)) return undefined;
+    return new Refusal(409, 'plan.answered', 'no plan of this run waits for an answer');
+  }
+
+  /** Refuses a run whose repository is outside the served folder. */
+  async #elsewhere(id: string): Promise<Refusal | undefined> {
+    const { settings } = stateOf((await readKept(this.#path(id))).records);
+    const folder = await folderInside(this.#options.host.root, settings?.repository);
+    return folder instanceof Refusal ? folder : undefined;
+  }
+
+  async #carry(begin: () => Promise<HostedRun | Refusal>): Promise<wire.Made | Refusal> {
+    const { feeds, runsMax } = this.#options;
     if (this.#isClosed) return new Refusal(503, 'server.closing', 'the server is about to end');
     if (this.#atWork.size + this.#starting >= runsMax)
       return new Refusal(503, 'server.busy', `${runsMax} runs are at work already: try again when one has ended`);
     this.#starting += 1;
     try {
-      const cwd = await folderInside(host.root, wanted.cwd);
-      if (cwd instanceof Refusal) return cwd;
-      const run = await host.startRun({ ...wanted, cwd });
+      const run = await begin();
+      if (run instanceof Refusal) return run;
       this.#atWork.set(run.id, run);
       const unfollow = feeds.follow(this.#source(run.id), run.bus);
       void run.ended.then(() => {
@@ -53,9 +113,7 @@ export class Runs {
       });
       return { id: run.id };
     } catch (error) {
-      if (error instanceof UsageError) return unusable(error);
-      if (error instanceof DroverError) return unavailable(error);
-      throw error;
+      return refusalOf(error);
     } finally {
       this.#starting -= 1;
     }
@@ -150,6 +208,12 @@ export class Runs {
   }
 }
 
+function refusalOf(error: unknown): Refusal {
+  if (error instanceof UsageError) return unusable(error);
+  if (error instanceof DroverError) return unavailable(error);
+  throw error;
+}
+
 type Standing = { readonly live: boolean; readonly isDamaged: boolean };
 
 function snapshotOf(id: string, records: readonly JsonObject[], { live, isDamaged }: Standing): wire.RunSnapshot {
@@ -173,6 +237,7 @@ function snapshotOf(id: string, records: readonly JsonObject[], { live, isDamage
     ...(cost !== undefined && { cost }),
     rows: end?.tasks ?? rowsOf(state).filter(({ task }) => isSettled(state.tasks.get(task))),
     questions: live && end === undefined ? openQuestions(records) : [],
+    ...(live && state.proposed !== undefined && { plan: state.proposed }),
   };
 }
 

@@ -69,6 +69,7 @@ function runOf({ goal = '', gates = '', workers = '', ...rest }: Values): NewRun
   return {
     ...(given(rest) as Omit<NewRun, 'goal'>),
     goal,
+    approve: true,
     ...(kept.length > 0 && { gates: kept }),
     ...(workers !== '' && { workers: Number(workers) }),
   };

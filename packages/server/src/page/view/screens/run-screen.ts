@@ -1,5 +1,6 @@
 // A run, live or long over: its head, its questions, the timeline, the tasks, and whatever is chosen of them.
 
+import type { Delivered } from '@drover/protocol/run';
 import type { RecordedRunEnd } from '@drover/coordinator/view/state';
 import { RunFold } from '../../run-fold.ts';
 import { type App, type Screen, words } from '../app.ts';
@@ -9,6 +10,8 @@ import { Beat, Frame, wantsLessMotion } from '../frame.ts';
 import { confirmed } from '../parts/confirmed.ts';
 import { type Choice, Inspector, taskOf } from '../parts/inspector.ts';
 import { QuestionCards } from '../parts/question-cards.ts';
+import { PlanCard } from '../parts/run/plan-card.ts';
+import { RunActions } from '../parts/run/run-actions.ts';
 import { RunHead, type Standing } from '../parts/run/run-head.ts';
 import { TaskList } from '../parts/run/task-list.ts';
 import { TimelinePanel } from '../parts/timeline/timeline-panel.ts';
@@ -37,13 +40,16 @@ class RunScreen {
   readonly #fold = new RunFold();
   readonly #head = new RunHead(() => void this.#cancel());
   readonly #questions: QuestionCards;
+  readonly #plan: PlanCard;
+  readonly #actions: RunActions;
   readonly #timeline: TimelinePanel;
   readonly #tasks = new TaskList((task) => this.#choose({ task }));
   readonly #inspector: Inspector;
   readonly #problem = h('p', { class: 'problem', is: { role: 'alert', hidden: true } });
   readonly #frame = new Frame((nowMs) => this.#draw(nowMs));
   readonly #figures = new Beat(FIGURES_MS);
-  readonly #feed: Feed;
+  #feed: Feed;
+  #lastSeq = 0;
   readonly #stops = new AbortController();
   readonly #sizes = new ResizeObserver(() => this.#restyle());
   #choice: Choice = { worker: 0 };
@@ -60,24 +66,48 @@ class RunScreen {
       onChange: () => this.#frame.ask(),
     });
     this.#inspector = new Inspector(app.client, id);
-    const parts = [this.#head.element, this.#problem, this.#questions.element, this.#timeline.element];
+    this.#plan = new PlanCard((answer) => app.client.answerPlan(id, answer));
+    this.#actions = new RunActions({
+      resume: () => this.#again(() => app.client.resumeRun(id, { approve: true })),
+      retry: () => this.#again(() => app.client.retryRun(id, { approve: true })),
+      merge: async () => deliveredWords((await app.client.mergeRun(id)).delivered),
+      diff: async () => (await app.client.runDiff(id)).patch,
+    });
+    const asked = [this.#plan.element, this.#questions.element];
+    const parts = [this.#head.element, this.#problem, this.#actions.element, ...asked, this.#timeline.element];
     const lower = h('div', { class: 'columns' }, this.#tasks.element, this.#inspector.element);
     this.element = h('div', { class: 'screen run' }, ...parts, lower);
-    this.#feed = new Feed({
-      events: (options) => app.client.runEvents(id, options),
-      take: (event) => {
-        this.#fold.take(event);
-        if (event.type === 'run_end') this.#over(event);
-        this.#frame.ask();
-      },
-      onConnection: app.onConnection,
-      onEnd: (error) => this.#end(error),
-    });
+    this.#feed = this.#follow();
     this.#sizes.observe(this.element);
     const { signal } = this.#stops;
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#restyle(), { signal });
     this.element.addEventListener('click', () => this.#now(), { signal });
     this.#frame.ask();
+  }
+
+  #follow(): Feed {
+    const { client, onConnection } = this.#app;
+    return new Feed({
+      events: (options) => client.runEvents(this.#id, { ...options, after: this.#lastSeq }),
+      take: (event) => {
+        this.#lastSeq = event.seq;
+        this.#fold.take(event);
+        if (event.type === 'run_end') this.#over(event);
+        this.#frame.ask();
+      },
+      onConnection,
+      onEnd: (error) => this.#end(error),
+    });
+  }
+
+  /** The run is at work again: its events go on behind the last one. */
+  async #again(begin: () => Promise<unknown>): Promise<void> {
+    await begin();
+    this.#feed.stop();
+    this.#hasEnded = false;
+    this.#app.refresh();
+    this.#feed = this.#follow();
+    this.#now();
   }
 
   get title(): string {
@@ -102,6 +132,8 @@ class RunScreen {
     if (this.#figures.due(nowMs)) {
       this.#head.update(this.#fold, wallMs, standing);
       this.#tasks.update(state, elapsedMs, { chosen: taskOf(this.#fold, this.#choice), empty: NO_TASKS[standing] });
+      this.#plan.update(isLive ? state.proposed : undefined);
+      this.#actions.update(state, standing === 'ended' || standing === 'stopped');
       this.#questions.update(isLive ? this.#fold.questions : [], ({ task, worker = 0 }) => {
         return state.tasks.get(task ?? '')?.plan.title ?? (worker === 0 ? 'The coordinator' : `Worker ${worker}`);
       });
@@ -177,4 +209,9 @@ class RunScreen {
       say(this.#problem, words(error));
     }
   }
+}
+
+function deliveredWords({ deliver, branch, patches = [], commit }: Delivered): string {
+  if (deliver === 'patch') return `What landed is in ${patches.length} patches.`;
+  return `What landed is ${deliver === 'merge' ? 'merged into' : 'on branch'} ${branch ?? '?'} (${commit.slice(0, 8)}).`;
 }

@@ -1,0 +1,73 @@
+// Buttons for a run that is not at work: resume, retry, merge, and the diff of everything that has landed.
+
+import type { RunState } from '@drover/coordinator/view/state';
+import { words } from '../../app.ts';
+import { button, h, say, show } from '../../dom.ts';
+import { patchList } from './patch-list.ts';
+
+export type RunDeeds = {
+  readonly resume: () => Promise<void>;
+  readonly retry: () => Promise<void>;
+  /** Returns what was delivered, in words. */
+  readonly merge: () => Promise<string>;
+  readonly diff: () => Promise<string>;
+};
+
+const FAILED: ReadonlySet<string> = new Set(['failed', 'conflict', 'gate_failed', 'skipped']);
+
+export class RunActions {
+  readonly element: HTMLElement;
+  readonly #buttons: Readonly<Record<keyof RunDeeds, HTMLButtonElement>>;
+  readonly #outcome = h('p', { class: 'quiet', is: { role: 'status', hidden: true } });
+  readonly #problem = h('p', { class: 'problem', is: { role: 'alert', hidden: true } });
+  readonly #patch = h('div', {});
+
+  constructor(deeds: RunDeeds) {
+    this.#buttons = {
+      resume: button('Resume', () => void this.#do(deeds.resume)),
+      retry: button('Retry what failed', () => void this.#do(deeds.retry)),
+      merge: button('Merge', () => void this.#do(async () => this.#tell(await deeds.merge()))),
+      diff: button(
+        'Diff of the run',
+        () => void this.#do(async () => this.#patch.replaceChildren(patchList(await deeds.diff()))),
+      ),
+    };
+    const answers = h('div', { class: 'answers' }, ...Object.values(this.#buttons));
+    this.element = h(
+      'section',
+      { class: 'run-actions', is: { 'aria-label': 'Actions' } },
+      answers,
+      this.#outcome,
+      this.#problem,
+      this.#patch,
+    );
+  }
+
+  update(state: RunState, isAtRest: boolean): void {
+    const hasLanded = state.landed.length > 0;
+    const hasFailed = [...state.tasks.values()].some((task) => FAILED.has(task.state));
+    show(this.#buttons.resume, isAtRest && state.end?.outcome !== 'done');
+    show(this.#buttons.retry, isAtRest && hasFailed);
+    show(this.#buttons.merge, isAtRest && hasLanded);
+    show(this.#buttons.diff, hasLanded);
+  }
+
+  #tell(text: string): void {
+    show(this.#outcome, true);
+    say(this.#outcome, text);
+  }
+
+  async #do(deed: () => Promise<void>): Promise<void> {
+    const buttons = Object.values(this.#buttons);
+    for (const each of buttons) each.disabled = true;
+    show(this.#problem, false);
+    try {
+      await deed();
+    } catch (error) {
+      show(this.#problem, true);
+      say(this.#problem, words(error));
+    } finally {
+      for (const each of buttons) each.disabled = false;
+    }
+  }
+}
