@@ -27,7 +27,7 @@ import { shortIdIn } from '../history/id.ts';
 import { checkUsable } from '../history/journal.ts';
 import { type KeptRun, readRun } from '../history/run.ts';
 import type { Budget } from '../start/quantities.ts';
-import { loadSettings, stateFolder } from '../start/settings.ts';
+import { loadSettings, type Settings, stateFolder } from '../start/settings.ts';
 import { count, dollars, duration, tokensOf } from '../views/text/figures.ts';
 import { oneLine } from '../views/text/terminal-text.ts';
 import type { RunArgs } from './run-options.ts';

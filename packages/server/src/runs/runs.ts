@@ -81,6 +81,9 @@ export class Runs {
     const wrong = given.answer === 'run' ? problems(tasks, { tasksMax: tasks.length, done: new Set() }) : [];
     if (wrong.length > 0 && proposed.length > 0)
       return unfit(wrong.map(({ at, message }) => ({ path: `tasks.${at}`, message })));
+    const other = tasks.findIndex(({ id: each, model }) => model !== proposed.find((task) => task.id === each)?.model);
+    if (other >= 0 && proposed.length > 0)
+      return unfit([{ path: `tasks.${other}.model`, message: 'the model of a task can’t be changed here' }]);
     const { comment = '' } = given;
     if (given.answer === 'comment' && comment.trim() === '')
       return unfit([{ path: 'comment', message: 'a comment has words' }]);
