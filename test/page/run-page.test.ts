@@ -117,7 +117,7 @@ inBrowser('a run that is over', (open) => {
     };
     for (let at = 0; at < 6; at++) await press('Tab');
     await press('Enter', () => untilState(page, 'Done'));
-    const intoTimeline = ['Tab', 'Tab', 'Tab', 'Tab', 'ArrowDown', 'Enter', 'Tab'];
+    const intoTimeline = ['Tab', 'Tab', 'Tab', 'Tab', 'Tab', 'Tab', 'ArrowDown', 'Enter', 'Tab'];
     const throughBars = ['Home', 'ArrowRight', 'ArrowRight', 'ArrowRight', 'Enter', 'ArrowDown', 'ArrowUp'];
     const intoConversation = ['Tab', 'Tab', 'Tab', 'ArrowRight', 'ArrowRight', 'ArrowRight', 'Tab'];
     for (const key of [...intoTimeline, ...throughBars, ...intoConversation]) await press(key);
@@ -129,6 +129,8 @@ inBrowser('a run that is over', (open) => {
       'Tab: New session',
       'Tab: Two files',
       'Enter: the content',
+      'Tab: Merge',
+      'Tab: Diff of the run',
       'Tab: All',
       'Tab: 5 min',
       'Tab: 1 min',
