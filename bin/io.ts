@@ -1,7 +1,7 @@
-// What a command may touch of the outside: three streams, the environment, the folder, the wish to stop.
+// Everything a command may touch outside: three streams, the environment, the current folder, the request to stop.
 //
-// A command gets its Io from bin/drover.ts and never looks at the process itself, so that a test runs
-// the whole program with streams of its own.
+// bin/drover.ts gives a command its Io. A command never uses the process itself, so tests run the whole program with
+// their own streams.
 
 import type { Readable, Writable } from 'node:stream';
 import type { Json } from '@drover/protocol/json';

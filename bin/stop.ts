@@ -1,7 +1,6 @@
-// The wish to end early, as an AbortSignal: the first cause aborts politely, and is remembered.
+// The request to stop early, as an AbortSignal. The first cause aborts gracefully, and is remembered.
 //
-// What happens when that takes too long, or the user insists with a second SIGINT, is decided where the
-// process is: in drover.ts.
+// drover.ts, which owns the process, decides what happens if that takes too long or if the user sends a second SIGINT.
 
 import { DroverError } from '@drover/core/errors';
 import type { Io, StopCause } from './io.ts';

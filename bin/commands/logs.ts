@@ -37,8 +37,8 @@ export const logs = command({
     json: flag('Options:', 'Print the raw records, one JSON object per line'),
   },
   examples: [
-    ['drover logs 1a2b3c', 'What happened, step by step'],
-    ['drover logs 1a2b3c billing', 'What happened in one task of a run'],
+    ['drover logs 1a2b3c', 'Show every step'],
+    ['drover logs 1a2b3c billing', 'Show one task of a run'],
     ['drover logs nightly --follow', 'Follow a session of another process until it stops'],
     [`drover logs nightly --json | jq 'select(.type == "usage")'`, 'For scripts'],
   ],

@@ -39,7 +39,7 @@ export const show = command({
     junit: value('Batch:', 'FILE', 'Also write the joined JUnit report to a file', nonEmpty),
   },
   examples: [
-    ['drover show 1a2b3c', 'What landed, what failed and why, and what to do next'],
+    ['drover show 1a2b3c', 'Show what landed, what failed and why, and what to do next'],
     ['drover show 1a2b3c billing', 'The result of one task of a run'],
     ['drover show nightly --json', 'The summary, for a script'],
     ['drover show --merge shards --out all', 'The shards of a batch as one report'],

@@ -1,9 +1,8 @@
-// What the demo's models say. Only their words are scripted: the agents, their tools, the merges and the
-// tests are real.
+// The scripted answers of the demo's models. Agents, tools, merges and tests are real.
 //
-// The plan is made to go wrong in the ways that plans go wrong. Two tasks add a line at the same place:
-// the second conflicts, and is tried again. Two are green alone and red together, since one renames what
-// the other uses: the tests find it, and a second plan makes it good. One answer is refused with 429.
+// The plan shows common troubles. Two tasks add a line at the same place: the second one conflicts and is retried. Two
+// tasks pass alone and fail together, because one renames a function that the other uses: the tests find it, and a
+// second plan repairs it. One request is refused with 429.
 
 import type { JsonObject } from '@drover/rehearsal/json';
 import type { AgentScript, Answer, Script } from '@drover/rehearsal/script';

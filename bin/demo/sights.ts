@@ -1,4 +1,4 @@
-// What there was to see in the demo: a view that shows everything, and remembers what is worth pointing at.
+// The demo's view: shows every event, and remembers the ones worth pointing out at the end.
 
 import type { Shown } from '@drover/core/bus';
 import type { RunView } from '../views/view.ts';

@@ -1,8 +1,8 @@
-// Runs and sessions that are long over: which could go, and the removal of exactly those.
+// Finished runs and sessions: lists those that could be removed, and removes exactly those.
 //
-// Only what is done, and what nothing can be done about any more. Whatever can go on stays however old it
-// is, and so does a run of which some work may be nowhere else. Before one is removed its lock is taken, so
-// nobody begins to write it meanwhile; then it is set aside in one step, and is gone for everybody.
+// Only finished ones are listed. A run or session that can be resumed stays, however old, and so does a run that may
+// hold the only copy of some work. The lock of a journal is taken before its removal, so no process can start to write
+// it. Then the folder is renamed in one step and removed.
 
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';

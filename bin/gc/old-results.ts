@@ -1,4 +1,4 @@
-// What batches keep of their tasks, and was of no use for long: how much could go, and its removal.
+// Cached results of batch tasks that no batch used for a long time: their number and size, and their removal.
 
 import { entriesBefore, removeEntriesBefore } from '@drover/coordinator/batch/cache';
 import { spanOf } from './old-journals.ts';

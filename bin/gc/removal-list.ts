@@ -1,4 +1,4 @@
-// What could be removed, and what stays, for a person: grouped by the reason, each with its size.
+// The list of removable and kept things for the user, grouped by reason, each with its size.
 
 import { count } from '../views/text/figures.ts';
 import { cell, cut, widthOfText } from '../views/text/terminal-text.ts';

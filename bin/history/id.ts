@@ -1,10 +1,10 @@
-// Which run or session is meant: by its whole id, or by as much of it as no other has.
+// Finds the run or session that the user means: by its whole id, or by a unique part of it.
 //
-// An id is a name somebody chose for a session (--session NAME), or one that drover made: `run_` or `ses_`
-// and 32 digits. Of the latter the digits alone will do, and so will the first of them.
+// An id is a name that the user chose for a session (--session NAME), or one that drover made: `run_` or `ses_` and 32
+// digits. For these, the digits or the first few of them are enough.
 //
-// Every command that works in a session starts with this, so it knows only the names of folders; the rows
-// are read where somebody has to be told what there is.
+// Every command that works in a session starts here, so this file reads folder names only. Journals are read only to
+// list the choices.
 
 import { UsageError } from '@drover/core/errors';
 import { keptIds as keptIn } from '@drover/core/journal/listing';

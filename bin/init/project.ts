@@ -1,4 +1,4 @@
-// What a project is made of, as far as its files tell: how it is tested, and where its sources are.
+// Detects from a project's files how it is tested and where its sources are.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
-// What a model costs: by the config, else by the catalog; unknown is not free, so a budget in dollars needs it.
+// The price of a model: from the config, else from the catalog. Unknown is not free, so a budget in dollars needs a
+// price.
 
 import { UsageError } from '@drover/core/errors';
 import { factsOf, type Price } from '@drover/core/model/catalog';

@@ -1,7 +1,7 @@
-// Whether a session went as it was recorded, and if not, where it first went another way.
+// Compares a session with its recording, and finds the first difference.
 //
-// What belongs to a request and not to what was said is left out: token counts, what a provider sealed
-// for itself, and arguments that could not be read.
+// Ignored: token counts, data that a provider sealed for itself, and arguments that could not be parsed. They belong
+// to a request and not to the conversation.
 
 import { isDeepStrictEqual } from 'node:util';
 import type { AssistantPart, Message } from '@drover/protocol/messages';

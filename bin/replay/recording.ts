@@ -1,5 +1,5 @@
-// A journal as a performance that can be given again: what was asked, what was answered, what each call
-// came to. What was tried and taken back, and what was asked twice, is not in it.
+// A journal as a recording that can be replayed: prompts, answers, and the result of each call. Discarded attempts and
+// repeated requests are left out.
 
 import type { Recorded } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';

@@ -1,8 +1,7 @@
-// Gives a recorded run again: what its journal holds is shown as it was shown, and nothing is asked, run or
-// written.
+// Replays a recorded run: shows the events of its journal, and sends, runs and writes nothing.
 //
-// Between two events passes the time that passed between them, divided by the speed; at speed 0 none does.
-// Where the run stood still because nobody was at work on it, none does either.
+// Events are as far apart as they were, divided by the speed. At speed 0 there is no pause, and neither is there one
+// for the time between an interruption and a resume.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';

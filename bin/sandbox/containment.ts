@@ -1,9 +1,9 @@
-// The sandbox of this command: found, proven and wished for once, then put round each workspace or folder.
+// The sandbox of this command: chosen and probed once, then applied to each workspace or folder.
 //
 // Guarantees
-//   1. `required` without a working sandbox is a UsageError, before anything is spent.
-//   2. `off` comes from the user alone: a flag, or the user's own config.
-//   3. Where there is no sandbox, the notice says so once, and every command is asked about.
+//   1. `required` without a working sandbox is a UsageError, before any request is sent.
+//   2. Only the user can turn it off: by a flag, or in the user's own config.
+//   3. Without a sandbox, a notice says so once, and the user is asked about every command.
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';

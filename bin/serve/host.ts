@@ -1,4 +1,4 @@
-// What the server has done here: sessions and runs by the settings of this machine, and patches out of git.
+// The host of the server: sessions and runs with the settings of this machine, and patches from git.
 
 import { patchBetween } from '@drover/coordinator/batch/patches';
 import { openRepository } from '@drover/coordinator/git/repository';

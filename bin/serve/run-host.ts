@@ -1,5 +1,5 @@
-// A run that the server carries out in its own process: nobody is at a terminal, so whoever reads its events is
-// asked, and cancels it.
+// A run inside the server's process. It has no terminal: clients that read its events answer its questions and cancel
+// it.
 
 import { PassThrough, Readable } from 'node:stream';
 import type { Bus } from '@drover/core/bus';

@@ -1,4 +1,4 @@
-// What was said when the server was started, for all sessions and runs it serves.
+// The flags of `drover serve`, which apply to all its sessions and runs.
 
 import type { Rule } from '@drover/core/permission/rules';
 import type { Diagnostics } from '../diagnostics.ts';

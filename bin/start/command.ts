@@ -1,8 +1,7 @@
-// What a command is: a word or two, some options, and a function to an exit code.
+// A command as data: one or two words, options, and a function that returns an exit code.
 //
-// Options are data. What a person typed arrives as text and is read into its own type by the option
-// itself, so `run` gets values and not strings; the rest (help, completion, unknown flags) is done in
-// command-line.ts for all commands alike.
+// An option parses its own text, so `run` gets typed values. Help, completion and unknown flags are handled in
+// command-line.ts for all commands.
 
 import { UsageError } from '@drover/core/errors';
 import type { Io } from '../io.ts';

@@ -1,9 +1,8 @@
-// Reads what was typed where it is plain: known flags, values in their place, a word or two.
+// A fast parser for plain command lines: known flags with their values, and a word or two.
 //
-// yargs decides what is right and says what is wrong, but importing it takes as long as everything else
-// before the first request, and nearly all command lines have nothing wrong with them. So whatever is
-// not perfectly plain (help, a mistake, a quote, anything odd) gives undefined, and yargs is asked.
-// What is plain, yargs reads the same: a test compares the two.
+// Importing yargs takes as long as everything else before the first request, and most command lines need nothing of
+// it. For help, mistakes, quotes and anything unusual this parser returns undefined, and yargs decides. A test
+// compares both on plain command lines.
 
 import { acceptedNames, type Command, type Typed } from './command.ts';
 

@@ -1,4 +1,4 @@
-// What the agent of this command may do, and who is asked about the rest.
+// The permission policy of this command's agent, and how the user is asked about the rest.
 
 import type { Question } from '@drover/core/agent/calls/calls';
 import type { SessionOptions } from '@drover/core/session/session-options';

@@ -1,5 +1,5 @@
-// report: what became of a run, for somebody who wasn't there: what landed, what didn't and why, what it
-// cost, what to type next. A pure function; lines are cut or wrapped to the width that is given.
+// report: the end of a run for the user: landed tasks, failed tasks with reasons, costs, and the next commands to
+// type. A pure function; lines are cut or wrapped to the given width.
 
 import { basename, dirname } from 'node:path';
 import { canGoOn } from '@drover/coordinator/run/runs';

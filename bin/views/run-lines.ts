@@ -1,12 +1,12 @@
-// run-lines: a run where there is no terminal: a line for each change of a task's state, as it happens, and
-// the report in the end.
+// run-lines: the view of a run without a terminal: one line for each change of a task's state, and the report at the
+// end.
 //
 //   09:30:04  billing     ▸ shell: pnpm test billing
 //   09:30:09  billing     ✓ landed  2 files · 10.9k tokens · $0.0125 · 5.2 s
 //
-// It only ever appends. That an agent thinks is left out: it does so between all that it does. In GitHub
-// Actions the calls of an attempt stand in a group of their own, which can be unfolded once it is over,
-// and nothing that a model or a tool says is taken for a command of the runner's.
+// The view only appends. It leaves out thinking, which happens between all other lines. In GitHub Actions the calls of
+// an attempt are in a group that can be unfolded, and no text of a model or a tool is taken for a command of the
+// runner.
 
 import { refusedHost } from './lines.ts';
 import { RunState, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';

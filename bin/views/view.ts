@@ -1,4 +1,4 @@
-// What a view is: something that shows the events of a session, or of a run, as they come.
+// The type of a view: shows the events of a session or a run as they arrive.
 
 import type { Shown } from '@drover/core/bus';
 

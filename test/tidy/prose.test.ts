@@ -35,13 +35,13 @@ const SOURCES = ['bin/**/*.ts', 'packages/*/src/**/*.ts'];
 const HELP = ['bin/drover.ts', 'bin/commands/*.ts', 'bin/**/*-options.ts'];
 
 const areas: readonly [string, number, () => number][] = [
-  ['headers of source files', 160, () => count(SOURCES, (text) => [headerIn(text)])],
-  ['comments of bin', 129, () => count('bin/**/*.ts', commentsIn)],
-  ['comments of packages', 357, () => count('packages/*/src/**/*.ts', commentsIn)],
+  ['headers of source files', 3, () => count(SOURCES, (text) => [headerIn(text)])],
+  ['comments of bin', 93, () => count('bin/**/*.ts', commentsIn)],
+  ['comments of packages', 216, () => count('packages/*/src/**/*.ts', commentsIn)],
   ['comments of tests', 126, () => count(['test/**/*.ts', 'bench/**/*.ts', 'scripts/*.ts'], commentsIn)],
-  ['help', 3, () => count(HELP, stringsIn)],
-  ['README.md', 12, () => count('README.md', paragraphsIn)],
-  ['other documents', 7, () => count(['[A-QS-Z]*.md', 'docs/*.md', 'examples/**/*.md'], paragraphsIn)],
+  ['help', 0, () => count(HELP, stringsIn)],
+  ['README.md', 0, () => count('README.md', paragraphsIn)],
+  ['other documents', 0, () => count(['[A-QS-Z]*.md', 'docs/*.md', 'examples/**/*.md'], paragraphsIn)],
 ];
 
 test.each(areas)('%s hold at most %i odd openers and impersonal words', (_, most, counted) => {

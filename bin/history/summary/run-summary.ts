@@ -1,5 +1,5 @@
-// What a run came to, or how it stands: all of `drover show --json`, and for a person what the report can't
-// say of a run that has not ended.
+// The state or the end of a run: all of `drover show --json`, and for the user the parts that the report lacks for a
+// run that has not ended.
 
 import { awaitsApproval, canGoOn } from '@drover/coordinator/run/runs';
 import type { DeniedCall } from '@drover/core/permission/denied-calls';

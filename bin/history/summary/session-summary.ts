@@ -1,4 +1,4 @@
-// What a session came to, in one object: the head of `drover show`, and all of `drover show --json`.
+// A session in one object: the head of `drover show`, and all of `drover show --json`.
 
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 import { type DeniedCall, DeniedCalls } from '@drover/core/permission/denied-calls';

@@ -1,4 +1,4 @@
-// What became of one task of a run, for a person: what it was to do, what it did, why it did not land.
+// One task of a run for the user: its prompt, its changes, and why it did not land.
 
 import type { DeniedCall } from '@drover/core/permission/denied-calls';
 import { rowsOf, type TaskProgress } from '@drover/coordinator/view/state';

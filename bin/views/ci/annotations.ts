@@ -1,9 +1,9 @@
-// annotations: failures as commands of GitHub's runner, which shows them at the lines they are about.
+// annotations: failures as commands for GitHub's runner, which shows them at the lines they name.
 //
-// A gate's output is searched for the places that compilers and test runners name. Tasks that fail at one place
-// share its annotation. Paths are those of the repository: a workspace is gone when somebody reads them. Of what comes from
-// outside nothing can end the command it stands in or begin another: line ends, percent signs, colons and
-// commas are written as the runner wants them, the rest is cleaned.
+// Locations come from the output of gates, in the formats of compilers and test runners. Tasks that fail at the same
+// location share one annotation. Paths are relative to the repository, because workspaces are gone by then. Line ends,
+// percent signs, colons and commas are escaped and the rest is cleaned, so no text from outside can end a command or
+// start another one.
 
 import { isGood, type Result } from '@drover/coordinator/batch/results';
 import { clean } from '../text/terminal-text.ts';

@@ -1,7 +1,6 @@
-// junit: what became of tasks, as the XML that CI systems read: a suite a repository, a case a task.
+// junit: the results of tasks as XML for CI systems: one suite per repository, one case per task.
 //
-// Whatever a model or a tool said is text in it: escaped, never CDATA, and without the characters that XML
-// can't hold at all.
+// Text of a model or a tool is escaped, never CDATA, and has no characters that XML forbids.
 
 import { isGood, type Result } from '@drover/coordinator/batch/results';
 import { clean, inert } from '../text/terminal-text.ts';

@@ -1,7 +1,7 @@
-// What a call came to, for a person: one line, and for a change the change itself.
+// The result of a call for the user: one line, and for an edit the diff.
 //
-// The result's own text is written for the model; a person wants to know that 40 lines were read, not
-// which, and that a command failed, not its whole output.
+// A result's own text is written for the model. The user wants to know how many lines were read or that a command
+// failed, not the whole output.
 
 import type { DeniedCall } from '@drover/core/permission/denied-calls';
 import type { Event } from '@drover/protocol/events';

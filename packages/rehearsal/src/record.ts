@@ -1,4 +1,4 @@
-// What the server was sent: every request with what became of it, and ways to wait for it.
+// The record of the server: every request with its outcome, and ways to wait for one.
 
 import type { IncomingMessage } from 'node:http';
 import type { Exchange } from './exchange.ts';

@@ -1,10 +1,10 @@
-// What a script is: the answers a rehearsed model gives, and how the server around it behaves.
+// A script: the answers of a rehearsed model, and the behaviour of the server around it.
 //
-// A script made in TypeScript is checked by the compiler and costs nothing at start. One from a YAML
-// file is checked by loadScript, which names file, line and column of what is wrong.
+// The compiler checks a script written in TypeScript. loadScript checks one from a YAML file, and names file, line and
+// column of a mistake.
 //
-// An answer with conditions (`when`, or a function) is given whenever they hold. Answers without
-// conditions are given once each, in order, to whoever finds no conditional one.
+// An answer with conditions (`when`, or a function) is given whenever they hold. The other answers are given once
+// each, in order, to requests for which no conditional answer holds.
 
 import type { FaultRule, FaultSpec } from './faults/fault.ts';
 import type { JsonObject } from './json.ts';

@@ -1,7 +1,7 @@
 // Toolchains outside the system folders, such as ~/.cargo/bin or ~/.nvm. A sandbox shows them read-only.
 //
-// A folder is shown if it is on the PATH, or if it belongs to a version manager that is. Of the user's HOME nothing else
-// is shown: a folder above HOME, HOME itself, and folders that hold credentials beside programs are left out. The same holds
+// A folder is shown if it is on the PATH, or if it belongs to a version manager on the PATH. Nothing else in HOME is
+// shown: HOME itself, folders above it, and folders that hold credentials beside programs are left out. The same holds
 // for /tmp: a toolchain below /tmp is shown, and nothing beside it.
 
 import { existsSync, realpathSync } from 'node:fs';

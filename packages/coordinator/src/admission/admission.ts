@@ -1,15 +1,12 @@
-// Leave to send a request, for everybody in a run: one throttle, one budget.
+// Admission of requests: one throttle and one budget for all agents of a run.
 //
-// A request goes when the throttle lets it and its worst case is reserved, both in the same moment; until
-// then it holds nothing (throttle.ts). Money that can't be had any more is said at once, and not after
-// the wait for the provider.
+// A request is sent when the throttle admits it and its worst case is reserved, both at the same moment. Until then it
+// holds nothing (throttle.ts). If the budget is exhausted, the caller learns it at once, before any wait for the
+// provider.
 //
-// A REQUEST THAT IS CUT OFF
-//   An interrupt, a deadline or the loss of a worker ends it, and the provider never reports its usage.
-//   Its request may have been answered to the last token, and nobody will ever say. A budget that must
-//   hold counts the worst case as spent then: what was reserved. That is marked as an estimate. Counting
-//   less would be nearer the truth on most days, and a broken promise on the others. Where there is a cap, each request is written down before it is
-//   sent, so that this holds also for a run that is killed and goes on (spending.ts).
+// Cut-off requests: after an interrupt, a deadline or the loss of a worker, the provider never reports the usage. The
+// answer may have been complete, so a budget counts the whole reservation as spent, marked as an estimate. With a cap,
+// each request is journaled before it is sent, so this also holds for a run that is killed and resumed (spending.ts).
 
 import type { Event, Place } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';

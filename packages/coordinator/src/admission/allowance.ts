@@ -1,15 +1,15 @@
-// How much of one limit is left, as far as we know: what was reported last, less what we sent since.
+// The estimate of what is left of one rate limit: the last report, minus the requests sent since.
 //
-// A report is as old as the beginning of its answer, and requests that were sent at about the same time
-// may or may not be in it. So it is taken as two bounds: at most `remaining` is left, at least that less
-// everything that may be missing in it. Between them what we counted ourselves stands.
+// A report is as old as the start of its answer, and may or may not include requests sent at about that time. It
+// therefore gives two bounds: at most `remaining` is left, and at least `remaining` minus everything it may lack.
+// Between these bounds, drover's own count holds.
 //
-// A limit that is full gains nothing. What is on its way may not have arrived, and then more is there than we count; so
-// what we count is never refilled to more than the limit less all that is on its way.
+// Requests under way may not have reached the provider yet, so the count is never refilled beyond the limit minus what
+// is under way.
 //
-// Both big providers refill steadily, so that the time to the reset and what is missing give the rate.
-// Others begin a new window at the reset and give nothing before. Which it is nobody says: steady is
-// assumed, and where a request was refused that went out on the strength of it, no longer.
+// Both large providers refill steadily, so the reset time and the missing amount give the rate. Others start a new
+// window at the reset and refill nothing before. Providers do not say which one they do: drover assumes a steady
+// refill until a request that relied on it is refused.
 
 import type { Rate } from './rate-headers.ts';
 

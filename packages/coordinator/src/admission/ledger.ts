@@ -1,9 +1,8 @@
-// What the provider's headers allow one lane, and what the requests under way take of it.
+// The rate limits of one lane by the provider's headers, and what the requests under way take of them.
 //
-// Before a request it isn't known what it will be counted as: our estimate of the prompt is meant to be
-// too high, some providers don't count what they read from the cache, and nobody knows how long an
-// answer gets. So the latest answers are remembered, and the next one is expected to be like the largest
-// of them. Without headers there are no limits here, and everything goes.
+// The size of a request is unknown in advance: the estimate of the prompt is too high on purpose, some providers do
+// not count cache reads, and the length of the answer is open. The ledger remembers the latest answers and expects the
+// next one to be as large as the largest of them. Without headers there are no limits here.
 
 import type { Wanted } from '@drover/core/model/spending/admission';
 import type { Usage } from '@drover/protocol/messages';

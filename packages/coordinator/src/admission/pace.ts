@@ -1,16 +1,15 @@
-// How fast one lane may go, learned from what the provider puts up with.
+// The pace of one lane, learned from the provider's responses.
 //
 // ALONE FIRST
-//   Until an answer has been seen, and again after every pause, one request goes alone: it finds out
-//   whether the provider answers, and warms the cache for those behind it. If no answer has begun
-//   within 5 s the others follow, one by one: an answer may be slow to begin because it is a hard one,
-//   and workers that wait for it for minutes would be worse than a few requests too many.
+//   Until a first answer has begun, and again after every pause, one request goes alone: it shows that the provider
+//   answers, and warms the cache for the rest. If no answer begins within 5 s, the others follow one by one, because a
+//   hard question can be slow to answer and idle workers cost more than a few extra requests.
 // REFUSED
-//   One 429 or 529 stops everybody until the server's retry-after, or for a time that doubles. It halves
-//   how many may be under way, once for all that were sent before. Then they start one by one, with
-//   gaps that chance decides, and so many answers later one more may be under way.
+//   A 429 or 529 pauses all requests until the server's retry-after, or for a time that doubles. It halves the number
+//   of concurrent requests, once for all that were sent before it. Then requests start one by one with random gaps,
+//   and the number grows again with answers.
 //
-// Pure: `now` is performance.now(), and nobody waits in here.
+// Pure: `now` is performance.now(), and no function waits.
 
 import type { Failure } from '@drover/protocol/failures';
 

@@ -1,21 +1,18 @@
-// The money of a run: one budget for all of it, and where asked for one for each task.
+// The budget of a run, and the optional budget of each task.
 //
-// WHAT HOLDS
-//   What is spent and what is reserved never pass the cap together, so what is spent never does, however
-//   many ask at once: provided that no answer costs more than was reserved for it. The answer's length
-//   is the provider's to enforce (it is sent along as the maximum). The prompt's is bounded by whoever
-//   asks: what the provider itself has counted of the conversation, and a token for each byte since,
-//   which no tokenizer exceeds. Where a provider counts more all the same (it ignores the maximum, or adds
-//   text of its own), the cap can be passed by that excess, once: from then on as much more is reserved
-//   for every request as was ever found missing.
+// Guarantees
+//   1. Spent plus reserved never exceeds the cap, however many requests are made at once, unless an answer costs more
+//      than its reservation.
+//   2. The provider enforces the length of the answer, which is sent as the maximum. The caller bounds the prompt: the
+//      provider's own count so far, plus one token per byte since, which no tokenizer exceeds.
+//   3. If a provider counts more all the same, the cap can be exceeded by that excess once. Later reservations are
+//      larger by the largest excess seen.
 //
-// WHO WAITS
-//   Most answers are far shorter than they may be, so most of what is reserved comes back. While others
-//   hold some, whoever doesn't fit waits for it, rather than be given an answer that is cut off in the
-//   middle. When nobody holds any, a short answer is better than none; and when not even that fits, the
-//   money is spent.
+// Waiting: most answers are shorter than allowed, so most of a reservation comes back. A request that does not fit
+// waits while other requests hold reservations, because a truncated answer is worse. If no other request holds any, a
+// shorter answer is allowed; if not even that fits, the budget is spent.
 //
-// Without a price a cap in dollars can't be held, so there is none without the other.
+// A cap in dollars needs a price, so there is none without it.
 
 import { overBudget, type Wanted } from '@drover/core/model/spending/admission';
 import { Budget, worstCase, type Pot, type Reservation } from '@drover/core/model/spending/budget';

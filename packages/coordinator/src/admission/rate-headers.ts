@@ -1,10 +1,9 @@
-// What the headers of an answer say about how much more the provider allows.
+// Reads the rate limits in the headers of an answer.
 //
 // Two families are understood: `anthropic-ratelimit-<name>-<what>`, with resets as times, and
-// `x-ratelimit-<what>-<name>`, with resets as durations such as 6m0s. What makes no sense is taken as not
-// said. A reset is told in milliseconds from now: one that lies in the past is now, and where the
-// server's clock and ours differ, its own `date` is what its times are compared with. That header counts
-// whole seconds, so as long as the clocks agree ours is the better one.
+// `x-ratelimit-<what>-<name>`, with resets as durations such as 6m0s. Invalid values are ignored. A reset is returned
+// in milliseconds from now; a past one is 0. If the clocks differ, times are compared with the server's `date` header.
+// It has whole seconds only, so the local clock is used as long as both agree.
 
 import { durationMs, retryAfterMs } from '@drover/core/model/wire/http/retry-after';
 

@@ -1,17 +1,17 @@
-// The throttle: every request to a provider passes it, and whoever came first goes first.
+// The throttle: every request to a provider passes it, first come, first served.
 //
-// There is one lane for each provider, key and model, since that is what providers count by; all workers
-// of all runs that share the throttle share it. It allows as many requests at once as these runs have workers, and
-// remembers a pause when no run is left. A request leaves its lane when all three agree: the pace (pace.ts:
-// alone at first, pauses after a refusal, so many at once), the ledger (ledger.ts: what the headers say is
-// left) and the one who asked (`claim`: the budget). Only then is anything taken, all of it at once. So
-// nobody holds money while waiting for the provider, or a place while waiting for money.
+// There is one lane for each provider, key and model, because providers count by these. All workers of all runs that
+// share the throttle share its lanes. A lane allows as many concurrent requests as these runs have workers, and keeps
+// a pause after the last run has ended. A request leaves its lane when three parts agree: the pace (pace.ts), the
+// ledger (ledger.ts) and the caller's `claim` (the budget). Only then everything is taken at once, so no request holds
+// budget while it waits for the provider, or a place while it waits for budget.
 //
-// WHAT HOLDS
-//   Nobody overtakes, so nobody starves. After the first answer never more is under way than the headers
-//   leave room for. A wait ends at once when its signal is aborted, and it is told once: as soon as it is
-//   known to be long, or else when it is over. A provider that asks for more time than anybody wants to
-//   wait is taken at its word: whoever waits hears what it said.
+// Guarantees
+//   1. No request overtakes another, so none starves.
+//   2. After the first answer, the requests under way never exceed what the headers leave.
+//   3. A wait ends at once when its signal aborts. It is reported once: as soon as it is known to be long, or when it
+//      is over.
+//   4. If a provider asks for a longer pause than the maximum, all waiting requests fail with its message.
 
 import { createHash } from 'node:crypto';
 import { failureOf } from '@drover/core/agent/limits';

@@ -1,17 +1,16 @@
-// What tasks came to, kept from run to run: `<home>/cache/batch/<2 digits>/<key>.json`.
+// The cache of task results between runs: `<home>/cache/batch/<2 digits>/<key>.json`.
 //
-// THE KEY
-//   All that decides what a worker is asked to do, and nothing else: the model, the task's own words and
-//   gates, the content of its files, and the instructions above them. Not the order, not the date, not the
-//   commit: whoever touches three files has three tasks to do.
+// KEY
+//   Everything that decides a worker's work, and nothing else: the model, the task's text and gates, the content of
+//   its files, and the instructions above them. Order, date and commit are not in it, so a change of three files
+//   invalidates three tasks.
 //
-// THE VALUE
-//   The change itself: each path with what must be there before and what is there after. It is used only
-//   where all that it changes is as it was. Whether the change still fits in with everything else is not for
-//   the cache to say: it goes through the merge train and its gates like any other.
-//   A task with gates of its own that changed nothing is reused only on the same tree: its gates saw all of it.
+// VALUE
+//   The change: each path with its content before and after. It is used only if every changed path is as it was
+//   before. Like any other work it passes the merge train and its gates. A task with its own gates that changed
+//   nothing is reused only on the same tree, because its gates saw the whole tree.
 //
-// It grows until somebody has `drover gc --older-than` take away what was of no use for so long.
+// The cache grows until `drover gc --older-than` removes entries that no batch used for that long.
 
 import { createHash } from 'node:crypto';
 import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';

@@ -1,6 +1,6 @@
-// The work of many tasks as patches, from one git process for a hundred of them.
+// The work of many tasks as patches, a hundred for each git process.
 //
-// What is in a patch need not be text in any encoding, so a patch has one character a byte.
+// A patch has one character per byte, because its content need not be valid text.
 
 import type { Git } from '../git/git.ts';
 

@@ -1,4 +1,4 @@
-// What became of a batch's tasks, one row each: what results.ndjson holds and the reports are made of. Pure.
+// The results of a batch, one row per task: the content of results.ndjson and the source of all reports. Pure.
 
 import type { Failure } from '@drover/protocol/failures';
 import type { Usage } from '@drover/protocol/messages';

@@ -1,6 +1,6 @@
-// One batch over several machines: each takes its part of the tasks, and all parts together are all tasks. Pure.
+// Shards of a batch for several machines. Each takes a part of the tasks, and all parts together are all tasks. Pure.
 //
-// Who gets a task depends on the tasks' ids alone, not on their order; and the parts differ by one task at most.
+// The part of a task depends on the ids only, not on their order. The parts differ by at most one task.
 
 import { createHash } from 'node:crypto';
 

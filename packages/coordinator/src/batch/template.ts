@@ -1,8 +1,7 @@
 // Templates in titles, prompts and gates: {{ path }}, {{ files }}, {{ vars.owner }}. Pure.
 //
-// In a command each value is one word of the shell, whatever is in it: a file may be called `$(reboot).ts`.
-// That holds only outside of quotes, so a template inside of quotes is a mistake. Two braces that shall stay
-// are written \{{.
+// In a command each value is quoted as one word of the shell: a file may be called `$(reboot).ts`. Quoting works only
+// outside quotes, so a template inside quotes is a mistake. Literal braces are written \{{.
 
 const TEMPLATE = /\\\{\{|\{\{([^{}\n]*)\}\}/g;
 const NAME = /^[A-Za-z][\w-]*(?:\.[\w-]+)?$/;

@@ -1,4 +1,4 @@
-// Writes a file so that it is there whole or as it was, whoever else writes it at the same time.
+// Writes a file atomically, also if other processes write it at the same time.
 
 import { randomUUID } from 'node:crypto';
 import { mkdir, rename, writeFile } from 'node:fs/promises';

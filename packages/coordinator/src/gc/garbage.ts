@@ -1,11 +1,12 @@
-// What could be removed of what drover keeps for repositories, and why; and the removal of exactly that.
+// Garbage of repositories' stores: lists what can be removed and why, and removes exactly that.
 //
-// WHAT HOLDS
-//   A branch goes only when its commit is reachable from the refs of the user's repository, or when what has
-//   landed of it is, which is another commit with the same work; a slot only when
-//   no process has it and no run that may go on owns it, and it holds no work of a run that came to its end
-//   without taking it out. Objects go only when no branch that stays needs them. Any doubt, and
-//   any error of git, means that it stays. Before something is removed, all of this is looked at again.
+// Guarantees
+//   1. A branch is removed only if its commit, or the landed commit with the same work, is reachable from the refs of
+//      the user's repository.
+//   2. A slot is removed only if no process holds it, no resumable run owns it, and it has no unlanded work of an
+//      ended run.
+//   3. Objects are removed only if no remaining branch needs them.
+//   4. In doubt, and after any git error, everything stays. Each condition is checked again right before the removal.
 
 import { existsSync } from 'node:fs';
 import { lstat, readdir, rename, rm } from 'node:fs/promises';

@@ -1,14 +1,13 @@
-// Whether the user's checkout is as it was: a fingerprint before a run and one after, and what differs.
+// Audits the user's checkout: a fingerprint before a run, one after it, and the differences.
 //
-// WHAT IS COMPARED
-//   HEAD and its branch, what is staged, the files git tracks, those it doesn't know and doesn't ignore, and
-//   what git would run or obey next time: config, hooks, info. Files that are as they were committed
-//   are left to git, which knows them by size, inode, mtime and ctime (and a ctime can't be set back); of all others, and
-//   of those git was told not to look at, the content is read.
+// COMPARED
+//   HEAD and its branch, the staged files, tracked files, untracked files that are not ignored, and the files that git
+//   obeys or runs: config, hooks, info. Git checks unchanged tracked files by size, inode, mtime and ctime, and a
+//   ctime can't be set back. All other files, and those git was told to ignore, are read.
 //
-// WHAT IS NOT A DIFFERENCE
-//   Times. A file that was touched, or read, is as it was; so is an index in which git has only noted that.
-//   Where a file is too large to be read, or there are too many, its times count all the same.
+// NOT A DIFFERENCE
+//   Times. A touched file is unchanged, and so is an index in which git only refreshed times. For files that are too
+//   large or too many to be read, times count.
 
 import { createHash } from 'node:crypto';
 import { type BigIntStats, createReadStream, lstatSync, readFileSync, readlinkSync } from 'node:fs';

@@ -1,10 +1,9 @@
-// Drover's own git: nothing that a user, a repository or a worker has configured is run by it.
+// Drover's own git: it runs nothing that a user, a repository or a worker has configured.
 //
-// No config but the repository's own is read, and of that what could start a program is switched off:
-// hooks, fsmonitor, pagers, editors, prompts, signing, transports other than to a folder of this machine.
-// Filters have names of their own: in drover's stores none is defined, and whoever looks at a user's
-// repository has to switch off those that are (`filtersOff`). The git folders it works with are drover's
-// or the user's, never one that a worker could write.
+// It reads only the repository's own config, with everything switched off that could start a program: hooks,
+// fsmonitor, pagers, editors, prompts, signing, and transports other than local folders. Filters have arbitrary names:
+// drover's stores define none, and callers that look at a user's repository must switch them off (`filtersOff`).
+// Drover never uses a git folder that a worker could write.
 
 import { buffer, text } from 'node:stream/consumers';
 import { failureOf } from '@drover/core/agent/limits';

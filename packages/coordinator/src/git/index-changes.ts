@@ -1,5 +1,5 @@
-// What differs between two indexes of one tree: what `git diff-index --cached` says of the second and the commit that
-// the first is an index of; and which files git has found to look different, whatever is in them.
+// Differences between two indexes of one tree: the same as `git diff-index --cached` for the second index and the
+// commit of the first one. Also lists the files that look different to git, even with the same content.
 
 import type { ObjectFormat } from './repository.ts';
 import { type IndexEntry, type IndexFile, objectOf, statOf } from './index-file.ts';

@@ -1,7 +1,7 @@
-// Git's index, read without git: which paths it holds, and what it says of each besides the times.
+// Reads git's index without git: its paths, and what it says of each.
 //
-// Paths are given with one character a byte, since they need not be valid in any encoding, and compared
-// so. An index that this file doesn't understand is `undefined`, and nobody guesses.
+// Paths have one character per byte, because they need not be valid in any encoding. An index in an unknown format
+// gives `undefined`.
 
 import type { BigIntStats, Stats } from 'node:fs';
 import type { ObjectFormat } from './repository.ts';

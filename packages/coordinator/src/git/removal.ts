@@ -1,8 +1,7 @@
-// Taking away what somebody left, however they left it: folders that may not be read, or deeper than a
-// path may be long.
+// Removes folders that workers left, also unreadable ones and ones deeper than the longest path.
 //
-// It is first set aside by renaming it, which costs the same whatever it is and a fraction of its removal, and removed
-// when there is time. What a crash leaves set aside is found there the next time.
+// A folder is renamed first, which is cheap for any size, and removed later. After a crash the next removal finds the
+// renamed folders.
 
 import { spawn } from 'node:child_process';
 import { chmodSync, lstatSync, mkdirSync, readdirSync, renameSync, rmdirSync, unlinkSync } from 'node:fs';

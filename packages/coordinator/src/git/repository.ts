@@ -1,6 +1,6 @@
-// The user's repository as a run finds it. Looking changes nothing in it, not even the index's times.
+// The user's repository as a run finds it. Reading it changes nothing, not even the times in the index.
 //
-// What drover can't work with is said here, before anything is spent, in a sentence with the way out.
+// A repository that drover can't work with is a UsageError with the fix, before any request is sent.
 
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

@@ -1,11 +1,10 @@
 // Gates: commands that must pass on a merged tree before it lands.
 //
-// They run in order, in one workspace, and the first red one ends it. A red one is run once more, since
-// some are red by chance. What a tree came to is remembered, so that no tree is tried twice, also not by
-// a run that goes on after a crash. But a tree of which only the first gates are remembered is tried from
-// the first gate on: a later gate may need what an earlier one has built.
+// Gates run in order in one workspace, and the first red one ends the check. A red gate runs once more, because some
+// fail by chance. Verdicts are remembered per tree, also over a resume, so no tree is checked twice. A tree with
+// verdicts of some gates only is checked from the first gate on: a later gate may need what an earlier one built.
 //
-// A gate that is stopped by the signal has no end: it came to nothing, and nothing is remembered of it.
+// A gate that the signal stops has no `gate_end` and no verdict.
 
 import type { GateEvent } from '@drover/protocol/events';
 import { type CommandPlace, runCommand, tailOf } from '../slots/shell-command.ts';

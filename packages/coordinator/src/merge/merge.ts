@@ -1,7 +1,7 @@
-// One merge, without a checkout: two commits become a tree, or a list of conflicts.
+// One merge without a checkout: two commits become a tree, or a list of conflicts.
 //
-// What is merged becomes one commit on top of the other, so history stays a line with one commit a task.
-// The same merge done again gives the same commit id: nothing of the moment goes into it.
+// The merged work becomes one commit on top of the other, so history is linear with one commit per task. The merge is
+// deterministic: repeated, it gives the same commit id.
 
 import { DroverError } from '@drover/core/errors';
 import type { Git } from '../git/git.ts';

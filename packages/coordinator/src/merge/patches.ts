@@ -1,6 +1,6 @@
-// What has landed, as files: one a task, to be applied one after the other, and one with everything.
+// Landed work as patch files: one per task, to be applied in order, and one with everything.
 //
-// Git writes them itself, since what is in them need not be text.
+// Git writes the files itself, because their content need not be text.
 
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,23 +1,21 @@
-// The merge train: brings the work of finished tasks onto one branch, in the order of the plan.
+// The merge train: lands the work of finished tasks on one branch, in plan order.
 //
 // ORDER
-//   A task is merged when all before it have landed, failed or been withdrawn, whenever it was finished
-//   itself: so the result doesn't depend on who was faster. One that conflicts, and may be tried again,
-//   goes to the end, and with it those that wait for it.
+//   A task is merged when all tasks before it have landed, failed or been withdrawn, so the result does not depend on
+//   speed. A task with a conflict that may be retried moves to the end, together with its dependents.
 //
 // GATES
-//   Up to BATCH_TASKS_MAX tasks go through the gates together, merged on top of each other. If that is
-//   red, the first task with which it is red is found by halves and left out. What lands was green as
-//   exactly the tree that lands. A task counts as conflicting only against what has landed: one that
-//   conflicts with a task that may yet fail is merged again afterwards.
+//   Up to BATCH_TASKS_MAX tasks are merged on top of each other and pass the gates together. If a gate is red,
+//   bisection finds the first task with which it is red, and leaves that task out. Every tree that lands was green
+//   itself. Conflicts count only against landed work: a task that conflicts with one that may yet fail is merged again
+//   later.
 //
-// WHAT A CRASH CAN DO
-//   Come between the move of the branch and the events that tell of it. The intent is durable before
-//   the branch is moved, one batch at a time; so on going on the branch is at most one batch ahead of
-//   the journal, and merging again must give just the trees that it holds. Anything else found there is
-//   not ours: the train ends, and everything is kept.
+// CRASH
+//   A crash can come between the move of the branch and its events. The intent is durable before the branch moves, one
+//   batch at a time. On resume the branch is at most one batch ahead of the journal, and repeating the merges must
+//   give exactly its trees. If it does not, another program moved the branch: the train ends and everything is kept.
 //
-// A train that is stopped by its signal leaves starts without ends, as a crash does.
+// A train that its signal stops leaves starts without ends, as a crash does.
 
 import { setImmediate as immediate } from 'node:timers/promises';
 import { failureOf } from '@drover/core/agent/limits';

@@ -1,10 +1,8 @@
-// What a worker begins with: the coordinator's conversation, or less of it, and then its own task.
+// The first messages of a worker: the coordinator's conversation or a part of it, then the worker's task.
 //
-// WHAT HOLDS
-//   All workers of a plan begin with the same bytes: same tools, same system prompt, same messages; and
-//   with `full` those are the bytes of the coordinator's own last request. What differs from one worker
-//   to the next (number, task, workspace, what went wrong before) stands in one message behind them. So
-//   the provider finds the beginning in its cache, and charges a fraction for it.
+// Guarantee: all workers of a plan begin with the same bytes: tools, system prompt, messages. With `full` these are
+// the bytes of the coordinator's last request. Everything that differs (number, task, workspace, earlier failures) is
+// in one message after them, so the provider's cache hits.
 
 import { createHash } from 'node:crypto';
 import type { Snapshot } from '@drover/core/conversation/conversation';

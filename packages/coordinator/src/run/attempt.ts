@@ -1,7 +1,7 @@
-// One attempt at a task: a workspace, a worker, a commit of what it left there.
+// One attempt at a task: a workspace, a worker, and a commit of its changes.
 //
-// The worker's events come here unlabelled, and are told as this worker's: its number, its task, the
-// attempt, and `index` = worker*100 + callIndex. What comes after the end is nobody's, and is left out.
+// Events of the worker arrive unlabelled. They get the worker's number, its task, the attempt, and `index` =
+// worker*100 + callIndex. Events after the end of the attempt are dropped.
 
 import type { Question } from '@drover/core/agent/calls/calls';
 import { failureOf } from '@drover/core/agent/limits';

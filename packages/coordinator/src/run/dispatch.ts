@@ -1,7 +1,7 @@
-// Starts what is ready, as many at a time as there are workers, in plan order.
+// Starts ready tasks in plan order, as many at once as there are workers.
 //
-// A task waits until those it depends on have landed; where one of them did not, it is skipped and nobody
-// else is. A worker's place is held only while an attempt works: a task that waits to land holds none.
+// A task waits until its dependencies have landed. If one of them fails, only its dependents are skipped. A task holds
+// a worker slot only during an attempt, not while it waits to land.
 
 import { setImmediate as immediate } from 'node:timers/promises';
 import PQueue from 'p-queue';

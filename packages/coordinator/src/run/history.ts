@@ -1,5 +1,5 @@
-// What the journal of a run says has happened, as what the run needs to go on after a crash or an
-// interruption. A fold: the same records always give the same past.
+// The history of a run, folded from its journal: everything the run needs to resume. The same records always give the
+// same history.
 
 import { notRun } from '@drover/core/agent/calls/calls';
 import type { Recorded } from '@drover/protocol/events';

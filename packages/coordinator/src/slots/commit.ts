@@ -1,11 +1,11 @@
-// What a worker left in its tree becomes one commit on its base, whatever the worker did with its own git.
+// Commits the changes of a worker on its base, whatever the worker did with its own git.
 //
-// Everything is staged into a copy of drover's index; the repository's ignore rules hold, and the objects go
-// straight to the store. The same tree at the same date gives the same commit id, so it may be done again.
+// Everything is staged into a copy of drover's index, by the repository's ignore rules, and objects go straight to the
+// store. The same tree at the same date gives the same commit id, so a commit can be repeated.
 //
-// A git repository that the worker made or cloned inside of its workspace would become a link to a commit
-// that nobody has. It is left out, and that is said: it isn't this repository's work, and failing for it would
-// lose what is. Where there is nothing else, it is a failure, since the work would be lost without a word.
+// A git repository inside the workspace would become a link to a commit that is nowhere else. It is left out with a
+// warning, because it is not this repository's work. If nothing else changed, that is a failure, so that no work is
+// lost silently.
 
 import { chmodSync, type Dirent, lstatSync, readdirSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// What a workspace gets besides the commit: ignored files that `.drover/include` names, such as local
-// settings and installed dependencies.
+// Ignored files that a workspace gets besides the commit, by `.drover/include`: local settings, installed
+// dependencies.
 //
 //   # one path or glob a line, from the top of the repository
 //   .env.example
@@ -7,10 +7,10 @@
 //   node_modules link        a link to the user's own instead of a copy
 //
 // Guarantees
-//   1. Only files that git ignores are brought along, so that a commit never takes them for the worker's work.
-//   2. Every file lies inside the repository, by name and by its real path. See copied-folder.ts for the links
-//      in a copied folder.
-//   3. The number of entries looked at is bounded, and so is the number of sentences about those left out.
+//   1. Only files that git ignores are included, so that a commit never takes them for the worker's work.
+//   2. Every file lies inside the repository, by name and by its real path. See copied-folder.ts for links in a copied
+//      folder.
+//   3. The number of entries looked at is bounded, and so is the number of warnings about those left out.
 //
 // A copy is the worker's own. A link is not: writing through it writes in the user's folder.
 

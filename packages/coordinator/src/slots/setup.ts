@@ -1,7 +1,7 @@
-// What prepares a workspace before anybody works or tests in it: commands of the user's, such as `pnpm install`.
+// Setup commands that prepare a workspace before a worker or a gate uses it, such as `pnpm install`.
 //
-// What they make is not the worker's work. New files are kept out of its commit, whether they are ignored or not;
-// a file of the repository that they change can't be told from the worker's own changes, and is refused.
+// Their changes are not the worker's work. New files are kept out of its commit, ignored or not. A tracked file that
+// setup changes is refused, because the change could not be told from the worker's.
 
 import { DroverError } from '@drover/core/errors';
 import type { Git } from '../git/git.ts';

@@ -1,24 +1,21 @@
-// A slot: a checkout that outlives its tasks. Going from one to the next costs what has changed, not what
-// there is.
+// A slot: a checkout that is reused by many tasks. The next task costs what has changed, not the size of the tree.
 //
-//   <slots>/<n>.lock        held by the process that uses it, and gone with that process
-//   <slots>/<n>/tree/       what a worker sees; its `.git` is the worker's own
-//               git/        drover's index of the tree, which commit it is of, and the list of what is ignored besides
-//               owner.json  whose attempt it holds; while it is there, nobody else takes the slot
+//   <slots>/<n>.lock        held by the process that uses the slot, until that process ends
+//   <slots>/<n>/tree/       the worker's tree; its `.git` is the worker's own
+//               git/        drover's index of the tree, the commit of that index, and more ignore rules
+//               owner.json  the attempt that owns the slot; while it is there, no other attempt takes the slot
 //               box/        HOME and /tmp of the commands that run in it
-//               trash/      set aside, to be removed when there is time
-//               .git        a dead end, so that git in a workspace without `.git` finds no repository further up
+//               trash/      renamed folders, to be removed later
+//               .git        invalid on purpose, so that git in a tree without `.git` finds no repository above
 //
-// WHAT HOLDS
-//   The index has times only of files that drover itself has written, so a file whose times, inode and size are
-//   the index's is the one drover wrote. A commit is made with a copy of it. What a worker left in the tree
-//   is taken away by sweep.ts; what is missing then is written by restore.ts, and by git where the next base is another
-//   one. A tree for which that fails is thrown away and made anew.
+// Guarantees
+//   1. The index has times only of files that drover wrote, so a file with the index's times, inode and size is
+//      drover's.
+//   2. A commit uses a copy of the index. sweep.ts removes what a worker left, and restore.ts writes missing files;
+//      for another base, git does. If that fails, the tree is made anew.
 //
-// WHAT A CRASH CAN DO
-//   Stop anywhere. The owner is written last and removed first, so where there is one, the tree is whole
-//   and that attempt's. Where there is none, the tree may be anything, and is brought to its next base
-//   by what the index says of it.
+// Crash: the owner is written last and removed first. With an owner, the tree is complete and belongs to that attempt.
+// Without one, the tree may be in any state, and the index tells how to bring it to its next base.
 
 import {
   lstatSync,

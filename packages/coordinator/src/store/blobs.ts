@@ -1,8 +1,8 @@
-// Contents of files by their ids, from one git that stays: to bring back a handful of files, starting a git each time
-// takes longer than all the rest.
+// Reads file contents by object id from one long-lived git process. Starting a git for a few files would take longer
+// than all the rest.
 //
-// It is started when first needed, and ends with whoever started it, since its input does. Where it is lost
-// or says something else than expected, nobody gets anything from it any more, and git has to be asked another way.
+// The process starts on first use and ends with its parent, because its input closes. After a lost process or an
+// unexpected reply, reads return undefined and the caller uses another git command.
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';

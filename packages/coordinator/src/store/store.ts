@@ -1,11 +1,10 @@
-// The store: drover's own bare repository for one of the user's, with all objects and branches its runs make.
+// The store: drover's bare repository for one user repository, with all objects and branches of its runs.
 //
-//   <home>/workspaces/<key>/repository.json   whose it is
-//                           store.git/        borrows the user's objects; where it needs one again, git renews that one's time
+//   <home>/workspaces/<key>/repository.json   the repository it belongs to
+//                           store.git/        borrows the user's objects; git refreshes the time of one it needs again
 //                           slots/            see slot.ts
 //
-// It is made by writing files, each of which may be written again, so it doesn't matter where a crash
-// stops that, nor whether somebody has removed it between two runs: what a run needs of it is made anew.
+// Creating the store is idempotent: a run completes it after a crash or a removal.
 
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';

@@ -1,8 +1,8 @@
-// What a run has spent by its journal: requests that ended, and requests that were under way when it was killed.
+// The spending of a run by its journal: finished requests, and requests that were under way when it was killed.
 //
-// The provider never tells what became of those. A cap that must hold counts their worst case as spent, as it does for
-// a worker that is lost. Without a cap no request is written down before it is sent, and none is counted.
-// Dollars are those of the records: each request at the price of the model that it was sent to.
+// The provider never reports the usage of those. With a cap, their worst case counts as spent, as for a lost worker.
+// Without a cap, requests are not journaled before they are sent, and none is counted. Dollars are those of the
+// records: each request at the price of its model.
 
 import type { Recorded } from '@drover/protocol/events';
 import { Dollars, type Told } from '@drover/core/journal/dollars';

@@ -1,8 +1,8 @@
-// Takes the secrets out of events, before anybody sees them.
+// Redacts secrets in events before any reader gets them.
 //
-// Text that streams is redacted as one text, however it is cut into deltas: what could still become a
-// secret is held back until the next delta, or until its block ends. What a provider sealed for itself
-// (`native`) stays as it is, since it goes back to the letter.
+// Streaming text is redacted as one text, however it is cut into deltas: a part that could still become a secret is
+// held back until the next delta or the end of its block. Data that a provider sealed for itself (`native`) is
+// unchanged, because it must be sent back byte for byte.
 
 import type { Event, Place } from '@drover/protocol/events';
 import type { Json } from '@drover/protocol/json';

@@ -1,12 +1,12 @@
-// Takes drover's own secrets out of requests, at the one place that every request passes: the provider.
+// Redacts drover's own secrets in requests, at the one place that every request passes: the provider.
 //
 // Guarantees
-//   1. No text of a request holds one of the values, whoever wrote it: the system prompt with its instructions, the
-//      user's prompt, results of tools, descriptions of tools, arguments of calls.
+//   1. No text of a request holds one of the values: system prompt, instructions, user prompts, tool results, tool
+//      descriptions, arguments of calls.
 //   2. The same request always gives the same bytes, so that the provider's cache still hits.
 //   3. All else stays as it is: tokens in a user's files, images, and payloads that the provider sealed (`native`).
 //
-// Workers in threads know no key. Their requests are sent by the thread that does, through the same provider.
+// Workers in threads know no key. The thread that knows it sends their requests, through the same provider.
 
 import type { Json } from '@drover/protocol/json';
 import type { ModelRequest, RequestMessage, RequestPart } from '@drover/protocol/model';

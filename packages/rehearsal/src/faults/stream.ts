@@ -1,4 +1,4 @@
-// Faults in the stream of an answer: it breaks, stalls, or says what nobody asked.
+// Faults in the stream of an answer: it breaks, stalls, or sends unexpected events.
 
 import { isObject, type Json, type JsonObject } from '../json.ts';
 import type { Step } from '../transport.ts';

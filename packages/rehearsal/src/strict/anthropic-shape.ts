@@ -1,4 +1,4 @@
-// What the Anthropic Messages API says of a request that does not even have the right form.
+// The errors of the Anthropic Messages API for requests of the wrong form.
 
 import { isList, isObject, shown, textOf, type Json, type JsonObject } from '../json.ts';
 

@@ -1,4 +1,4 @@
-// What the Anthropic Messages API refuses, in its own words.
+// The requests that the Anthropic Messages API refuses, with its error messages.
 
 import { isList, isObject, numberOf, objectsIn, textOf, type Json, type JsonObject } from '../json.ts';
 import { isSeal, sealOf } from '../answer/seal.ts';

@@ -1,4 +1,4 @@
-// What is refused before a request is even looked at: its headers, its size, and bytes that are no JSON.
+// Checks before a request is parsed: headers, size, and valid JSON.
 
 import { isUtf8 } from 'node:buffer';
 import type { Script } from '../script.ts';

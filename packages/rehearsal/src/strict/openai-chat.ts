@@ -1,4 +1,4 @@
-// What the OpenAI Chat Completions API refuses, in its own words.
+// The requests that the OpenAI Chat Completions API refuses, with its error messages.
 
 import { isList, isObject, objectsIn, textOf, type Json, type JsonObject } from '../json.ts';
 import type { Refusal } from '../wire/wire.ts';

@@ -1,4 +1,4 @@
-// What the OpenAI Responses API refuses, in its own words.
+// The requests that the OpenAI Responses API refuses, with its error messages.
 
 import { isList, isObject, objectsIn, textOf, type JsonObject } from '../json.ts';
 import { isSeal } from '../answer/seal.ts';

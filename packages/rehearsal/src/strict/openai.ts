@@ -1,4 +1,4 @@
-// What both OpenAI APIs say, with the words that they share.
+// Error messages that both OpenAI APIs share.
 
 import { isList, isObject, shown, textOf, type Json, type JsonObject } from '../json.ts';
 import type { Refusal } from '../wire/wire.ts';

@@ -1,7 +1,7 @@
-// What the servers remember of the answers they gave, as far as it decides what they accept.
+// The servers' memory of their own answers, as far as it decides which requests they accept.
 //
-// The Responses API knows which items it stored and which belong together. The Messages API knows an
-// answer that it paused: that one alone may come back as the last message.
+// The Responses API knows which items it stored and which belong together. The Messages API knows an answer that it
+// paused: only that one may come back as the last message.
 
 import { textOf, type JsonObject } from '../json.ts';
 import { wholeBlocks } from './anthropic.ts';

@@ -1,5 +1,5 @@
-// What the three wire formats have in common: how a request looks from afar, what a reply is made of
-// before it has a format, and the frames that it becomes.
+// The common part of the three wire formats: a summary of a request, the parts of a reply before it has a format, and
+// the frames of the stream.
 
 import type { Json, JsonObject } from '../json.ts';
 

@@ -1,7 +1,7 @@
 // Host rules (`--net`): which hosts and ports a sandboxed command may reach.
 //
 // Guarantees
-//   1. A host has one parsed form, made by the WHATWG URL host parser. That form is matched, resolved and dialled.
+//   1. A host has one parsed form, made by the WHATWG URL host parser. This form is matched, resolved and dialled.
 //   2. A rule without a port allows ports 80 and 443 only.
 //   3. `*.example.com` allows every subdomain at any depth, and not `example.com` itself.
 //   4. IP literals match only a rule that names the same address.

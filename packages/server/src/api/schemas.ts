@@ -1,8 +1,7 @@
-// What bodies look like: they check what arrives and what is sent, and become the OpenAPI document.
+// Schemas of bodies: they check requests and answers, and become the OpenAPI document.
 //
-// The types are written down in the client's wire.ts, for both ends; the compiler checks at the end of this
-// file that each schema says the same. Requests are closed: a field that nobody knows is refused, since
-// leaving it out would do something else than was asked.
+// The client's wire.ts declares the types for both ends, and the compiler compares them with the schemas at the end of
+// this file. Requests are closed: an unknown field is refused, because ignoring it would not do what the client asked.
 
 import type * as wire from '@drover/client/wire';
 import type { PendingCall } from '@drover/protocol/events';

@@ -1,6 +1,6 @@
-// A patch as git writes it, taken apart into files and lines with their numbers.
+// Parses a patch of git into files and numbered lines.
 //
-// What does not look like a patch is shown as plain lines of a file without a name, so that nothing is lost.
+// Text that is not a patch becomes plain lines of a file without a name, so that nothing is lost.
 
 const LINES_MAX = 20_000;
 

@@ -1,9 +1,8 @@
-// All that the page shows of a run, as a fold over its events: how it stands, which every view of a run folds
-// alike, and besides that what only a page has room for: lanes, conversations and open questions.
+// The page's state of a run, folded from its events: the RunState that all views share, and lanes, conversations and
+// open questions for the page.
 //
-// It knows no page: what is drawn, and how often, is for others to say. What a task's agent said is kept for
-// each task; where that becomes too much, what began longest ago is let go. `conversationOf` then says
-// undefined, and whoever wants it reads the events again.
+// It knows no browser. Conversations are kept per task, and the oldest are dropped when there are too many. Then
+// `conversationOf` returns undefined, and the caller reads the events again.
 
 import type { OpenQuestion } from '@drover/client/wire';
 import { RunState } from '@drover/coordinator/view/state';

@@ -1,6 +1,5 @@
-// Text from a model, a tool or a file, so that one sees all of it: whoever is asked whether a command may run
-// must not be shown another one. What gives colours on a terminal is taken out; other control characters, and
-// those that make text run backwards, are shown as what they are.
+// Makes all of a text visible: a user who approves a command must see exactly that command. Terminal colours are
+// removed; other control characters and bidirectional marks are shown as escapes.
 
 const COLOUR = /\p{Cc}\[[\d;:]*m/gu;
 const UNSEEN = /(?![\n\t])\p{Cc}|\p{Bidi_Control}/gu;

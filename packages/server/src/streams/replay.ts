@@ -1,12 +1,12 @@
 // Replay: the history of one stream, which is the journal's records with the text of each block as deltas.
 //
-// Guarantees, for a reader that has heard every event up to `after`
-//   1. Frames come in order of their numbers, so at every frame the reader has heard all before it.
-//   2. The deltas it has heard of a block, earlier ones included, sum to the text of the block's `_end`.
-//      Where that is impossible because the deltas are gone, the `_end` carries `gap`.
+// Guarantees, for a reader that has every event up to `after`
+//   1. Frames come in order of their numbers, so at every frame the reader has all before it.
+//   2. The deltas of a block, earlier ones included, sum to the text of its `_end`. If that is impossible because the
+//      deltas are gone, the `_end` carries `gap`.
 //
-// Deltas come from the log of this process where it has them. Of other blocks the whole text comes as one
-// delta, unless the reader was in the middle of the block.
+// Deltas come from this process's log if it has them. The text of any other block comes as one delta, unless the
+// reader was in the middle of the block.
 
 import type { Recorded } from '@drover/protocol/events';
 import { SEQ_JUMP } from '@drover/core/journal/cut-off';

@@ -1,7 +1,6 @@
-// Selected files become groups, and each group a task. Pure.
+// Groups selected files; each group becomes a task. Pure.
 //
-// The same files give the same groups, in whatever order they come. What was selected as one item stays
-// together.
+// The same files give the same groups in any order. Files that were selected as one item stay together.
 
 import { posix } from 'node:path';
 import { type Owners, ownersOf } from './codeowners.ts';

@@ -1,6 +1,5 @@
-// Which files a batch is about: those of the base commit that match, narrowed down by whatever else the spec
-// says. What can't be right (a glob that matches nothing, a path that isn't there) is a problem, told before
-// anything runs; that all files are in order already is none.
+// Selects the files of a batch: those of the base commit that match, narrowed by the rest of the spec. A glob without
+// matches or a missing path is a problem, reported before the run. An empty selection after filtering is not.
 
 import { matchesGlob } from 'node:path';
 import type { Git } from '../../git/git.ts';

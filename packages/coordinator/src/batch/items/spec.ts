@@ -1,8 +1,7 @@
-// A batch spec as data: which files, in which groups, what shall be done with each, within which limits.
+// A batch spec as data: files, groups, the work on each, limits.
 //
-// It is read from a file that a person wrote (bin/files/batch-spec.ts). Mistakes that only show when it is
-// looked at next to a repository are told as Problems: with the key they belong to, so that whoever has
-// read the file can say where that stands.
+// bin/files/batch-spec.ts reads it from a file. Mistakes that only a look at the repository can show are Problems with
+// the key they belong to, so the reader of the file can name the line.
 
 import type { Cap } from '@drover/protocol/limits';
 import type { Delivery } from '@drover/protocol/run';

@@ -1,7 +1,7 @@
-// A file of drover's own in a place that workers could get at, brought to a content. What a worker put there in its
-// place, a link or a pipe or a second name for something else, is not written to.
+// Writes a file of drover's own at a path that workers can reach. Drover never writes through a link, a pipe or a
+// second name that a worker put there.
 //
-// One that says it already stays as it is, and one that is still drover's is written in place: reading costs a tenth of
+// A file with the right content stays, and one that is still drover's is written in place: reading costs a tenth of
 // that, and a new file several times as much.
 
 import { lstatSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

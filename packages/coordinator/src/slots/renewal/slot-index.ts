@@ -1,9 +1,8 @@
-// Drover's own index of a slot's tree, and which commit it is an index of.
+// Drover's own index of a slot's tree, and the commit that it belongs to.
 //
-// The note of the commit holds the digest of the index that it is true of, so it doesn't matter which of the two a
-// crash leaves behind. An index that ends with another digest than its own was being written when a process was killed,
-// or changed by a worker. What this process has written is remembered besides: an index that has become another one
-// since is nobody's work but a worker's.
+// A note names the commit and the digest of the index, so a crash between the two writes does no harm. An index whose
+// final digest does not match its content was torn by a crash or changed by a worker. This process also remembers the
+// index it wrote, so a later change can only come from a worker.
 
 import { createHash } from 'node:crypto';
 import {

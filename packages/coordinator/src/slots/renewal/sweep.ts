@@ -1,17 +1,16 @@
-// Taking away of a tree what isn't as the index says, and telling what has to be written again.
+// Removes everything from a tree that differs from the index, and returns the files to write again.
 //
-// WHY WHAT STAYS IS PROVEN CLEAN
-//   Whatever happens to a file or a folder, its ctime becomes that moment, and nobody can choose another one but by
-//   setting the machine's clock. So a file with the ctime, inode and size that the index has is the one drover wrote, if
-//   that was over for a moment when the worker got it; otherwise it is read. And a folder that looks as it did when
-//   drover knew every name in it has these names only.
-//   Right after a commit git has compared all of that already, by whole seconds: a file that was written in a second
-//   before the worker's first, and looked the same to git, needn't be looked at again.
+// WHY THE REST IS PROVEN CLEAN
+//   Every change of a file or folder sets its ctime to that moment, and no process can choose a ctime except by
+//   setting the machine's clock. A file with the index's ctime, inode and size is therefore the one drover wrote, if
+//   it was written some time before the worker got the tree; otherwise it is read. A folder with a known ctime has
+//   only the names that drover knew.
+//   Right after a commit git has compared all files by whole seconds: a file that was written in a second before the
+//   worker's first one, and looked the same to git, is not checked again.
 //
-// Not left to `git clean`, because git doesn't see everything: a `.git` that somebody put into a folder
-// with tracked files is invisible to it, and whoever runs git in there next would run what that one's config says.
-// So every name in every folder is compared with the index: ignored files, nested repositories, pipes
-// and sockets, empty folders, a link where a folder should be.
+// `git clean` is not enough: it does not see a `.git` in a folder with tracked files, and the next git there would run
+// what its config says. The sweep compares every name in every folder with the index: ignored files, nested
+// repositories, pipes, sockets, empty folders, links in place of folders.
 
 import { createHash } from 'node:crypto';
 import { chmodSync, lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from 'node:fs';

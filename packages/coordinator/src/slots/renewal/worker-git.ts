@@ -1,13 +1,12 @@
-// The git folder a worker sees in its workspace: a small repository of its own, on a branch of its own.
+// The git folder that a worker sees in its workspace: a small repository with its own branch.
 //
-// It borrows the objects of the user's repository and of the store. It has no remote. Whatever a worker does to it ends
-// there: drover never runs git with it.
+// It borrows the objects of the user's repository and of the store, and has no remote. Drover never runs git with it,
+// so changes of a worker have no effect outside.
 //
-// For every task it is as if made afresh. Where a worker left nothing in it but the files that drover puts there, each
-// of these is brought to its content; where anything else is found, a hook or an object or a lock, the whole folder
-// goes. Making folders is what would cost most here.
+// Every task gets it as new. If it holds only drover's files, their content is restored. If anything else is there,
+// such as a hook, an object or a lock, the whole folder is replaced. Creating folders is the largest cost here.
 //
-// Written without waiting in between: on a busy machine a dozen waits for small files cost more than the files.
+// Files are written synchronously: on a busy machine a dozen waits cost more than the small files.
 
 import {
   copyFileSync,

@@ -1,8 +1,8 @@
-// Secrets that look like nothing by themselves and are known by where they stand: key blocks, the
-// password in an address, headers, connection strings, assignments.
+// Shapes of secrets that are recognised by their context: key blocks, passwords in addresses, headers, connection
+// strings, assignments.
 //
-// What names the secret stays readable; the secret goes. Anchors end as close to the secret as they
-// can, so that a stream holds back little while it waits for what follows.
+// The name of a secret stays readable; only its value is redacted. Anchors end close to the secret, so a stream holds
+// back little text.
 
 import { type Shape, alphabet, BASE64, HEX, PADDED } from './pattern.ts';
 

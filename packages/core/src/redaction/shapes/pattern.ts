@@ -1,11 +1,10 @@
-// What a secret looks like, as data, and the one function that recognises it.
+// The shape of a secret as data, and the one function that matches it.
 //
-// A shape is a literal (the anchor) followed by pieces: literals and runs of characters from an
-// alphabet. A run takes all it can and never gives back, so matching reads each character once and
-// no input can make it backtrack. It also makes the answer three-valued: while text still streams,
-// "not yet known" is told apart from "no", and only what is not yet known has to be held back.
+// A shape is a literal (the anchor) followed by pieces: literals and runs of characters from an alphabet. A run is
+// greedy and never backtracks, so each character is read once. A match has three results: while text still streams,
+// "not yet known" differs from "no", and only unknown text is held back.
 //
-// A run must therefore not be able to swallow the beginning of the piece behind it, unless its length is fixed.
+// A run must not be able to swallow the start of the next piece, unless its length is fixed.
 
 /** Which characters belong: one flag per ASCII code, and a last one for everything above. */
 export type Alphabet = Uint8Array;

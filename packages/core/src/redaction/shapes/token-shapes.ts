@@ -1,10 +1,10 @@
-// The token shapes that services document: each begins with something only its tokens begin with.
+// The token formats that services document. Each begins with a prefix that only its tokens have.
 //
-// Lengths are a little shorter than documented, since services lengthen and shorten theirs without
-// telling and nothing else begins like that. Where the beginning is short or an ordinary word, the
-// length is exact and the token must stand at the edge of a word.
+// Minimum lengths are a little shorter than documented, because services change theirs without notice and the prefix
+// is unique. If the prefix is short or an ordinary word, the length is exact and the token must stand at a word
+// boundary.
 //
-// Where two shapes claim the same text, the earlier one names it.
+// If two shapes match the same text, the earlier one names it.
 
 import {
   type Alphabet,

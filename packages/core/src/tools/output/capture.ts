@@ -1,9 +1,9 @@
 // Captures output for the model: truncates it in the middle and stores the full text on disk.
 //
 // Guarantees
-//   1. The model sees up to OUTPUT_CHARS_MAX characters unchanged. Of longer output it sees both ends, because
-//      compilers print the first error first and test runners print the result last. A line between them says
-//      how much is missing and which file has it. Binary data is described, not shown.
+//   1. The model sees up to OUTPUT_CHARS_MAX characters unchanged. Longer output keeps both ends, because compilers
+//      print the first error first and test runners print the result last. A line between them says how much is
+//      missing and which file has it. Binary data is described, not shown.
 //   2. Memory is bounded by the size of the two ends.
 //   3. The file is created only for truncated output, and stops growing at FILE_BYTES_MAX.
 //

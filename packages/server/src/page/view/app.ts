@@ -1,4 +1,4 @@
-// What every screen is given: the client, and ways to tell the person something.
+// The context of every screen: the client, and ways to show messages to the user.
 
 import type { DroverClient } from '@drover/client/client';
 import type { Connection } from '@drover/client/stream';

@@ -1,5 +1,5 @@
-// Events into a fold, for as long as somebody looks. Between two slices of work the page may answer its user,
-// however many events there are to catch up with.
+// Feeds events into a fold while a screen is open. It yields between slices of work, so that the page stays responsive
+// while it catches up.
 
 import type { Recorded } from '@drover/protocol/events';
 import type { Connection, FollowOptions } from '@drover/client/stream';

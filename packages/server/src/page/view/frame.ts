@@ -1,4 +1,4 @@
-// When things are drawn: at most once a frame however much happens, and not at all while nobody looks.
+// Draws at most once per frame, and not at all while the page is hidden.
 
 export class Frame {
   readonly #draw: (nowMs: number) => void;

@@ -1,4 +1,4 @@
-// What an agent said and did, as a list that is touched only where it changed.
+// The conversation of an agent as a list. Only changed entries are drawn again.
 
 import type { Conversation, Entry } from '../../conversation.ts';
 import { duration } from '../../words.ts';

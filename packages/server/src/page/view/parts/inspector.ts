@@ -1,4 +1,4 @@
-// What is chosen, looked at closely: the conversation of a worker or a task, what the task is, and what it changed.
+// The inspector of the selected worker or task: its conversation, its prompt, and its changes.
 
 import type { DroverClient } from '@drover/client/client';
 import type { TaskProgress } from '@drover/coordinator/view/state';

@@ -1,5 +1,4 @@
-// What a model says, as paragraphs and code: told apart by fences and back-ticks, and that is all the reading
-// it gets. A link is its text, and markup is what it looks like in a file.
+// A model's text as paragraphs and code, split at fences and back-ticks only. Links and markup stay plain text.
 
 import { h } from '../dom.ts';
 

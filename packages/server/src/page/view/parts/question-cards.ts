@@ -1,6 +1,5 @@
-// Questions whether a call may run: the one that waits longest as a card with three answers, and how many wait
-// behind it. Each is answered once; what the server has against an answer stands below it. Whoever is doing
-// nothing else is led to a new question, not onto an answer.
+// Permission questions: the oldest one as a card with three answers, and the number behind it. Each is answered once,
+// and a refusal by the server is shown below it. An idle user's focus moves to a new question, not onto an answer.
 
 import type { OpenQuestion, PermissionAnswer } from '@drover/client/wire';
 import { words } from '../app.ts';

@@ -1,4 +1,4 @@
-// Forms for a new run and a new session. What the server has against a value stands at its field.
+// Forms for a new run and a new session. The server's objections to a value are shown at its field.
 
 import { DroverProblem } from '@drover/client/problem';
 import type { NewRun } from '@drover/client/wire';

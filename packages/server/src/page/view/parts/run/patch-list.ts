@@ -1,4 +1,4 @@
-// What a task changed: its files, and in each the lines, with their numbers.
+// The changes of a task: its files, and the numbered lines of each.
 
 import { parsePatch, type PatchFile, type PatchLine } from '../../../patch.ts';
 import { h } from '../../dom.ts';

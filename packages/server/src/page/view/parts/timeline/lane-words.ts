@@ -1,4 +1,4 @@
-// What a lane of the timeline is called, how it stands, and what the colours mean.
+// The names and states of lanes on the timeline, and the legend of its colours.
 
 import { isStatus } from '@drover/coordinator/view/progress';
 import type { TaskState } from '@drover/coordinator/view/state';

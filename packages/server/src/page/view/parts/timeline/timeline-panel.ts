@@ -1,8 +1,8 @@
-// The timeline: lane names one can choose, a canvas beside them, and a way through the bars with pointer or keys.
+// The timeline: names of lanes, a canvas beside them, and navigation through the bars by pointer or keys.
 //
-// The canvas shows; what can be reached is made of elements: each lane has a name that chooses its worker and a
-// track that takes the arrow keys, with one option in it that says which bar they have come to. Of all names one
-// is reached with Tab, and of all tracks one; up and down lead to the others.
+// The canvas only shows. Elements make it accessible: each lane has a name that selects its worker, and a track that
+// takes the arrow keys and has one option for the current bar. Tab reaches one name and one track; the up and down
+// keys reach the others.
 
 import type { RunFold } from '../../../run-fold.ts';
 import type { Bar, Lane } from '../../../timeline.ts';
