@@ -15,6 +15,7 @@ import type { Scope } from '@drover/core/redaction/shapes/suspects';
 import type { Io } from './io.ts';
 import { codeOf, loadSettings, type Settings, stateFolder, textOf } from './start/settings.ts';
 import { suggestion } from '@drover/documents/suggestion';
+import { bestEffort } from '@drover/core/promises';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
 
@@ -38,12 +39,11 @@ export async function openDiagnostics(io: Io, file: string | undefined): Promise
   const level = levelIn(io.env) ?? (file === undefined ? undefined : 'debug');
   if (level === undefined) return OFF;
   const [{ pino }, redactor] = await Promise.all([import('pino'), redactorFor(io)]);
-  // Merged here and not by a child of the logger: pino would print a name twice that a line gives itself.
-  const withLogger = (logger: Logger, close: () => Promise<void>, named: object = {}): Diagnostics => ({
+  const withLogger = (logger: Logger, close: () => Promise<void>): Diagnostics => ({
     diagnose: (message, fields, told = 'debug') =>
-      logger[told](redactor.value({ ...named, ...fields } as Readonly<Record<string, Json>>), redactor.text(message)),
+      logger[told](unbound(redactor.value(fields as Readonly<Record<string, Json>>), logger), redactor.text(message)),
     isDetailed: level === 'debug' || level === 'trace',
-    about: (more) => withLogger(logger, close, { ...named, ...more }),
+    about: (named) => withLogger(logger.child(redactor.value(named) as object), close),
     close,
   });
   const options = { level, base: {}, timestamp: pino.stdTimeFunctions.isoTime };
@@ -59,8 +59,14 @@ export async function openDiagnostics(io: Io, file: string | undefined): Promise
   stream.on('error', () => undefined);
   return withLogger(pino(options, stream), async () => {
     stream.end();
-    await finished(stream).catch(() => undefined);
+    await bestEffort(finished(stream));
   });
+}
+
+/** The fields that are not bindings of the logger: pino would print those twice. */
+function unbound(fields: Json, logger: Logger): object {
+  const bound = logger.bindings();
+  return Object.fromEntries(Object.entries(fields ?? {}).filter(([name]) => !Object.hasOwn(bound, name)));
 }
 
 /** Imported when needed: most commands show nothing that could hold a secret. */

@@ -74,13 +74,13 @@ class Page {
     if ('const' in schema) return code(schema['const'] ?? null);
     const choices = listOf(schema['enum']);
     if (choices.length > CHOICES_IN_A_CELL_MAX)
-      return this.#link(`one of ${choices.length} names`, `Names for \`${path}\``, schema, path);
+      return this.#link(`one of ${choices.length} names`, { heading: `Names for \`${path}\``, schema, path });
     if (choices.length > 0) return choices.map(code).join(', ');
     switch (schema['type']) {
       case 'array':
         return `list of ${this.#value(objectOf(schema['items']), `${path}[]`)}`;
       case 'object':
-        if ('properties' in schema) return this.#link('keys', `Keys of \`${path}\``, schema, path);
+        if ('properties' in schema) return this.#link('keys', { heading: `Keys of \`${path}\``, schema, path });
         return `map of names to ${this.#value(objectOf(schema['additionalProperties']), `${path}.NAME`)}`;
       case 'integer':
       case 'number':
@@ -95,14 +95,19 @@ class Page {
   #named(name: string): string {
     const schema = objectOf(objectOf(this.#root['$defs'])[name]);
     if ('properties' in schema)
-      return this.#link(name.toLowerCase(), `Keys of an ${name.toLowerCase()}`, schema, name.toLowerCase());
+      return this.#link(name.toLowerCase(), {
+        heading: `Keys of an ${name.toLowerCase()}`,
+        schema,
+        path: name.toLowerCase(),
+      });
     return 'any JSON value';
   }
 
   /** A link to the section of a schema. Equal schemas share one. */
-  #link(word: string, heading: string, schema: JsonObject, path: string): string {
+  #link(word: string, target: Section): string {
+    const { heading, schema } = target;
     const same = this.#sections.find((section) => contentOf(section.schema) === contentOf(schema));
-    if (same === undefined) this.#sections.push({ heading, schema, path });
+    if (same === undefined) this.#sections.push(target);
     return `[${word}](#${anchor(same?.heading ?? heading)})`;
   }
 }

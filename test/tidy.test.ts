@@ -126,6 +126,12 @@ const rules: [string, (file: File) => boolean][] = [
     'no barrels, default exports, enums or interfaces',
     ({ code }) => !/^export (\*|default|enum|interface)|^interface /m.test(code),
   ],
+  [
+    'an expected rejection is named: see packages/core/src/promises.ts',
+    ({ path, code }) =>
+      /^packages\/(core\/src\/promises\.ts|client\/|server\/src\/page\/|coordinator\/src\/pool\/)/.test(path) ||
+      !/\.catch\(\(\) => undefined\)/.test(code),
+  ],
   ['no catch lets an error vanish', ({ code }) => !/catch\s*(\(\w*\))?\s*\{\s*\}/.test(code)],
   [
     'only the front door sees the process',

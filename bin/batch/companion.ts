@@ -48,7 +48,7 @@ export function companionOf(of: Of, io: Io): Companion {
       });
       if (of.batch.within !== undefined) await joinRepositories(of.batch.within, {});
       if (of.batch.usesCache) await remember(of, end, git);
-      await annotate(of, results, git, io);
+      await annotate(of, results, { git, io });
       if (of.shows === 'text') await print(io.stdout, forLog(redactor.text(whereabouts(of, io)), io.env));
     },
   };
@@ -130,7 +130,11 @@ function whereabouts({ batch, settings }: Of, io: Io): string {
   return clean(`\nThe report is ${shown}; results and patches of ${settings.goal} are beside it.\n`);
 }
 
-async function annotate({ settings, shows }: Of, results: readonly Result[], git: Git, io: Io): Promise<void> {
+async function annotate(
+  { settings, shows }: Of,
+  results: readonly Result[],
+  { git, io }: { readonly git: Git; readonly io: Io },
+): Promise<void> {
   if ((io.env['GITHUB_ACTIONS'] ?? '') === '' || results.every(isGood)) return;
   const tree: Tree = await treeOf(git, settings.base, AbortSignal.timeout(TREE_MS_MAX));
   // The GitHub runner reads annotations on both streams. With --json, standard output must hold JSON only.

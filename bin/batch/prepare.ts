@@ -7,7 +7,7 @@ import { groupsOf } from '@drover/coordinator/batch/items/group';
 import { type ListedItem, selectItems, type Sources } from '@drover/coordinator/batch/items/select';
 import { inShard, type Shard } from '@drover/coordinator/batch/shard';
 import { changedIn, isProblem, itemsFrom, itemsIn } from '@drover/coordinator/batch/items/sources';
-import type { SpecProblem, Select } from '@drover/coordinator/batch/items/spec';
+import type { SpecProblem } from '@drover/coordinator/batch/items/spec';
 import { type BatchTask, tasksOf } from '@drover/coordinator/batch/tasks';
 import { textsOf, type Tree, treeOf } from '@drover/coordinator/batch/items/tree';
 import type { Git } from '@drover/coordinator/git/git';
@@ -45,8 +45,8 @@ export async function prepare(specFile: SpecFile, place: Place, io: Io): Promise
   try {
     const git = gitOf(repository, childEnvironment(io.env));
     const tree = await treeOf(git, repository.head, stop.signal);
-    const sources = await sourcesOf(specFile, { repository, git }, io, stop.signal);
-    const { items, problems, unmatched } = await selectItems(spec.select, sources, { git, tree }, stop.signal);
+    const sources = await sourcesOf(specFile, { repository, git, io }, stop.signal);
+    const { items, problems, unmatched } = await selectItems(spec.select, { git, tree, sources }, stop.signal);
     refuse([...problems, ...(isOneOfSeveral ? [] : unmatched)], specFile);
     const owners = spec.group.by === 'codeowners' ? await readOwners(git, tree, stop.signal) : [];
     const made = tasksOf(spec, groupsOf(items, spec.group, { tree, owners }), name);
@@ -68,11 +68,11 @@ export async function prepare(specFile: SpecFile, place: Place, io: Io): Promise
   }
 }
 
-type Where = { readonly repository: Repository; readonly git: Git };
+type Where = { readonly repository: Repository; readonly git: Git; readonly io: Io };
 
-async function sourcesOf(specFile: SpecFile, where: Where, io: Io, signal: AbortSignal): Promise<Sources> {
+async function sourcesOf(specFile: SpecFile, where: Where, signal: AbortSignal): Promise<Sources> {
   const { select } = specFile.spec;
-  const items = await listed(select, specFile, where, io, signal);
+  const items = await listed(specFile, where, signal);
   const changed = select.diff === undefined ? undefined : await changedIn(where.git, select.diff, signal);
   if (changed !== undefined && isProblem(changed)) {
     refuse(changed, specFile);
@@ -82,12 +82,11 @@ async function sourcesOf(specFile: SpecFile, where: Where, io: Io, signal: Abort
 }
 
 async function listed(
-  { list, command }: Select,
   specFile: SpecFile,
-  { repository }: Where,
-  io: Io,
+  { repository, io }: Where,
   signal: AbortSignal,
 ): Promise<readonly ListedItem[] | undefined> {
+  const { list, command } = specFile.spec.select;
   if (list === undefined && command === undefined) return undefined;
   const { items, problems } =
     command === undefined

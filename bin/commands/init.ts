@@ -1,6 +1,5 @@
 // drover init: writes a commented config and an example batch spec. Existing files stay.
 
-import { stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { command, flag, nonEmpty, value } from '../start/command.ts';
@@ -14,6 +13,7 @@ import { configPaths, projectFolders, stateFolder, workFolder } from '../start/s
 import { styleFor } from '../views/text/style.ts';
 import { clean, columnsOf } from '../views/text/terminal-text.ts';
 import { wrapped } from '../views/text/word-wrap.ts';
+import { statIfThere } from '@drover/core/files/lookup';
 
 export const init = command({
   options: {
@@ -49,7 +49,7 @@ async function projectPlan(io: Io, cwd: string): Promise<Plan> {
   if (folder === stateFolder(io))
     throw new UsageError(`${folder} is where drover keeps its state; go to a project, or say drover init --user`);
   const project = await lookAtProject(top);
-  const isRepository = (await stat(join(top, '.git')).catch(() => undefined)) !== undefined;
+  const isRepository = (await statIfThere(join(top, '.git'))) !== undefined;
   const drafts = [
     {
       path: join(folder, 'config.yaml'),

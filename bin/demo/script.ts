@@ -20,7 +20,9 @@ const says = (text: string, ...calls: readonly ReturnType<typeof call>[]): Answe
 const submits = (summary: string): Answer => ({ calls: [call('submit_result', { summary })] });
 const TESTS = call('shell', { command: 'node --test' });
 
-const testOf = (name: string, file: string, title: string, claim: string): string =>
+type Tested = { readonly name: string; readonly file: string };
+
+const testOf = ({ name, file }: Tested, title: string, claim: string): string =>
   `import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ${name} } from '../src/${file}.js';
@@ -42,8 +44,7 @@ export function receipt(items) {
 `;
 
 const RECEIPT_TEST = testOf(
-  'receipt',
-  'receipt',
+  { name: 'receipt', file: 'receipt' },
   'a receipt lists the items and their total',
   `assert.equal(receipt([{ name: 'tea', price: 2, count: 2 }]), '2 x tea  4.00 EUR\\nTotal  4.00 EUR');`,
 );
@@ -161,7 +162,11 @@ const WORKERS: Readonly<Record<string, readonly Answer[]>> = {
       ),
       write(
         'test/stock.test.js',
-        testOf('inStock', 'stock', 'an empty shelf has nothing', `assert.equal(inStock({}, 'tea'), false);`),
+        testOf(
+          { name: 'inStock', file: 'stock' },
+          'an empty shelf has nothing',
+          `assert.equal(inStock({}, 'tea'), false);`,
+        ),
       ),
       write('src/index.js', index(STOCK)),
     ),
@@ -226,7 +231,7 @@ function discount(): string {
 }
 
 function discountTest(): string {
-  return testOf('discounted', 'discount', 'a tenth off', 'assert.equal(discounted(10, 10), 9);');
+  return testOf({ name: 'discounted', file: 'discount' }, 'a tenth off', 'assert.equal(discounted(10, 10), 9);');
 }
 
 /** How each is told from the others: by what it was told after the conversation that all share. */

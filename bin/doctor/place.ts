@@ -1,6 +1,6 @@
 // Checks drover's state folder, the disk, the config files, the environment and the terminal.
 
-import { access, constants, mkdtemp, rmdir, stat, statfs } from 'node:fs/promises';
+import { access, constants, mkdtemp, rmdir, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { checkLevel } from '../diagnostics.ts';
@@ -19,6 +19,7 @@ import {
 } from '../start/settings.ts';
 import { isAscii } from '../views/text/style.ts';
 import type { Finding } from './finding.ts';
+import { statIfThere } from '@drover/core/files/lookup';
 
 const GIB = 1024 ** 3;
 const FREE_GIB_GOOD = 1;
@@ -120,7 +121,7 @@ async function diskFinding(home: string): Promise<Finding> {
 /** The folder itself, or its nearest ancestor that exists. */
 async function nearestFolder(path: string): Promise<string> {
   for (let folder = path; ; folder = dirname(folder)) {
-    const found = await stat(folder).catch(() => undefined);
+    const found = await statIfThere(folder);
     if (found !== undefined || dirname(folder) === folder) return folder;
   }
 }

@@ -46,10 +46,18 @@ export function providerFindings(settings: Settings, model: string | undefined, 
   return [...(usable.length > 0 ? [found] : isReady ? [] : [none]), ...broken, choice];
 }
 
+/** A provider that needs a key. */
+type Keyed = {
+  readonly id: string;
+  readonly keyEnv: string;
+  readonly address: string | undefined;
+  readonly isConfigured: boolean;
+};
+
 function sorted(settings: Settings): readonly [readonly Usable[], readonly Finding[]] {
   const usable: Usable[] = [];
   const broken: Finding[] = [];
-  const look = (id: string, keyEnv: string, address: string | undefined, isConfigured: boolean): void => {
+  const look = ({ id, keyEnv, address, isConfigured }: Keyed): void => {
     const where = address === undefined ? '' : ` at ${shownAddress(address)}`;
     try {
       if (keyIn(settings, keyEnv) !== undefined) usable.push({ id, how: `${keyEnv} is set${where && `,${where}`}` });
@@ -64,11 +72,12 @@ function sorted(settings: Settings): readonly [readonly Usable[], readonly Findi
     }
   };
   for (const { id, keyEnv, baseUrlEnv } of knownProviders) {
-    if (!settings.providers.has(id)) look(id, keyEnv, textOf(settings.env, baseUrlEnv), false);
+    if (!settings.providers.has(id))
+      look({ id, keyEnv, address: textOf(settings.env, baseUrlEnv), isConfigured: false });
   }
   for (const [id, { baseUrl, keyEnv }] of settings.providers) {
     if (keyEnv === undefined) usable.push({ id, how: `without a key, at ${shownAddress(baseUrl)}` });
-    else look(id, keyEnv, baseUrl, true);
+    else look({ id, keyEnv, address: baseUrl, isConfigured: true });
   }
   return [usable, broken];
 }

@@ -12,10 +12,12 @@ export type Listed = { readonly what: string; readonly why: string; readonly byt
 /** `home` is left out of paths below it. */
 export function removalLines(items: readonly Listed[], home: string, paper: Paper): string {
   const groups = Map.groupBy(items, ({ why }) => why);
-  return [...groups].map(([why, group]) => groupLines(why, group, home, paper)).join('');
+  return [...groups].map(([why, group]) => groupLines({ why, group }, home, paper)).join('');
 }
 
-function groupLines(why: string, group: readonly Listed[], home: string, { columns, style }: Paper): string {
+type Group = { readonly why: string; readonly group: readonly Listed[] };
+
+function groupLines({ why, group }: Group, home: string, { columns, style }: Paper): string {
   const bytes = bytesOf(group);
   const figures = [count(group.length), ...(bytes === 0 ? [] : [inBytes(bytes)])].join(', ');
   const head = wrapped(`${cell(inHome(why, home), Infinity)}: ${figures}`, columns - 2).replaceAll('\n', '\n  ');

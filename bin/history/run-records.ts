@@ -7,6 +7,7 @@ import { widthOfText } from '../views/text/terminal-text.ts';
 import { findKept } from './id.ts';
 import { findTask, type KeptRun, readRun } from './run.ts';
 import { whoIn } from './summary/record-line.ts';
+import { bestEffort } from '@drover/core/promises';
 
 const COORDINATOR = 'coordinator';
 
@@ -35,7 +36,7 @@ export function nameColumns({ records, state }: KeptRun): number {
 export async function offeredTasks(io: Io, typed: string | undefined): Promise<readonly string[]> {
   if (typed === undefined) return [];
   const home = stateFolder(io);
-  const found = await findKept(home, typed).catch(() => undefined);
+  const found = await bestEffort(findKept(home, typed));
   if (found?.kind !== 'run') return [];
   return [...(await readRun(home, found.id)).state.tasks.keys()];
 }

@@ -3,12 +3,12 @@
 // Events are as far apart as they were, divided by the speed. At speed 0 there is no pause, and neither is there one
 // for the time between an interruption and a resume.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { rowsOf, RunState } from '@drover/coordinator/view/state';
 import type { Recorded } from '@drover/protocol/events';
 import type { TaskRow } from '@drover/protocol/run';
 import type { View } from '../views/view.ts';
+import { pause } from '@drover/core/promises';
 
 // A longer timer fires at once in Node.
 const SLEEP_MS_MAX = 2 ** 31 - 1;
@@ -35,7 +35,7 @@ export class RecordedClock {
     if (this.#speed === 0) return this.goTo(ms);
     const waitMs = Math.min((ms - this.now()) / this.#speed, SLEEP_MS_MAX);
     // Whatever is due is shown without waiting, so that a slow screen falls behind no further.
-    if (waitMs >= 1) await sleep(waitMs, undefined, { signal }).catch(() => undefined);
+    if (waitMs >= 1) await pause(waitMs, signal);
   }
 }
 

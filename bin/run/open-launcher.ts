@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { LauncherAddress } from '@drover/core/tools/process/launcher';
 import { launchWith } from '@drover/core/tools/process/start';
+import { bestEffort } from '@drover/core/promises';
 
 const isSource = import.meta.url.endsWith('.ts');
 const entry = fileURLToPath(new URL(isSource ? '../launcher.ts' : './launcher.cjs', import.meta.url));
@@ -35,7 +36,7 @@ export function openLauncher(surroundings: Readonly<Record<string, string>>): Ru
     env,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
-  const gone = once(child, 'exit').catch(() => undefined);
+  const gone = bestEffort(once(child, 'exit'));
   child.stdin.on('error', () => undefined);
   child.unref();
   // Pass the secret on stdin: every process on the machine can read arguments.

@@ -1,6 +1,6 @@
 // The server at work: from its first word to its last.
 
-import { realpath, stat } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { endAllChildren } from '@drover/core/tools/process/child';
@@ -23,6 +23,7 @@ import { clean } from '../views/text/terminal-text.ts';
 import { hostFor } from './host.ts';
 import { keptToken } from './token-file.ts';
 import type { TypedWishes } from './wishes.ts';
+import { statIfThere } from '@drover/core/files/lookup';
 
 export type Where = {
   readonly cwd: string | undefined; // the folder that is served
@@ -80,7 +81,7 @@ async function checkModel(model: string, settings: Settings, io: Io): Promise<vo
 
 async function folder(cwd: string | undefined, io: Io): Promise<string> {
   const path = cwd === undefined ? io.cwd : resolve(io.cwd, cwd);
-  const found = await stat(path).catch(() => undefined);
+  const found = await statIfThere(path);
   if (found?.isDirectory() !== true) throw new UsageError(`--cwd: there is no folder ${path}`);
   return realpath(path);
 }

@@ -1,6 +1,5 @@
 // Options of every command that runs one agent, and the session work they describe.
 
-import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { STEPS_MAX_DEFAULT } from '@drover/core/agent/limits';
 import type { Input } from '@drover/core/session/execution';
@@ -22,6 +21,7 @@ import type { Executed } from './execution.ts';
 import { chooseModel, inFolder, type ModelChoice } from '../model/model-choice.ts';
 import { tellDefault } from '../model/model-names.ts';
 import type { SessionWork } from './open-session.ts';
+import { statIfThere } from '@drover/core/files/lookup';
 
 const STEPS_MAX = 10_000;
 
@@ -75,8 +75,9 @@ export async function sessionWork(
   const cwd = await workFolder(args.cwd, session, io);
   const settings = await loadSettings(io, cwd);
   if (session.past === undefined) await tellDefault(args.model, settings, io);
-  for (const warning of [...settings.warnings, ...elsewhere(session, cwd, args.cwd, io)]) await complain(io, warning);
-  const model = modelFor(args.model, session, settings, { io, cwd });
+  for (const warning of [...settings.warnings, ...elsewhere(session, cwd, args.cwd === undefined ? io.cwd : undefined)])
+    await complain(io, warning);
+  const model = modelFor(args.model, session, { settings, io, cwd });
   const { allow, ask, deny, yes, steps, timeout: timeoutMs, budget, gate } = args;
   const rules = [...settings.rules, ...allow, ...ask, ...deny];
   const gates = [...settings.gates, ...gate];
@@ -97,25 +98,25 @@ function adviceAfter({ code, status }: Executed, short: string): string {
 /** The folder of --cwd; else the folder of the session; else the current one. */
 async function workFolder(wanted: string | undefined, { id, past }: Begun, io: Io): Promise<string> {
   const path = wanted === undefined ? (past?.cwd ?? io.cwd) : resolve(io.cwd, wanted);
-  const found = await stat(path).catch(() => undefined);
+  const found = await statIfThere(path);
   if (found?.isDirectory() === true) return path;
   if (wanted !== undefined || past === undefined) throw new UsageError(`--cwd: there is no folder ${path}`);
   throw new UsageError(`${path}, the folder of session ${id}, is gone; name another with --cwd DIR`);
 }
 
 /** Warns a user whose folder differs from the session's: another session may be meant. */
-function elsewhere({ id, past }: Begun, cwd: string, wanted: string | undefined, io: Io): readonly string[] {
+function elsewhere({ id, past }: Begun, cwd: string, here: string | undefined): readonly string[] {
   if (past === undefined) return [];
   if (cwd !== past.cwd) return [`session ${id} worked in ${past.cwd} before; now it works in ${cwd}`];
-  return wanted === undefined && io.cwd !== cwd
+  return here !== undefined && here !== cwd
     ? [`session ${id} works in ${cwd}, where it was begun; --cwd . makes it work here`]
     : [];
 }
 
-type Place = { readonly io: Io; readonly cwd: string };
+type SessionPlace = { readonly settings: Settings; readonly io: Io; readonly cwd: string };
 
 /** The model of --model; else of the session; else of the config. */
-function modelFor(wanted: string | undefined, { past }: Begun, settings: Settings, { io, cwd }: Place): ModelChoice {
+function modelFor(wanted: string | undefined, { past }: Begun, { settings, io, cwd }: SessionPlace): ModelChoice {
   if (wanted === undefined && past !== undefined) return chooseModel(past.model, settings, past.cwd);
   return inFolder(chooseModel(wanted, settings, io.cwd), { from: io.cwd, to: cwd });
 }

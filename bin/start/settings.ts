@@ -11,7 +11,7 @@
 //   (see approved-configs.ts).
 
 import { createHash } from 'node:crypto';
-import { lstat, realpath, stat } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { readOwnFile } from '@drover/core/files/own-file';
@@ -25,6 +25,7 @@ import type { ConfiguredModel } from '../model/model-roles.ts';
 import { foreignRules } from '../permission/rule-names.ts';
 import { isAddress } from './quantities.ts';
 import type { HostName } from '../sandbox/hosts-and-modes.ts';
+import { lstatIfThere, statIfThere } from '@drover/core/files/lookup';
 
 export type Settings = {
   /** Where drover keeps its state. */
@@ -96,7 +97,9 @@ export async function settingsFrom({ userPath, user, project }: ConfigFiles, io:
     prices: new Map([...(trusted.prices ?? []), ...(own.prices ?? [])]),
     charsPerToken: charsPerTokenIn(env) ?? own.charsPerToken ?? trusted.charsPerToken,
     textCallRetries:
-      countIn(env, 'DROVER_TEXT_TOOL_CALL_RETRY_LIMIT', 0, 10) ?? own.textCallRetries ?? trusted.textCallRetries,
+      countIn(env, 'DROVER_TEXT_TOOL_CALL_RETRY_LIMIT', { min: 0, max: 10 }) ??
+      own.textCallRetries ??
+      trusted.textCallRetries,
     contextTokens: own.contextTokens ?? trusted.contextTokens,
     steps: lower(stepsOf(own), stepsOf(theirs)),
     workers: own.workers ?? theirs.workers,
@@ -207,7 +210,7 @@ export async function configPaths(
 /** The folder that --cwd names, or the one drover was started in. */
 export async function workFolder(wanted: string | undefined, io: Pick<Io, 'cwd'>): Promise<string> {
   const folder = resolve(io.cwd, wanted ?? '.');
-  const found = await stat(folder).catch(() => undefined);
+  const found = await statIfThere(folder);
   if (found?.isDirectory() === true) return folder;
   throw new UsageError(`--cwd: there is no folder ${folder}`);
 }
@@ -241,13 +244,13 @@ async function projectConfigPath(cwd: string, home: string): Promise<string | un
     const path = join(folder, '.drover', 'config.yaml');
     // In the user's home, .drover is drover's own folder and not a project's.
     // A link that leads nowhere is found too: reading it says what is wrong with it.
-    if (dirname(path) !== home && (await lstat(path).catch(() => undefined)) !== undefined) return path;
+    if (dirname(path) !== home && (await lstatIfThere(path)) !== undefined) return path;
   }
   return undefined;
 }
 
 async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined)) !== undefined;
+  return (await statIfThere(path)) !== undefined;
 }
 
 /** A config that belongs to a repository, so its links may not lead out of it. */
@@ -295,7 +298,9 @@ function charsPerTokenIn(env: Io['env']): number | undefined {
   throw new UsageError(`DROVER_CHARS_PER_TOKEN is '${text}'; it must be a number from 1 to 32`);
 }
 
-function countIn(env: Io['env'], name: string, min: number, max: number): number | undefined {
+type Bounds = { readonly min: number; readonly max: number };
+
+function countIn(env: Io['env'], name: string, { min, max }: Bounds): number | undefined {
   const text = textOf(env, name);
   if (text === undefined) return undefined;
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;

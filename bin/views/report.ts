@@ -41,7 +41,7 @@ export function reportOf(state: RunState, paper: Paper, when: 'at the end' | 'la
     sandboxSection(state, paper),
     modelsSection(state, paper),
     costSection(state, end, paper),
-    nextSection(state, end, paper, when),
+    nextSection({ state, end }, paper, when),
   ];
   return `${sections
     .filter((lines) => lines.length > 0)
@@ -257,7 +257,9 @@ function whatResumeDoes({ failure }: End): string {
   }
 }
 
-function nextSection(state: RunState, end: End, paper: Paper, when: string): readonly string[] {
+type EndedRun = { readonly state: RunState; readonly end: End };
+
+function nextSection({ state, end }: EndedRun, paper: Paper, when: string): readonly string[] {
   const { delivered } = end;
   const handedOver = deliveredLines(end, paper);
   const short = shortRunId(state.id);

@@ -48,7 +48,7 @@ export async function workspace(files: Readonly<Record<string, string | Buffer>>
     async call(tool, args, signal) {
       const parsed = tool.parse(args);
       if (!parsed.ok) throw new Error(parsed.problem);
-      return runTool(tool, parsed.input, context(signal), () => undefined);
+      return runTool(tool, parsed.input, context(signal));
     },
   };
 }

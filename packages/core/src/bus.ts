@@ -12,6 +12,7 @@
 
 import { EVENTS, type Event, type Owner, type Place, type Recorded } from '@drover/protocol/events';
 import { oneByOne } from './one-by-one.ts';
+import { handled } from './promises.ts';
 
 const QUEUE_BYTES_MAX = 48 * 1024 * 1024;
 // Must exceed what one turn of the event loop can bring: 2 MB from a socket, which is 4 MB as events.
@@ -132,7 +133,7 @@ export class Bus {
   #storeSoon(store: Store): void {
     this.#storing = this.#storeAll(store);
     // `settled` reports a failure.
-    this.#storing.catch(() => undefined);
+    handled(this.#storing);
   }
 
   async #storeAll(store: Store): Promise<void> {

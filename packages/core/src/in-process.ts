@@ -53,6 +53,7 @@ import { withoutSecrets } from './redaction/request-redaction.ts';
 import { secretValues } from './redaction/secret-values.ts';
 import { childEnvironment } from './tools/process/environment.ts';
 import type { Tool } from './tools/tool.ts';
+import { bestEffort, handled } from './promises.ts';
 
 /** A session id, which is also the name of a folder. */
 const ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/;
@@ -133,7 +134,7 @@ export function execute(
   const execution = session.open().then((opened) => opened.execute(inputOf(input), signal));
   const result = execution.then(async (begun) => resultOf(await begun.result()));
   // Iteration and result() report a failure. A caller that uses neither must not crash on an unhandled rejection.
-  result.catch(() => undefined);
+  handled(result);
   return { [Symbol.asyncIterator]: () => eventsOf(execution), result: () => result };
 }
 
@@ -203,7 +204,7 @@ export class AgentSession {
 
   /** Waits for work in progress and closes the journal, so that another process can resume the session. */
   async close(): Promise<void> {
-    const opened = await this.#opening?.catch(() => undefined);
+    const opened = this.#opening && (await bestEffort(this.#opening));
     await opened?.idle;
     if (this.#options.home === undefined) return;
     this.#opening = undefined;
@@ -225,7 +226,7 @@ export class AgentSession {
       onRecovery: () => onTrouble(`${home} can be written again`),
       diagnose: () => undefined,
     };
-    const kept = await openSessionJournal(home, this.id, hooks, this.#context.messages);
+    const kept = await openSessionJournal(home, this.id, { ...hooks, before: this.#context.messages ?? [] });
     this.#close = kept.close;
     return this.#make(provider, join(sessionFolder(home, this.id), 'outputs'), kept);
   }

@@ -53,8 +53,7 @@ export type RequestHook = (request: RequestView) => RawResponse | undefined | Pr
 export type Counts = { rejections: number; inFlight: number };
 
 export type Respond = (
-  exchange: Exchange,
-  unrecorded: Unrecorded,
+  received: { readonly exchange: Exchange; readonly unrecorded: Unrecorded },
   response: ServerResponse,
   signal: AbortSignal,
 ) => Promise<void>;
@@ -66,7 +65,7 @@ export function exchanges(script: Script, counts: Counts, hook: RequestHook | un
   const struck = faultRules(script.faults ?? [], script.seed ?? 1);
   const memory = newMemory();
 
-  return async (exchange, unrecorded, response, signal) => {
+  return async ({ exchange, unrecorded }, response, signal) => {
     const { n, api, headers } = exchange;
     if (api === undefined) return sendRaw(exchange, response, NO_SUCH_PATH);
     const wire = WIRES[api];

@@ -53,7 +53,8 @@ export async function sendReply(clean: Reply, answered: Answered): Promise<Reply
   // A stream breaks once: where several faults meet, the first counts.
   const [first] = at('stream', faults);
   const spoiled: Iterable<Step> = first === undefined ? spoken : spoilStream(spoken, first, wire);
-  await writeSteps(response, tokensPerSecond === undefined ? spoiled : paced(spoiled, tokensPerSecond), manner, signal);
+  const steps = tokensPerSecond === undefined ? spoiled : paced(spoiled, tokensPerSecond);
+  await writeSteps({ response, manner }, steps, signal);
   return reply;
 }
 

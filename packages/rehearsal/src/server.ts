@@ -100,7 +100,8 @@ async function serve({ request, response, log, respond }: Serving): Promise<void
   else response.on('close', settle);
   log.add(exchange);
   try {
-    await respond(exchange, { bytes, secrets: secretsOf(request) }, response, gone.signal);
+    const unrecorded = { bytes, secrets: secretsOf(request) };
+    await respond({ exchange, unrecorded }, response, gone.signal);
   } catch (error) {
     // Scripts may hold functions, and those may throw: whoever asked shall see it, and the server lives on.
     const message = `the script failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;

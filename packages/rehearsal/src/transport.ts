@@ -27,9 +27,8 @@ export type Manner = ReadonlySet<FaultName>;
 
 /** Resolves when everything is written and flushed, or the client has gone. */
 export async function writeSteps(
-  response: ServerResponse,
+  { response, manner }: { readonly response: ServerResponse; readonly manner: Manner },
   steps: Iterable<Step>,
-  manner: Manner,
   signal: AbortSignal,
 ): Promise<void> {
   const encode = encoder(manner);

@@ -13,20 +13,22 @@ const busy = (retryAfterMs?: number): Failure => ({
 
 test('a requested wait is kept, plus at most a quarter', () => {
   for (const random of [0, 0.5, 0.999]) {
-    const delay = retryDelayMs(busy(2_000), 1, defaultRetry, random) ?? 0;
+    const delay = retryDelayMs(busy(2_000), { attempt: 1, random }, defaultRetry) ?? 0;
     expect(delay).toBeGreaterThanOrEqual(2_000);
     expect(delay).toBeLessThanOrEqual(2_500);
   }
 });
 
 test('a wait over the cap is not waited for', () => {
-  expect(retryDelayMs(busy(1_000_000_000), 1, defaultRetry, 0)).toBeUndefined();
+  expect(retryDelayMs(busy(1_000_000_000), { attempt: 1, random: 0 }, defaultRetry)).toBeUndefined();
 });
 
 test('without retry-after the wait doubles, with jitter, up to a bound', () => {
-  const delays = [1, 2, 3, 20].map((attempt) => retryDelayMs(busy(), attempt, defaultRetry, 0.5));
+  const delays = [1, 2, 3, 20].map((attempt) => retryDelayMs(busy(), { attempt, random: 0.5 }, defaultRetry));
   expect(delays).toEqual([500, 1_000, 2_000, 32_000]);
-  expect(retryDelayMs(busy(), 1, defaultRetry, 0)).not.toBe(retryDelayMs(busy(), 1, defaultRetry, 0.9));
+  expect(retryDelayMs(busy(), { attempt: 1, random: 0 }, defaultRetry)).not.toBe(
+    retryDelayMs(busy(), { attempt: 1, random: 0.9 }, defaultRetry),
+  );
 });
 
 test.each<Failure>([
@@ -35,5 +37,5 @@ test.each<Failure>([
   { kind: 'answer.refused', message: 'no' },
   { kind: 'aborted', by: 'user' },
 ])('%s is never retried', (failure) => {
-  expect(retryDelayMs(failure, 1, defaultRetry, 0.5)).toBeUndefined();
+  expect(retryDelayMs(failure, { attempt: 1, random: 0.5 }, defaultRetry)).toBeUndefined();
 });

@@ -122,7 +122,7 @@ test('nothing that the repository configures is run', async () => {
     { action: 'diff', revision: 'HEAD' },
     { action: 'log' },
   ]) {
-    const { output, isError } = await runTool(git, input, { ...context(), env }, () => undefined);
+    const { output, isError } = await runTool(git, input, { ...context(), env });
     expect(isError).toBeUndefined();
     expect(output).not.toContain('\x1b');
   }
@@ -134,7 +134,7 @@ test('the environment does not lead to another repository', async () => {
   const other = await repository();
   other.run('commit', '--quiet', '--allow-empty', '--message=Elsewhere');
   const env = { ...context().env, GIT_DIR: join(other.cwd, '.git'), GIT_WORK_TREE: other.cwd };
-  const { output } = await runTool(git, { action: 'log' }, { ...context(), cwd, env }, () => undefined);
+  const { output } = await runTool(git, { action: 'log' }, { ...context(), cwd, env });
   expect(output).not.toContain('Elsewhere');
 });
 

@@ -58,7 +58,7 @@ test('a launcher that dies ends its command, and the next one starts without it'
   const { call, context } = await workspace();
   let told = '';
   const command = 'setsid sleep 97 & echo $$ $!; sleep 97';
-  const running = runTool(shell, { command }, context(), (delta) => (told += delta));
+  const running = runTool(shell, { command }, { ...context(), onDelta: (delta) => (told += delta) });
   while (!told.includes('\n')) await delay(10);
   process.kill(pid, 'SIGKILL');
 

@@ -45,7 +45,7 @@ test('paths ignored by the config are left out beside those of the project', asy
     const parsed = tool.parse(args as Json);
     if (!parsed.ok) throw new Error(parsed.problem);
     const there = { ...context(), ignore: ['deep', '*.yml'] };
-    return (await runTool(tool, parsed.input, there, () => undefined)).output;
+    return (await runTool(tool, parsed.input, there)).output;
   };
   expect(await found(glob, { pattern: '**' })).toBe('-x.ts\n.gitignore\na.ts\nsrc/b.ts');
   expect(await found(grep, { pattern: 'needle' })).toBe('a.ts:2:needle one');

@@ -97,7 +97,7 @@ describe.each([
   test('a command sees the allowed environment, and no key', async () => {
     const { context } = await workspace();
     const given = { ...context(), env: { PATH: context().env['PATH'] ?? '', LANG: 'C' } };
-    const { output } = await runTool(shell, { command: 'env | sort' }, given, () => undefined);
+    const { output } = await runTool(shell, { command: 'env | sort' }, given);
     const names = output.split('\n').map((line) => line.split('=')[0]);
     expect(names.filter((name) => !name?.startsWith('GIT_CONFIG_'))).toEqual([
       'DROVER_CHILD',
@@ -127,8 +127,7 @@ describe.each([
     const running = runTool(
       shell,
       { command: 'echo first; sleep 0.3; echo second; sleep 0.3; echo third' },
-      context(),
-      (delta) => deltas.push(delta),
+      { ...context(), onDelta: (delta) => deltas.push(delta) },
     );
     expect((await running).output).toBe('first\nsecond\nthird');
     expect(deltas[0]).toBe('first\n');
@@ -138,7 +137,7 @@ describe.each([
   test('long output is cut in the middle, and the file holds all of it', async () => {
     const { context } = await workspace();
     const given = context();
-    const { output } = await runTool(shell, { command: 'seq 200000; exit 1' }, given, () => undefined);
+    const { output } = await runTool(shell, { command: 'seq 200000; exit 1' }, given);
     expect(output).toMatch(/^1\n2\n3\n[^]* left out; the whole output is in [^]*\n199999\n200000\n\[exit code 1\]$/);
     const kept = await readFile(join(given.outputFolder, `${given.callId}.txt`), 'utf8');
     expect(kept).toBe(`${Array.from({ length: 200_000 }, (_, index) => index + 1).join('\n')}\n`);
@@ -279,7 +278,7 @@ describe.each([
   test('a missing workspace is reported', async () => {
     const { context } = await workspace();
     const gone = { ...context(), cwd: '/nonexistent-folder' };
-    const { output, isError } = await runTool(shell, { command: 'true' }, gone, () => undefined);
+    const { output, isError } = await runTool(shell, { command: 'true' }, gone);
     expect(isError).toBe(true);
     expect(output).toMatch(/could not be started in \/nonexistent-folder: ENOENT$/);
   });

@@ -46,7 +46,7 @@ async function* events(...list: unknown[]): AsyncGenerator<ToolEvent> {
 async function outcome(tool: Tool, input: Json = {}) {
   const { context } = await workspace();
   const deltas: string[] = [];
-  const output = await runTool(tool, input, context(), (delta) => deltas.push(delta));
+  const output = await runTool(tool, input, { ...context(), onDelta: (delta) => deltas.push(delta) });
   return { ...output, deltas };
 }
 
@@ -190,7 +190,7 @@ test('a tool that ignores a stop is abandoned', async () => {
     yield delta('working');
     await new Promise(() => undefined);
   });
-  const running = runTool(deaf, {}, context(stop.signal), () => stop.abort());
+  const running = runTool(deaf, {}, { ...context(stop.signal), onDelta: () => stop.abort() });
   expect(await running).toEqual({ output: 'working\nrogue was interrupted, and did not stop', isError: true });
 });
 
@@ -202,7 +202,6 @@ test('long output is cut in the middle and kept whole on disk', async () => {
     rogue(async () => long),
     {},
     given,
-    () => undefined,
   );
 
   const file = join(outputFolder, `${given.callId}.txt`);

@@ -35,8 +35,8 @@ export function readRates(headers: Headers, now: number): Rates {
     const timed = (what: string) => headers[`anthropic-ratelimit-${name}-${what}`];
     const lasting = (what: string) => headers[`x-ratelimit-${what}-${name}`];
     return [
-      ...rateOf(name, timed, untilMs(timed('reset'), clock), false),
-      ...rateOf(name, lasting, spanMs(lasting('reset')), true),
+      ...rateOf(name, timed, { resetMs: untilMs(timed('reset'), clock), countsCacheReads: false }),
+      ...rateOf(name, lasting, { resetMs: spanMs(lasting('reset')), countsCacheReads: true }),
     ];
   });
   // Only what was said in so many words: with the whole of the headers any reset would be taken for it.
@@ -47,8 +47,7 @@ export function readRates(headers: Headers, now: number): Rates {
 function rateOf(
   name: RateName,
   header: (what: string) => string | undefined,
-  resetMs: number | undefined,
-  countsCacheReads: boolean,
+  { resetMs, countsCacheReads }: { readonly resetMs: number | undefined; readonly countsCacheReads: boolean },
 ): readonly Rate[] {
   const remaining = countOf(header('remaining'));
   const limit = countOf(header('limit'));

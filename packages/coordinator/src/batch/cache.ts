@@ -13,13 +13,15 @@
 // The cache grows until `drover gc --older-than` removes entries that no batch used for that long.
 
 import { createHash } from 'node:crypto';
-import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
+import { readdir, readFile, rm, utimes } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import * as z from 'zod/mini';
 import { isCode } from '../git/removal.ts';
 import type { BatchTask } from './tasks.ts';
 import type { Tree } from './items/tree.ts';
 import { writeFileWhole } from './whole-file.ts';
+import { statIfThere } from '@drover/core/files/lookup';
+import { bestEffort } from '@drover/core/promises';
 
 const ENTRY_CHARS_MAX = 16 * 1024 * 1024;
 const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md'];
@@ -71,8 +73,8 @@ function cacheKey(task: BatchTask, model: string, tree: Tree): string {
 /** What can be used here; its time says then when it was last of use. */
 export async function readEntry(home: string, slot: CacheSlot, tree: Tree): Promise<CacheEntry | undefined> {
   const entry = await findEntry(home, slot, tree);
-  // Where that can't be kept, it goes a little earlier.
-  if (entry !== undefined) await utimes(pathOf(home, slot.key), new Date(), new Date()).catch(() => undefined);
+  // Without the new time, gc removes the entry a little earlier.
+  if (entry !== undefined) await bestEffort(utimes(pathOf(home, slot.key), new Date(), new Date()));
   return entry;
 }
 
@@ -101,7 +103,7 @@ export async function entriesBefore(home: string, timeMs: number): Promise<reado
   const old: OldEntry[] = [];
   for (const name of names.filter((each) => each.endsWith('.json'))) {
     const path = join(rootOf(home), name);
-    const found = await stat(path).catch(() => undefined);
+    const found = await statIfThere(path);
     if (found !== undefined && found.mtimeMs < timeMs) old.push({ path, bytes: found.size });
   }
   return old;

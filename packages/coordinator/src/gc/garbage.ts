@@ -19,6 +19,7 @@ import { gitAt, type Git } from '../git/git.ts';
 import { isCode, removeAll } from '../git/removal.ts';
 import { ownerIn, slotFolder, slotLock } from '../slots/slot.ts';
 import { REPOSITORY_FILE, SLOTS_FOLDER, STORE_FOLDER, textOf, workspacesFolder } from '../store/store.ts';
+import { lstatIfThere } from '@drover/core/files/lookup';
 
 const FILES_COUNTED_MAX = 2_000_000;
 // An object may be there before the branch that needs it.
@@ -340,7 +341,7 @@ export async function bytesIn(path: string): Promise<number> {
   for (let n = 0; n < FILES_COUNTED_MAX; n++) {
     const at = waiting.pop();
     if (at === undefined) break;
-    const found = await lstat(at).catch(() => undefined);
+    const found = await lstatIfThere(at);
     if (found?.isDirectory() === true) {
       const names = await namesIn(at).catch(() => []);
       waiting.push(...names.map((name) => join(at, name)));

@@ -38,6 +38,7 @@ import { FALLBACK, type Repository } from '../git/repository.ts';
 import { seedOf } from '../plan/seed.ts';
 import { rowsOf, RunState } from '../view/state.ts';
 import type { Slots } from '../slots/slots.ts';
+import { bestEffort, handled } from '@drover/core/promises';
 
 const DELIVERY_MS_MAX = 300_000;
 
@@ -117,8 +118,8 @@ class Run {
     const signal = AbortSignal.any([outer, this.#stop.signal]);
     const { repository, env, slots, settings, past, bus } = this.#options;
     const looking = fingerprint(repository, env);
-    // It is waited for below, whatever happens until then.
-    looking.catch(() => undefined);
+    // Awaited below.
+    handled(looking);
     slots.reclaim(({ task, attempt }) => isKept(this.#ledger.task(task), attempt));
     // Attempts that were cut off go on in those they have.
     const open = [...this.#ledger.tasks.values()].filter(({ step }) => step.at === 'attempting').length;
@@ -138,7 +139,7 @@ class Run {
       ending.failure = signal.aborted ? failureOf(signal) : asFailure(error);
     }
     // A call that is cancelled is not waited for long; the tasks it had begun are.
-    await this.#executing?.catch(() => undefined);
+    if (this.#executing !== undefined) await bestEffort(this.#executing);
     try {
       const delivered = this.#mayDeliver(ending.failure) ? await this.#deliver() : undefined;
       if (delivered !== undefined) ending.delivered = delivered;

@@ -42,6 +42,7 @@ import { fileMode } from './renewal/own-file.ts';
 import { restore } from './renewal/restore.ts';
 import { forgetYoung, type KnownFolders, learnFolders, type Sight, sweep, type SweepOrder } from './renewal/sweep.ts';
 import { type KeptIndex, SlotIndex } from './renewal/slot-index.ts';
+import { bestEffort } from '@drover/core/promises';
 
 const PERMISSIONS = 0o7777;
 // That what a commit saw is believed. By then the next task is there, or nobody minds that all is looked at again.
@@ -224,7 +225,7 @@ export class Slot {
   async emptyTrash(): Promise<void> {
     const trash = this.#trash();
     for (const name of await readdir(trash).catch(() => [])) {
-      await removeAll(join(trash, name)).catch(() => undefined);
+      await bestEffort(removeAll(join(trash, name)));
     }
   }
 
@@ -248,7 +249,7 @@ export class Slot {
     const unclean = (message: string) => new DroverError({ kind: 'workspace.failed', message });
     if (!this.hasTree()) {
       // A link, or a file; a folder that isn't the one it should be stays where it is.
-      await unlink(this.tree).catch(() => undefined);
+      await bestEffort(unlink(this.tree));
       this.#index.remove();
       mkdirSync(this.tree, { recursive: true });
       if (!this.hasTree()) return unclean(`${this.folder} is not where it should be`);

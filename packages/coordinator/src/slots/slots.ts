@@ -29,6 +29,7 @@ import { setUp } from './setup.ts';
 import { type Owner, Slot, slotNumbers, type SlotOptions } from './slot.ts';
 import { openStore, type Store, textOf } from '../store/store.ts';
 import { writeWorkerGit } from './renewal/worker-git.ts';
+import { bestEffort, handled } from '@drover/core/promises';
 
 const SLOTS_MAX = 256;
 const TRASH_MS_AFTER = 300; // that what is set aside stays there
@@ -109,7 +110,7 @@ export class Slots {
     // As many at once as there are processors: each waits for the one so many before it.
     for (const slot of slots) ready.push(this.#bring(slot, ready[ready.length - availableParallelism()]));
     this.#coming.push(...ready);
-    this.inclusion().catch(() => undefined);
+    handled(this.inclusion());
   }
 
   /** A clean workspace on that commit. */
@@ -185,10 +186,8 @@ export class Slots {
   async #bring(slot: Slot, before: Promise<Slot> | undefined): Promise<Slot> {
     await before;
     // What fails is done again, and told, when somebody wants the slot.
-    await slot
-      .goTo(this.#options.repository.head, this.#closing.signal)
-      .then(() => slot.getToKnow())
-      .catch(() => undefined);
+    // If it fails, the slot is brought there when a task takes it.
+    await bestEffort(slot.goTo(this.#options.repository.head, this.#closing.signal).then(() => slot.getToKnow()));
     return slot;
   }
 

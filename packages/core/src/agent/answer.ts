@@ -84,15 +84,15 @@ function isEmpty({ content, stop }: AssistantMessage): boolean {
 }
 
 async function askCompacting(agent: Agent, turn: Turn, signal: AbortSignal): Promise<Answer> {
-  if (isTooLong(agent)) await compact(agent, turn, 'limit', signal);
+  if (isTooLong(agent)) await compact({ agent, turn }, 'limit', signal);
   while (true) {
     try {
       return await askOnce(agent, turn, signal);
     } catch (error) {
       if (fallBack(agent, turn, error)) {
         // The next model may have a smaller context window.
-        if (isTooLong(agent)) await compact(agent, turn, 'limit', signal);
-      } else if (!isOverflow(error) || !(await compact(agent, turn, 'overflow', signal))) throw error;
+        if (isTooLong(agent)) await compact({ agent, turn }, 'limit', signal);
+      } else if (!isOverflow(error) || !(await compact({ agent, turn }, 'overflow', signal))) throw error;
     }
   }
 }

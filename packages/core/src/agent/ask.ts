@@ -58,7 +58,9 @@ export async function ask(asking: Asking, signal: AbortSignal): Promise<Answer> 
     if (answer !== undefined) return answer;
 
     const { failure } = failed;
-    const delayMs = signal.aborted ? undefined : retryDelayMs(failure, attempt, asking.retry, Math.random());
+    const delayMs = signal.aborted
+      ? undefined
+      : retryDelayMs(failure, { attempt, random: Math.random() }, asking.retry);
     const wallMs = performance.now() - begun - waitedMs + (delayMs ?? 0);
     const isOver =
       attempt >= attemptsMax(asking, failure) || asking.patience.left <= 0 || wallMs > asking.retry.wallMsMax;

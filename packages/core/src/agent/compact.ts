@@ -50,8 +50,7 @@ export function answerTokensMax(agent: Agent): number {
 
 /** Resolves to true if the conversation became shorter. */
 export async function compact(
-  agent: Agent,
-  turn: Turn,
+  { agent, turn }: Pick<Compacting, 'agent' | 'turn'>,
   reason: Exclude<CompactionReason, 'wish'>,
   signal: AbortSignal,
 ): Promise<boolean> {

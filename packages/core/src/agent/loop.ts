@@ -21,6 +21,7 @@ import { openCalls, resultOf, settleCalls, toolNamed, type OpenCalls } from './c
 import { failureOf } from './limits.ts';
 import { refusedAfter } from './calls/refused-calls.ts';
 import { addMessage, emit, type Agent, type Turn } from './turn.ts';
+import { handled } from '../promises.ts';
 
 const UNKNOWN_IN_A_ROW_MAX = 3;
 
@@ -35,7 +36,7 @@ export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Pr
         await (safe ?? agent.settled(signal));
         safe = agent.settled(signal);
         // The next request awaits it. If the turn ends before, a rejection must not stay unhandled.
-        safe.catch(() => undefined);
+        handled(safe);
         const answer = await takeAnswer(agent, turn, signal);
         if (answer === undefined) continue;
 
@@ -47,7 +48,7 @@ export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Pr
         }
         turn.open = openCalls(calls);
       }
-      const next = await settleOpen(agent, turn, turn.open, signal);
+      const next = await settleOpen(agent, { turn, open: turn.open }, signal);
       if (next !== 'ask') return { status: next };
     }
   } catch (error) {
@@ -59,8 +60,7 @@ export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Pr
 /** Adds all results as one message. Returns `suspended` while a remote result or an answer of the user is missing. */
 async function settleOpen(
   agent: Agent,
-  turn: Turn,
-  open: OpenCalls,
+  { turn, open }: { readonly turn: Turn; readonly open: OpenCalls },
   signal: AbortSignal,
 ): Promise<'ask' | 'done' | 'suspended'> {
   const bench = { ...agent.bench, settled: agent.settled, emit: (event: Event) => emit(agent, turn, event) };

@@ -1,6 +1,7 @@
 // Work in progress whose events can be read while it runs.
 
 import type { Bus, Shown } from '../bus.ts';
+import { handled } from '../promises.ts';
 
 /** Callers can iterate the events, await `result()`, or both. */
 export type Showing<Result> = AsyncIterable<Shown> & { readonly result: () => Promise<Result> };
@@ -10,7 +11,7 @@ export function showing<Result>(bus: Bus, begin: () => Promise<Result>): Showing
   try {
     const result = begin().finally(() => reader.finish());
     // result() reports a failure. A caller that never awaits it must not crash on an unhandled rejection.
-    result.catch(() => undefined);
+    handled(result);
     return { [Symbol.asyncIterator]: () => reader[Symbol.asyncIterator](), result: () => result };
   } catch (error) {
     reader.close();

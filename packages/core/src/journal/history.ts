@@ -130,8 +130,9 @@ function fold(past: Writable<Past>, messages: Message[], record: Recorded): void
       past.tokens = undefined; // another model counts otherwise
       return;
     case 'message_end':
-      if (record.kept !== false) foldMessage(past, messages, record.message, record.turn ?? 0);
-      return;
+      if (record.kept === false) return;
+      messages.push(record.message);
+      return foldMessage(past, record.message, record.turn ?? 0);
     case 'permission_request':
       past.open?.asked.set(record.callIndex, { requestId: record.requestId, label: labelIn(record) });
       return;
@@ -182,8 +183,7 @@ function tokensIn(record: Extract<Recorded, { readonly type: 'usage' }>, before:
   return { estimate: estimate ?? 0, ...(reported !== undefined && { reported }), ratio, window: window ?? 0 };
 }
 
-function foldMessage(past: Writable<Past>, messages: Message[], message: Message, turn: number): void {
-  messages.push(message);
+function foldMessage(past: Writable<Past>, message: Message, turn: number): void {
   switch (message.role) {
     case 'user':
       past.turn = turn;

@@ -38,8 +38,7 @@ export function journalPath(home: string, id: string): string {
 export async function openSessionJournal(
   home: string,
   id: string,
-  hooks: Hooks,
-  before: readonly Message[] = [],
+  { before = [], ...hooks }: Hooks & { readonly before?: readonly Message[] },
 ): Promise<SessionJournal> {
   const { journal, records } = await Journal.open({ path: journalPath(home, id), session: id, ...hooks });
   const discarded = [...records, ...discardsFor(records)];

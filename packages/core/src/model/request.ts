@@ -62,7 +62,7 @@ export function buildRequest(input: RequestInput): ModelRequest {
       return to;
     });
     addAssistant(draft, content);
-    if (calls.length > 0) addUser(draft, answersTo(calls, input.messages, at, fits), []);
+    if (calls.length > 0) addUser(draft, answersTo(calls, input.messages.slice(at + 1), fits), []);
     if (isCutOff(message) && content.length > 0) addUser(draft, [], [cutOffNote(message.stop)]);
   });
 
@@ -246,15 +246,10 @@ type AskedCall = { readonly from: string; readonly to: string; readonly name: st
 
 // Servers reuse ids within a response and across responses. A result is therefore searched only between its call
 // and the next answer, and the second result with an id belongs to the second call with that id.
-function answersTo(
-  calls: readonly AskedCall[],
-  messages: readonly Message[],
-  at: number,
-  fits: ImageFits,
-): readonly ToolResult[] {
-  const next = messages.findIndex((message, index) => index > at && message.role === 'assistant');
-  const found = messages
-    .slice(at + 1, next === -1 ? messages.length : next)
+function answersTo(calls: readonly AskedCall[], later: readonly Message[], fits: ImageFits): readonly ToolResult[] {
+  const next = later.findIndex(({ role }) => role === 'assistant');
+  const found = later
+    .slice(0, next === -1 ? later.length : next)
     .flatMap((message) => (message.role === 'tool' ? message.results : []));
   return calls.map(({ from, to, name }) => {
     const index = found.findIndex((result) => result.id === from);

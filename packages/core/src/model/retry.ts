@@ -21,9 +21,8 @@ export const defaultRetry: RetryPolicy = {
 /** Milliseconds to wait before the next attempt; undefined if the failure is permanent. `random` is in [0, 1). */
 export function retryDelayMs(
   failure: Failure,
-  attempt: number,
+  { attempt, random }: { readonly attempt: number; readonly random: number },
   policy: RetryPolicy,
-  random: number,
 ): number | undefined {
   const { retry } = FAILURES[failure.kind];
   if (retry === 'never') return undefined;

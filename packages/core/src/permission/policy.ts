@@ -53,7 +53,7 @@ export async function judge(policy: Policy, tool: Tool, input: Json): Promise<Ve
 
 function judgePlain(policy: Policy, tool: Tool, subject: string): Verdict {
   const ruled = (effect: Effect) =>
-    policy.rules.find((rule) => rule.effect === effect && matches(rule, tool, subject, policy.root));
+    policy.rules.find((rule) => rule.effect === effect && matches(rule, { tool, subject }, policy.root));
   const denied = ruled('deny');
   if (denied !== undefined) return byRule(denied);
   const answered = rememberedFor(policy, tool, subject);

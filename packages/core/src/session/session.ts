@@ -43,6 +43,7 @@ import { checkInput, isBusy, waitsForNone } from '../agent/calls/refusal.ts';
 import type { Outlet, SessionOptions } from './session-options.ts';
 import { showing, type Showing } from '../agent/showing.ts';
 import { addMessage, addOpening, checkedTurn, emit, endingOf, isWhole, Turn, type Agent } from '../agent/turn.ts';
+import { bestEffort } from '../promises.ts';
 
 export class Session {
   readonly id: string;
@@ -353,7 +354,7 @@ export class Session {
   async #tellBug(error: unknown): Promise<void> {
     const message = error instanceof Error ? error.message : String(error);
     this.#tell({ status: 'error', failure: { kind: 'internal', message } });
-    await this.#outlet.settled().catch(() => undefined);
+    await bestEffort(this.#outlet.settled());
   }
 
   #emit(event: Event): void {

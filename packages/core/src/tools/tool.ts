@@ -5,7 +5,6 @@
 //   2. A tool that ignores its abort signal is abandoned after a grace period.
 
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { catchall, never, type ZodMiniObject } from 'zod/mini';
 import { type $ZodType, type output, toJSONSchema } from 'zod/v4/core';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
@@ -14,6 +13,7 @@ import { isJsonObject, type Json } from '@drover/protocol/json';
 import type { ImagePart, ToolDefinition } from '@drover/protocol/messages';
 import { type ParsedArguments, parseArguments } from './arguments.ts';
 import { boundedText, OUTPUT_CHARS_MAX } from './output/capture.ts';
+import { handled, pause } from '../promises.ts';
 
 // Time that an aborted tool gets to stop before it is abandoned. The shell needs a second to end its processes.
 const STOP_GRACE_MS = 2_500;
@@ -158,20 +158,20 @@ export function outputFile(context: Pick<ToolContext, 'callId' | 'outputFolder'>
   return join(context.outputFolder, `${context.callId}.txt`);
 }
 
+/** The context of one call, and the reader of its output while it runs. */
+export type ToolCall = ToolContext & { readonly onDelta?: (delta: string) => void };
+
 /** Runs a call to its end. Throws only DroverError, a failure of drover itself. Other errors become the output. */
-export async function runTool(
-  tool: Tool,
-  input: Json,
-  context: ToolContext,
-  onDelta: (delta: string) => void,
-): Promise<ToolOutput> {
+export async function runTool(tool: Tool, input: Json, call: ToolCall): Promise<ToolOutput> {
+  const { onDelta, ...context } = call;
   let partial = '';
-  const work = answerOf(tool, input, context, (delta) => {
+  const take = (delta: string): void => {
     // Truncate only at twice the limit, so that it happens rarely.
     if (partial.length > 2 * OUTPUT_CHARS_MAX) partial = partial.slice(-OUTPUT_CHARS_MAX);
     partial += delta;
-    onDelta(delta);
-  });
+    onDelta?.(delta);
+  };
+  const work = answerOf(tool, input, { ...context, onDelta: take });
   const settled = new AbortController();
   const answer = await Promise.race([
     work.catch((error: unknown) => failedAnswer(tool.name, error)),
@@ -191,12 +191,7 @@ export async function runTool(
 /** `partial`: the deltas so far belong to the output. */
 type Answer = ToolOutput & { readonly partial?: true };
 
-async function answerOf(
-  tool: Tool,
-  input: Json,
-  context: ToolContext,
-  onDelta: (delta: string) => void,
-): Promise<Answer> {
+async function answerOf(tool: Tool, input: Json, { onDelta, ...context }: ToolCall): Promise<Answer> {
   if (tool.execute === undefined) throw new ToolError(`${tool.name} is run by the client, not here`);
   const started: unknown = tool.execute(input, context);
   if (!isAsyncIterable(started)) return answerFrom(tool.name, await started);
@@ -206,10 +201,10 @@ async function answerOf(
     const { done, value: event } = await events.next();
     if (done === true) return { output: `${tool.name} ended without a result`, isError: true, partial: true };
     if (!isJsonObject(event)) continue;
-    if (event['type'] === 'delta' && typeof event['delta'] === 'string') onDelta(event['delta']);
+    if (event['type'] === 'delta' && typeof event['delta'] === 'string') onDelta?.(event['delta']);
     if (event['type'] === 'complete') {
       // Not awaited: a call is complete with its answer, even if the tool still cleans up.
-      void Promise.resolve(events.return?.()).catch(() => undefined);
+      handled(Promise.resolve(events.return?.()));
       return answerFrom(tool.name, event);
     }
   }
@@ -263,7 +258,7 @@ async function deserted(name: string, signal: AbortSignal, settled: AbortSignal)
     if (signal.aborted) resolve();
     signal.addEventListener('abort', () => resolve(), { once: true, signal: settled });
   });
-  await delay(STOP_GRACE_MS, undefined, { signal: settled }).catch(() => undefined);
+  await pause(STOP_GRACE_MS, settled);
   return { output: `${name} was interrupted, and did not stop`, isError: true, partial: true };
 }
 

@@ -34,16 +34,17 @@ export function limiter(limits: RateLimits): Limiter {
           ];
     return Object.fromEntries(named.flatMap(([name, one]) => (one === undefined ? [] : describe(api, name, one))));
   };
-  const refuse = (api: Api, what: string, limit: number, waitMs: number): Refusal => ({
-    ...exceeded(api, what, limit, waitMs),
-    headers: { ...headers(api), ...waitHeaders(api, waitMs) },
+  const refuse = (api: Api, excess: Excess): Refusal => ({
+    ...exceeded(api, excess),
+    headers: { ...headers(api), ...waitHeaders(api, excess.waitMs) },
   });
 
   return {
     headers,
     spend: (outputTokens) => output?.take(outputTokens),
     admit: (api, { counts }, inFlight) => {
-      if (inFlight > concurrency) return refuse(api, 'concurrent connections', concurrency, 1_000);
+      if (inFlight > concurrency)
+        return refuse(api, { what: 'concurrent connections', limit: concurrency, waitMs: 1_000 });
       // What is read from the cache does not count against Anthropic's limit.
       const inputTokens = counts.input + counts.cacheWrite + (api === 'anthropic' ? 0 : counts.cacheRead);
       const needs: readonly (readonly [string, Bucket | undefined, number])[] = [
@@ -53,7 +54,7 @@ export function limiter(limits: RateLimits): Limiter {
       ];
       for (const [what, one, amount] of needs) {
         const waitMs = one?.waitMs(amount) ?? 0;
-        if (one !== undefined && waitMs > 0) return refuse(api, what, one.capacity, waitMs);
+        if (one !== undefined && waitMs > 0) return refuse(api, { what, limit: one.capacity, waitMs });
       }
       requests?.take(1);
       input?.take(inputTokens);
@@ -121,7 +122,9 @@ function waitHeaders(api: Api, waitMs: number): Readonly<Record<string, string>>
     : { 'retry-after': seconds, 'retry-after-ms': String(Math.ceil(waitMs)) };
 }
 
-function exceeded(api: Api, what: string, limit: number, waitMs: number): Refusal {
+type Excess = { readonly what: string; readonly limit: number; readonly waitMs: number };
+
+function exceeded(api: Api, { what, limit, waitMs }: Excess): Refusal {
   if (api === 'anthropic') {
     const message =
       what === 'concurrent connections'

@@ -2,6 +2,7 @@
 
 import type { z } from 'zod';
 import { Refusal, unfit } from './problem.ts';
+import { handled } from '@drover/core/promises';
 
 const ERRORS_MAX = 20;
 
@@ -35,7 +36,7 @@ async function bytesOf(request: Request, bytesMax: number): Promise<Uint8Array |
       bytes += read.value.length;
       if (bytes > bytesMax) {
         // The client may keep sending; the server stops reading.
-        void reader?.cancel().catch(() => undefined);
+        if (reader !== undefined) handled(reader.cancel());
         return tooLarge;
       }
       chunks.push(read.value);

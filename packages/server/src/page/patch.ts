@@ -42,7 +42,7 @@ class Reading {
   line(line: string): void {
     // Inside a hunk everything counts as content, whatever it looks like.
     if (this.#isInHunk && this.#leftBefore + this.#leftAfter > 0) return this.#content(line);
-    if (line.startsWith('\\ ')) return this.#add('note', line.slice(2));
+    if (line.startsWith('\\ ')) return this.#add({ kind: 'note', text: line.slice(2) });
     if (line.startsWith('diff --git ')) return this.#begin(pathOf(line));
     const place = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)$/.exec(line);
     if (place !== null) return this.#place(place);
@@ -67,35 +67,35 @@ class Reading {
     this.#after = Number(after);
     this.#leftBefore = Number(beforeCount);
     this.#leftAfter = Number(afterCount);
-    this.#add('place', `line ${after}${around === '' ? '' : ` ${around.trim()}`}`);
+    this.#add({ kind: 'place', text: `line ${after}${around === '' ? '' : ` ${around.trim()}`}` });
   }
 
   #content(line: string): void {
     const [sign = ' '] = line;
     const text = line.slice(1);
     const file = this.files.at(-1);
-    if (sign === '\\') return this.#add('note', line.slice(2));
+    if (sign === '\\') return this.#add({ kind: 'note', text: line.slice(2) });
     if (sign === '+') {
       this.#leftAfter -= 1;
       if (file !== undefined) file.added += 1;
-      return this.#add('added', text, undefined, this.#after++);
+      return this.#add({ kind: 'added', text, after: this.#after++ });
     }
     this.#leftBefore -= 1;
     if (sign === '-') {
       if (file !== undefined) file.removed += 1;
-      return this.#add('removed', text, this.#before++, undefined);
+      return this.#add({ kind: 'removed', text, before: this.#before++ });
     }
     this.#leftAfter -= 1;
-    this.#add('same', text, this.#before++, this.#after++);
+    this.#add({ kind: 'same', text, before: this.#before++, after: this.#after++ });
   }
 
   #plain(line: string): void {
     if (this.files.length === 0) this.#begin('');
-    this.#add('note', line);
+    this.#add({ kind: 'note', text: line });
   }
 
-  #add(kind: PatchLine['kind'], text: string, before?: number, after?: number): void {
-    this.files.at(-1)?.lines.push({ kind, text, before, after });
+  #add(line: Pick<PatchLine, 'kind' | 'text'> & Partial<PatchLine>): void {
+    this.files.at(-1)?.lines.push({ before: undefined, after: undefined, ...line });
   }
 }
 

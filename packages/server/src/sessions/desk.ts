@@ -7,6 +7,7 @@ import { DroverError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
 import type { Answer } from '@drover/core/permission/questions';
 import type { HostedSession } from '../host.ts';
+import { bestEffort } from '@drover/core/promises';
 
 type Execution = { readonly controller: AbortController; readonly done: Promise<boolean> };
 
@@ -54,7 +55,7 @@ export class Desk {
   async use<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#users += 1;
     const result = this.#last.then(work);
-    this.#last = result.catch(() => undefined);
+    this.#last = bestEffort(result);
     try {
       return await result;
     } finally {

@@ -6,6 +6,7 @@ import { FORMAT_VERSION } from '@drover/core/journal/file/format';
 import { readOn, type ReadTo } from '@drover/core/journal/file/tail';
 import type { JsonObject } from '@drover/protocol/json';
 import { SessionView } from './snapshot.ts';
+import { bestEffort } from '@drover/core/promises';
 
 const VIEWS_MAX = 32; // the least recently read is dropped
 const BEGINNING: ReadTo = { line: 0, sum: '', bytes: 0 };
@@ -50,7 +51,7 @@ class GrowingView {
 
   look(upTo: number): Promise<Looked | DroverError> {
     const looking = this.#last.then(() => this.#look(upTo));
-    this.#last = looking.catch(() => undefined);
+    this.#last = bestEffort(looking);
     return looking;
   }
 

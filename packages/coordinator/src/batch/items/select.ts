@@ -28,8 +28,7 @@ export type Selected = {
 
 export async function selectItems(
   select: Select,
-  sources: Sources,
-  { git, tree }: { readonly git: Git; readonly tree: Tree },
+  { git, tree, sources }: { readonly git: Git; readonly tree: Tree; readonly sources: Sources },
   signal: AbortSignal,
 ): Promise<Selected> {
   const { files: globs, exclude, contains } = select;

@@ -162,7 +162,7 @@ async function changedFiles(order: SweepOrder): Promise<Files> {
     const found = lstatSync(place, { throwIfNoEntry: false });
     if (found === undefined) missing.push(entry);
     else if (!isAsWritten(index.bytes, entry, found)) changed.push(entry);
-    else if (writtenMs(index.bytes, entry) + CLOCK_MS > indexMs && !isSame(order, entry, place, found))
+    else if (writtenMs(index.bytes, entry) + CLOCK_MS > indexMs && !isSame(order, entry, { place, found }))
       changed.push(entry);
   }
   return { changed, missing };
@@ -178,8 +178,7 @@ function suspects({ index, sight }: SweepOrder): readonly IndexEntry[] {
 function isSame(
   { index: { bytes }, format }: SweepOrder,
   entry: IndexEntry,
-  place: string | Buffer,
-  found: Stats,
+  { place, found }: { readonly place: string | Buffer; readonly found: Stats },
 ): boolean {
   const isLink = entry.kind === 'link';
   if (found.size > READ_BYTES_MAX || !(isLink ? found.isSymbolicLink() : found.isFile())) return false;

@@ -121,7 +121,8 @@ export async function settleCalls(bench: Bench, open: OpenCalls, signal: AbortSi
       const known = open.results[at];
       if (known !== undefined) return known;
       const label = open.begun.get(at) ?? open.asked.get(at)?.label ?? labelOf(bench, call, at);
-      const output = at < CALLS_MAX ? await settle(settling, call, label, open.begun.has(at), signal) : tooMany(at);
+      const output =
+        at < CALLS_MAX ? await settle(settling, { call, label, wasBegun: open.begun.has(at) }, signal) : tooMany(at);
       return output && resultOf(call, output);
     }),
   );
@@ -195,11 +196,11 @@ type Settling = {
 
 type Outgoing = { readonly label: CallLabel; readonly args: Json; readonly timeoutMs: number | undefined };
 
+type Unsettled = { readonly call: CallPart; readonly label: CallLabel; readonly wasBegun: boolean };
+
 async function settle(
   settling: Settling,
-  call: CallPart,
-  label: CallLabel,
-  wasBegun: boolean,
+  { call, label, wasBegun }: Unsettled,
   signal: AbortSignal,
 ): Promise<ToolOutput | undefined> {
   const { bench } = settling;
@@ -217,7 +218,7 @@ async function settle(
   if (!parsed.ok) return refuse(`Not run: the arguments of ${tool.name} don't fit. ${parsed.problem}`);
   if (wasBegun && !tool.repeatable) return refuse(UNCERTAIN);
 
-  const denial = await deniedBecause(settling, tool, parsed.input, label, signal);
+  const denial = await deniedBecause(settling, { tool, input: parsed.input, label }, signal);
   if (denial === LEFT_OPEN) {
     settling.isLeftOpen = true;
     return undefined;
@@ -232,16 +233,17 @@ async function settle(
     return undefined;
   }
   const demand = { access: tool.access, alone: tool.alone, touches: tool.touches(parsed.input) };
-  return settling.lanes.run(demand, () => execute(settling, tool, parsed.input, label, signal));
+  return settling.lanes.run(demand, () => execute(settling, { tool, input: parsed.input, label }, signal));
 }
+
+/** A call whose tool exists and whose arguments fit. */
+type ParsedCall = { readonly tool: Tool; readonly input: Json; readonly label: CallLabel };
 
 const LEFT_OPEN = Symbol('the question stays open');
 
 async function deniedBecause(
   { bench, asked }: Settling,
-  tool: Tool,
-  input: Json,
-  label: CallLabel,
+  { tool, input, label }: ParsedCall,
   signal: AbortSignal,
 ): Promise<string | typeof LEFT_OPEN | undefined> {
   const { effect, why, obstacle } = await bench.judge(tool, input);
@@ -259,9 +261,7 @@ async function deniedBecause(
 
 async function execute(
   settling: Settling,
-  tool: Tool,
-  input: Json,
-  label: CallLabel,
+  { tool, input, label }: ParsedCall,
   signal: AbortSignal,
 ): Promise<ToolOutput> {
   const { bench } = settling;
@@ -273,8 +273,8 @@ async function execute(
   const onDelta = (delta: string) => {
     if (isOpen) bench.emit({ type: 'tool_execution_delta', delta, callId, callIndex, index, name });
   };
-  const context = { ...bench.context, callId, signal };
-  const output = await runTool(tool, input, context, onDelta).catch((error: unknown): ToolOutput => {
+  const context = { ...bench.context, callId, signal, onDelta };
+  const output = await runTool(tool, input, context).catch((error: unknown): ToolOutput => {
     if (!(error instanceof DroverError)) throw error;
     settling.failures.push(error.failure);
     return { output: notRun(error.failure), isError: true };

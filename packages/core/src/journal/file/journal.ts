@@ -16,6 +16,7 @@ import type { Owner } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
 import { FORMAT_VERSION, headOf, readContents, seal, type Contents } from './format.ts';
 import { Lock, ownerOf } from './lock.ts';
+import { pause } from '../../promises.ts';
 
 const RETRY_MS = 250;
 const PASSING_TROUBLE = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO']);
@@ -39,6 +40,8 @@ type Pending = {
   readonly fail: (error: Error) => void;
 };
 
+type OpenFile = { readonly file: JournalFile; readonly lock: Lock };
+
 export class Journal {
   readonly #options: JournalOptions;
   readonly #file: JournalFile;
@@ -49,7 +52,7 @@ export class Journal {
   #isWriting = false;
   #closing = new AbortController();
 
-  private constructor(options: JournalOptions, file: JournalFile, lock: Lock, contents: Contents) {
+  private constructor(options: JournalOptions, { file, lock }: OpenFile, contents: Contents) {
     this.#options = options;
     this.#file = file;
     this.#lock = lock;
@@ -69,7 +72,7 @@ export class Journal {
       const contents = existsSync(path) ? await readJournal(path) : EMPTY;
       const torn = contents === EMPTY ? 0 : (await stat(path)).size - contents.goodBytes;
       const file = await (options.openFile ?? openForAppend)(path);
-      const journal = new Journal(options, file, lock, contents);
+      const journal = new Journal(options, { file, lock }, contents);
       if (torn > 0) options.diagnose?.(`a journal was repaired: ${torn} bytes of an unfinished record were cut off`);
       await file.truncate(contents.goodBytes);
       if (contents.goodBytes === 0) await journal.append([headOf(ownerIn(options))], true);
@@ -127,7 +130,7 @@ export class Journal {
           this.#options.onTrouble(
             `${this.#options.path} cannot be written (${String(error.code)}): nothing new is started until it can`,
           );
-        await sleep(RETRY_MS, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+        await pause(RETRY_MS, this.#closing.signal);
       }
     }
   }

@@ -4,11 +4,11 @@
 // has no sum, so it only parses whole lines and stops at the first line that is no record.
 
 import { open, type FileHandle } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { DroverError } from '../../errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
 import { check, type Damage } from './format.ts';
 import { isTaken } from './lock.ts';
+import { pause } from '../../promises.ts';
 
 const LOOK_MS = 200;
 const PIECE_BYTES = 256 * 1024;
@@ -47,7 +47,7 @@ export async function* journalTail(path: string, last: ReadTo, signal: AbortSign
       lines = await linesAt({ path, from: readTo.bytes });
     }
     if (!wasLive) return;
-    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+    await pause(LOOK_MS, signal);
   }
 }
 

@@ -7,6 +7,7 @@ import { ToolError } from '../../errors.ts';
 import { byteSize, isPlainText } from '../output/bytes.ts';
 import { temporaryName } from './leftovers.ts';
 import { codeOf, type Place, unusable } from './paths.ts';
+import { bestEffort } from '../../promises.ts';
 
 const TEXT_BYTES_MAX = 10_000_000;
 const NEAR_NAMES_MAX = 3;
@@ -63,7 +64,7 @@ export async function replaceFile({ real, shown }: Place, text: string): Promise
     }
     await rename(temporary, real);
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => undefined);
+    await bestEffort(rm(temporary, { force: true }));
     throw unusable(error, shown);
   }
 }

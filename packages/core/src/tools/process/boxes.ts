@@ -13,6 +13,7 @@ import { mountIdentity } from '@drover/sandbox/linux/bubblewrap';
 import type { ConfinedProcess, SandboxPolicy } from '@drover/sandbox/policy';
 import { newId } from '../../ids.ts';
 import { killChild, type StartedChild, startChild } from './child.ts';
+import { bestEffort } from '../../promises.ts';
 
 export type BoxPlace = {
   readonly sandbox: SandboxPolicy;
@@ -73,7 +74,7 @@ export function startAhead(place: Omit<BoxPlace, 'callId'>): void {
   const { folder } = place.sandbox;
   if (!places.has(folder) || places.get(folder) !== undefined) return;
   // If this fails, the next command starts its own box.
-  const ahead = start({ ...place, callId: newId('call') }).catch(() => undefined);
+  const ahead = bestEffort(start({ ...place, callId: newId('call') }));
   places.set(folder, ahead);
 }
 

@@ -14,6 +14,7 @@ import { ToolError } from '../../errors.ts';
 import { LauncherLost, type ProcessEnd, type ProcessInput, type ProcessSpec, type StartedProcess } from './launcher.ts';
 import { startProcess } from './start.ts';
 import { endOrphans, MARK, markedProcesses, markOf, ProcessTree, sendSignal } from './tree.ts';
+import { pause } from '../../promises.ts';
 
 // Time between TERM and KILL. Short, because a cancel must be quick.
 const TERM_GRACE_MS = 1_000;
@@ -261,7 +262,7 @@ class Pipes {
 
 async function within(ms: number, settled: Promise<void>): Promise<void> {
   const timer = new AbortController();
-  const late = delay(ms, undefined, { signal: timer.signal }).catch(() => undefined);
+  const late = pause(ms, timer.signal);
   await Promise.race([settled, late]);
   timer.abort();
 }

@@ -22,6 +22,7 @@ import { connect, createServer, type Server, Socket } from 'node:net';
 import { dirname } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { threadId } from 'node:worker_threads';
+import { handled } from '../../promises.ts';
 
 // A launcher that does not reply in this time counts as lost. Long enough for an overloaded machine.
 const REPLY_MS_MAX = 10_000;
@@ -114,7 +115,7 @@ export class Launcher {
     }
     const call: Open = { started: Promise.withResolvers(), ended: Promise.withResolvers() };
     // Callers that await `ended` get the error. Without one, the rejection must not stay unhandled.
-    call.ended.promise.catch(() => undefined);
+    handled(call.ended.promise);
     this.#open.set(id, call);
     line.ref();
     line.write(`${JSON.stringify({ ...spec, id, pipes: numbers } satisfies Request)}\n`);

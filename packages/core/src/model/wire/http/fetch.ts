@@ -11,6 +11,7 @@
 import { DroverError } from '../../../errors.ts';
 import type { Failure } from '@drover/protocol/failures';
 import { failureOfResponse, type Account } from './rejection.ts';
+import { handled } from '../../../promises.ts';
 
 const REDIRECTS_MAX = 3;
 const ERROR_BODY_BYTES_MAX = 64 * 1024;
@@ -59,7 +60,7 @@ async function bodyStart(response: Response, signal: AbortSignal | undefined): P
   const reader = response.body?.getReader();
   if (reader === undefined) return '';
   const chunks: Uint8Array[] = [];
-  const stop = () => void reader.cancel().catch(() => undefined);
+  const stop = () => handled(reader.cancel());
   const timer = setTimeout(stop, ERROR_BODY_MS_MAX);
   try {
     for (let size = 0; size < ERROR_BODY_BYTES_MAX;) {

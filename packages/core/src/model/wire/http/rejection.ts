@@ -154,15 +154,17 @@ function verdict({ status, words, message: said, header }: Refused, account: Acc
   const wait = waitMs === undefined ? {} : { retryAfterMs: waitMs };
   const word = header('x-should-retry');
   const isPaidUp = !NO_MONEY.test(words) && !(QUOTA.test(words) && !COMES_BACK.test(words) && !RATE.test(words));
-  if (word === 'false' || (word !== 'true' && !isPaidUp)) return rejected(status, message, isPaidUp, account);
+  if (word === 'false' || (word !== 'true' && !isPaidUp)) return rejected({ status, message, isPaidUp }, account);
   if (status === 429) return { kind: 'provider.throttled', status, message, ...wait };
   if (word === 'true') return { kind: 'provider.unavailable', status, message, ...wait, shouldRetry: true };
   const isPassing = WORTH_RETRYING.has(status) || (status >= SERVER_ERROR && !NOT_WORTH_RETRYING.has(status));
   if (isPassing) return { kind: 'provider.unavailable', status, message, ...wait };
-  return rejected(status, message, isPaidUp, account);
+  return rejected({ status, message, isPaidUp }, account);
 }
 
-function rejected(status: number, message: string, isPaidUp: boolean, account: Account): Failure {
+type Rejected = Pick<Refused, 'status' | 'message'> & { readonly isPaidUp: boolean };
+
+function rejected({ status, message, isPaidUp }: Rejected, account: Account): Failure {
   const fix = fixFor(isPaidUp ? status : 402, account);
   return { kind: 'provider.rejected', status, message, ...(fix !== undefined && { fix }) };
 }

@@ -46,7 +46,7 @@ const SESSION: readonly Field[] = [
 ];
 
 export function newRunScreen(app: App): Screen {
-  return formScreen('New run', 'Start the run', RUN, async (values) => {
+  return formScreen({ title: 'New run', verb: 'Start the run' }, RUN, async (values) => {
     const { id } = await app.client.startRun(runOf(values));
     app.refresh();
     app.go(`#/runs/${id}`);
@@ -54,7 +54,7 @@ export function newRunScreen(app: App): Screen {
 }
 
 export function newSessionScreen(app: App): Screen {
-  return formScreen('New session', 'Start the session', SESSION, async ({ content = '', ...rest }) => {
+  return formScreen({ title: 'New session', verb: 'Start the session' }, SESSION, async ({ content = '', ...rest }) => {
     const { id } = await app.client.createSession(given(rest));
     const response = await app.client.openExecution(id, { content });
     await response.body?.cancel(); // the session's own stream tells it all
@@ -81,9 +81,10 @@ function given(values: Values): Values {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''));
 }
 
+type Heading = { readonly title: string; readonly verb: string };
+
 function formScreen(
-  title: string,
-  verb: string,
+  { title, verb }: Heading,
   fields: readonly Field[],
   submit: (values: Values) => Promise<void>,
 ): Screen {

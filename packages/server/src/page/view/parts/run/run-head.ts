@@ -82,16 +82,25 @@ export class RunHead {
       cap === undefined
         ? ''
         : `of ${'usd' in cap ? dollars(cap.usd) : `${count(cap.tokens).replace(/\.0+ /, ' ')} tokens`}`;
-    this.#set('Elapsed', clockTime(state.elapsedMs(nowMs)), leftMs === undefined ? '' : `${duration(leftMs)} left`);
-    this.#set('Tasks', `${good}/${all}`, bad > 0 ? `${bad} failed` : '', parts);
-    this.#set('Tokens', count(tokensOf(usage)), `${count(usage.output)} out`);
-    this.#set('From cache', share === undefined ? '–' : `${share} %`, '', share === undefined ? [] : [['good', share]]);
-    this.#set('Cost', dollars(cost), more, cap === undefined ? [] : spentParts(spent, reserved, whole));
-    this.#set('Throttled', duration(waitMs), '');
+    this.#figure('Elapsed').set(
+      clockTime(state.elapsedMs(nowMs)),
+      leftMs === undefined ? '' : `${duration(leftMs)} left`,
+    );
+    this.#figure('Tasks').set(`${good}/${all}`, bad > 0 ? `${bad} failed` : '', parts);
+    this.#figure('Tokens').set(count(tokensOf(usage)), `${count(usage.output)} out`);
+    this.#figure('From cache').set(
+      share === undefined ? '–' : `${share} %`,
+      '',
+      share === undefined ? [] : [['good', share]],
+    );
+    this.#figure('Cost').set(dollars(cost), more, cap === undefined ? [] : spentParts(spent, reserved, whole));
+    this.#figure('Throttled').set(duration(waitMs), '');
   }
 
-  #set(name: (typeof NAMES)[number], value: string, more: string, parts: readonly Part[] = []): void {
-    this.#figures.get(name)?.set(value, more, parts);
+  #figure(name: (typeof NAMES)[number]): Figure {
+    const figure = this.#figures.get(name);
+    if (figure === undefined) throw new Error(`there is no figure ${name}`);
+    return figure;
   }
 }
 
@@ -114,7 +123,7 @@ class Figure {
     this.element = h('div', {}, h('dt', {}, name), h('dd', {}, this.#value, this.#more, this.#share));
   }
 
-  set(value: string, more: string, parts: readonly Part[]): void {
+  set(value: string, more: string, parts: readonly Part[] = []): void {
     say(this.#value, value);
     say(this.#more, more);
     while (this.#share.childElementCount < parts.length) this.#share.append(h('i', {}));

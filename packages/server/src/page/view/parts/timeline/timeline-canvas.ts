@@ -85,7 +85,7 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene): void {
   context.clearRect(0, 0, widthPx, heightOf(lanes.length));
   context.textBaseline = 'middle';
   drawAxis(context, scene);
-  lanes.forEach((lane, at) => drawLane(context, scene, lane, AXIS_PX + at * LANE_PX));
+  lanes.forEach((lane, at) => drawLane(context, scene, { lane, top: AXIS_PX + at * LANE_PX }));
   if (!scene.isLive) return;
   const x = Math.round(xOf(scene.nowMs, scene.window, widthPx)) - 0.5;
   context.fillStyle = palette.focus;
@@ -109,7 +109,9 @@ function drawAxis(context: CanvasRenderingContext2D, { lanes, window, widthPx, p
   lanes.forEach((_, at) => context.fillRect(0, AXIS_PX + (at + 1) * LANE_PX - 1, widthPx, 1));
 }
 
-function drawLane(context: CanvasRenderingContext2D, scene: Scene, lane: Lane, top: number): void {
+type PlacedLane = { readonly lane: Lane; readonly top: number };
+
+function drawLane(context: CanvasRenderingContext2D, scene: Scene, { lane, top }: PlacedLane): void {
   const { window, widthPx, nowMs, palette } = scene;
   for (const { task, fromMs, toMs } of lane.spans) {
     const end = toMs ?? nowMs;
@@ -122,7 +124,7 @@ function drawLane(context: CanvasRenderingContext2D, scene: Scene, lane: Lane, t
     const to = xOf(lane.cutMs, window, widthPx);
     hatch(context, { x: 0, y: top + LABEL_PX + 4, width: to, height: TRACK_PX }, palette.line);
   }
-  drawBars(context, scene, lane, top + LABEL_PX + 4);
+  drawBars(context, scene, { lane, top: top + LABEL_PX + 4 });
 }
 
 type Band = { readonly task: string; readonly from: number; readonly to: number; readonly top: number };
@@ -147,7 +149,7 @@ function drawBand(context: CanvasRenderingContext2D, scene: Scene, { task, from,
   context.restore();
 }
 
-function drawBars(context: CanvasRenderingContext2D, scene: Scene, lane: Lane, top: number): void {
+function drawBars(context: CanvasRenderingContext2D, scene: Scene, { lane, top }: PlacedLane): void {
   const { window, widthPx, nowMs, chosen } = scene;
   let lastX = -1;
   let lastKind = '';
@@ -161,22 +163,25 @@ function drawBars(context: CanvasRenderingContext2D, scene: Scene, lane: Lane, t
     if (isThin && Math.floor(from) === lastX && bar.kind === lastKind && bar.state !== 'bad') continue;
     lastX = isThin ? Math.floor(from) : -1;
     lastKind = bar.kind;
-    const place = placeOf(bar, from, to, top);
-    drawBar(context, scene, bar, place);
+    const place = placeOf(bar, { from, to, top });
+    drawBar(context, scene, { bar, box: place });
     if (chosen?.worker === lane.worker && chosen.bar === bar.id) drawRing(context, scene, place);
   }
 }
 
 type Box = { readonly x: number; readonly y: number; readonly width: number; readonly height: number };
 
-function placeOf({ kind, row, rows }: Bar, from: number, to: number, top: number): Box {
+function placeOf({ kind, row, rows }: Bar, { from, to, top }: Omit<Band, 'task'>): Box {
   const width = Math.max(2, to - from - (to - from > 4 ? 1 : 0)); // a hair of air between neighbours
   if (kind !== 'call' || rows === 1) return { x: from, y: top, width, height: TRACK_PX };
   const height = (TRACK_PX - (rows - 1)) / rows;
   return { x: from, y: top + row * (height + 1), width, height };
 }
 
-function drawBar(context: CanvasRenderingContext2D, { palette, window, widthPx }: Scene, bar: Bar, box: Box): void {
+type PlacedBar = { readonly bar: Bar; readonly box: Box };
+
+function drawBar(context: CanvasRenderingContext2D, scene: Scene, { bar, box }: PlacedBar): void {
+  const { palette, window, widthPx } = scene;
   const radius = Math.min(3, box.height / 2, box.width / 2);
   switch (bar.kind) {
     case 'step': {
