@@ -26,13 +26,13 @@ import type { Lane, Ticket } from './throttle.ts';
 
 export type RunAdmissionOptions = PurseOptions & {
   readonly emit: (event: Event, place: Place) => void;
-  /** What was emitted is written down. */
+  /** Resolves when the emitted events are durable. */
   readonly settled: () => Promise<void>;
 };
 
 /** The admission of the coordinator, or of one attempt at a task. */
 export type PlaceAdmission = Admission & {
-  /** Nobody is there any more: what waits is called off, what is under way counts as spent. */
+  /** The worker is gone: waiting requests are cancelled, and those under way count as spent. */
   readonly abandon: () => void;
 };
 
@@ -108,7 +108,7 @@ export class RunAdmission {
     return { claim, ticket };
   }
 
-  // Whoever goes on with a run that was killed has to know what may have been spent.
+  // A resumed run must know what the killed process may have spent.
   async #writeDown({ most, mostCost }: Claim, place: Place): Promise<void> {
     const { emit, settled } = this.#options;
     if (!this.#isCapped) return;

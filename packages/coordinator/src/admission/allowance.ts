@@ -20,9 +20,9 @@ const COARSE = { from: 10_000, grain: 1_000 };
 // A rate that was found when more was missing is the better one, but none is good for ever.
 const FORGETTING = 0.9;
 
-/** What we know about the answer that a report came with. */
+/** The answer that a report came with. */
 export type Sighting = {
-  /** What we sent and the report may not know of. */
+  /** Requests that the report may not include. */
   readonly unseen: number;
   /** The report is at most this old. */
   readonly ageMs: number;
@@ -58,7 +58,7 @@ export class Allowance {
     this.#taken = remaining - known;
     this.#at = now;
     this.#fullAt = rate.resetMs === undefined ? undefined : now + rate.resetMs;
-    // What is missing is rounded up by a grain at most, and the time to the reset is short by its age at most.
+    // The missing amount is rounded up by at most one grain, and the time to the reset is short by at most its age.
     if (rate.resetMs !== undefined) this.#learnRate(this.#limit - rate.remaining - grain, rate.resetMs + ageMs);
   }
 
@@ -88,7 +88,7 @@ export class Allowance {
     return isReset ? this.#limit - this.#taken : this.#unaided;
   }
 
-  /** How long until so much is there; undefined where only news helps. What is over the limit needs all of it. */
+  /** Milliseconds until `amount` is available; undefined if only a new response can tell. An amount above the limit waits for the full limit. */
   readyInMs(amount: number): number | undefined {
     if (this.#onTheWay > 0 && this.#onTheWay + amount > this.#limit) return undefined;
     const missing = Math.min(amount, this.#limit) - this.left;

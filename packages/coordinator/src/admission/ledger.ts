@@ -39,7 +39,7 @@ export class Ledger {
     return this.#flights.filter(({ landedAt }) => landedAt === undefined).length;
   }
 
-  /** What there is too little of, the longest wait first, or undefined where there is enough of everything. */
+  /** The limit with the longest wait; undefined if all limits have room. */
   shortage(wanted: Wanted, now: number): Shortage | undefined {
     this.#pass(now);
     const expected = this.#expected(wanted);
@@ -84,7 +84,7 @@ export class Ledger {
     }
   }
 
-  /** The answer is there, and so is its usage if anybody counted. */
+  /** The answer is complete. Its usage is there if the provider reported it. */
   land(flight: Flight, usage: Usage | undefined, now: number): void {
     this.#pass(now);
     if (usage !== undefined && usage.estimated !== true) {
@@ -106,7 +106,7 @@ export class Ledger {
     for (const allowance of lenders) allowance.distrustRefill();
   }
 
-  // Before anything changes of what is on its way: nobody knows whether that has arrived.
+  // Call it before the requests under way change: the provider may or may not have counted them.
   #pass(now: number): void {
     const onTheWay = this.#flights.filter(
       ({ reportedAt, landedAt }) => reportedAt === undefined && landedAt === undefined,
@@ -154,7 +154,7 @@ function promptOf({ inputTokens, inputTokensExpected = inputTokens }: Wanted): n
   return Math.max(1, inputTokensExpected);
 }
 
-/** What of a limit is counted when a request arrives. */
+/** The limits that count when a request arrives. */
 function before({ name, countsCacheReads }: Rate, { prompt, uncached }: Expected): number {
   switch (name) {
     case 'requests':
@@ -167,7 +167,7 @@ function before({ name, countsCacheReads }: Rate, { prompt, uncached }: Expected
   }
 }
 
-/** What of a limit is counted while the answer is made. */
+/** The limits that count while the answer is generated. */
 function after({ name }: Rate, { answer }: Expected): number {
   return name === 'tokens' || name === 'output-tokens' ? answer : 0;
 }

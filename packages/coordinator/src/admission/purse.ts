@@ -48,7 +48,7 @@ export type PurseOptions = {
   readonly pot?: Pot;
 };
 
-/** What is set aside for one request. */
+/** The reservation for one request. */
 export type Claim = {
   readonly outputTokensMax: number;
   /** The worst case. */

@@ -30,14 +30,14 @@ const SHORTAGE_MS_MAX = 90_000;
 const NO_MONEY = 'what is left of the budget is reserved for requests under way';
 
 export type ThrottleOptions = PaceOptions & {
-  /** Who would have to wait longer than this is told why instead. */
+  /** A longer wait fails at once, with its reason. */
   readonly waitMsMax: number;
 };
 
 export type Wait = { readonly waitMs: number; readonly reason: string };
 
 export type Entry = Wanted & {
-  /** Who pays: behind one that has no money others of the same payer wait, and nobody else. */
+  /** The payer: a request without budget delays only requests of the same payer. */
   readonly payer: object;
   /** Asked when it could go: false has it wait until the next `retry` of the lane, an exception ends it. */
   readonly claim: () => boolean;
@@ -75,7 +75,7 @@ export class Throttle {
 
 export type OpenLane = { readonly lane: Lane; readonly close: () => void };
 
-/** What providers count by. The key itself is in none of it. */
+/** The unit by which providers count. It does not contain the key itself. */
 export function laneKey(account: {
   readonly provider: string;
   readonly baseUrl: string;
@@ -163,7 +163,7 @@ export class Lane {
     }
   }
 
-  /** Something has changed: sends off whoever can go now. */
+  /** Admits every request that can go now. */
   retry(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -204,7 +204,7 @@ export class Lane {
     const shortage = this.#ledger.shortage(entry, now);
     if (shortage === undefined) return undefined;
     const reason = shortageReason(shortage.name, shortage.waitMs);
-    // What is under way will bring news. Where nothing is, we must not wait for it.
+    // Requests under way will bring news. If there are none, do not wait for it.
     if (inFlight > 0)
       return { reason, ...(shortage.waitMs !== undefined && { waitMs: shortage.waitMs, isCertain: true }) };
     const waitMs = Math.min(shortage.waitMs ?? 0, this.#sentAt + SHORTAGE_MS_MAX - now);
@@ -259,7 +259,7 @@ export class Lane {
     this.#pace.refused(failure.retryAfterMs, flight.departedAt, now);
   }
 
-  /** Where the pause is longer than anybody wants to wait, nobody does. */
+  /** If the pause exceeds the maximum wait, all waiting requests fail. */
   #turnAway(): void {
     const pausedMs = this.#pace.pausedMs(performance.now());
     if (this.#refusal === undefined || pausedMs <= this.#waitMsMax) return;

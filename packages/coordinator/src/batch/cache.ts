@@ -41,7 +41,7 @@ const ENTRY = z.object({
 export type CachedChange = z.infer<typeof CHANGE>;
 export type CacheEntry = z.infer<typeof ENTRY>;
 
-/** Where a task's entry is, and whether the task has gates of its own. */
+/** The place of a task's entry, and whether the task has its own gates. */
 export type CacheSlot = { readonly key: string; readonly gated?: boolean };
 
 export function cacheSlot(task: BatchTask, model: string, tree: Tree): CacheSlot {
@@ -70,7 +70,7 @@ function cacheKey(task: BatchTask, model: string, tree: Tree): string {
   return createHash('sha256').update(JSON.stringify(all)).digest('hex');
 }
 
-/** What can be used here; its time says then when it was last of use. */
+/** Returns an entry that fits this tree, and renews its time of last use. */
 export async function readEntry(home: string, slot: CacheSlot, tree: Tree): Promise<CacheEntry | undefined> {
   const entry = await findEntry(home, slot, tree);
   // Without the new time, gc removes the entry a little earlier.
@@ -127,7 +127,7 @@ function pathOf(home: string, key: string): string {
   return join(rootOf(home), key.slice(0, 2), `${key}.json`);
 }
 
-// What can't be read is no result: the task is done again, and the entry replaced.
+// An unreadable entry counts as missing: the task runs again and replaces it.
 function parsed(text: string): CacheEntry | undefined {
   try {
     const { data } = ENTRY.safeParse(JSON.parse(text));

@@ -12,7 +12,7 @@ export type CanaryVerdict = {
 
 export type Canary = NonNullable<RunSettings['canary']> & { readonly workers: number };
 
-/** So many from all over the plan go to its beginning; the order is otherwise as it was. */
+/** Moves a sample from all over the plan to its beginning. The rest keeps its order. */
 export function canaryFirst<Task>(tasks: readonly Task[], count: number): readonly Task[] {
   const ahead = new Set(
     Array.from({ length: Math.min(count, tasks.length) }, (_, at) => tasks[Math.floor((at * tasks.length) / count)]),
@@ -23,7 +23,7 @@ export function canaryFirst<Task>(tasks: readonly Task[], count: number): readon
 /** `rows` are of all tasks of the plan, those that went ahead first. */
 export function canaryVerdict(rows: readonly TaskRow[], { tasks, cost: allowed, workers }: Canary): CanaryVerdict {
   const ahead = rows.slice(0, tasks);
-  // What was known already cost nothing, and says nothing about the others.
+  // Cached results cost nothing, and predict nothing about the others.
   const tried = ahead.filter(({ attempts }) => attempts > 0);
   if (tried.length === 0) return { message: 'the canary: all of it was known already, so nothing was learnt' };
   const good = tried.filter(({ status }) => isDone(status)).length;

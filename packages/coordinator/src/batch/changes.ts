@@ -20,7 +20,7 @@ export async function revive(
   const changing = [...entries].filter(([, { changes }]) => changes.length > 0);
   for (let from = 0; from < changing.length; from += COMMITS_AT_ONCE) {
     const parts = changing.slice(from, from + COMMITS_AT_ONCE).map(([task, entry]) => importOf(task, entry, place));
-    // By force, since whoever was here before a crash may have put it there already.
+    // Forced, because a process before a crash may have created it already.
     await git(['fast-import', '--quiet', '--force'], { input: Buffer.concat(parts) });
   }
   const commits = changing.length === 0 ? new Map<string, string>() : await branchesOf(git, run);
@@ -58,7 +58,7 @@ function quoted(path: string): string {
   return `"${path.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`;
 }
 
-/** What the workers of a run have left, by task. */
+/** The branches that the workers of a run left, by task. */
 export async function branchesOf(git: Git, run: string): Promise<ReadonlyMap<string, string>> {
   const prefix = `refs/heads/drover/${run}/`;
   const { out } = await git(['for-each-ref', '--format=%(objectname) %(refname)', prefix]);
@@ -71,7 +71,7 @@ export async function branchesOf(git: Git, run: string): Promise<ReadonlyMap<str
   );
 }
 
-/** What each commit changes. One with a link to another repository in it is left out. */
+/** The changes of each commit. A commit with a link to another repository is left out. */
 export async function* changesOf(
   git: Git,
   commits: readonly string[],

@@ -7,7 +7,7 @@ const TEMPLATE = /\\\{\{|\{\{([^{}\n]*)\}\}/g;
 const NAME = /^[A-Za-z][\w-]*(?:\.[\w-]+)?$/;
 const ODD = /[^\P{Other} ]|[\p{Zl}\p{Zp}"\\]/u;
 
-/** What every task has. Beside these there are vars.NAME. */
+/** Names that every task has, besides vars.NAME. */
 export const TEMPLATE_NAMES = ['path', 'files', 'name', 'dir', 'ext', 'count', 'group', 'repository'] as const;
 
 export type TemplateValues = Readonly<Record<(typeof TEMPLATE_NAMES)[number], string | readonly string[]>> & {

@@ -46,7 +46,7 @@ export type GarbageOptions = {
   readonly env: Readonly<Record<string, string>>;
   /** Runs that are at work, or could go on. */
   readonly unfinished: ReadonlySet<string>;
-  /** By run: what has landed. What is not known is taken for not landed. */
+  /** Landed commits by run. An unknown commit counts as not landed. */
   readonly landed?: ReadonlyMap<string, LandedWork>;
 };
 
@@ -157,7 +157,7 @@ async function whyKept(place: GarbageContext, number: number, options: GarbageOp
   const owner = ownerIn(folder);
   if (owner === undefined) return undefined;
   if (options.unfinished.has(owner.run)) return `task ${owner.task} of ${owner.run} can go on in it`;
-  // What is changed since its base may be in no commit at all.
+  // Changes since the base may be in no commit.
   const indexFile = join(folder, 'git', 'index');
   const settings = { 'core.excludesFile': join(folder, 'git', 'exclude') };
   const git = gitAt({ gitDir: place.gitDir, workTree: join(folder, 'tree'), indexFile, settings, env: options.env });
@@ -262,7 +262,7 @@ async function surveyObjects(
   const git = gitAt({ gitDir, env: options.env });
   const removed = new Set(branches.garbage.flatMap(({ target }) => (target.kind === 'branch' ? [target.ref] : [])));
   const staying = (await branchesIn(gitDir, options.env)).filter(({ ref }) => !removed.has(ref));
-  // What a run that goes on remembers need not be in any branch.
+  // A resumable run may need objects that are in no branch.
   if (staying.some(({ ref }) => options.unfinished.has(runOf(ref) ?? ''))) return [];
   const needed = await objectsOf(git, staying);
   const paths: string[] = [];
@@ -334,7 +334,7 @@ export async function removeSlot(slotsFolder: string, number: number): Promise<s
   return undefined;
 }
 
-/** What a folder takes, with all that is in it. */
+/** The size of a folder with its content. */
 export async function bytesIn(path: string): Promise<number> {
   let bytes = 0;
   const waiting = [path];

@@ -69,7 +69,7 @@ export async function fingerprint(repository: Repository, env: Readonly<Record<s
 
 const INFO = ['exclude', 'attributes', 'grafts', 'sparse-checkout'];
 
-/** What changed, in words. Empty where nothing did. */
+/** The differences in words; empty if there are none. */
 export function differences(before: Fingerprint, after: Fingerprint): readonly string[] {
   const places = (Object.keys(WORDS) as (keyof typeof WORDS)[]).filter((place) => before[place] !== after[place]);
   // A file may be called like what every object has.
@@ -103,7 +103,7 @@ async function readStaged({ gitDir, objectFormat }: Repository): Promise<StagedP
   const bytes = bytesOf(join(gitDir, 'index'));
   if (bytes === undefined) return { digest: '', hidden: [] };
   const index = readIndex(bytes, objectFormat);
-  // Of an index that isn't understood every byte counts.
+  // If the index is not understood, every byte counts.
   if (index === undefined) return { digest: digestOf(bytes), hidden: [] };
   // At once: of thousands of small pieces, each costs more to hand over than to digest.
   const staged = index.entries.map((entry) => {
@@ -128,7 +128,7 @@ async function filePrints(top: string, { changed, hidden }: Paths): Promise<Read
     const place = Buffer.concat([Buffer.from(`${top}/`), bytes]);
     const stat = lstatSync(place, { bigint: true, throwIfNoEntry: false });
     if (stat === undefined) {
-      // Of those git isn't to look at, most aren't there.
+      // Most files that git was told to ignore do not exist.
       if (known.has(path)) prints.push([bytes.toString('utf8'), { kind: 'absent', times: '' }]);
       continue;
     }

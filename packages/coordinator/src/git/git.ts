@@ -42,7 +42,7 @@ type GitOptions = {
 export type GitAnswer = {
   readonly code: number;
   readonly out: string;
-  /** What it wrote to stderr all the same. */
+  /** Its stderr, also after success. */
   readonly complaint: string;
 };
 

@@ -45,7 +45,7 @@ export type IndexEntry = {
 export type IndexFile = {
   readonly bytes: Buffer;
   readonly entries: readonly IndexEntry[];
-  /** What else it holds that matters, such as the trees the next commit is made of. */
+  /** Other relevant content, such as the trees of the next commit. */
   readonly extensions: readonly Buffer[];
 };
 
@@ -62,8 +62,8 @@ export function statOf(bytes: Buffer, { at }: IndexEntry): Buffer {
 }
 
 /**
- * Whether nothing at all has happened to a file since it was written: whatever does, changes its ctime, and nobody
- * can choose that one. What happens in the same moment as the writing is told by `writtenMs` only.
+ * Whether a file is unchanged since it was written. Every change sets its ctime, which no process can choose.
+ * A change in the same moment as the writing shows only in `writtenMs`.
  */
 export function isAsWritten(bytes: Buffer, { at }: IndexEntry, found: Stats): boolean {
   return (
@@ -79,7 +79,7 @@ export function writtenMs(bytes: Buffer, { at }: IndexEntry): number {
   return latestMs(bytes.readUInt32BE(at) * SECOND_MS + bytes.readUInt32BE(at + 4) / NS_A_MS);
 }
 
-/** Of a time that is kept: some systems, and some gits, keep no parts of seconds, and some only every other second. */
+/** The latest moment that a stored time can mean: some file systems and gits store whole seconds, and some every other second. */
 export function latestMs(ms: number): number {
   return ms % SECOND_MS === 0 ? ms + 2 * SECOND_MS : ms;
 }

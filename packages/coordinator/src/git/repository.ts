@@ -75,7 +75,7 @@ function unquoted(path: string): string {
   return path.startsWith('"') ? path.slice(1, -1).replaceAll(/\\(["\\])/g, '$1') : path;
 }
 
-/** What git calls itself; throws UsageError where there is none, or one that is too old. */
+/** The version of git. Throws UsageError if git is missing or too old. */
 export async function checkGit(cwd: string, env: Readonly<Record<string, string>>): Promise<string> {
   return checkVersion(gitIn(cwd, env), cwd);
 }
@@ -195,7 +195,7 @@ export function changedPath(entry: string): string | undefined {
 
 async function refuseSubmodules(opened: Folders & Config, env: Readonly<Record<string, string>>): Promise<void> {
   const list = ['ls-tree', '-r', '-z', '--full-tree', '--format=%(objectmode) %(path)', 'HEAD'];
-  // Where there is no commit, that is said elsewhere.
+  // A repository without a commit is reported elsewhere.
   const { out } = await gitOf(opened, env)(list, { accept: [128] });
   if (!out.includes('160000 ')) return;
   const found = out.split('\0').flatMap((entry) => (entry.startsWith('160000 ') ? [entry.slice(7)] : []));

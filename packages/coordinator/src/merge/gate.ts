@@ -23,7 +23,7 @@ export type GatesOptions = {
   readonly checkout: Checkout;
   readonly env: Readonly<Record<string, string>>;
   readonly outputFolder: string; // for output that is too long for an event
-  /** What the journal knows already, by gateKey. */
+  /** Verdicts from the journal, by gateKey. */
   readonly knownGates: ReadonlyMap<string, GateResult>;
   readonly emit: (event: GateEvent) => void;
 };
@@ -90,7 +90,7 @@ export class Gates {
     const place = { cwd, env, outputFolder, sandbox };
     emit({ type: 'gate_start', command, tree, tasks });
     const first = await runCommand(command, place, signal);
-    // What hung once for half an hour is believed.
+    // A gate that timed out is not run a second time.
     const second = first.passed || first.isTimeout ? undefined : await runCommand(command, place, signal);
     const passed = (second ?? first).passed;
     const flaky = second?.passed === true;

@@ -54,7 +54,7 @@ export type TrainOptions = {
 
 export type ExpectedTask = {
   readonly id: string;
-  /** What must be over before it starts: those it depends on, and those that change the same files. */
+  /** Tasks that must end before it starts: its dependencies, and tasks that change the same files. */
   readonly waitsFor: readonly string[];
 };
 
@@ -110,7 +110,7 @@ export class MergeTrain {
     this.#git = options.git;
     this.#ref = mergedRef(options.run);
     this.#gates = new Gates({ ...options, emit: (event) => options.emit(event, {}) });
-    // What is at work ends by itself, and only then is it told: a gate's processes must be gone first.
+    // Wait for the work in progress before reporting: a gate's processes must end first.
     const onAbort = () => this.#isRunning || this.#end(new DroverError(failureOf(signal)));
     signal.addEventListener('abort', onAbort, { once: true });
     if (signal.aborted) onAbort();
@@ -154,7 +154,7 @@ export class MergeTrain {
     return promise;
   }
 
-  /** What the gates say of the result as it stands; a tree that landed is not tried again. Throws where it is stopped. */
+  /** The verdict of the gates on the current result. A landed tree is not checked again. Throws if it is stopped. */
   async verdict(): Promise<Verdict> {
     if (this.#options.gates.length === 0) return { passed: true };
     this.#head ??= await this.#open();
@@ -179,7 +179,7 @@ export class MergeTrain {
 
   async #run(): Promise<void> {
     try {
-      // What arrives in the same moment goes together.
+      // Commits that arrive at the same moment are merged together.
       await immediate();
       this.#head ??= await this.#open();
       // Once round for each batch: every one of them takes at least one task out of the order, or to its end.

@@ -19,7 +19,7 @@ export type Seed = {
   readonly summary: SeedSummary;
   /** Prompts that can be read in it already, since the plan is a part of it. */
   readonly prompts: ReadonlySet<string>;
-  /** What the coordinator's last request began with, where a worker's is to begin with the same. */
+  /** The prefix of the coordinator's last request, if a worker's request must have the same. */
   readonly shared?: string;
 };
 

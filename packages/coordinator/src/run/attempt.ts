@@ -22,7 +22,7 @@ import type { Slots, Workspace } from '../slots/slots.ts';
 
 const CALLS_MAX = 100; // in one answer, so that indexes of two workers don't meet
 
-/** What all attempts of a run share. */
+/** The context that all attempts of a run share. */
 export type AttemptContext = {
   readonly run: string;
   readonly startedAt: string; // the date of every commit, so that one made again is the same
@@ -56,7 +56,7 @@ export type AttemptOptions = {
   readonly before?: string;
   /** It was begun by a process that is gone, and goes on in its workspace if that is still there. */
   readonly goesOn: boolean;
-  /** What it has gone through by then, if anything. */
+  /** Its history, if it has one. */
   readonly past?: Past;
   readonly mayFail: boolean; // another attempt would follow
   /** Resolves when it is this worker's turn to begin. */
@@ -272,7 +272,7 @@ function linkOf(context: AttemptContext, given: AttemptOptions): { link: TaskLin
   return { link, close };
 }
 
-/** What is to be said where a worker's first request found nothing in the cache. */
+/** The warning for a worker whose first request missed the cache. */
 function cacheMiss({ system, seed }: AttemptOptions): string | undefined {
   if (seed.shared === undefined) return undefined;
   const at = firstDifference(seed.shared, beginningOf(system, seed.messages));

@@ -23,7 +23,7 @@ export type Dispatch = {
   readonly failFast: boolean;
   /** The rest is stopped when so many have not worked out. */
   readonly failuresMax: number;
-  /** What earlier plans, or this one before a crash, have settled for good. */
+  /** Final statuses from earlier plans, or from this one before a crash. */
   readonly settled: ReadonlyMap<string, TaskStatus>;
   /** Undefined if the run stopped before a worker slot was free. */
   readonly runTask: (task: PlannedTask, slot: WorkerSlot, signal: AbortSignal) => Promise<TaskStatus | undefined>;

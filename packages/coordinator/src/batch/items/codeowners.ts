@@ -2,7 +2,7 @@
 
 import { matchesGlob } from 'node:path';
 
-/** Where the file may be; the first that is there counts. */
+/** Possible paths of the file. The first that exists counts. */
 export const CODEOWNERS_PATHS = ['.github/CODEOWNERS', '.gitlab/CODEOWNERS', 'CODEOWNERS', 'docs/CODEOWNERS'];
 
 export type Owners = readonly { readonly globs: readonly string[]; readonly owners: readonly string[] }[];

@@ -35,7 +35,7 @@ export function groupsOf(items: readonly Item[], { by, max }: Grouping, around: 
 
 function partsOf(name: string, files: readonly string[], max: number): readonly Group[] {
   if (files.length <= max) return [{ name, files }];
-  // Of about the same size, rather than full ones and a rest.
+  // Groups are of about equal size, without a small rest.
   const count = Math.ceil(files.length / max);
   return Array.from({ length: count }, (_, at) => ({
     name,

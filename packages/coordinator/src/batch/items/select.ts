@@ -8,11 +8,11 @@ import { isPlainFile, textsOf, type Tree } from './tree.ts';
 
 const PROBLEMS_MAX = 20;
 
-/** What was found out before, by looking elsewhere. */
+/** Results of earlier look-ups outside the tree. */
 export type Sources = {
   /** From a list or a command; undefined where neither is asked for. */
   readonly items: readonly ListedItem[] | undefined;
-  /** What has changed in the range; undefined where none is given. */
+  /** Files that changed in the range; undefined without a range. */
   readonly changed: readonly string[] | undefined;
 };
 
@@ -79,7 +79,7 @@ function globProblems({ files = [] }: Select, tree: Tree): readonly SpecProblem[
   );
 }
 
-/** What the globs would be, were its first folder one that is there. */
+/** Suggests the glob with an existing first folder. */
 function nearTo(glob: string, paths: readonly string[]): NonNullable<SpecProblem['near']> {
   const [, ...rest] = glob.split('/');
   const tops = new Set(paths.map((path) => path.split('/', 1)[0] ?? ''));
@@ -103,7 +103,7 @@ function missingFiles({ command }: Select, { items = [] }: Sources, tree: Tree):
   );
 }
 
-/** What is wrong with a glob as it stands. */
+/** The problem of a glob by its text alone. */
 export function globProblem(glob: string): string | undefined {
   if (glob.startsWith('/')) return `'${glob}' begins with /; globs are relative to the top of the repository`;
   if (glob.split('/').includes('..')) return `'${glob}' leads out of the repository`;

@@ -19,7 +19,7 @@ export type BatchSpec = {
   readonly deliver?: Delivery;
 };
 
-/** What is there narrows down: files that match, of those that have changed, and contain the pattern. */
+/** Each key narrows the selection: files that match, that have changed, and that contain the pattern. */
 export type Select = {
   readonly files?: readonly string[]; // globs
   readonly list?: string; // a file with paths; - is standard input
@@ -59,11 +59,11 @@ export function failuresMax(stop: StopWhenFailed | undefined, tasks: number): nu
   return 'count' in stop ? stop.count : Math.max(1, Math.ceil((tasks * stop.percent) / 100));
 }
 
-/** What is wrong, and the key of the spec that it is about, as in `select.files.0`. */
+/** A mistake, and its key in the spec, such as `select.files.0`. */
 export type SpecProblem = {
   readonly key: string;
   readonly message: string;
-  /** What was written and what could have been meant. */
+  /** The written text, and a suggestion. */
   readonly near?: { readonly word: string; readonly known: readonly string[] };
 };
 

@@ -4,7 +4,7 @@
 import type { Git } from '../../git/git.ts';
 
 const CHUNK_BYTES_MAX = 16 * 1024 * 1024;
-/** What is larger is not looked into. */
+/** Larger files are not searched. */
 const LOOKED_INTO_BYTES_MAX = 4 * 1024 * 1024;
 
 export type TreeFile = {
