@@ -75,7 +75,7 @@ export async function redactorFor(io: Io, scope: Scope = 'values and shapes'): P
   return redactorOf(await secretSource(io), scope);
 }
 
-/** A config with mistakes names no keys; those that the catalog names are known without it. */
+/** A config with mistakes gives no key names; the catalog's key names are still used. */
 async function secretSource(io: Io): Promise<Pick<Settings, 'home' | 'env' | 'providers'>> {
   try {
     return await loadSettings(io, io.cwd);

@@ -9,7 +9,7 @@ import { clean, forLog } from './views/text/terminal-text.ts';
 
 export type Input = Readable & { readonly isTTY?: boolean; readonly setRawMode?: (isRaw: boolean) => unknown };
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
-/** What can ask the program to end early: a signal, or nobody reading its output any more. */
+/** Causes to end early: a signal, or a closed output. */
 export type StopCause = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'output closed';
 
 export type Io = {
@@ -28,7 +28,7 @@ export type Io = {
 /** The signals that keys of a terminal send: Ctrl-C, Ctrl-Z and Ctrl-\\. */
 export type JobSignal = 'SIGINT' | 'SIGTSTP' | 'SIGQUIT';
 
-/** What the shell started for this command, as one job. */
+/** The job of the shell that this command belongs to. */
 export type Job = {
   /** Signals every process of the job, as a key of the terminal does. */
   readonly signal: (name: JobSignal) => void;
@@ -58,7 +58,7 @@ export async function print(output: Output, text: string | Uint8Array): Promise<
   });
 }
 
-/** Text for standard output that may quote anybody: without secrets, and inert where a CI runner reads it. */
+/** Text for standard output that may quote untrusted text: redacted, and inert for a CI runner. */
 export async function tell(io: Io, text: string): Promise<void> {
   const { redactorFor } = await import('./diagnostics.ts');
   const redactor = await redactorFor(io);
@@ -72,7 +72,7 @@ export async function tellJson(io: Io, value: unknown): Promise<void> {
   await print(io.stdout, `${jsonText(redactor.value(value as Json))}\n`);
 }
 
-/** A sentence of drover's own on standard error. It may quote anybody, so secrets and control sequences are taken out. */
+/** A sentence of drover's own on standard error. It may quote untrusted text, so secrets and control sequences are removed. */
 export async function complain(io: Io, text: string): Promise<void> {
   const { redactorFor } = await import('./diagnostics.ts');
   const redactor = await redactorFor(io);

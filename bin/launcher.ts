@@ -4,7 +4,7 @@
 import { Socket } from 'node:net';
 import { serveLaunches } from '@drover/core/tools/process/launcher';
 
-// Whoever started it decides when it ends.
+// Its parent decides when it ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 
 serveLaunches(process.argv[2] ?? '', new Socket({ fd: 0 }), () => process.exit());

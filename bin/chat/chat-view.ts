@@ -68,7 +68,7 @@ export function chatView(lines: View, terminal: StatusLine, sees: (event: Shown)
   };
 }
 
-/** What the status line shows after an event. It is hidden while text streams and while the user is asked. */
+/** The status line after an event. It is hidden while text streams and while the user is asked. */
 function behind(event: Shown): 'working' | 'text' | 'over' | 'as before' {
   switch (event.type) {
     case 'message_end':

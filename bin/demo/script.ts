@@ -9,7 +9,7 @@ import type { AgentScript, Answer, Script } from '@drover/rehearsal/script';
 
 export const GOAL = 'Make the shop fit for business: whole cents, stock, discounts and receipts, documented.';
 
-// Most of what is said are files that are written, and nobody reads those as they come.
+// Most answers write files, which no view shows as they stream.
 const READING_SPEED = 400; // tokens a second
 const THINKING_MS = 200;
 const PAUSE_MS = '500'; // that the provider asks for with its 429

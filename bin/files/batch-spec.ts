@@ -192,7 +192,7 @@ export type SpecFile = {
   readonly spec: BatchSpec;
   /** As the user would name it. */
   readonly file: string;
-  /** Of the bytes that were read. */
+  /** Digest of the bytes that were read. */
   readonly sha256: string;
   /** Where a key stands, as in `select.files.0`, or else the nearest key around it. */
   readonly place: (key: string) => string;

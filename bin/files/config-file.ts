@@ -156,7 +156,7 @@ export const configSchema = z.strictObject({
     ),
 });
 
-/** What a config file holds. Durations in milliseconds. */
+/** The content of a config file. Durations in milliseconds. */
 export type Config = Readonly<z.output<typeof configSchema>>;
 
 /** `place` is file:line:column of a key. */

@@ -26,7 +26,7 @@ export type OldThing = {
   readonly why: string;
   readonly bytes: number;
   readonly path: string; // its folder
-  /** What its journal was when it was looked at; undefined for what is left of one. */
+  /** The state of its journal when it was listed; undefined for a partly removed one. */
   readonly stamp: string | undefined;
 };
 export type Staying = { readonly what: string; readonly why: string };
@@ -77,7 +77,7 @@ export async function payersInUse(home: string): Promise<ReadonlySet<string>> {
   return new Set(batches.flatMap((batch) => batch?.within?.payers ?? []));
 }
 
-/** What has landed of these runs. One that can't be read has nothing to say. */
+/** The landed commits of these runs. An unreadable run has none. */
 export async function landedOf(home: string, runs: Iterable<string>): Promise<ReadonlyMap<string, LandedWork>> {
   const known = new Map<string, LandedWork>();
   for (const run of runs) {

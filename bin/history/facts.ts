@@ -11,7 +11,7 @@ type Mark = { readonly sign: string; readonly format: Parameters<Style>[0] };
 export type Fact = readonly [name: string, text: string, mark?: Mark];
 export type Paper = { readonly columns: number; readonly style: Style };
 
-/** What is empty is left out. */
+/** Empty facts are left out. */
 export function factLines(facts: readonly Fact[], { columns, style }: Paper): string {
   const indent = ' '.repeat(2 + NAME_COLUMNS);
   return facts

@@ -37,7 +37,7 @@ export async function findKept(home: string, typed: string): Promise<Kept> {
   if (found.length > 1) {
     throw new UsageError(`'${typed}' may be any of ${await listed(home, ids, found)}; type more of it`);
   }
-  // Of ids that drover made, as much is compared as was typed.
+  // Ids that drover made are compared as far as they were typed.
   const parts = new Map(ids.map((each) => [each, MADE.test(each) ? bare(each).slice(0, bare(typed).length) : each]));
   const near = nearest(bare(typed), [...parts.values()]);
   const like = near === undefined ? [] : ids.filter((each) => parts.get(each) === near);
@@ -45,7 +45,7 @@ export async function findKept(home: string, typed: string): Promise<Kept> {
   throw new UsageError(`there is no run or session '${typed}'; ${those}; drover runs lists them`);
 }
 
-/** What --session means: a session there is, or the name of one to begin. */
+/** Resolves --session: an existing session, or the name of a new one. */
 export async function sessionNamed(
   home: string,
   name: string,
@@ -54,7 +54,7 @@ export async function sessionNamed(
   if (ids.includes(name)) return { id: name, isNew: false };
   if (name.startsWith('run_'))
     throw new UsageError(`--session: '${name}' would be a run, and no more can be said in one; choose another name`);
-  // Names are typed whole: with "fix" nobody means "fix-tests". Ids that drover made are not.
+  // Names must be typed in full: "fix" does not mean "fix-tests". Ids that drover made may be shortened.
   const made = ids.filter((id) => MADE.test(id));
   const isMade = SESSION_IN_PART.test(name) && matching(made, name).length > 0;
   if (!isMade && !name.startsWith('ses_')) return { id: name, isNew: true };
@@ -84,7 +84,7 @@ export function shortIdIn(home: string, id: string): string {
   return shortId(id, keptIds(home));
 }
 
-/** Of runs and sessions. */
+/** Ids of runs and sessions. */
 export function keptIds(home: string): readonly string[] {
   return [...keptIn(home, 'runs'), ...keptIn(home, 'sessions')];
 }

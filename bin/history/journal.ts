@@ -15,10 +15,10 @@ export type KeptJournal = {
   readonly path: string;
   readonly records: readonly JsonObject[];
   readonly readTo: ReadTo;
-  readonly live: boolean; // somebody is writing it
+  readonly live: boolean; // a process is writing it
   /** Why not all of it could be read. */
   readonly failure: Extract<Failure, { readonly kind: 'journal.damaged' | 'journal.newer' }> | undefined;
-  /** That, as a sentence for a person. */
+  /** The same as a sentence for the user. */
   readonly problem: string | undefined;
 };
 

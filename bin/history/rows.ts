@@ -11,7 +11,7 @@ export function listKept(home: string): readonly KeptRow[] {
   return rows.toSorted((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
 }
 
-/** Somebody is at work on it. Whoever writes one that is done has not much left to write. */
+/** A process is working on it. One that is done has little left to write. */
 export function isAtWork(home: string, { kind, id, state }: KeptRow): boolean {
   return state !== 'done' && (kind === 'run' ? isRunLive(home, id) : isLive(home, id));
 }

@@ -28,7 +28,7 @@ export function adviceLine(advice: string, columns: number): string {
   return `${wrapped(advice.slice(0, command + 1), columns)}\n  ${advice.slice(command + 2)}\n`;
 }
 
-/** What a person can do next with a session, as a sentence without its full stop. `short` is the id to type. */
+/** The next step for the user of a session, as a sentence without its full stop. `short` is the id to type. */
 export function nextStep(state: State, short: string): string {
   switch (state) {
     case 'live':

@@ -13,7 +13,7 @@ const ID_COLUMNS_MAX = 24;
 const ID_SHARE_MAX = 0.3;
 const MODEL_COLUMNS_MAX = 36;
 
-/** `shown` is the state by which it is shown: somebody may be at work on it. */
+/** `shown` is the displayed state: a process may be working on it. */
 export type TableRow = { readonly row: KeptRow; readonly shown: State; readonly short: string };
 
 type Column = {
@@ -35,10 +35,10 @@ const COLUMNS: readonly Column[] = [
   { head: 'cost', cell: ({ row: { cost } }) => (cost === undefined ? '' : dollars(cost)), align: 'right' },
   { head: 'model', cell: ({ row }) => cell(row.model, MODEL_COLUMNS_MAX) },
 ];
-/** Where the terminal is narrow, these are left out one by one; the mark tells the state, too. */
+/** On a narrow terminal these columns are left out one by one; the mark shows the state, too. */
 const DISPENSABLE = ['model', 'state', 'cost', 'kind', 'work', 'when'];
 
-/** `columns` is what a line may take; endless where nobody's screen is. */
+/** `columns` is the width of a line; Infinity without a terminal. */
 export function tableOf(rows: readonly TableRow[], at: Situation, style: Style): string {
   let shown = COLUMNS.map((column) => {
     const cells = rows.map((row) => column.cell(row, at));

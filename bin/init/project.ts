@@ -6,7 +6,7 @@ import { readOwnFile } from '@drover/core/files/own-file';
 
 const GATES_MAX = 3;
 const SCRIPTS = ['test', 'lint', 'types', 'typecheck'];
-// What npm init writes, which fails by design.
+// The test script that npm init writes, which always fails.
 const NO_TEST = /no test specified/;
 
 export type Project = { readonly gates: readonly string[]; readonly sources: string };
@@ -49,7 +49,7 @@ function scriptsIn(folder: string, text: string): readonly string[] {
   );
 }
 
-/** Of a package.json, which may be in a bad way: then there are none. */
+/** Scripts of a package.json; none if it is invalid. */
 function scriptsOf(text: string): ReadonlyMap<string, string> {
   try {
     const { scripts } = JSON.parse(text) as { readonly scripts?: Readonly<Record<string, unknown>> };

@@ -37,7 +37,7 @@ const rehearsals: ReadonlyMap<string, Api> = new Map([
   ['rehearsal-openai-chat', 'openai-chat'],
 ]);
 
-/** What a model is known by. Whether it can be asked takes more. */
+/** The name of a model. A request needs more. */
 export type ModelName = Pick<ModelChoice, 'label' | 'provider' | 'name'>;
 
 export function nameModel(wanted: string | undefined, settings: Settings): ModelName {

@@ -13,7 +13,7 @@ import type { ModelChoice } from './model-choice.ts';
 
 export type OpenedProvider = {
   readonly provider: Provider;
-  /** What another thread opens the same one with. */
+  /** The data with which another thread opens the same provider. */
   readonly options: ProviderOptions;
   readonly close: () => Promise<void>;
 };

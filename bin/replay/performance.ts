@@ -17,7 +17,7 @@ import type { Recording } from './recording.ts';
 
 import { standIns } from './stand-ins.ts';
 
-// Longer than anybody waits: such an answer is asked for only to be given up.
+// Longer than any wait: such an answer is requested only to be cancelled.
 const NEVER_MS = 2 ** 31 - 1;
 
 /** Where the whole of a long output would go: nowhere, since nothing can be below what is no folder. */
@@ -97,7 +97,7 @@ async function openSession(
     worker: 0,
     provider,
     model,
-    // What was shortened was shortened, and what was taken back is not in the journal's messages.
+    // Compacted text stays compacted, and discarded answers are not in the journal's messages.
     contextTokens: Number.MAX_SAFE_INTEGER,
     outputTokensMax: factsOf(model).outputTokensMax,
     tools,

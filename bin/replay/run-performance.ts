@@ -34,7 +34,7 @@ export class RecordedClock {
   async waitFor(ms: number, signal: AbortSignal): Promise<void> {
     if (this.#speed === 0) return this.goTo(ms);
     const waitMs = Math.min((ms - this.now()) / this.#speed, SLEEP_MS_MAX);
-    // Whatever is due is shown without waiting, so that a slow screen falls behind no further.
+    // Due events are shown without a pause, so a slow screen falls behind no further.
     if (waitMs >= 1) await pause(waitMs, signal);
   }
 }
@@ -54,7 +54,7 @@ export async function performRun(
   await view.close();
 }
 
-/** Where what the run said of its tasks in the end is not what its events say; undefined where it is. */
+/** The first task whose row in `run_end` differs from its events; undefined if all agree. */
 export function contradiction(events: readonly Recorded[]): string | undefined {
   const state = new RunState();
   for (const event of events) {

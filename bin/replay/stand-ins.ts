@@ -37,7 +37,7 @@ export function standIns(answers: readonly RecordedAnswer[], onUnknown: () => vo
   return { tools: [...known, ...others].map((tool) => standIn(tool, execute)), hear };
 }
 
-// What no provider takes for a name was no tool's either, and is refused as it was.
+// A name that no provider accepts was no tool's name, so the call is refused as before.
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
 function calledIn(answers: readonly RecordedAnswer[]): readonly string[] {

@@ -46,7 +46,7 @@ export function removeLeftPlaceholders(state: string): void {
     .filter((name) => !isRunning(Number.parseInt(name, 10)))
     .map((name) => join(folder, name))
     .map((file) => ({ file, paths: pathsIn(file) }));
-  // What is inside goes before what is around it.
+  // Inner paths come before outer ones.
   const paths = left.flatMap((record) => record.paths).toSorted((a, b) => b.length - a.length);
   for (const path of paths) removeEmpty(path);
   for (const record of left)

@@ -66,7 +66,7 @@ function sealable(root: string, name: string): readonly string[] {
   const above = dirname(path);
   const isThere = lstatSync(above, { throwIfNoEntry: false })?.isDirectory() === true;
   const wanted = isThere ? path : above;
-  // Where a link leads inside the folder is sealed with it.
+  // The target of a link inside the folder is sealed with it.
   if (lstatSync(wanted, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return [wanted];
   const real = realOf(wanted);
   return isIn(real, root) && real !== root ? [wanted, real] : [wanted];

@@ -132,7 +132,7 @@ function unattended(io: Io, stops: Set<StopListener>): Io {
   return { ...io, stdin: Readable.from([]), stdout: new PassThrough().resume(), onStop };
 }
 
-/** Stopped by whoever cancels it, and with the server. */
+/** A client can cancel it, and it stops with the server. */
 function heardBy(listeners: Set<StopListener>, listener: StopListener, server: Io): () => void {
   listeners.add(listener);
   const forget = server.onStop({ stop: () => undefined, atOnce: listener.atOnce });

@@ -73,7 +73,7 @@ export async function serve({ cwd, address, port, names, json }: Where, typed: T
   return codeOfStop(stop.cause());
 }
 
-/** What was typed is wrong now, and not when the first client comes. */
+/** Checks the arguments now, and not when the first client connects. */
 async function checkModel(model: string, settings: Settings, io: Io): Promise<void> {
   const { close } = await openProvider(chooseModel(model, settings, io.cwd), settings);
   await close();
@@ -100,7 +100,7 @@ type Served = {
   readonly ticket: string;
 };
 
-/** What opens the page by itself is for the eyes of the person at the terminal, and not for a log. */
+/** The address with the ticket is only for the user at the terminal, not for a log. */
 function words({ listening: { url }, root, path, ticket }: Served, io: Io): string {
   const style = styleFor(io.stdout, io.env);
   const isSeen = io.stdout.isTTY === true;

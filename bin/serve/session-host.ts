@@ -35,7 +35,7 @@ export async function hostSession(
       : chooseModel(past.model, settings, cwd);
   const sampling = begin?.options ?? past?.options;
   const { provider } = opened.adopt(await openProvider(model, settings, diagnostics), ({ close }) => close());
-  // One question after the other is told as an event; whoever reads it may answer.
+  // Questions become events one after the other; any client may answer.
   const questions = opened.adopt(new Questions(() => undefined), (each) => each.close());
   const work = {
     session: id,

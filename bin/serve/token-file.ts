@@ -13,7 +13,7 @@ const OWNER_ONLY = 0o600;
 
 export type KeptToken = { readonly token: string; readonly path: string };
 
-/** Where the token is, or will be. */
+/** The path of the token. */
 export function tokenPath(home: string): string {
   return join(home, 'server-token');
 }
@@ -23,7 +23,7 @@ export async function keptToken(home: string): Promise<KeptToken> {
   try {
     await mkdir(home, { recursive: true });
     await makeUnlessThere(path);
-    // Somebody may have copied it here with the rights of any other file.
+    // The user may have copied it here with ordinary permissions.
     if (((await stat(path)).mode & 0o777) !== OWNER_ONLY) await chmod(path, OWNER_ONLY);
     const token = (await readFile(path, 'utf8')).trim();
     if (TOKEN.test(token)) return { token, path };

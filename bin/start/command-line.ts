@@ -19,7 +19,7 @@ const COLUMNS_DEFAULT = 80;
 const COMPLETION = 'completion';
 const COMPLETIONS_FLAG = '--get-yargs-completions';
 const HELP_FLAGS = ['--help', '-h'];
-// yargs takes a lone "-" for a flag without a name. In its place stands a word that nobody types.
+// yargs takes a lone "-" for a flag without a name. An unlikely word stands in its place.
 const DASH = '\u{F002D}';
 
 export type Listed = {
@@ -79,7 +79,7 @@ export async function runCommandLine(commands: readonly Listed[], argv: readonly
   return exitCode.done;
 }
 
-// yargs writes the type behind every option, often in a line of its own. What it takes says it better.
+// yargs writes the type behind every option, often in a line of its own. The placeholder says it better.
 function untyped(help: string): string {
   return help
     .replaceAll(/^ *\[(?:string|boolean)\]\n/gm, '')
@@ -139,7 +139,7 @@ function parserOf(io: Io): Argv {
 
 class Complaint extends Error {}
 
-/** What the shell may put in place of each word. */
+/** Completions for each word. */
 type Offered = ReadonlyMap<Word, readonly string[]>;
 
 async function offeredFor({ word, second }: Command, typed: readonly string[], io: Io): Promise<Offered> {

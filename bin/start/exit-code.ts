@@ -62,12 +62,12 @@ export function codeOfRun({ failure, rows, stop, mayBePartial }: RunEnding): num
   if (failure !== undefined) return codeOfFailure(failure);
   const bad = rows.filter(({ status }) => !isDone(status));
   if (bad.length === 0) return exitCode.done;
-  // What landed passed every gate. A result with landed tasks is green, whatever the gates left out.
+  // Landed work passed every gate, so a result with landed tasks is green even if gates left others out.
   const isEmpty = !rows.some(({ status }) => status === 'landed');
   if (isEmpty && bad.some(({ status }) => status === 'gate_failed')) return exitCode.gate;
   if (bad.some(({ status }) => status === 'conflict')) return exitCode.conflict;
   const told = bad.flatMap(({ failure: cause }) => (cause === undefined ? [] : [cause]));
-  // Those that were stopped because others failed have no cause of their own.
+  // A task that was stopped because another failed has no cause of its own.
   const causes = told.filter((cause) => !isOthers(cause));
   const isProviders = causes.length === told.length || causes.every(({ kind }) => kind.startsWith('provider.'));
   const codes = new Set(causes.map(codeOfFailure));

@@ -143,7 +143,7 @@ function absolutePaths(folder: string, paths: readonly string[] = []): readonly 
 
 const MAY_BE_SET_BY_A_PROJECT: readonly (keyof Config)[] = ['workers', 'ignore', 'steps', 'turns', 'ask', 'deny'];
 
-/** What it makes sense to write into a project's config: what it may set, and the gates that it proposes. */
+/** Keys that make sense in a project's config: those it may set, and the gates it proposes. */
 export const projectKeys: readonly (keyof Config)[] = [...MAY_BE_SET_BY_A_PROJECT, 'gates', 'sandbox'];
 
 type Whereabouts = { readonly cwd: string; readonly userPath: string };
@@ -199,7 +199,7 @@ export function stateFolder({ env, cwd }: Pick<Io, 'env' | 'cwd'>): string {
   return resolve(cwd, textOf(env, 'DROVER_HOME') ?? join(homeOf(env), '.drover'));
 }
 
-/** Where the user's config is, or would be; and the project's, where there is one. */
+/** The path of the user's config, and the project's if it exists. */
 export async function configPaths(
   io: Pick<Io, 'env' | 'cwd'>,
   cwd: string,
@@ -238,7 +238,7 @@ export async function projectFolders(cwd: string): Promise<readonly string[]> {
   }
 }
 
-/** The nearest one. */
+/** The path of the nearest project config. */
 async function projectConfigPath(cwd: string, home: string): Promise<string | undefined> {
   for (const folder of await projectFolders(cwd)) {
     const path = join(folder, '.drover', 'config.yaml');

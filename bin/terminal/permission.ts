@@ -14,7 +14,7 @@ type Wishes = {
   readonly contained: boolean;
 };
 
-/** Somebody who answers, and whose answers for good are remembered. */
+/** Asks the user, and remembers answers that apply from now on. */
 export type Asked = Pick<Questions, 'ask' | 'remembered'>;
 
 /** The same for a session, which can leave a question open. */

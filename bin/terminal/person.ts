@@ -67,7 +67,7 @@ export class Person {
     for (const shown of this.#requests.values()) shown.resolve();
   }
 
-  /** One question at a time. Undefined where it was withdrawn; somebody who has gone says no. */
+  /** Asks one question at a time. Undefined if it was withdrawn; a user who has gone says no. */
   async ask(question: Question, signal: AbortSignal): Promise<Answer | undefined> {
     this.#asking.add(question.requestId);
     try {
@@ -81,7 +81,7 @@ export class Person {
     }
   }
 
-  /** A question that no call has put. Undefined where nobody answers. */
+  /** A question that belongs to no call. Undefined without an answer. */
   async choose<Choice>(
     words: string,
     choices: ReadonlyMap<string, Choice>,
@@ -132,7 +132,7 @@ export class Person {
     return undefined;
   }
 
-  // All of it, however long: nobody shall agree to what they could not see.
+  // Shown in full, however long: the user must see what they approve.
   #worded({ label: { name }, subject, task }: Question): string {
     const whole = writtenOut(subject);
     const what = task === undefined ? name : `${task} to use ${name}`;

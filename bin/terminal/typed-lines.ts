@@ -15,7 +15,7 @@ import { type Input, type Io, print } from '../io.ts';
 const DROP_TURNS = 3;
 
 export type Lines = {
-  /** Undefined where the words were withdrawn, or nobody is there any more. */
+  /** Undefined if the prompt was withdrawn or the user has gone. */
   readonly ask: (words: string, signal: AbortSignal) => Promise<string | undefined>;
   readonly isGone: () => boolean;
   readonly close: () => void;

@@ -165,7 +165,7 @@ class Lines {
     return `${before}${indent}${wrapped(clean(text), this.#columns() - indent.length).replaceAll('\n', `\n${indent}`)}\n`;
   }
 
-  /** What is needed so that whatever comes next begins on a line of its own. */
+  /** A line end if one is needed, so that the next text starts on its own line. */
   rest(): string {
     const rest = this.#isLineOpen ? '\n' : '';
     this.#isLineOpen = false;

@@ -17,7 +17,7 @@ const LISTED_MAX = 20;
 const PATCHES_SHOWN_MAX = 5;
 const OUTPUT_LINES_MAX = 12;
 const NAME_COLUMNS_MAX = 24;
-const PROSE_COLUMNS_MAX = 100; // where nobody's screen is, prose still has a width
+const PROSE_COLUMNS_MAX = 100; // without a terminal, prose still has a width
 const SHORT_ID_CHARS = 8;
 const COMMIT_CHARS = 8;
 
@@ -49,7 +49,7 @@ export function reportOf(state: RunState, paper: Paper, when: 'at the end' | 'la
     .join('\n\n')}\n`;
 }
 
-/** What a person types to name the run. */
+/** The id that the user types. */
 export function shortRunId(id: string): string {
   return /^run_[0-9a-f]{32}$/.test(id) ? id.slice('run_'.length, 'run_'.length + SHORT_ID_CHARS) : id;
 }
@@ -97,7 +97,7 @@ function isUnchangedRow({ tasks }: RunState, { task, status }: TaskRow): boolean
 
 function missedSection(state: RunState, end: End, paper: Paper): readonly string[] {
   const rows = end.tasks.filter((row) => !isDone(row.status));
-  // What stopped many of them is said once.
+  // A reason that many tasks share is printed once.
   const groups = Map.groupBy(rows, ({ task, status, reason }) => `${status} ${reason ?? task}`);
   const lines = [...groups.values()].flatMap((group) => [
     ...taskLines(group, paper, end.tasks),
@@ -133,7 +133,7 @@ function taskLines(rows: readonly TaskRow[], paper: Paper, alike = rows): readon
 
 const TITLE_COLUMNS_MIN = 10;
 
-/** Of tasks that have the same reason: it, the end of what a command printed, and where their work is. */
+/** Tasks with the same reason: the reason, the end of the output, and the place of their work. */
 function whyLines(state: RunState, rows: readonly TaskRow[], paper: Paper): readonly string[] {
   const [row] = rows;
   if (row === undefined) return [];
@@ -142,7 +142,7 @@ function whyLines(state: RunState, rows: readonly TaskRow[], paper: Paper): read
   const output = gate === undefined ? printed : clean(gate.output).trimEnd().split('\n');
   const room = paper.columns - INDENT.length - 2;
   return [
-    // What ended the run has been said above.
+    // The reason for the end is printed above.
     ...(row.reason === state.end?.reason ? [] : prose(said, paper, INDENT)),
     ...(gate === undefined ? [] : [`${INDENT}${cell(`the end of ${gate.command}:`, paper.columns - INDENT.length)}`]),
     ...output
@@ -219,7 +219,7 @@ function costSection(state: RunState, end: End, paper: Paper): readonly string[]
   const isUsed = ({ usage }: { readonly usage: Usage }): boolean => promptOf(usage) + usage.output > 0;
   const agents = [
     { name: 'coordinator', usage: coordinator.usage, cost: coordinator.cost },
-    // Of a thousand, one by one, nobody would learn anything.
+    // A list of a thousand rows would help no reader.
     ...(workers.length > LISTED_MAX
       ? []
       : workers.map((task) => ({ name: nameOf(task), usage: task.usage, cost: task.cost }))),
@@ -287,7 +287,7 @@ export function deliveredLines(
   if (delivered === undefined) return [];
   const { deliver, branch, patches = [], commit, instead } = delivered;
   const at = commit.slice(0, COMMIT_CHARS);
-  // A question has been answered: nobody waits for a branch.
+  // For an answered question no branch is expected.
   const isEmpty = tasks.length === 0;
   if (!isEmpty && deliver !== 'patch' && tasks.every(({ status }) => status === 'done')) return [];
   const hasLanded =

@@ -41,12 +41,12 @@ type Of<Type extends Shown['type']> = Extract<Shown, { readonly type: Type }>;
 type Told = { readonly state: TaskState; readonly doing: string };
 type Mark = { readonly sign: string; readonly format: Parameters<Style>[0] };
 
-/** What a line says: `word` and `figures` are our own, `text` is anybody's. */
+/** A line: `word` and `figures` are drover's own, `text` is untrusted. */
 type Words = { readonly mark?: Mark; readonly word?: string; readonly text?: string; readonly figures?: string };
 
 const WARNING: Mark = { sign: '!', format: 'yellow' };
 
-/** What the runner that reads the log can do: fold groups of lines, and take text for commands. */
+/** Features of the CI runner: it folds groups of lines, and takes some text for commands. */
 type Log = { readonly isGrouped: boolean; readonly safe: (text: string) => string };
 
 /** A fold from events to text. */
@@ -145,13 +145,13 @@ class RunLines {
     const told = this.#told.get(task) ?? { state: 'waiting', doing: '' };
     if (told.state === state && told.doing === doing) return '';
     this.#told.set(task, { state, doing });
-    // What a gate does with whom is told by the gate; a merge, once.
+    // Gates report their tasks themselves; a merge is reported once.
     if (state === 'thinking' || state === 'gate' || (state === 'merging' && told.state === 'gate')) return '';
     const line = this.#line({ ...event, task }, this.#worded(progress));
     return state === 'running' && this.#log.isGrouped ? this.#keep(task, line) : line;
   }
 
-  /** What the coordinator does itself. */
+  /** Lines of the coordinator itself. */
   #coordinate(event: Shown): string {
     const { activity: state, doing } = this.#state.coordinator;
     const told = this.#told.get('');
@@ -207,7 +207,7 @@ class RunLines {
     return '';
   }
 
-  /** What an attempt did, to be unfolded. */
+  /** The calls of an attempt, as a folded group. */
   #group({ task = '' }: Shown): string {
     const lines = this.#groups.get(task) ?? [];
     this.#groups.delete(task);
@@ -223,7 +223,7 @@ class RunLines {
     return this.#inert(`\n${reportOf(this.#state, { columns, style: this.#style })}`);
   }
 
-  /** Whatever is in it, it is one line. */
+  /** Always one line. */
   #line({ at, task }: Shown, { mark, word = '', text = '', figures = '' }: Words): string {
     const who = oneLine(task ?? DROVER, NAME_COLUMNS_MAX);
     const said = [

@@ -5,7 +5,7 @@ import type { Shown } from '@drover/core/bus';
 export type View = {
   /** Resolves when there is room for more, so that a slow reader slows nobody but itself: see the bus. Undefined where there is. */
   readonly show: (event: Shown) => Promise<void> | undefined;
-  /** What happened before, which is to be known and not shown. Views that remember nothing have none. */
+  /** Takes an earlier event without showing it. Views without memory omit it. */
   readonly recall?: (event: Shown) => void;
   /** Words of drover's own, for a person; views for programs leave them out. */
   readonly say: (text: string) => Promise<void>;

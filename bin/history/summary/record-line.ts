@@ -49,7 +49,7 @@ function headInRun(record: JsonObject, names: number, columns: number): string {
   return `${time}  ${who}${padding}  ${placeOf(record).padEnd(PLACE_COLUMNS)} `;
 }
 
-/** Who it is about: a worker with its task, the coordinator, or the run itself. */
+/** The subject: a worker with its task, the coordinator, or the run itself. */
 export function whoIn({ worker, task, attempt }: JsonObject): string {
   if (task === undefined) return worker === 0 ? 'coordinator' : 'run';
   const tries = typeof attempt === 'number' && attempt > 1 ? `/${attempt}` : '';

@@ -113,7 +113,7 @@ function doingOf({ state, doing, reason, isReady, plan }: TaskProgress): string 
 
 const ATTENTION = 3;
 
-/** Who must be seen: somebody who waits for an answer before all others, what is through last. */
+/** Order of rows: tasks that wait for an answer first, finished ones last. */
 function urgencyOf({ state, isReady }: TaskProgress): number {
   switch (state) {
     case 'asking':
@@ -142,7 +142,7 @@ function urgencyOf({ state, isReady }: TaskProgress): number {
   }
 }
 
-/** The coordinator has a row while nobody works for it: it plans, or makes its answer of what came back. */
+/** The coordinator has a row while no worker runs: it plans, or writes its answer. */
 function coordinatorRow(state: RunState): readonly Row[] {
   const { activity, doing, lastLine, usage, cost } = state.coordinator;
   const isAlone = state.tasks.values().every((task) => urgencyOf(task) === ATTENTION || task.endedMs !== undefined);
@@ -242,7 +242,7 @@ function emptyWords(outcome: NonNullable<RunState['end']>['outcome'] | undefined
   return outcome === 'done' ? 'nothing to do' : 'no task was begun';
 }
 
-/** What was spent, of what may be; without a price there is nothing to say but the tokens. */
+/** Spent of the budget; without a price, tokens only. */
 function spentWords({ cap, cost, spent }: RunState, of: string): readonly string[] {
   if (cap === undefined) return cost === undefined ? [] : [dollars(cost)];
   if ('usd' in cap) return [`${spent === 0 ? '$0' : dollars(spent)}${of}${dollars(cap.usd)}`];

@@ -77,7 +77,7 @@ export class Screen {
     this.#lines = [];
   }
 
-  /** Leaves the picture where it is: the next one begins at the cursor. */
+  /** Leaves the drawn frame in place: the next one starts at the cursor. */
   moveOn(): void {
     this.#lines = [];
     this.#showCursor();

@@ -29,7 +29,7 @@ export function resultLine({ output, outputSummary, isError, details }: CallEnd)
   return amount;
 }
 
-/** Of shortened output the tool tells the real number; without one, the words say that it was shortened. */
+/** For truncated output the tool reports the real number; without it, the text says that it was truncated. */
 function lineWords(lines: readonly string[], details: Json | undefined): string {
   const real = field(details, 'lines');
   if (typeof real === 'number') return `${count(real)} lines`;

@@ -60,7 +60,7 @@ function twoDigits(number: number): string {
   return String(number).padStart(2, '0');
 }
 
-/** What went in, and what came out. */
+/** Tokens in and out. */
 export function tokens({ input, output, cacheRead, cacheWrite, estimated }: Usage): readonly [string, string] {
   const cached = cacheRead === 0 ? '' : ` (${count(cacheRead)} from cache)`;
   const about = estimated === true ? 'about ' : '';

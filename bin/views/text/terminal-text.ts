@@ -178,7 +178,7 @@ export function isRead(env: Io['env']): boolean {
 const COLUMNS_MIN = 20;
 const COLUMNS_DEFAULT = 80;
 
-/** How wide a line may be; where nobody's screen is, it is never cut. */
+/** The width of a line. Without a terminal, lines are never cut. */
 export function columnsOf({ isTTY, columns }: Output): number {
   return isTTY === true ? Math.max(columns ?? COLUMNS_DEFAULT, COLUMNS_MIN) : Number.POSITIVE_INFINITY;
 }

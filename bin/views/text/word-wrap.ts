@@ -35,7 +35,7 @@ export class WordWrap {
     return out;
   }
 
-  /** What was held back. */
+  /** Returns the text that was held back. */
   flush(): string {
     const gap = this.#gap;
     const word = this.#word;

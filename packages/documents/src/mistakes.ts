@@ -19,7 +19,7 @@ type IssueParams = { readonly piece?: string };
 
 /** Collects what zod knows while it checks, and makes sentences of it afterwards. */
 export class Wording {
-  // The array of unknown keys is the one thing of an issue that zod passes on by reference.
+  // Of all parts of an issue, zod shares only the array of unknown keys by reference.
   readonly #known = new WeakMap<readonly string[], readonly string[]>();
 
   /** Ends a sentence that starts with the name of a value. */

@@ -209,7 +209,7 @@ export const FAILURES: { readonly [Kind in FailureKind]: FailureTraits<Kind> } =
   },
 };
 
-/** What each limit overrides. Only `budget` resumes: the user can raise it. */
+/** The traits that each limit overrides. Only `budget` resumes: the user can raise it. */
 const LIMITS: { readonly [Name in LimitName]: Pick<FailureTraits<'limit.reached'>, 'resume' | 'exit'> } = {
   steps: { resume: false, exit: 'incomplete' },
   'output-tokens': { resume: false, exit: 'incomplete' },

@@ -44,7 +44,7 @@ export type Exchange = {
   closedAt: number | undefined;
 };
 
-/** What is not recorded: the keys, and the bytes of which the record holds the text. */
+/** Parts that are not recorded: the keys, and the raw bytes. */
 type Unrecorded = { readonly secrets: readonly string[]; readonly bytes: Buffer };
 
 /** Answers in place of the script, or leaves it to the script. */

@@ -42,7 +42,7 @@ export class RequestLog {
     this.wake();
   }
 
-  /** Whoever waits looks again. */
+  /** Wakes all waiters. */
   wake(): void {
     for (const resume of this.#waiting.splice(0)) resume();
   }

@@ -129,7 +129,7 @@ export type RateLimits = {
   readonly windowMs?: number;
 };
 
-/** What is wrong with a script: `path:line:column: what; fix`. */
+/** A mistake in a script: `path:line:column: what; fix`. */
 export class ScriptError extends Error {
   override readonly name = 'ScriptError';
 }

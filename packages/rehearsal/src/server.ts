@@ -11,7 +11,7 @@ import type { Script } from './script.ts';
 import type { Api } from './wire/wire.ts';
 
 const HOST = '127.0.0.1';
-/** Nobody's request is this large; what is over it is not even read. */
+/** Larger than any real request; the rest is not read. */
 const BODY_BYTES_MAX = 256 * 1024 * 1024;
 
 export type RehearsalOptions = {
@@ -103,7 +103,7 @@ async function serve({ request, response, log, respond }: Serving): Promise<void
     const unrecorded = { bytes, secrets: secretsOf(request) };
     await respond({ exchange, unrecorded }, response, gone.signal);
   } catch (error) {
-    // Scripts may hold functions, and those may throw: whoever asked shall see it, and the server lives on.
+    // Functions in scripts may throw: the client gets the error, and the server goes on.
     const message = `the script failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
     Object.assign(exchange, { status: 500, refusal: message });
     if (response.headersSent) response.destroy();

@@ -7,7 +7,7 @@ import type { HostRule } from './net/hosts.ts';
 
 type Backend = 'bubblewrap' | 'seatbelt';
 
-/** What is the same for every sandbox of this process: found out once, by `open.ts`. */
+/** Facts that all sandboxes of this process share. `open.ts` finds them once. */
 export type SandboxSystem = {
   readonly backend: Backend;
   readonly program: string; // bwrap or sandbox-exec

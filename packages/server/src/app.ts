@@ -18,7 +18,7 @@ export type Bounds = {
   readonly streamBytesMax: number; // that wait for a reader
   readonly streamsMax: number;
   readonly commentMs: number; // a reader hears something at least so often
-  readonly sessionIdleMs: number; // a session stays open so long when nobody works with it
+  readonly sessionIdleMs: number; // how long an idle session stays open
   readonly sessionsMax: number; // open at once
   readonly runsMax: number; // at work at once
 };
@@ -37,7 +37,7 @@ type PageFile = { readonly body: string | Uint8Array; readonly type: string };
 
 export type AppOptions = {
   readonly token: string;
-  /** What a request may call this server: names with their port (see hostsAt). */
+  /** Host names with port by which a request may address this server (see hostsAt). */
   readonly hosts: () => readonly string[];
   /** Extra origins that may send requests. */
   readonly origins?: () => readonly string[];

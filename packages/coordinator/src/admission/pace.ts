@@ -49,7 +49,7 @@ export class Pace {
     this.#parallelMax += by;
   }
 
-  /** How many may be under way. */
+  /** The maximum number of concurrent requests. */
   get parallel(): number {
     return Math.max(1, Math.min(this.#parallelMax, this.#allowed));
   }

@@ -85,7 +85,7 @@ function givenId({ id }: Group, { task }: BatchSpec, values: TemplateValues | un
   return task.id === undefined || values === undefined ? undefined : filled(task.id, values);
 }
 
-/** Ids for those that have none of their own. */
+/** Ids for tasks without one. */
 function idsFor(groups: readonly Group[]): ReadonlyMap<Group, string> {
   const plain = groups.map((group) => ({ group, id: slugOf(group) }));
   const alike = Map.groupBy(plain, ({ id }) => id.toLowerCase());

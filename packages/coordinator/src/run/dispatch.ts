@@ -68,7 +68,7 @@ export async function dispatch(plan: Dispatch, signal: AbortSignal): Promise<voi
   };
   // In order, so that a task finds those it waits for.
   ordered.forEach((task, at) => ends.set(task.id, settle(task, at)));
-  // All of them, also where one has thrown: nothing may go on behind the back of whoever called.
+  // Waits for all, even if one throws: no work may continue after the caller returns.
   const all = await Promise.allSettled(ends.values());
   const broken = all.find((end) => end.status === 'rejected');
   if (broken !== undefined) throw broken.reason;

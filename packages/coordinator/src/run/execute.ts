@@ -35,9 +35,9 @@ export type ExecuteContext = {
   readonly failFast: boolean;
   readonly failuresMax: number;
   readonly attemptsMax: number;
-  /** What comes of these tasks is known from an earlier run. */
+  /** Results of these tasks are known from an earlier run. */
   readonly known: ReadonlyMap<string, KnownResult>;
-  /** So many go ahead; the judge says why the others should not follow. */
+  /** The first tasks go ahead; the judge says why the rest should not follow. */
   readonly canary: { readonly tasks: number; readonly judge: () => Failure | undefined } | undefined;
   /** Fed by `context.tell`. */
   readonly ledger: TaskLedger;

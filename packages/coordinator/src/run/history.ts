@@ -40,7 +40,7 @@ export function readRunHistory(kept: readonly JsonObject[]): RunHistory | undefi
   const records = kept as unknown as readonly Recorded[];
   const begun = records.find((record) => record.type === 'run_start');
   if (begun === undefined) return undefined;
-  // Whoever goes on may change some of what it was started with.
+  // A resume may change some of the settings.
   const start = records.findLast((record) => record.type === 'run_start') ?? begun;
   const ledger = new TaskLedger();
   const gates = new Map<string, GateHistory>();
@@ -121,12 +121,12 @@ export type Whose = { readonly task: string; readonly attempt: number };
 
 const NO_SETTINGS = new Set(['v', 'seq', 'at', 'run', 'type', 'resumed']);
 
-/** All that the run was started with; whatever it is, it holds for whoever goes on. */
+/** The settings of the run. They also hold after a resume. */
 function settingsIn(start: object): RunSettings {
   return Object.fromEntries(Object.entries(start).filter(([key]) => !NO_SETTINGS.has(key))) as unknown as RunSettings;
 }
 
-/** What one worker of the run went through. */
+/** The history of one worker. */
 export function readAgentHistory({ records }: RunHistory, whose: Whose, seed: readonly Message[]): Past | undefined {
   const own = records.filter(({ task, attempt }) => task === whose.task && attempt === whose.attempt);
   return pastOf(own as unknown as readonly JsonObject[], seed);

@@ -50,7 +50,7 @@ export type RunOptions = {
   readonly models: RunModels;
   readonly runTask: RunTask;
   readonly limit?: Limiter; // worker slots that it shares with other runs
-  /** What it tells goes the way of all events of the run. */
+  /** Its events go over the bus of the run. */
   readonly admission: (tell: (event: Event, place: Place) => void) => RunAdmission;
   readonly bus: Bus;
   readonly past: RunHistory | undefined;
@@ -63,7 +63,7 @@ export type RunOptions = {
   readonly redact: (text: string) => string;
   /** A plan that is carried out as it is, with no coordinator. */
   readonly plan: readonly PlannedTask[] | undefined;
-  /** What comes of some of its tasks, where an earlier run has found it out. */
+  /** Results of tasks that an earlier run has found. */
   readonly known: ReadonlyMap<string, KnownResult>;
   /** Starts this many workers, which will be wanted soon. */
   readonly warm: (workers: number) => void;
@@ -162,7 +162,7 @@ class Run {
     const tasks = this.#options.plan ?? past?.plans.find(({ by }) => by === 'file')?.tasks;
     if (tasks !== undefined) {
       await this.#execute({ tasks, by: 'file', system: undefined, snapshot: undefined }, signal);
-      // What was over before the signal came is done all the same.
+      // Work that ended before the signal still counts.
       const isCut = this.#ledger
         .statuses()
         .values()
@@ -270,7 +270,7 @@ class Run {
     return systemPrompt(text);
   }
 
-  /** Whoever goes on with a run that its canary has ended wants the others done. */
+  /** Resuming a run that its canary stopped means: do the other tasks too. */
   #canary(): ExecuteContext['canary'] {
     const { settings, past } = this.#options;
     const { canary } = settings;

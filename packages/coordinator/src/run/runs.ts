@@ -98,7 +98,7 @@ function stateWord(past: RunHistory | undefined, { end }: RunState): RunRow['sta
   return past === undefined ? 'empty' : (end?.outcome ?? 'open');
 }
 
-/** What a run has come to, by its records. */
+/** The state of a run by its records. */
 export function stateOf(records: readonly JsonObject[]): RunState {
   const state = new RunState();
   for (const record of records as unknown as readonly Recorded[]) state.take(record);

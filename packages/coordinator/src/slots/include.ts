@@ -36,7 +36,7 @@ export type Included = { readonly path: string; readonly how: 'copy' | 'link' };
 
 export type Inclusion = {
   readonly included: readonly Included[];
-  /** What was named and isn't brought along, with the reason. */
+  /** Entries that are not included, with the reason. */
   readonly leftOut: readonly string[];
 };
 
@@ -133,7 +133,7 @@ function shortened(sentences: readonly string[]): readonly string[] {
   return [...sentences.slice(0, LEFT_OUT_MAX), `${sentences.length - LEFT_OUT_MAX} more paths`];
 }
 
-/** Brings it into the tree. What the commit has in its place stays as the commit has it. */
+/** Includes it in the tree. Files of the commit are never replaced. */
 export async function place(included: readonly Included[], top: string, tree: string): Promise<void> {
   for (const { path, how } of included) {
     const [from, to] = [join(top, path), join(tree, path)];

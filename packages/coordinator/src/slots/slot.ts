@@ -45,7 +45,7 @@ import { type KeptIndex, SlotIndex } from './renewal/slot-index.ts';
 import { bestEffort } from '@drover/core/promises';
 
 const PERMISSIONS = 0o7777;
-// That what a commit saw is believed. By then the next task is there, or nobody minds that all is looked at again.
+// How long a commit's status scan stays valid. A later task scans again.
 const SIGHT_MS_MAX = 1_000;
 
 const OWNER = z.object({
@@ -62,7 +62,7 @@ export type Owner = Readonly<z.infer<typeof OWNER>>;
 
 export type Differences = {
   readonly changes: readonly Change[];
-  /** Paths of drover's own index that look different to git, whatever is in them; undefined where nobody knows. */
+  /** Paths of drover's index that look different to git, even with the same content; undefined if unknown. */
   readonly touched: ReadonlySet<string> | undefined;
 };
 
@@ -80,11 +80,11 @@ export class Slot {
   readonly tree: string;
   readonly index: string;
   readonly exclude: string;
-  /** What folders look like that drover makes here, whatever the user's umask. */
+  /** The mode of folders that drover makes here, by the user's umask. */
   readonly folderMode: number;
   readonly #options: SlotOptions;
   readonly #lock: Lock;
-  // The commit the tree is at, while nobody but drover has touched it since it was brought there.
+  // The commit of the tree, as long as only drover has touched it.
   #at: string | undefined;
   readonly #index: SlotIndex;
   readonly #folders: KnownFolders = new Map();
@@ -115,7 +115,7 @@ export class Slot {
     if (isTaken(lockPath) || !mayFollow(ownerIn(folder))) return undefined;
     const lock = Lock.take(lockPath);
     if (lock === undefined) return undefined;
-    // Somebody may have had it in between.
+    // Another process may have had it in between.
     if (!mayFollow(ownerIn(folder))) {
       lock.release();
       return undefined;
@@ -142,7 +142,7 @@ export class Slot {
     this.#at = base;
   }
 
-  /** Looks at the tree while nobody waits for it, so that there is less to look at when somebody does. */
+  /** Learns the tree while no task waits, so that the next sweep reads less. */
   async getToKnow(): Promise<void> {
     const kept = this.#at === undefined ? undefined : this.#index.read();
     if (kept !== undefined) await learnFolders(this.#sweepOrder(kept));
@@ -156,7 +156,7 @@ export class Slot {
     renameSync(draft, this.#ownerPath);
   }
 
-  /** Nobody's any more; what is in it is of no more interest. */
+  /** Gives up the slot. Its content is no longer needed. */
   disown(): void {
     this.#at = undefined;
     rmSync(this.#ownerPath, { force: true });
@@ -187,7 +187,7 @@ export class Slot {
     return this.#index.read()?.base === base;
   }
 
-  /** What another index says that drover's own doesn't; undefined where drover's is not one of this commit. */
+  /** Differences between another index and drover's own; undefined if drover's index is of another commit. */
   changesIn(index: string, base: string): Differences | undefined {
     const { objectFormat: format } = this.#options;
     const kept = this.#index.read();
@@ -199,14 +199,14 @@ export class Slot {
     };
   }
 
-  /** Git has just looked at all files, and nobody works in the tree any more. */
+  /** Keeps what git has just seen of all files. No worker may use the tree any more. */
   see({ touched }: Pick<Differences, 'touched'>): void {
     const aloneUntilMs = this.#aloneUntilMs;
     const isKnown = touched !== undefined && aloneUntilMs !== undefined;
     this.#sight = isKnown ? { touched, aloneUntilMs, sinceMs: performance.now() } : undefined;
   }
 
-  /** Somebody has worked in the tree again. */
+  /** Forgets it: the tree was used again. */
   unsee(): void {
     this.#sight = undefined;
   }
@@ -244,7 +244,7 @@ export class Slot {
     return path;
   }
 
-  // What stands in the way of it being proven clean, if anything does.
+  // The reason why the tree cannot be proven clean, if there is one.
   async #move(base: string, signal: AbortSignal): Promise<DroverError | undefined> {
     const unclean = (message: string) => new DroverError({ kind: 'workspace.failed', message });
     if (!this.hasTree()) {
@@ -295,7 +295,7 @@ export class Slot {
     return this.git(this.index)(['checkout-index', '--force', '--index', '-z', '--stdin'], { input, signal });
   }
 
-  // Once: whatever follows changes the tree, and then it is somebody else's.
+  // Valid once: the next step changes the tree.
   #takeSight(): Sight | undefined {
     const sight = this.#sight;
     this.#sight = undefined;
@@ -329,7 +329,7 @@ export class Slot {
   }
 }
 
-/** Of the slots that there are. */
+/** The numbers of existing slots. */
 export function slotNumbers(slotsFolder: string): readonly number[] {
   return readdirSync(slotsFolder)
     .filter((name) => /^\d+$/.test(name))
@@ -354,5 +354,5 @@ export function ownerIn(folder: string): Owner | undefined {
   }
 }
 
-// It is somebody's all the same.
+// An unreadable owner still owns the slot.
 const UNKNOWN: Owner = { run: 'an unknown run', task: '?', attempt: 0, worker: 0, base: '', included: [] };

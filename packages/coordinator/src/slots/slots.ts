@@ -162,7 +162,7 @@ export class Slots {
     }
   }
 
-  /** What `.drover/include` brings along, and what it names in vain. */
+  /** The files that `.drover/include` includes, and its entries without effect. */
   inclusion(): Promise<Inclusion> {
     const { repository, env } = this.#options;
     this.#inclusion ??= findIncluded(this.#lines, { repository, env });
@@ -197,7 +197,7 @@ export class Slots {
     return idle ?? (await this.#coming.shift()) ?? this.#claim(wish);
   }
 
-  // One that nobody has, or that an earlier attempt at the same task has left.
+  // A free slot, or one that an earlier attempt at the same task left.
   #claim(wish?: Wish): Slot {
     const { run } = this.#options;
     const mayFollow = (owner: Owner | undefined): boolean =>
@@ -270,7 +270,7 @@ export class Slots {
     await contained.close();
   }
 
-  // What the user never commits, the worker shouldn't either.
+  // The user's own ignore rules hold for workers, too.
   async #readUserExcludes(): Promise<string> {
     const { commonDir, excludesFile } = this.#options.repository;
     const own = [join(commonDir, 'info', 'exclude'), ...(excludesFile === undefined ? [] : [excludesFile])];
@@ -302,7 +302,7 @@ export class Slots {
     return (await this.store.git(['cat-file', '-e', `${commit}^{commit}`], { accept: [1, 128] })).code === 0;
   }
 
-  // Not now: somebody is waiting for a workspace.
+  // Later: a task is waiting for a workspace.
   #emptyTrashLater(slot: Slot): void {
     this.#withTrash.add(slot);
     this.#emptying ??= setTimeout(() => this.#emptyTrash(), TRASH_MS_AFTER).unref();

@@ -58,7 +58,7 @@ export class Blobs {
     child.on('error', lose).on('exit', lose);
     child.stdin.on('error', lose);
     child.stdout.on('data', (chunk: Buffer) => this.#take(chunk));
-    // Nobody waits for it but those who have asked.
+    // Unref'd: only open reads keep the process alive.
     child.unref();
     return child;
   }

@@ -36,7 +36,7 @@ export async function writeCommit({ gitDir, objectFormat }: StorePlace, commit: 
   return id;
 }
 
-/** Whatever it was at before. */
+/** Moves the branch from any commit. */
 export async function writeBranch({ gitDir }: StorePlace, branch: string, commit: string): Promise<void> {
   const path = join(gitDir, 'refs', 'heads', branch);
   await orFailed('a branch could not be written', () => writeWhole(path, `${commit}\n`, { mode: 0o666, sync: true }));
@@ -53,7 +53,7 @@ function plain(name: string): string {
   return name.replaceAll(/[\n<>]/g, '').replaceAll(/^[\0- .,:;"\\']+|[\0- .,:;"\\']+$/g, '');
 }
 
-/** Who removes old objects that nobody holds has to see that this one, if it is there, is wanted again. */
+/** Renews the time of an existing object, so that gc does not take it for old. */
 async function isRenewed(path: string): Promise<boolean> {
   const now = new Date();
   return utimes(path, now, now).then(

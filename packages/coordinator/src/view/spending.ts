@@ -49,7 +49,7 @@ export class SpendingFold {
     }
   }
 
-  /** Of all that was taken, which ends here. */
+  /** Ends the fold over all records. */
   end(): Spending & { readonly lostRequests: number } {
     const lostRequests = this.#underWay.size;
     this.#lose();
@@ -88,7 +88,7 @@ export class SpendingFold {
   }
 }
 
-/** What one agent has spent, in all of its conversations. */
+/** The spending of one agent, over all its conversations. */
 export class AgentSpending {
   #spent = NO_SPENDING;
   #before = NO_SPENDING; // in earlier conversations

@@ -24,7 +24,7 @@ export class EventRedaction {
     this.#redactor = redactor;
   }
 
-  /** What is shown instead: nothing yet, the event, or held-back text and the event. */
+  /** Returns the events to show: none yet, the event, or held-back text and the event. */
   pass(event: Event, place: Place): readonly Event[] {
     if ('delta' in event) return this.#passDelta(event, place);
     this.#current = undefined;
@@ -50,7 +50,7 @@ export class EventRedaction {
     return stream;
   }
 
-  /** What was held back of a block that is now over. */
+  /** The held-back text of a finished block. */
   #ended(event: Event, place: Place): readonly Event[] {
     if (event.type === 'attempt_discarded') {
       // Only this answer's: tools and other workers stream on.

@@ -27,7 +27,7 @@ const FILE_PATH =
 const URL_PASSWORD = /:\/\/[^\s/?#@:]*:([^\s/@]+)@/g;
 const NAMED_PASSWORD = /(?:^|[;?&\s])(?:password|pwd|AccountKey|SharedAccessKey)=([^;&\s]+)/gi;
 
-/** What in an environment is secret: variables by their names, and the passwords inside addresses and connection strings. */
+/** Secrets of an environment: variables by their names, and passwords inside addresses and connection strings. */
 export function secretValues(env: Readonly<Record<string, string | undefined>>): string[] {
   const values = Object.entries(env).flatMap(([name, value]) => {
     if (value === undefined) return [];

@@ -38,7 +38,7 @@ export function castOf(script: Script): Cast {
     view: (arrived) => {
       const texts = arrived.outline.said.flatMap((said) => (said.by === 'user' ? [said.text] : []));
       const beginning = `${arrived.outline.system}\n${texts[0] ?? ''}`;
-      // One who was given a task shares the beginning with whoever gave it.
+      // A worker shares the start of its conversation with the coordinator.
       const found =
         agents.find(({ assigned }) => texts.some((text) => assigned?.test(text))) ??
         agents.find(({ marker }) => marker?.test(beginning));

@@ -15,7 +15,7 @@ export type Making = {
   readonly answer: Answer;
   readonly fill: Fill;
   readonly view: RequestView;
-  /** What makes ids unlike all others: the request as it was sent. */
+  /** The request as it was sent makes ids unique. */
   readonly rawBody: Uint8Array;
   readonly prompt: Omit<TokenCounts, 'output' | 'reasoning'>;
   readonly chunkChars: number | undefined;

@@ -9,7 +9,7 @@ const WINDOW_MS = 60_000;
 export type Limiter = {
   /** A refusal, or undefined: then the request has taken what it needs. */
   readonly admit: (api: Api, prompt: Prompt, inFlight: number) => Refusal | undefined;
-  /** What an answer used is known only when it is made. */
+  /** The usage of an answer is known only afterwards. */
   readonly spend: (outputTokens: number) => void;
   readonly headers: (api: Api) => Readonly<Record<string, string>>;
 };
@@ -45,7 +45,7 @@ export function limiter(limits: RateLimits): Limiter {
     admit: (api, { counts }, inFlight) => {
       if (inFlight > concurrency)
         return refuse(api, { what: 'concurrent connections', limit: concurrency, waitMs: 1_000 });
-      // What is read from the cache does not count against Anthropic's limit.
+      // Cache reads do not count against Anthropic's limit.
       const inputTokens = counts.input + counts.cacheWrite + (api === 'anthropic' ? 0 : counts.cacheRead);
       const needs: readonly (readonly [string, Bucket | undefined, number])[] = [
         ['requests', requests, 1],

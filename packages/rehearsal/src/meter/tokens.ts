@@ -3,7 +3,7 @@
 import type { Json } from '../json.ts';
 
 const CODE_POINTS_PER_TOKEN = 4;
-/** What an image costs, whatever its size: about one of a megapixel. */
+/** Tokens of an image of any size: about those of one megapixel. */
 const IMAGE_CODE_POINTS = 6_400;
 
 /** The envelope round what is said: neither these names nor what stands under the second set are part of a prompt. */

@@ -136,7 +136,7 @@ function* inside(part: ReplyPart, { reply, number, output_index, item_id }: Plac
   }
 }
 
-/** What an item lacks when it is announced. */
+/** Fields that an item lacks when it is announced. */
 function emptied(part: ReplyPart): JsonObject {
   switch (part.type) {
     case 'text':

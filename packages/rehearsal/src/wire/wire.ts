@@ -36,7 +36,7 @@ export type RequestView = {
   /** The first and the last user text. */
   readonly task: string;
   readonly text: string;
-  /** What the tools returned since the last answer. */
+  /** Results of tools since the last answer. */
   readonly results: readonly ToolOutput[];
   /** Every text since the last answer: results and what the user said. */
   readonly latest: readonly string[];

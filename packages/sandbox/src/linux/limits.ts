@@ -95,7 +95,7 @@ function unified(name: string, limits: Limits): readonly string[] {
   return isMade ? [folder] : [];
 }
 
-/** Of version 1 only the count of processes: joining a group takes milliseconds, and memory has a resource limit. */
+/** Version 1 limits only the number of processes: joining a group takes milliseconds, and memory has a resource limit. */
 function separate(name: string, limits: Limits): readonly string[] {
   const own = ownGroups().get('pids');
   if (own === undefined) return [];

@@ -36,7 +36,7 @@ const called = { part, callIndex: z.int() };
 const decided = { allowed: z.boolean(), by: z.enum(['user', 'nobody', 'cancel']), always: z.boolean() };
 const failed = { failure, reason };
 
-/** What each type of event has besides the envelope. */
+/** The fields of each type of event besides the envelope. */
 const FIELDS: Readonly<Record<EventType, z.ZodRawShape>> = {
   run_start: { resumed: z.boolean(), goal: z.string() },
   plan_ready: { tasks: z.array(json), round: z.int(), by: z.enum(['coordinator', 'file', 'fallback']) },

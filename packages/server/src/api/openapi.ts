@@ -5,7 +5,7 @@ import { eventSchemas, failureKind } from './event-schemas.ts';
 import type { Answer, QueryNumber, Route } from './routes.ts';
 import * as schemas from './schemas.ts';
 
-// What every route may answer, before it has looked at anything.
+// Answers that every route may give before it runs.
 const REFUSALS = [401, 403, 500, 503];
 const BODY_REFUSALS = [400, 413, 415, 422];
 

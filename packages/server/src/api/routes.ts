@@ -9,7 +9,7 @@ import type { Sessions } from '../sessions/sessions.ts';
 import type { EventStream } from '../streams/event-stream.ts';
 import type { Tickets } from '../http/ticket.ts';
 
-/** What a request brings, checked. */
+/** A checked request. */
 export type Asked<Body> = {
   readonly body: Body;
   readonly param: (name: string) => string;
@@ -19,7 +19,7 @@ export type Asked<Body> = {
   readonly signal: AbortSignal; // aborts when the client has gone
 };
 
-/** What is sent back: JSON, events, nothing (undefined), or a refusal. */
+/** The reply: JSON, events, nothing (undefined), or a refusal. */
 export type Reply = object | EventStream | Refusal | undefined;
 
 export type Route = {

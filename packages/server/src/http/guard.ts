@@ -9,7 +9,7 @@ import { Refusal } from './problem.ts';
 
 export type Guard = {
   readonly token: string;
-  /** What a request may call this server: names with their port. */
+  /** Host names with port by which a request may address this server. */
   readonly hosts: () => readonly string[];
   /** Extra origins that may send requests, for example of a reverse proxy in front of this server. */
   readonly origins?: () => readonly string[];

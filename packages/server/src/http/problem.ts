@@ -35,7 +35,7 @@ export function notFound(what: 'session' | 'run' | 'task' | 'call' | 'question' 
 /** Fields that say how to ask a model: one that can't be used is a bad request. */
 const MODEL_FIELDS = /^(options|messages)(\.|$)/;
 
-/** What was wrong with a request that was understood: where in its body, and why. */
+/** The mistakes in a parsed request: their place in the body, and the reason. */
 export function unfit(errors: NonNullable<Problem['errors']>): Refusal {
   const detail = errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ');
   const status = errors.every(({ path }) => MODEL_FIELDS.test(path)) ? 400 : 422;

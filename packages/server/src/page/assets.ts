@@ -30,7 +30,7 @@ export const STILL: readonly string[] = [
   ...['base', 'controls', 'shell', 'run', 'timeline', 'conversation', 'diff'].map((name) => `style/${name}.css`),
 ];
 
-/** What is at a path of the server, or undefined where no file of the page is. */
+/** The file at a path of the server; undefined if the page has none there. */
 export function pageAsset(path: string): Asset | undefined {
   const name = path === '/' ? 'index.html' : (/^\/page\/(.+)$/.exec(path)?.[1] ?? '');
   if (STILL.includes(name) || (!isSource && name === 'main.js'))
@@ -67,7 +67,7 @@ function reached(first: string): ReadonlyMap<string, string> {
       return `/page/${servedAs(target)}`;
     };
     const served = code.replace(IMPORT, (_, head: string, name: string) =>
-      // Of an import of types alone nothing is left but the braces.
+      // An import of types alone leaves only its braces.
       /^import\s*\{[\s,]*\}\s*from\s*$/.test(head) ? '' : `${head}'${imported(name)}';`,
     );
     found.set(servedAs(path), served);

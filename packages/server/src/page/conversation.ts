@@ -16,7 +16,7 @@ const ARGS_CHARS_MAX = 4_000;
 
 export type EntryKind = 'user' | 'said' | 'thinking' | 'call' | 'note' | 'heading';
 
-/** `open`: under way; `held`: it waits for somebody else; `bad`: it did not work. */
+/** `open`: under way; `held`: waiting for the user or the provider; `bad`: failed. */
 export type EntryState = 'open' | 'held' | 'ok' | 'bad';
 
 export type Entry = {
@@ -310,7 +310,7 @@ export class Conversation {
   }
 }
 
-/** Both ends of a long text: the first error stands first, the verdict last. */
+/** Keeps both ends of a long text: the first error is at the start, the result at the end. */
 function clipped(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text;
   const head = Math.floor(charsMax / 3);

@@ -99,7 +99,7 @@ class Reading {
   }
 }
 
-/** Of `a/name b/name`, the name. Where the two differ, a line behind it says it again. */
+/** The name in `a/name b/name`. If the two differ, a later line has it. */
 function pathOf(header: string): string {
   const names = header.slice('diff --git '.length);
   const quoted = /"((?:[^"\\]|\\.)*)"$/.exec(names)?.[0];

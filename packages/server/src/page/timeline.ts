@@ -192,7 +192,7 @@ export class Lane {
 
   #end(callId: string, ok: boolean, clock: number): void {
     const bar = this.#open.get(callId);
-    // What waited for others has done nothing else.
+    // A call that waited did nothing else.
     this.#set(bar, { toMs: clock, state: !ok ? 'bad' : bar?.state === 'held' ? 'held' : 'ok' });
     this.#open.delete(callId);
   }

@@ -33,7 +33,7 @@ export class EventStream {
   #isLost = false;
   #isAhead = false; // the reader named an event that was never told
   #isOver = false;
-  #hasSpoken = true; // since the last time it was asked
+  #hasSpoken = true; // since the last call
   #wake: (() => void) | undefined;
 
   constructor(options: StreamOptions) {

@@ -22,7 +22,7 @@ export function writeOwn(path: string, content: string | Buffer, mode: number): 
   writeFileSync(path, bytes, { flag: isAsLong ? 'r+' : 'w' });
 }
 
-/** What files look like that drover makes where its folders look like that. */
+/** The mode of drover's files for a mode of its folders. */
 export function fileMode(folderMode: number): number {
   return folderMode & 0o666;
 }

@@ -68,7 +68,7 @@ export class SlotIndex {
     rmSync(`${this.path}.lock`, { force: true });
   }
 
-  /** Where drover is killed in between, what is left is nobody's index. */
+  /** A crash in between leaves an index that `read` rejects. */
   write(bytes: Buffer): void {
     writeOwn(this.path, bytes, this.#mode);
   }

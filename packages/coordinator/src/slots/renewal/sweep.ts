@@ -31,11 +31,11 @@ const READ_BYTES_MAX = 1_000_000; // of a file that is read to see whether it ha
 /** How folders looked when every name in them was known, by path. */
 export type KnownFolders = Map<string, { readonly inode: number; readonly ctimeMs: number }>;
 
-/** What a commit has found out of the files, while nobody has had the tree since. */
+/** Facts that a commit found about the files. They hold until the tree is used again. */
 export type Sight = {
   /** Paths of those that don't look as the index says. */
   readonly touched: ReadonlySet<string>;
-  /** Up to then, nobody but drover has touched any. */
+  /** Until then only drover has touched the files. */
   readonly aloneUntilMs: number;
 };
 
@@ -46,9 +46,9 @@ export type SweepOrder = {
   /** When the index was written, or later, while drover alone had the tree. */
   readonly indexMs: number;
   readonly folders: KnownFolders;
-  /** What folders that drover makes look like. */
+  /** The mode of folders that drover makes. */
   readonly mode: number;
-  /** Where what has to go is put. */
+  /** The folder for removed files. */
   readonly trash: string;
   readonly sight?: Sight;
 };
@@ -63,7 +63,7 @@ export async function sweep(order: SweepOrder): Promise<readonly IndexEntry[] | 
   return [...missing, ...changed];
 }
 
-/** Before somebody else gets the tree: what happens to a folder in the moment it was made in would not show. */
+/** Call it before a worker gets the tree: a change in the moment a folder was made would not show. */
 export function forgetYoung(folders: KnownFolders): void {
   const now = Date.now();
   for (const [path, { ctimeMs }] of folders) if (latestMs(ctimeMs) + CLOCK_MS >= now) folders.delete(path);
@@ -119,7 +119,7 @@ function isKnown(known: { readonly inode: number; readonly ctimeMs: number } | u
   return known !== undefined && known.inode === found.ino && known.ctimeMs === found.ctimeMs;
 }
 
-/** What belongs into a folder, by whole paths, which are one character a byte. */
+/** The expected content of a folder, by full paths with one character per byte. */
 type Folder = { readonly files: string[]; readonly folders: string[] };
 
 // The top one's path is the empty string.
@@ -187,7 +187,7 @@ function isSame(
   return digest.equals(objectOf(bytes, entry, format));
 }
 
-/** Says now and then that it is somebody else's turn. */
+/** Returns true when it is time to yield. */
 function clock(): () => boolean {
   let since = performance.now();
   return () => {

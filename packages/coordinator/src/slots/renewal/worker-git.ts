@@ -45,7 +45,7 @@ export type WorkerGit = {
   readonly mode: number; // what folders that drover makes look like
 };
 
-/** Whether a git folder has drover's folders and files in it, and no others. What is in the files doesn't matter. */
+/** Whether a git folder has drover's folders and files in it, and no others. The content of the files does not matter. */
 export function isWorkerGit(folder: string, mode: number): boolean {
   return FOLDERS.every((path) => {
     const place = join(folder, path);
@@ -57,7 +57,7 @@ export function isWorkerGit(folder: string, mode: number): boolean {
   });
 }
 
-/** Where there is one already, it is one that `isWorkerGit`. */
+/** An existing folder must satisfy `isWorkerGit`. */
 export function writeWorkerGit(given: WorkerGit): void {
   const { tree, index, storeGit, repository, branch, base, exclude, mode } = given;
   const folder = join(tree, WORKER_GIT);

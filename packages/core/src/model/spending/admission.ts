@@ -41,7 +41,7 @@ export type Admission = {
 export const overBudget = (): DroverError =>
   new DroverError({ kind: 'limit.reached', limit: 'budget', message: 'the budget does not allow another request' });
 
-/** What is said once when a request with a budget is cut off. */
+/** The warning, given once, when a request with a budget is cut off. */
 export const CUT_OFF =
   'the provider does not report what a request costs that is cut off: the most that it can have cost counts as spent';
 

@@ -137,7 +137,7 @@ function exactly(form: string, tail?: Tail): Suspect[] {
   }));
 }
 
-/** Where the literal stands, it is a secret. */
+/** Every occurrence of the literal is a secret. */
 function judgeLiteral(literal: string): Suspect['judge'] {
   return (_, start) => ({ start, end: start + literal.length });
 }

@@ -14,7 +14,7 @@ export type App = {
   readonly onConnection: (connection: Connection) => void;
   /** A refusal that ends what is shown. */
   readonly onProblem: (error: unknown) => void;
-  /** Whether somebody is at work on it, as far as the list knows. */
+  /** Whether a process works on it, by the list. */
   readonly isLive: (id: string) => boolean;
   /** The list may be out of date. */
   readonly refresh: () => void;

@@ -49,7 +49,7 @@ export function show(element: HTMLElement, isShown: boolean): void {
   if (element.hidden === isShown) element.hidden = !isShown;
 }
 
-/** What is there becomes what should be, without touching what is right already. */
+/** Updates the children, and leaves those that are right untouched. */
 export function fill(parent: HTMLElement, children: readonly HTMLElement[]): void {
   children.forEach((child, at) => {
     if (parent.children[at] !== child) parent.insertBefore(child, parent.children[at] ?? null);

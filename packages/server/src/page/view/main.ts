@@ -83,7 +83,7 @@ class Page {
     this.#route = route;
     this.#reopen();
     mark(this.#shell, 'data-route', route === '#/' ? 'list' : 'screen');
-    // Whoever uses keys goes on from what they have opened.
+    // Keyboard users continue from what they opened.
     if (!isFirst) this.#main.focus();
     this.#draw();
   }
@@ -103,7 +103,7 @@ class Page {
     return welcome();
   }
 
-  /** What there is, now and again for as long as somebody looks. */
+  /** Refreshes the list while the page is visible. */
   async #list(): Promise<void> {
     clearTimeout(this.#timer);
     try {
@@ -116,7 +116,7 @@ class Page {
         ...sessions.map((row) => ({ ...row, kind: 'session' as const })),
       ];
       this.#connection({ state: 'open' });
-      // Somebody has gone on with a run that was over.
+      // A process has resumed a run that was over.
       const isOver = before?.kind === 'run' && !before.live;
       if (isOver && this.#keptAs(here)?.updatedAt !== before.updatedAt) this.#reopen();
     } catch (error) {
@@ -147,7 +147,7 @@ class Page {
       if (this.#banner.dataset['kind'] === 'connection') show(this.#banner, false);
       return;
     }
-    // What a server closes and opens again at once is nothing to tell anybody.
+    // A stream that reopens at once is not worth a message.
     if (connection.retryInMs < 100) return;
     const again = Math.max(1, Math.ceil(connection.retryInMs / 1_000));
     this.#tell('connection', `The connection is lost: ${connection.reason}. Trying again in ${again} s.`);

@@ -2,7 +2,7 @@
 
 import { button, h } from '../dom.ts';
 
-/** True where the person says so; Escape is no. What is behind goes on meanwhile. */
+/** True if the user confirms; Escape is no. The page behind stays live. */
 export function confirmed(
   question: string,
   { yes, no }: { readonly yes: string; readonly no: string },

@@ -91,7 +91,7 @@ export class Inspector {
     this.#conversation.update(kept, isLost ? 'Reading it again…' : idle);
   }
 
-  /** What the page has let go of is in the journal still. */
+  /** Dropped entries are still in the journal. */
   async #read(task: string, upTo: number): Promise<void> {
     const conversation = new Conversation();
     this.#readAgain = { task, conversation };
