@@ -1,4 +1,4 @@
-// A record of a journal in one line, for a person: when, whose, where in the work, what, and the gist of it.
+// A record of a journal in one line for the user: time, agent, step, type, and a summary.
 
 import type { Recorded } from '@drover/protocol/events';
 import type { Json, JsonObject } from '@drover/protocol/json';

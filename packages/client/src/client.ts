@@ -192,7 +192,7 @@ export class DroverClient {
     return this.#ask<Answer>({ method: 'POST', path, body, signal });
   }
 
-  // Both ends are written against wire.ts, and the server checks what it sends.
+  // Client and server share the types of wire.ts, and the server validates its answers.
   async #ask<Answer>(asked: Asked): Promise<Answer> {
     return (await askJson(this.#server, asked)) as Answer;
   }

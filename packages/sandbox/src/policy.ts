@@ -79,6 +79,6 @@ export type ConfinedProcess = {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly files: readonly string[];
-  /** The descriptor behind `files` reports how the sandbox itself fared; see `hasStarted`. */
+  /** The descriptor after `files` reports whether the sandbox started; see `hasStarted`. */
   readonly report: boolean;
 };

@@ -46,7 +46,7 @@ export type GitAnswer = {
   readonly complaint: string;
 };
 
-/** Runs git and gives what it printed; throws DroverError where it fails. */
+/** Runs git and returns its output. Throws DroverError if git fails. */
 export type Git = (args: readonly string[], options?: GitOptions) => Promise<GitAnswer>;
 
 const OFF = [

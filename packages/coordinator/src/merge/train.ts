@@ -116,7 +116,7 @@ export class MergeTrain {
     if (signal.aborted) onAbort();
   }
 
-  /** The integration branch as it is now: what a task that starts now starts from. */
+  /** The tip of the integration branch, and the base of tasks that start now. */
   get head(): string {
     return this.#head?.commit ?? this.#options.head;
   }

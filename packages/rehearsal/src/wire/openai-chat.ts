@@ -1,4 +1,4 @@
-// OpenAI Chat Completions: how its requests read and how its answers look.
+// OpenAI Chat Completions: reads requests and writes answers in this format.
 
 import { isList, isObject, objectsIn, textOf, type Json, type JsonObject } from '../json.ts';
 import {

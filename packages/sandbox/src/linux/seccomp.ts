@@ -64,7 +64,7 @@ function filterInstructions(architecture: Architecture): readonly Instruction[] 
   ];
 }
 
-/** Refuses one call where its first argument fits. What follows needs the number no more only if it was this call. */
+/** Refuses one call if its first argument matches. If it was another call, the next rule still finds the number. */
 function onArgument(number: number, condition: Instruction, errno: number): readonly Instruction[] {
   return [[EQUAL, 0, 4, number], load(FIRST_ARGUMENT), condition, give(failWith(errno)), give(ALLOW)];
 }

@@ -10,7 +10,7 @@ import type { Tree } from './tree.ts';
 const MANIFESTS = ['package.json', 'pyproject.toml', 'Cargo.toml', 'go.mod', 'pom.xml', 'build.gradle'];
 
 export type Group = Item & {
-  /** The file, the folder, the package's folder, the owners. */
+  /** The value that items of a group share: file, folder, package folder or owners. */
   readonly name: string;
   /** Where there were too many files for one task, from 1. */
   readonly part?: number;

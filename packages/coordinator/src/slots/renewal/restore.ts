@@ -26,7 +26,7 @@ export type RestoreOrder = {
   readonly blobs: Blobs;
 };
 
-/** The index as it has to be now; undefined where it has to be done by git, and a part of it may be there then. */
+/** Returns the new index; undefined if git has to restore the files. Some may be written already. */
 export async function restore(order: RestoreOrder): Promise<Buffer | undefined> {
   const { top, index, format, missing } = order;
   if (!isSimple(order)) return undefined;
