@@ -7,7 +7,7 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { DroverError, UsageError } from '@drover/core/errors';
-import type { Listed } from './start/command-line.ts';
+import type { ListedCommand } from './start/command-line.ts';
 import { asFlags, exitCodeTable, isAboutExitCodes } from './help/plain-forms.ts';
 import { codeOfFailure, codeOfStop, exitCode } from './start/exit-code.ts';
 import { complain, type Io, isGone, type Job, print, type StopCause, type StopListener, whenUnread } from './io.ts';
@@ -21,7 +21,7 @@ const UNREAD_MS_MAX = 1_000;
 const FLUSH_MS_MAX = 1_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-const commands: readonly Listed[] = [
+const commands: readonly ListedCommand[] = [
   {
     name: 'run',
     words: '[goal]',

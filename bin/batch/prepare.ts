@@ -29,7 +29,7 @@ export type Prepared = {
   readonly unmatched: readonly SpecProblem[];
 };
 
-export type Place = {
+export type BatchPlace = {
   readonly repository: Repository;
   readonly name: string; // of the repository
   readonly shard: Shard | undefined;
@@ -38,7 +38,7 @@ export type Place = {
 };
 
 /** Throws UsageError that lists all mistakes with their positions. */
-export async function prepare(specFile: SpecFile, place: Place, io: Io): Promise<Prepared> {
+export async function prepare(specFile: SpecFile, place: BatchPlace, io: Io): Promise<Prepared> {
   const { repository, name, shard, isOneOfSeveral } = place;
   const { spec } = specFile;
   const stop = watchForStop(io, () => undefined);

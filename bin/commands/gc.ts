@@ -24,7 +24,7 @@ import {
   unfinishedRuns,
 } from '../gc/old-journals.ts';
 import { findOldResults, type OldResults, removeOldResults } from '../gc/old-results.ts';
-import { type Listed, removalLines, things } from '../gc/removal-list.ts';
+import { type Removable, removalLines, things } from '../gc/removal-list.ts';
 import { parseAge } from '../start/quantities.ts';
 import { stateFolder } from '../start/settings.ts';
 import { type Stop, watchForStop } from '../stop.ts';
@@ -68,7 +68,7 @@ type Found = {
   readonly workspaces: readonly Garbage[];
   readonly old: readonly OldThing[];
   readonly results: OldResults;
-  readonly removable: readonly Listed[]; // all of them
+  readonly removable: readonly Removable[]; // all of them
   readonly kept: readonly Staying[];
 };
 

@@ -7,7 +7,7 @@ import { exitCode } from '../start/exit-code.ts';
 import { exampleBatch } from '../init/batch-text.ts';
 import { projectConfig, userConfig } from '../init/config-text.ts';
 import { lookAtProject } from '../init/project.ts';
-import { type Draft, writeAll, type Written } from '../init/write-files.ts';
+import { type FileDraft, writeAll, type Written } from '../init/write-files.ts';
 import { type Io, print } from '../io.ts';
 import { configPaths, projectFolders, stateFolder, workFolder } from '../start/settings.ts';
 import { styleFor } from '../views/text/style.ts';
@@ -33,7 +33,7 @@ export const init = command({
 });
 
 type Next = readonly [command: string, about: string];
-type Plan = { readonly drafts: readonly Draft[]; readonly next: readonly Next[] };
+type Plan = { readonly drafts: readonly FileDraft[]; readonly next: readonly Next[] };
 
 const EXAMINE: Next = ['drover doctor', 'check that everything drover needs is there'];
 

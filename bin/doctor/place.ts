@@ -27,9 +27,9 @@ const FREE_GIB_MIN = 0.1;
 const COLUMNS_GOOD = 60;
 
 /** `settings`: read as far as possible; a file with mistakes counts as missing. */
-export type Place = { readonly findings: readonly Finding[]; readonly settings: Settings | undefined };
+export type CheckedPlace = { readonly findings: readonly Finding[]; readonly settings: Settings | undefined };
 
-export async function lookAtPlace(io: Io, cwd: string): Promise<Place> {
+export async function lookAtPlace(io: Io, cwd: string): Promise<CheckedPlace> {
   let paths: Awaited<ReturnType<typeof configPaths>>;
   try {
     paths = await configPaths(io, cwd);

@@ -2,9 +2,9 @@
 
 import { entriesBefore, removeEntriesBefore } from '@drover/coordinator/batch/cache';
 import { spanOf } from './old-journals.ts';
-import type { Listed } from './removal-list.ts';
+import type { Removable } from './removal-list.ts';
 
-export type OldResults = { readonly before: number; readonly listed: readonly Listed[] };
+export type OldResults = { readonly before: number; readonly listed: readonly Removable[] };
 
 /** Looks, and changes nothing. Without an age, all are kept. */
 export async function findOldResults(home: string, olderThanMs: number | undefined): Promise<OldResults> {

@@ -7,15 +7,15 @@ import type { Paper } from '../history/facts.ts';
 
 const LISTED_MAX = 8; // of a group
 
-export type Listed = { readonly what: string; readonly why: string; readonly bytes?: number };
+export type Removable = { readonly what: string; readonly why: string; readonly bytes?: number };
 
 /** `home` is left out of paths below it. */
-export function removalLines(items: readonly Listed[], home: string, paper: Paper): string {
+export function removalLines(items: readonly Removable[], home: string, paper: Paper): string {
   const groups = Map.groupBy(items, ({ why }) => why);
   return [...groups].map(([why, group]) => groupLines({ why, group }, home, paper)).join('');
 }
 
-type Group = { readonly why: string; readonly group: readonly Listed[] };
+type Group = { readonly why: string; readonly group: readonly Removable[] };
 
 function groupLines({ why, group }: Group, home: string, { columns, style }: Paper): string {
   const bytes = bytesOf(group);
@@ -45,7 +45,7 @@ function shortened(text: string, columns: number): string {
   return `${cell(line, half).replace(/…$/, '')}…${line.slice(-half)}`;
 }
 
-function bytesOf(items: readonly Listed[]): number {
+function bytesOf(items: readonly Removable[]): number {
   return items.reduce((sum, { bytes = 0 }) => sum + bytes, 0);
 }
 
@@ -58,7 +58,7 @@ export function inBytes(bytes: number): string {
   return `${power === 0 ? amount : amount.toFixed(1)} ${UNITS[power]}`;
 }
 
-export function things(items: readonly Listed[]): string {
+export function things(items: readonly Removable[]): string {
   const bytes = bytesOf(items);
   const size = bytes === 0 ? '' : `, ${inBytes(bytes)}`;
   return `${count(items.length)} ${items.length === 1 ? 'thing' : 'things'}${size}`;

@@ -5,16 +5,16 @@ import { dirname } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { codeOf } from '../start/settings.ts';
 
-export type Draft = { readonly path: string; readonly text: string; readonly about: string };
-export type Written = Draft & { readonly isNew: boolean };
+export type FileDraft = { readonly path: string; readonly text: string; readonly about: string };
+export type Written = FileDraft & { readonly isNew: boolean };
 
-export async function writeAll(drafts: readonly Draft[]): Promise<readonly Written[]> {
+export async function writeAll(drafts: readonly FileDraft[]): Promise<readonly Written[]> {
   const written: Written[] = [];
   for (const draft of drafts) written.push({ ...draft, isNew: await writeNew(draft) });
   return written;
 }
 
-async function writeNew({ path, text }: Draft): Promise<boolean> {
+async function writeNew({ path, text }: FileDraft): Promise<boolean> {
   try {
     await mkdir(dirname(path), { recursive: true });
     // Exclusive: a link to nowhere counts as there, too.

@@ -16,9 +16,9 @@ import { hostAgain, hostRun } from './run-host.ts';
 import { hostSession } from './session-host.ts';
 import type { ServeWishes } from './wishes.ts';
 
-export type Place = { readonly root: string; readonly version: string };
+export type ServedPlace = { readonly root: string; readonly version: string };
 
-export function hostFor(wishes: ServeWishes, { root, version }: Place): Host {
+export function hostFor(wishes: ServeWishes, { root, version }: ServedPlace): Host {
   const { io, diagnostics } = wishes;
   return {
     home: stateFolder(io),

@@ -22,7 +22,7 @@ const HELP_FLAGS = ['--help', '-h'];
 // yargs takes a lone "-" for a flag without a name. An unlikely word stands in its place.
 const DASH = '\u{F002D}';
 
-export type Listed = {
+export type ListedCommand = {
   readonly name: string;
   readonly words: string;
   readonly about: string;
@@ -31,7 +31,11 @@ export type Listed = {
 
 type Loaded = { readonly name: string; readonly about: string; readonly command: Command };
 
-export async function runCommandLine(commands: readonly Listed[], argv: readonly string[], io: Io): Promise<number> {
+export async function runCommandLine(
+  commands: readonly ListedCommand[],
+  argv: readonly string[],
+  io: Io,
+): Promise<number> {
   const isCompleting = argv[0] === COMPLETIONS_FLAG;
   if (!isCompleting) checkCommandWord(commands, argv);
   if (argv[0] === COMPLETION && !argv.some((word) => HELP_FLAGS.includes(word))) {
@@ -88,13 +92,13 @@ function untyped(help: string): string {
 
 // Before yargs gets to it: a command that loads itself while yargs waits makes yargs lay out a help text
 // that nobody sees, which costs as much as the rest of its work.
-async function loadNamed(commands: readonly Listed[], argv: readonly string[]): Promise<Loaded | undefined> {
+async function loadNamed(commands: readonly ListedCommand[], argv: readonly string[]): Promise<Loaded | undefined> {
   const listed = commands.find(({ name }) => argv.find((word) => !word.startsWith('-')) === name);
   return listed && { ...listed, command: await listed.load() };
 }
 
 // Done by hand, because yargs takes the words behind an unknown command for unknown arguments, too.
-function checkCommandWord(commands: readonly Listed[], argv: readonly string[]): void {
+function checkCommandWord(commands: readonly ListedCommand[], argv: readonly string[]): void {
   const names = [...commands.map(({ name }) => name), COMPLETION];
   const [word] = argv;
   const hint = 'drover --help lists the commands';

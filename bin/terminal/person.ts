@@ -6,7 +6,7 @@
 
 import type { Question } from '@drover/core/agent/calls/calls';
 import type { Shown } from '@drover/core/bus';
-import type { Answer } from '@drover/core/permission/questions';
+import type { UserAnswer } from '@drover/core/permission/questions';
 import type { Io } from '../io.ts';
 import { writtenOut } from '../views/text/terminal-text.ts';
 import { type Lines, typedLines, untilAborted } from './typed-lines.ts';
@@ -14,9 +14,9 @@ import { type Lines, typedLines, untilAborted } from './typed-lines.ts';
 const CHOICES = '[y]es [n]o [a]lways: ';
 const COLUMNS_DEFAULT = 80;
 
-const YES: Answer = { allowed: true, always: false };
-const NO: Answer = { allowed: false, always: false };
-const ALWAYS: Answer = { allowed: true, always: true };
+const YES: UserAnswer = { allowed: true, always: false };
+const NO: UserAnswer = { allowed: false, always: false };
+const ALWAYS: UserAnswer = { allowed: true, always: true };
 const ANSWERS = new Map([
   ['y', YES],
   ['yes', YES],
@@ -68,7 +68,7 @@ export class Person {
   }
 
   /** Asks one question at a time. Undefined if it was withdrawn; a user who has gone says no. */
-  async ask(question: Question, signal: AbortSignal): Promise<Answer | undefined> {
+  async ask(question: Question, signal: AbortSignal): Promise<UserAnswer | undefined> {
     this.#asking.add(question.requestId);
     try {
       if (this.#isWatching) await untilAborted(this.#shown(question.requestId).promise, signal);
@@ -113,7 +113,7 @@ export class Person {
     this.#lines.close();
   }
 
-  async #put(question: Question, signal: AbortSignal): Promise<Answer | undefined> {
+  async #put(question: Question, signal: AbortSignal): Promise<UserAnswer | undefined> {
     const answer = await this.#answer(this.#worded(question), ANSWERS, signal);
     return answer ?? (signal.aborted ? undefined : NO);
   }

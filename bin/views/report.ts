@@ -21,12 +21,12 @@ const PROSE_COLUMNS_MAX = 100; // without a terminal, prose still has a width
 const SHORT_ID_CHARS = 8;
 const COMMIT_CHARS = 8;
 
-export type Paper = { readonly columns: number; readonly style: Style };
+export type ReportPaper = { readonly columns: number; readonly style: Style };
 
 type End = NonNullable<RunState['end']>;
 
 /** Ends with a newline. Empty for a run that has not ended. `when`: as it ends, or later by drover show. */
-export function reportOf(state: RunState, paper: Paper, when: 'at the end' | 'later' = 'at the end'): string {
+export function reportOf(state: RunState, paper: ReportPaper, when: 'at the end' | 'later' = 'at the end'): string {
   const { end } = state;
   if (end === undefined) return '';
   const sections = [
@@ -54,7 +54,7 @@ export function shortRunId(id: string): string {
   return /^run_[0-9a-f]{32}$/.test(id) ? id.slice('run_'.length, 'run_'.length + SHORT_ID_CHARS) : id;
 }
 
-function headline(state: RunState, end: End, paper: Paper): readonly string[] {
+function headline(state: RunState, end: End, paper: ReportPaper): readonly string[] {
   const { style, columns } = paper;
   const unchanged = end.tasks.filter((row) => isUnchangedRow(state, row)).length;
   const good = end.tasks.filter(({ status }) => isDone(status)).length - unchanged;
@@ -80,12 +80,12 @@ function headline(state: RunState, end: End, paper: Paper): readonly string[] {
   ];
 }
 
-function landedSection(state: RunState, end: End, paper: Paper): readonly string[] {
+function landedSection(state: RunState, end: End, paper: ReportPaper): readonly string[] {
   const rows = end.tasks.filter((row) => isDone(row.status) && !isUnchangedRow(state, row));
   return section(`Landed (${rows.length})`, taskLines(rows, paper), paper);
 }
 
-function unchangedSection(state: RunState, end: End, paper: Paper): readonly string[] {
+function unchangedSection(state: RunState, end: End, paper: ReportPaper): readonly string[] {
   const rows = end.tasks.filter((row) => isUnchangedRow(state, row));
   return section(`Nothing to change (${rows.length})`, taskLines(rows, paper), paper);
 }
@@ -95,7 +95,7 @@ function isUnchangedRow({ tasks }: RunState, { task, status }: TaskRow): boolean
   return plan !== undefined && isUnchanged({ state: status, plan });
 }
 
-function missedSection(state: RunState, end: End, paper: Paper): readonly string[] {
+function missedSection(state: RunState, end: End, paper: ReportPaper): readonly string[] {
   const rows = end.tasks.filter((row) => !isDone(row.status));
   // A reason that many tasks share is printed once.
   const groups = Map.groupBy(rows, ({ task, status, reason }) => `${status} ${reason ?? task}`);
@@ -107,7 +107,7 @@ function missedSection(state: RunState, end: End, paper: Paper): readonly string
 }
 
 /** A line for each: its mark, name and title, how many files, what it cost. */
-function taskLines(rows: readonly TaskRow[], paper: Paper, alike = rows): readonly string[] {
+function taskLines(rows: readonly TaskRow[], paper: ReportPaper, alike = rows): readonly string[] {
   const { style, columns } = paper;
   const names = Math.min(
     NAME_COLUMNS_MAX,
@@ -134,7 +134,7 @@ function taskLines(rows: readonly TaskRow[], paper: Paper, alike = rows): readon
 const TITLE_COLUMNS_MIN = 10;
 
 /** Tasks with the same reason: the reason, the end of the output, and the place of their work. */
-function whyLines(state: RunState, rows: readonly TaskRow[], paper: Paper): readonly string[] {
+function whyLines(state: RunState, rows: readonly TaskRow[], paper: ReportPaper): readonly string[] {
   const [row] = rows;
   if (row === undefined) return [];
   const [said = '', ...printed] = (row.reason ?? '').trimEnd().split('\n');
@@ -152,7 +152,7 @@ function whyLines(state: RunState, rows: readonly TaskRow[], paper: Paper): read
   ];
 }
 
-function keptLines(rows: readonly TaskRow[], { columns }: Paper): readonly string[] {
+function keptLines(rows: readonly TaskRow[], { columns }: ReportPaper): readonly string[] {
   const branches = rows.flatMap(({ branch }) => (branch === undefined ? [] : [branch]));
   const [first] = branches;
   if (first === undefined) return [];
@@ -165,25 +165,25 @@ function keptLines(rows: readonly TaskRow[], { columns }: Paper): readonly strin
 
 const INDENT = '      ';
 
-function filesSection(end: End, paper: Paper): readonly string[] {
+function filesSection(end: End, paper: ReportPaper): readonly string[] {
   const files = [...new Set(end.tasks.filter(({ status }) => isDone(status)).flatMap((row) => row.files))].sort();
   return section(`Files changed (${files.length})`, listed(files, paper), paper);
 }
 
-function notIncludedSection({ settings }: RunState, paper: Paper): readonly string[] {
+function notIncludedSection({ settings }: RunState, paper: ReportPaper): readonly string[] {
   const files = settings?.notIncluded ?? [];
   const title = `Not included: your uncommitted changes (${files.length})`;
   return section(title, listed(files, paper), paper);
 }
 
-function deniedSection({ denied }: RunState, paper: Paper): readonly string[] {
+function deniedSection({ denied }: RunState, paper: ReportPaper): readonly string[] {
   const times = denied.reduce((sum, call) => sum + call.times, 0);
   const lines = deniedLines(denied).flatMap((line) => prose(line, paper, '  '));
   return section(`Not allowed (${times})`, lines, paper);
 }
 
 /** How commands were contained, and what they did not get. */
-function sandboxSection({ settings, blockedHosts }: RunState, paper: Paper): readonly string[] {
+function sandboxSection({ settings, blockedHosts }: RunState, paper: ReportPaper): readonly string[] {
   const use = settings?.sandbox;
   if (use === undefined) return [];
   const blocked = [...blockedHosts].map(([host, times]) => `${host}${times > 1 ? ` (${times} times)` : ''}`);
@@ -259,7 +259,7 @@ function whatResumeDoes({ failure }: End): string {
 
 type EndedRun = { readonly state: RunState; readonly end: End };
 
-function nextSection({ state, end }: EndedRun, paper: Paper, when: string): readonly string[] {
+function nextSection({ state, end }: EndedRun, paper: ReportPaper, when: string): readonly string[] {
   const { delivered } = end;
   const handedOver = deliveredLines(end, paper);
   const short = shortRunId(state.id);
@@ -319,16 +319,16 @@ function patchWords(patches: readonly string[]): string {
   return `What landed is in ${each === 1 ? 'a patch' : `${each} patches, one a task`}, and all of it in ${all}:`;
 }
 
-function section(title: string, lines: readonly string[], { style }: Paper): readonly string[] {
+function section(title: string, lines: readonly string[], { style }: ReportPaper): readonly string[] {
   return lines.length === 0 ? [] : [style('bold', title), ...lines];
 }
 
-function listed(items: readonly string[], { columns }: Paper): readonly string[] {
+function listed(items: readonly string[], { columns }: ReportPaper): readonly string[] {
   const lines = items.slice(0, LISTED_MAX).map((item) => `  ${cell(item, columns - 2)}`);
   return items.length > LISTED_MAX ? [...lines, `  … and ${items.length - LISTED_MAX} more`] : lines;
 }
 
-function prose(text: string, { columns }: Paper, indent = ''): readonly string[] {
+function prose(text: string, { columns }: ReportPaper, indent = ''): readonly string[] {
   const plain = clean(text).replaceAll('\t', '  ').trim();
   if (plain === '') return [];
   const lines = wrapped(plain, Math.min(columns, PROSE_COLUMNS_MAX) - indent.length).split('\n');

@@ -24,22 +24,4 @@ export const WIDE_FUNCTIONS: readonly string[] = [
   'packages/worker/src/task.ts: judgeInRole',
 ];
 
-export const SHARED_TYPE_NAMES: readonly string[] = [
-  'bin: Draft',
-  'bin: Listed',
-  'bin: Looks',
-  'bin: Paper',
-  'bin: Place',
-  'bin: Work',
-  'packages/core: Answer',
-  'packages/core: Dialect',
-  'packages/core: Line',
-  'packages/core: Piece',
-  'packages/core: Tail',
-  'packages/core: Told',
-  'packages/server: App',
-  'packages/server: FeedOptions',
-  'packages/server: Kept',
-  'packages/server: Seen',
-  'packages/server: Standing',
-];
+export const SHARED_TYPE_NAMES: readonly string[] = [];

@@ -74,7 +74,7 @@ export async function appendReport(out: string, files: readonly string[]): Promi
   for (const path of files) await appendFile(path, report);
 }
 
-export type Work = {
+export type BatchWork = {
   readonly git: Git; // of the store
   readonly base: string;
   readonly merged: string | undefined; // the landed commit; undefined if nothing landed
@@ -85,7 +85,11 @@ export type Work = {
 };
 
 /** Writes the patches, and returns the results with their paths. */
-export async function writePatches(out: string, results: readonly Result[], work: Work): Promise<readonly Result[]> {
+export async function writePatches(
+  out: string,
+  results: readonly Result[],
+  work: BatchWork,
+): Promise<readonly Result[]> {
   const { git, base, merged, commits, hide } = work;
   const folder = join(out, FILES.patches);
   await emptied(folder);

@@ -13,7 +13,7 @@
 // shown first, then what wants attention, then what comes next. Columns that don't fit are left out.
 
 import { dollars, shortCount, shortDuration, tokensOf } from '../text/figures.ts';
-import { inAscii, type Looks, looksOf, looksOfTask, type Style } from '../text/style.ts';
+import { inAscii, type Appearance, looksOf, looksOfTask, type Style } from '../text/style.ts';
 import { cell, cut, oneLine, widthOfText } from '../text/terminal-text.ts';
 import { isDone } from '@drover/protocol/run';
 import { isUnchanged, type RunState, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
@@ -66,7 +66,7 @@ export function frameOf(state: RunState, canvas: Canvas): readonly string[] {
 type Row = {
   readonly name: string;
   readonly state: TaskState;
-  readonly looks: Looks;
+  readonly looks: Appearance;
   readonly doing: string;
   readonly tokens: string;
   readonly cost: string;

@@ -20,9 +20,14 @@ function isColoured(output: Output, env: Io['env']): boolean {
   return output.isTTY === true && env['TERM'] !== 'dumb';
 }
 
-export type Looks = { readonly word: string; readonly sign: string; readonly ascii: string; readonly format: Format };
+export type Appearance = {
+  readonly word: string;
+  readonly sign: string;
+  readonly ascii: string;
+  readonly format: Format;
+};
 
-export const looksOf: Readonly<Record<TaskState, Looks>> = {
+export const looksOf: Readonly<Record<TaskState, Appearance>> = {
   waiting: { word: 'waiting', sign: '·', ascii: '.', format: 'dim' },
   starting: { word: 'starting', sign: '○', ascii: 'o', format: 'cyan' },
   thinking: { word: 'thinking', sign: '●', ascii: '*', format: 'cyan' },
@@ -42,7 +47,7 @@ export const looksOf: Readonly<Record<TaskState, Looks>> = {
 };
 
 /** As `looksOf`, except that a task that was to write and changed nothing says so. */
-export function looksOfTask(task: Pick<TaskProgress, 'state' | 'plan'>): Looks {
+export function looksOfTask(task: Pick<TaskProgress, 'state' | 'plan'>): Appearance {
   const looks = looksOf[task.state];
   return isUnchanged(task) ? { ...looks, word: 'no change' } : looks;
 }

@@ -45,7 +45,7 @@ import { spentIn } from './model/spending/spent.ts';
 import type { TurnOutcome } from '@drover/protocol/outcomes';
 import { deniedIn } from './permission/denied-paths.ts';
 import { judge, type Policy } from './permission/policy.ts';
-import { Questions, type Answer } from './permission/questions.ts';
+import { Questions, type UserAnswer } from './permission/questions.ts';
 import type { Rule } from './permission/rules.ts';
 import { EventRedaction } from './redaction/event-redaction.ts';
 import { Redactor } from './redaction/redactor.ts';
@@ -84,7 +84,7 @@ export type AgentOptions = {
   /** Permission rules: which calls run unasked, are asked about, or are refused. */
   readonly rules?: readonly Rule[];
   /** Decides about calls that no rule allows, one question at a time. If omitted, such calls are refused. */
-  readonly ask?: (question: Question, signal: AbortSignal) => Promise<Answer>;
+  readonly ask?: (question: Question, signal: AbortSignal) => Promise<UserAnswer>;
   /** Timeout of remote calls whose tool has none (default: ten minutes). */
   readonly remoteTimeoutMs?: number;
   /** Folder that stores sessions. If omitted, the session ends with the process. */

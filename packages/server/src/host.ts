@@ -8,7 +8,7 @@ import type { Bus } from '@drover/core/bus';
 import type { PlanAnswer as ApprovedPlan } from '@drover/coordinator/plan/approval';
 import type { Delivered, Delivery } from '@drover/protocol/run';
 import type { Message } from '@drover/protocol/messages';
-import type { Answer, Questions } from '@drover/core/permission/questions';
+import type { UserAnswer, Questions } from '@drover/core/permission/questions';
 
 export type Host = {
   readonly home: string; // DROVER_HOME: where journals are

@@ -14,10 +14,10 @@ const FILE_NAMES = ['AGENTS.md', 'CLAUDE.md'];
 const FILE_CHARS_MAX = 24_000;
 
 /** `text` is undefined if there are no new instructions; `leftOut` holds a warning for each skipped file. */
-export type Told = { readonly text: string | undefined; readonly leftOut: readonly string[] };
+export type ToldInstructions = { readonly text: string | undefined; readonly leftOut: readonly string[] };
 
 /** `isNew` is false if the files have not changed since the last read. */
-export type ToldAtStart = Told & { readonly isNew: boolean };
+export type ToldAtStart = ToldInstructions & { readonly isNew: boolean };
 
 export class Instructions {
   readonly #cwd: string;
@@ -50,11 +50,11 @@ export class Instructions {
   }
 
   /** Returns the instructions of folders on the way to `path` that were not returned before. */
-  async newFor(path: string): Promise<Told> {
+  async newFor(path: string): Promise<ToldInstructions> {
     return this.#told(dirname(resolve(this.#cwd, path)));
   }
 
-  async #told(folder: string): Promise<Told> {
+  async #told(folder: string): Promise<ToldInstructions> {
     const way = relative(this.#root, folder);
     if (way.startsWith('..')) return { text: undefined, leftOut: [] };
     const names = way === '' ? [] : way.split(sep);

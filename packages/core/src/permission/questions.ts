@@ -14,7 +14,7 @@ import type { Decision } from '@drover/protocol/events';
 import { answerKey } from './policy.ts';
 import { remedyFor } from './rule-hint.ts';
 
-export type Answer = { readonly allowed: boolean; readonly always: boolean };
+export type UserAnswer = { readonly allowed: boolean; readonly always: boolean };
 
 type Waiting = { readonly question: Question; readonly settle: (decision: Decision | undefined) => void };
 
@@ -68,7 +68,7 @@ export class Questions {
   }
 
   /** Returns false if the question is no longer waiting. */
-  answer(requestId: string, { allowed, always }: Answer): boolean {
+  answer(requestId: string, { allowed, always }: UserAnswer): boolean {
     const waiting = this.#queue.find(({ question }) => question.requestId === requestId);
     if (waiting === undefined) return false;
     const decision: Decision = { allowed, by: 'user', always };

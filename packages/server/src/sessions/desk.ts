@@ -5,7 +5,7 @@ import type { Input } from '@drover/core/session/execution';
 import type { Session } from '@drover/core/session/session';
 import { DroverError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
-import type { Answer } from '@drover/core/permission/questions';
+import type { UserAnswer } from '@drover/core/permission/questions';
 import type { HostedSession } from '../host.ts';
 import { bestEffort } from '@drover/core/promises';
 
@@ -90,7 +90,7 @@ export class Desk {
     await Promise.all(executions.map(({ done }) => done));
   }
 
-  answer(requestId: string, answer: Answer): boolean {
+  answer(requestId: string, answer: UserAnswer): boolean {
     return this.#options.hosted.questions.answer(requestId, answer);
   }
 

@@ -23,10 +23,10 @@ export const FORMAT_VERSION = 1;
 const LF = 0x0a;
 const SEAL = /^(\{.*),"sum":"([0-9a-f]{8})"\}$/s;
 
-export type Line = { readonly text: string; readonly sum: string };
+export type SealedLine = { readonly text: string; readonly sum: string };
 
 /** Returns the record as a line without newline, sealed to the previous line's sum. */
-export function seal(record: JsonObject, before: string): Line {
+export function seal(record: JsonObject, before: string): SealedLine {
   const open = JSON.stringify(record).slice(0, -1);
   const sum = sumOf(before, open);
   return { text: `${open},"sum":"${sum}"}`, sum };

@@ -15,7 +15,11 @@ const PIECE_BYTES = 256 * 1024;
 const LINE_BYTES_MAX = 256 * 1024 * 1024;
 const LF = 0x0a;
 
-export type Tail = { readonly path: string; readonly from: number; readonly to?: number /* default: end of file */ };
+export type JournalTail = {
+  readonly path: string;
+  readonly from: number;
+  readonly to?: number /* default: end of file */;
+};
 
 /** The next whole records and the position after them. `end` is undefined if a line is damaged. */
 export type Piece = { readonly records: readonly JsonObject[]; readonly end: number | undefined };
@@ -68,7 +72,7 @@ export async function readOn(path: string, last: ReadTo): Promise<ReadOn> {
 }
 
 /** Reads as many whole lines as fit into one piece, or a single longer line. */
-export async function readPiece(tail: Tail): Promise<Piece> {
+export async function readPiece(tail: JournalTail): Promise<Piece> {
   const bytes = await linesAt(tail);
   const records: JsonObject[] = [];
   for (const line of linesIn(bytes)) {
@@ -79,7 +83,7 @@ export async function readPiece(tail: Tail): Promise<Piece> {
   return { records, end: tail.from + bytes.length };
 }
 
-async function linesAt({ path, from, to = Number.POSITIVE_INFINITY }: Tail): Promise<Buffer> {
+async function linesAt({ path, from, to = Number.POSITIVE_INFINITY }: JournalTail): Promise<Buffer> {
   await using file = await open(path, 'r');
   for (let size = PIECE_BYTES; size <= LINE_BYTES_MAX; size *= 4) {
     const bytes = await bytesAt(file, from, Math.min(size, to - from));

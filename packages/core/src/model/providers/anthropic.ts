@@ -19,7 +19,7 @@ import type { Json, JsonObject } from '@drover/protocol/json';
 import type { ImagePart, TextPart, ToolResult } from '@drover/protocol/messages';
 import type { ModelEvent, ModelRequest, RequestMessage, RequestPart } from '@drover/protocol/model';
 import type { Provider, ProviderOptions, WireLimits } from '../provider.ts';
-import { assemble, Assembly, type Dialect, type Ending, type Source } from '../wire/assembly.ts';
+import { assemble, Assembly, type WireDialect, type Ending, type Source } from '../wire/assembly.ts';
 import { parseArguments } from '../wire/arguments.ts';
 import { countOf, objectOf, objectsOf, textOf } from '../wire/loose.ts';
 import { accountOf, failureOfError } from '../wire/http/rejection.ts';
@@ -124,7 +124,7 @@ export function read(frames: Frames, source: Source): AsyncIterable<ModelEvent> 
 /** Data of a block that is complete only when the block stops. */
 type Rest = { readonly block: JsonObject; json: string; signature: string; readonly citations: Json[] };
 
-class MessagesDialect implements Dialect {
+class MessagesDialect implements WireDialect {
   readonly #assembly: Assembly;
   readonly #source: Source;
   readonly #rests = new Map<number, Rest>();

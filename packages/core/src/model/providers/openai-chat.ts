@@ -17,7 +17,7 @@ import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json'
 import type { ImagePart, TextPart } from '@drover/protocol/messages';
 import type { ModelEvent, ModelRequest, RequestMessage, RequestPart } from '@drover/protocol/model';
 import type { Provider, ProviderOptions, WireLimits } from '../provider.ts';
-import { assemble, Assembly, type Dialect, type Ending, type Source } from '../wire/assembly.ts';
+import { assemble, Assembly, type WireDialect, type Ending, type Source } from '../wire/assembly.ts';
 import { ChatCalls } from '../wire/chat-calls.ts';
 import { countOf, objectOf, objectsOf, textOf } from '../wire/loose.ts';
 import { accountOf, failureOfError } from '../wire/http/rejection.ts';
@@ -139,7 +139,7 @@ const STOPS: ReadonlyMap<string, Ending['stop']> = new Map<string, Ending['stop'
 ]);
 const FAILED_STOPS: ReadonlySet<string> = new Set(['error', 'network_error', 'abort', 'insufficient_system_resource']);
 
-class ChatDialect implements Dialect {
+class ChatDialect implements WireDialect {
   readonly #assembly: Assembly;
   readonly #source: Source;
   readonly #calls: ChatCalls;

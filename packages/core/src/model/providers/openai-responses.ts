@@ -15,7 +15,7 @@ import type { JsonObject } from '@drover/protocol/json';
 import type { ImagePart, TextPart, ToolResult } from '@drover/protocol/messages';
 import type { ModelEvent, ModelRequest, RequestMessage, RequestPart } from '@drover/protocol/model';
 import type { Provider, ProviderOptions, WireLimits } from '../provider.ts';
-import { assemble, Assembly, type Dialect, type Ending, type Source } from '../wire/assembly.ts';
+import { assemble, Assembly, type WireDialect, type Ending, type Source } from '../wire/assembly.ts';
 import { countOf, objectOf, objectsOf, textOf } from '../wire/loose.ts';
 import { accountOf, failureOfError } from '../wire/http/rejection.ts';
 import type { Frames, SseFrame } from '../wire/http/sse.ts';
@@ -149,7 +149,7 @@ export function read(frames: Frames, source: Source): AsyncIterable<ModelEvent> 
 const SILENT =
   /^(keepalive|response\.(in_progress|queued|content_part\.|output_text\.annotation|reasoning_\w+_part\.done|\w+_call[._]|mcp_))/;
 
-class ResponsesDialect implements Dialect {
+class ResponsesDialect implements WireDialect {
   readonly #assembly: Assembly;
   readonly #source: Source;
   readonly #slots = new Map<number | string, number>(); // output index or item id -> item number

@@ -42,7 +42,7 @@ export type Ending = {
 };
 
 /** Interprets the events of one wire format. `take` throws DroverError if the server reports a failure. */
-export type Dialect = {
+export type WireDialect = {
   readonly take: (event: JsonObject) => void;
   /** Handles `[DONE]`, the only frame that is not JSON. */
   readonly takeDone: () => void;
@@ -63,14 +63,14 @@ const DELTA = { text: 'text_delta', thinking: 'thinking_delta' } as const;
 const CUT_OFF = 'the call was cut off by the output limit';
 
 /** Yields the events of the answer, `finished` last. */
-export function assemble(frames: Frames, assembly: Assembly, dialect: Dialect): AsyncIterable<ModelEvent> {
+export function assemble(frames: Frames, assembly: Assembly, dialect: WireDialect): AsyncIterable<ModelEvent> {
   return oneByOne(assembleGroups(frames, assembly, dialect));
 }
 
 async function* assembleGroups(
   frames: Frames,
   assembly: Assembly,
-  dialect: Dialect,
+  dialect: WireDialect,
 ): AsyncGenerator<readonly ModelEvent[]> {
   try {
     for await (const batch of untilLost(frames, dialect)) {
@@ -87,7 +87,7 @@ async function* assembleGroups(
   yield assembly.finish(ending);
 }
 
-function takeFrame(data: string, assembly: Assembly, dialect: Dialect): void {
+function takeFrame(data: string, assembly: Assembly, dialect: WireDialect): void {
   if (data === '[DONE]') return dialect.takeDone();
   const event = parseObject(data);
   if (event === undefined) assembly.ignore();
@@ -95,7 +95,7 @@ function takeFrame(data: string, assembly: Assembly, dialect: Dialect): void {
 }
 
 /** Ignores a lost connection if the answer is already complete. */
-async function* untilLost(frames: Frames, dialect: Dialect): Frames {
+async function* untilLost(frames: Frames, dialect: WireDialect): Frames {
   try {
     yield* frames;
   } catch (error) {

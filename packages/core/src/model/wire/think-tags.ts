@@ -3,7 +3,7 @@
 // Tags later in the text are part of the answer. A tag may arrive in pieces, so text that could still become a tag
 // is held back.
 
-export type Piece = { readonly kind: 'text' | 'thinking'; readonly text: string };
+export type TextPiece = { readonly kind: 'text' | 'thinking'; readonly text: string };
 
 const OPENING = '<think>';
 const CLOSING = '</think>';
@@ -12,10 +12,10 @@ export class ThinkTags {
   #state: 'start' | 'thinking' | 'gap' | 'text' = 'start';
   #held = '';
 
-  push(text: string): readonly Piece[] {
+  push(text: string): readonly TextPiece[] {
     if (this.#isText()) return [{ kind: 'text', text }];
     this.#held += text;
-    const pieces: Piece[] = [];
+    const pieces: TextPiece[] = [];
     if (this.#state === 'start') this.#decide();
     if (this.#state === 'thinking') this.#think(pieces);
     if (this.#state === 'gap') this.#skipGap();
@@ -23,7 +23,7 @@ export class ThinkTags {
   }
 
   /** Returns the text that is still held back. */
-  end(): readonly Piece[] {
+  end(): readonly TextPiece[] {
     const text = this.#held;
     this.#held = '';
     return text === '' ? [] : [{ kind: this.#state === 'thinking' ? 'thinking' : 'text', text }];
@@ -43,7 +43,7 @@ export class ThinkTags {
     }
   }
 
-  #think(pieces: Piece[]): void {
+  #think(pieces: TextPiece[]): void {
     const end = this.#held.indexOf(CLOSING);
     const sure = end === -1 ? this.#held.length - tailOf(this.#held) : end;
     if (sure > 0) pieces.push({ kind: 'thinking', text: this.#held.slice(0, sure) });

@@ -9,7 +9,7 @@ export type Screen = {
   readonly stop: () => void;
 };
 
-export type App = {
+export type PageApp = {
   readonly client: DroverClient;
   readonly onConnection: (connection: Connection) => void;
   /** A refusal that ends what is shown. */

@@ -8,7 +8,7 @@ const SLICE_MS = 8;
 /** While the page is open, it waits for its server. */
 const PATIENCE_MS = 7 * 24 * 3_600_000;
 
-export type FeedOptions = {
+export type PageFeedOptions = {
   readonly events: (options: FollowOptions) => AsyncIterable<Recorded>;
   readonly take: (event: Recorded) => void;
   readonly onConnection: (connection: Connection) => void;
@@ -20,7 +20,7 @@ export class Feed {
   readonly #stop = new AbortController();
   #aheadMs = 0;
 
-  constructor(options: FeedOptions) {
+  constructor(options: PageFeedOptions) {
     void this.#follow(options);
   }
 
@@ -33,7 +33,7 @@ export class Feed {
     this.#stop.abort();
   }
 
-  async #follow({ events, take, onConnection, onEnd }: FeedOptions): Promise<void> {
+  async #follow({ events, take, onConnection, onEnd }: PageFeedOptions): Promise<void> {
     const { signal } = this.#stop;
     try {
       let until = performance.now() + SLICE_MS;

@@ -4,12 +4,12 @@ import { DroverClient } from '@drover/client/client';
 import { DroverProblem } from '@drover/client/problem';
 import type { Connection } from '@drover/client/stream';
 import { visible } from '../visible.ts';
-import { type App, type Screen, words } from './app.ts';
+import { type PageApp, type Screen, words } from './app.ts';
 import { button, h, mark, say, show, stateMark } from './dom.ts';
 import { newRunScreen, newSessionScreen } from './screens/new-work.ts';
 import { runScreen } from './screens/run-screen.ts';
 import { sessionScreen } from './screens/session-screen.ts';
-import { type Kept, Sidebar } from './screens/sidebar.ts';
+import { type SidebarLists, Sidebar } from './screens/sidebar.ts';
 import { forgetToken, keptToken, signIn, takeTicket } from './screens/sign-in.ts';
 
 const LIST_MS = 4_000;
@@ -31,7 +31,7 @@ function askForToken(said: string): void {
 }
 
 class Page {
-  readonly #app: App;
+  readonly #app: PageApp;
   readonly #sidebar = new Sidebar();
   readonly #main = h('main', { is: { id: 'main', tabindex: -1 } });
   readonly #banner = h('div', { class: 'banner', is: { role: 'status', hidden: true } });
@@ -39,7 +39,7 @@ class Page {
   readonly #linkWord = h('span', { class: 'quiet' }, 'connecting');
   readonly #shell: HTMLElement;
   readonly #stop = new AbortController();
-  #kept: readonly Kept[] | undefined; // unknown until they were listed
+  #kept: readonly SidebarLists[] | undefined; // unknown until they were listed
   #screen: Screen | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #route = '';
@@ -129,7 +129,7 @@ class Page {
     if (!document.hidden && !this.#stop.signal.aborted) this.#timer = setTimeout(() => void this.#list(), LIST_MS);
   }
 
-  #keptAs(id: string): Kept | undefined {
+  #keptAs(id: string): SidebarLists | undefined {
     return this.#kept?.find((kept) => kept.id === id);
   }
 

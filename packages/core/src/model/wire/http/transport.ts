@@ -30,7 +30,7 @@ export type Exchange = {
 };
 
 /** An answer in progress. The request is sent when its frames are first read. */
-export type Answer = {
+export type HttpAnswer = {
   readonly frames: Frames;
   /** Headers worth keeping; empty until they arrive. */
   readonly headers: () => Readonly<Record<string, string>>;
@@ -46,7 +46,7 @@ const ANGLE = 0x3c; // starts an HTML page
 const BRACE = 0x7b; // starts JSON
 const BRACKET = 0x5b; // starts JSON too
 
-export function open(exchange: Exchange, signal: AbortSignal): Answer {
+export function open(exchange: Exchange, signal: AbortSignal): HttpAnswer {
   const line = new Line(exchange, signal);
   return { frames: line.frames(), headers: () => line.headers };
 }

@@ -2,7 +2,7 @@
 
 import { DroverProblem } from '@drover/client/problem';
 import type { NewRun } from '@drover/client/wire';
-import { type App, type Screen, words } from '../app.ts';
+import { type PageApp, type Screen, words } from '../app.ts';
 import { h, say, show } from '../dom.ts';
 
 type Field = {
@@ -45,7 +45,7 @@ const SESSION: readonly Field[] = [
   { name: 'cwd', label: 'Folder', width: 'half', hint: 'Inside the served folder; empty for that folder' },
 ];
 
-export function newRunScreen(app: App): Screen {
+export function newRunScreen(app: PageApp): Screen {
   return formScreen({ title: 'New run', verb: 'Start the run' }, RUN, async (values) => {
     const { id } = await app.client.startRun(runOf(values));
     app.refresh();
@@ -53,7 +53,7 @@ export function newRunScreen(app: App): Screen {
   });
 }
 
-export function newSessionScreen(app: App): Screen {
+export function newSessionScreen(app: PageApp): Screen {
   return formScreen({ title: 'New session', verb: 'Start the session' }, SESSION, async ({ content = '', ...rest }) => {
     const { id } = await app.client.createSession(given(rest));
     const response = await app.client.openExecution(id, { content });

@@ -3,7 +3,7 @@
 import type { Delivered } from '@drover/protocol/run';
 import type { RecordedRunEnd } from '@drover/coordinator/view/state';
 import { RunFold } from '../../run-fold.ts';
-import { type App, type Screen, words } from '../app.ts';
+import { type PageApp, type Screen, words } from '../app.ts';
 import { announce, h, mark, say, show } from '../dom.ts';
 import { Feed } from '../feed.ts';
 import { Beat, Frame, wantsLessMotion } from '../frame.ts';
@@ -21,21 +21,21 @@ const TICK_MS = 100;
 const NEWS_MS = 10_000; // what is older is no news
 const TICK_MS_CALM = 1_000;
 
-const NO_TASKS: Readonly<Record<Standing, string>> = {
+const NO_TASKS: Readonly<Record<RunStanding, string>> = {
   loading: '',
   live: 'The coordinator is making a plan. Its tasks appear here.',
   stopped: 'It was stopped before there was a plan.',
   ended: 'This run has no tasks.',
 };
 
-export function runScreen(app: App, id: string): Screen {
+export function runScreen(app: PageApp, id: string): Screen {
   const screen = new RunScreen(app, id);
   return { element: screen.element, title: () => screen.title, stop: () => screen.stop() };
 }
 
 class RunScreen {
   readonly element: HTMLElement;
-  readonly #app: App;
+  readonly #app: PageApp;
   readonly #id: string;
   readonly #fold = new RunFold();
   readonly #head = new RunHead(() => void this.#cancel());
@@ -56,7 +56,7 @@ class RunScreen {
   #isChosen = false; // by a person
   #hasEnded = false; // nothing more comes
 
-  constructor(app: App, id: string) {
+  constructor(app: PageApp, id: string) {
     this.#app = app;
     this.#id = id;
     this.#questions = new QuestionCards((request, answer) => app.client.answerRun(id, request, answer));
@@ -144,7 +144,7 @@ class RunScreen {
     if (isLive) this.#frame.askIn(wantsLessMotion() ? TICK_MS_CALM : TICK_MS);
   }
 
-  #standing(): Standing {
+  #standing(): RunStanding {
     const { end, settings } = this.#fold.state;
     if (end !== undefined) return 'ended';
     if (settings === undefined && !this.#hasEnded) return 'loading';

@@ -2,21 +2,21 @@
 
 import { SessionFold } from '../../session-fold.ts';
 import { count, dollars, tokensOf } from '../../words.ts';
-import { type App, type Screen, words } from '../app.ts';
+import { type PageApp, type Screen, words } from '../app.ts';
 import { announce, button, fill, h, mark, say, show, stateMark } from '../dom.ts';
 import { Feed } from '../feed.ts';
 import { Frame } from '../frame.ts';
 import { ConversationList } from '../parts/conversation-list.ts';
 import { QuestionCards } from '../parts/question-cards.ts';
 
-export function sessionScreen(app: App, id: string): Screen {
+export function sessionScreen(app: PageApp, id: string): Screen {
   const screen = new SessionScreen(app, id);
   return { element: screen.element, title: () => screen.title, stop: () => screen.stop() };
 }
 
 class SessionScreen {
   readonly element: HTMLElement;
-  readonly #app: App;
+  readonly #app: PageApp;
   readonly #id: string;
   readonly #fold = new SessionFold();
   readonly #title = h('h1', {});
@@ -33,7 +33,7 @@ class SessionScreen {
   readonly #frame = new Frame(() => this.#draw());
   readonly #feed: Feed;
 
-  constructor(app: App, id: string) {
+  constructor(app: PageApp, id: string) {
     this.#app = app;
     this.#id = id;
     this.#questions = new QuestionCards((request, answer) => app.client.answer(id, request, answer));

@@ -6,9 +6,12 @@ import { fill, h, mark, say, show, stateMark } from '../dom.ts';
 
 const ROWS_MAX = 200;
 
-export type Kept = (RunRow & { readonly kind: 'run' }) | (SessionRow & { readonly kind: 'session' });
+export type SidebarLists = (RunRow & { readonly kind: 'run' }) | (SessionRow & { readonly kind: 'session' });
 
-type Row = { readonly element: HTMLElement; readonly update: (kept: Kept, isHere: boolean, nowMs: number) => void };
+type Row = {
+  readonly element: HTMLElement;
+  readonly update: (kept: SidebarLists, isHere: boolean, nowMs: number) => void;
+};
 
 export class Sidebar {
   readonly element: HTMLElement;
@@ -38,10 +41,10 @@ export class Sidebar {
   }
 
   /** `known` is undefined while nobody knows yet. */
-  update(known: readonly Kept[] | undefined, here: string, nowMs: number): void {
+  update(known: readonly SidebarLists[] | undefined, here: string, nowMs: number): void {
     const all = known ?? [];
     const sorted = all.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt)).slice(0, ROWS_MAX);
-    const rowOf = (kept: Kept) => {
+    const rowOf = (kept: SidebarLists) => {
       const key = `#/${kept.kind}s/${kept.id}`;
       const row = this.#rows.get(key) ?? newRow(key);
       this.#rows.set(key, row);
@@ -74,7 +77,7 @@ function newRow(href: string): Row {
   };
 }
 
-function stateOf({ live, state }: Kept): string {
+function stateOf({ live, state }: SidebarLists): string {
   if (live) return state === 'suspended' ? 'asking' : 'running';
   const states: Readonly<Record<string, string>> = {
     done: 'landed',
@@ -88,7 +91,7 @@ function stateOf({ live, state }: Kept): string {
   return states[state] ?? 'idle';
 }
 
-function aboutOf(kept: Kept, nowMs: number): string {
+function aboutOf(kept: SidebarLists, nowMs: number): string {
   const tasks = kept.kind === 'run' && kept.tasks > 0 ? `${kept.landed}/${kept.tasks} tasks` : kept.kind;
   const state = kept.live
     ? undefined

@@ -8,7 +8,7 @@ import { button, h, mark, say, show, stateMark } from '../../dom.ts';
 import { prose } from '../prose.ts';
 
 /** `stopped`: it has no end, and nobody is at work on it. */
-export type Standing = 'loading' | 'live' | 'stopped' | 'ended';
+export type RunStanding = 'loading' | 'live' | 'stopped' | 'ended';
 
 const NAMES = ['Elapsed', 'Tasks', 'Tokens', 'From cache', 'Cost', 'Throttled'] as const;
 
@@ -36,7 +36,7 @@ export class RunHead {
     );
   }
 
-  update(fold: RunFold, nowMs: number, standing: Standing): void {
+  update(fold: RunFold, nowMs: number, standing: RunStanding): void {
     const { settings, end, id } = fold.state;
     say(this.#title, settings?.goal ?? (standing === 'loading' ? 'Loading…' : 'A run without a beginning'));
     say(this.#about, settings === undefined ? '' : aboutOf(settings));
@@ -72,7 +72,7 @@ export class RunHead {
     show(this.#ending, true);
   }
 
-  #count({ state, waitMs }: RunFold, nowMs: number, standing: Standing): void {
+  #count({ state, waitMs }: RunFold, nowMs: number, standing: RunStanding): void {
     const { usage, cost, cap, spent, reserved } = state;
     const leftMs = standing === 'live' ? state.etaMs(nowMs) : undefined;
     const { all, good, bad, parts } = tally(state);

@@ -35,7 +35,7 @@ type Row = {
 };
 
 /** `chosen`: the task that is looked at, or ''; `empty`: what to say where there is none. */
-export type Seen = { readonly chosen: string; readonly empty: string };
+export type SeenTask = { readonly chosen: string; readonly empty: string };
 
 export class TaskList {
   readonly element: HTMLElement;
@@ -55,7 +55,7 @@ export class TaskList {
     );
   }
 
-  update({ tasks: all }: RunState, elapsedMs: number, { chosen, empty }: Seen): void {
+  update({ tasks: all }: RunState, elapsedMs: number, { chosen, empty }: SeenTask): void {
     const tasks = [...all.values()];
     const rows = tasks.map((task) => {
       const row = this.#rows.get(task.id) ?? newRow(task, this.#onTask);
