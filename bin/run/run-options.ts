@@ -98,7 +98,7 @@ export function untyped(): RunArgs {
   return Object.fromEntries(read) as RunArgs;
 }
 
-export type RunPlace = {
+export type SettingsPlace = {
   readonly goal: string;
   readonly roles: ModelRoles;
   readonly repository: Repository;
