@@ -20,7 +20,7 @@ export type KeptRun = KeptJournal & {
 
 export async function readRun(home: string, id: string): Promise<KeptRun> {
   const kept = await readKept(runJournalPath(home, id));
-  // What a newer one means by its records is not known here, so nothing is made of them.
+  // Records of a newer version are not interpreted.
   const known = kept.failure?.kind === 'journal.newer' ? [] : kept.records;
   return { ...kept, id, home, past: readRunHistory(known), state: stateOf(known) };
 }

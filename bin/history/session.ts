@@ -12,7 +12,7 @@ export type KeptSession = KeptJournal & {
 
 export async function readSession(home: string, id: string): Promise<KeptSession> {
   const kept = await readKept(journalPath(home, id));
-  // What a newer one means by its records is not known here, so nothing is made of them.
+  // Records of a newer version are not interpreted.
   const past = kept.failure?.kind === 'journal.newer' ? undefined : pastOf(kept.records);
   return { ...kept, id, home, past };
 }

@@ -1,4 +1,4 @@
-// What drover knows about providers and models, by the catalog, the config and the environment. Shows no key.
+// Lists known providers and models from the catalog, the config and the environment. Shows no key.
 
 import { UsageError } from '@drover/core/errors';
 import { factsOf, knownModels, knownProviders, type Price } from '@drover/core/model/catalog';

@@ -107,7 +107,7 @@ export type SettingsPlace = {
 };
 
 /** Combines arguments and settings into the settings of a run. */
-export function settingsOf(args: RunArgs, place: Place): RunSettings {
+export function settingsOf(args: RunArgs, place: SettingsPlace): RunSettings {
   const { goal, roles, repository, settings, cores } = place;
   const workers = args.workers ?? settings.workers ?? Math.min(WORKERS_DEFAULT_MAX, Math.max(2, 2 * cores));
   const { timeout, budget: cap } = args;

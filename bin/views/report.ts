@@ -203,7 +203,7 @@ const SANDBOX_WORDS = {
   off: 'off; commands ran in the open',
 } as const;
 
-function modelsSection(state: RunState, paper: Paper): readonly string[] {
+function modelsSection(state: RunState, paper: ReportPaper): readonly string[] {
   return section(
     'Models',
     modelLines(state).flatMap((line) => prose(line, paper, '  ')),
@@ -211,8 +211,8 @@ function modelsSection(state: RunState, paper: Paper): readonly string[] {
   );
 }
 
-/** Who used how much, and how much of what they read came from the cache. */
-function costSection(state: RunState, end: End, paper: Paper): readonly string[] {
+/** Tokens by agent, and the share read from the cache. */
+function costSection(state: RunState, end: End, paper: ReportPaper): readonly string[] {
   if (promptOf(end.usage) + end.usage.output === 0) return [];
   const { coordinator, tasks } = state;
   const workers = [...tasks.values()].filter(({ attempts }) => attempts > 0);

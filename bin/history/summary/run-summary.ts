@@ -116,7 +116,7 @@ export function standingOf(summary: RunSummary, { state: run }: KeptRun, paper: 
   return heading(settings?.goal ?? '', paper) + lines + (plan === '' ? '' : `\n${plan}`);
 }
 
-/** What is wrong with a journal is told last, where it can't be overlooked. */
+/** Damage of a journal is printed last, where the user sees it. */
 function isTold(state: State): boolean {
   return state === 'damaged' || state === 'newer';
 }

@@ -74,7 +74,7 @@ function reasonIn(events: readonly Recorded[], waiting: readonly { readonly summ
   return ending?.type === 'incomplete' || ending?.type === 'error' ? ending.reason : undefined;
 }
 
-/** What is wrong with a journal is told last, where it can't be overlooked. */
+/** Damage of a journal is printed last, where the user sees it. */
 function isTold(state: State): boolean {
   return state === 'damaged' || state === 'newer';
 }

@@ -36,7 +36,7 @@ export type AttemptContext = {
   readonly admission: RunAdmission;
   readonly models: RunModels;
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
-  /** What every TaskSpec of the run holds. */
+  /** The fields that are equal in every TaskSpec of the run. */
   readonly common: Pick<TaskSpec, 'tools' | 'env' | 'ignore' | 'limits' | 'retry' | 'policy' | 'cacheKey'>;
   readonly outputFolder: (task: string, attempt: number) => string;
   /** The provider has been seen to cache what it is sent. */

@@ -168,13 +168,13 @@ async function sifted(git: Git, given: Drafted): Promise<Sifted> {
   if (unwanted.length === 0) return { changes: changes.map(({ path }) => path), touched, links: [] };
   const removals = unwanted.map(({ path }) => `0 ${'0'.repeat(base.length)}\t${path}\0`).join('');
   await git(['update-index', '-z', '--index-info'], { input: Buffer.from(removals, 'latin1') });
-  // What stands at a path that was taken out is gone from the commit, so all is looked at again.
+  // Unstaging a path can change others, so all changes are read again.
   const rest = await changesOf(git, given);
   const links = unwanted.filter(({ after }) => after === GITLINK).map(({ path }) => path);
   return { changes: rest.changes.map(({ path }) => path), touched: rest.touched, links };
 }
 
-/** Git itself is asked only where nobody can say what the tree was before. */
+/** Git is asked only if drover's index is not of the base commit. */
 async function changesOf(git: Git, { slot, base, draft }: Drafted): Promise<Differences> {
   const known = slot.changesIn(draft, base);
   if (known !== undefined) return known;

@@ -185,7 +185,7 @@ export class Session {
     return this.#inOrder(() => this.#run(input, signal));
   }
 
-  // A caller may send input as soon as it sees the ending. That input waits until the ending is durable.
+  // A caller may send input as soon as it sees the ending. Such input waits until the ending is durable.
   #inOrder<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = this.#last.then(work);
     this.#last = Promise.allSettled([result]).then(() => undefined);

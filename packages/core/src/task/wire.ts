@@ -40,7 +40,7 @@ export type Order = { readonly launcher?: LauncherAddress } & (
   | { readonly warm: true }
 );
 
-/** What the thread needs to open its end of the wire. */
+/** The data with which the thread opens its end of the wire. */
 export type Opening = { readonly port: MessagePort };
 
 type Step = Pick<Place, 'turn' | 'step'>;
