@@ -282,7 +282,7 @@ function nextSection({ state, end }: EndedRun, paper: ReportPaper, when: string)
 /** How the user got the result. */
 export function deliveredLines(
   { delivered, tasks }: Pick<End, 'delivered' | 'tasks'>,
-  paper: Paper,
+  paper: ReportPaper,
 ): readonly string[] {
   if (delivered === undefined) return [];
   const { deliver, branch, patches = [], commit, instead } = delivered;

@@ -1,6 +1,6 @@
 // Estimates cost and time of a plan from the journals of earlier runs with the same model.
 
-import { readFile, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { longestChain } from '@drover/coordinator/plan/graph';
 import { runJournalPath } from '@drover/coordinator/run/journal';
 import { readContents } from '@drover/core/journal/file/format';
@@ -8,6 +8,7 @@ import { keptIds } from '@drover/core/journal/listing';
 import type { Recorded } from '@drover/protocol/events';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { isDone, type RunSettings, type TaskRow } from '@drover/protocol/run';
+import { statIfThere } from '@drover/core/files/lookup';
 
 const RUNS_READ_MAX = 12;
 const JOURNAL_BYTES_MAX = 8_000_000;
@@ -50,9 +51,7 @@ export async function estimatePlan(
 /** The newest runs with this model that finished at least one task. Journals that are too large are left out. */
 async function earlierRuns(home: string, model: string): Promise<readonly Sample[]> {
   const paths = keptIds(home, 'runs').map((id) => runJournalPath(home, id));
-  const found = await Promise.all(
-    paths.map(async (path) => ({ path, stats: await stat(path).catch(() => undefined) })),
-  );
+  const found = await Promise.all(paths.map(async (path) => ({ path, stats: await statIfThere(path) })));
   const newest = found
     .flatMap(({ path, stats }) => (stats !== undefined && stats.size <= JOURNAL_BYTES_MAX ? [{ path, stats }] : []))
     .toSorted((a, b) => b.stats.mtimeMs - a.stats.mtimeMs)

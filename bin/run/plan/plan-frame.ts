@@ -29,7 +29,7 @@ export type PlanSight = PlanFacts & {
   readonly note?: string;
 };
 
-export type Paper = { readonly columns: number; readonly rows: number; readonly style: Style };
+export type PlanPaper = { readonly columns: number; readonly rows: number; readonly style: Style };
 
 export type PlanFrame = {
   readonly lines: readonly string[];
@@ -37,7 +37,7 @@ export type PlanFrame = {
   readonly isCut: boolean; // the end of the chosen task is below
 };
 
-export function planFrame(sight: PlanSight, paper: Paper): PlanFrame {
+export function planFrame(sight: PlanSight, paper: PlanPaper): PlanFrame {
   const head = planTotals(sight, paper);
   const foot = footLines(sight, paper);
   const blocks = sight.tasks.map((task, at) => taskBlock(task, { sight, paper, isChosen: at === sight.chosen }));
@@ -57,7 +57,7 @@ export function planFrame(sight: PlanSight, paper: Paper): PlanFrame {
 /** How large the plan is, and what it may cost. */
 export function planTotals(
   { tasks, settings, estimate }: Pick<PlanSight, 'tasks' | 'settings' | 'estimate'>,
-  paper: Paper,
+  paper: PlanPaper,
 ): readonly string[] {
   const { workers, gates, cap } = settings;
   const many = `${tasks.length} ${tasks.length === 1 ? 'task' : 'tasks'}`;
@@ -86,7 +86,7 @@ export function estimateWords(estimate: Estimate | undefined): string {
   return `Estimate: about ${price}${duration(ms)}, from ${basis} with this model${isHere ? ' here' : ' elsewhere'}`;
 }
 
-type Block = { readonly sight: PlanSight; readonly paper: Paper; readonly isChosen: boolean };
+type Block = { readonly sight: PlanSight; readonly paper: PlanPaper; readonly isChosen: boolean };
 
 function taskBlock(task: PlannedTask, { sight, paper, isChosen }: Block): readonly string[] {
   const { columns, style } = paper;
@@ -119,7 +119,7 @@ function promptLines({ prompt }: PlannedTask, isWhole: boolean, columns: number)
 
 function footLines(
   { mayComment, note, expanded, tasks, chosen }: PlanSight,
-  { columns, style }: Paper,
+  { columns, style }: PlanPaper,
 ): readonly string[] {
   const isOpen = expanded.has(tasks[chosen]?.id ?? '');
   const keys = [

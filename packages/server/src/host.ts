@@ -58,7 +58,7 @@ export type HostedRun = {
   readonly id: string;
   readonly bus: Pick<Bus, 'reader' | 'told'>; // closed when the run has ended
   /** Returns false if no such question waits. */
-  readonly answer: (requestId: string, answer: Answer) => boolean;
+  readonly answer: (requestId: string, answer: UserAnswer) => boolean;
   /** Returns false if no plan waits. */
   readonly answerPlan: (answer: ApprovedPlan | undefined) => boolean;
   readonly cancel: () => void;

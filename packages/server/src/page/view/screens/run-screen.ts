@@ -12,7 +12,7 @@ import { type Choice, Inspector, taskOf } from '../parts/inspector.ts';
 import { QuestionCards } from '../parts/question-cards.ts';
 import { PlanCard } from '../parts/run/plan-card.ts';
 import { RunActions } from '../parts/run/run-actions.ts';
-import { RunHead, type Standing } from '../parts/run/run-head.ts';
+import { RunHead, type RunStanding } from '../parts/run/run-head.ts';
 import { TaskList } from '../parts/run/task-list.ts';
 import { TimelinePanel } from '../parts/timeline/timeline-panel.ts';
 
