@@ -15,7 +15,7 @@ import { oneLine } from '../views/text/terminal-text.ts';
 const TITLE_COLUMNS = 40;
 
 const { view: _, ...shared } = agentOptions;
-const { view, result, junit, summary, workers, 'allow-partial': allowPartial } = runOptions;
+const { view, result, junit, summary, workers, 'allow-partial': allowPartial, 'allow-red-base': redBase } = runOptions;
 
 // Own help texts: limits of a run count from its start, limits of a session start anew.
 const resumeOptions = {
@@ -30,6 +30,7 @@ const resumeOptions = {
   summary,
   workers: { ...workers, group: 'Limits:', about: 'Number of tasks of a run to run at once (default: as before)' },
   'allow-partial': allowPartial,
+  'allow-red-base': redBase,
 };
 
 export const resume = command({

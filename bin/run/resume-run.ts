@@ -113,6 +113,7 @@ function settingsFor(args: RunArgs, before: RunSettings, place: RolePlace): RunS
   return {
     ...others,
     ...roleSettings(changedRoles(args, rolesOf(before), place)),
+    ...(args['allow-red-base'] && { allowRedBase: true }),
     ...(workers !== undefined && { workers }),
     ...(budget !== undefined && { cap: budget }),
     ...(timeout !== undefined && { timeoutMs: timeout }),

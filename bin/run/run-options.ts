@@ -48,6 +48,7 @@ export const runOptions = {
   tasks: value('Plan:', 'N', `Maximum number of tasks per plan (default: ${TASKS_DEFAULT})`, (text) =>
     parseCount(text, 1, TASKS_MAX),
   ),
+  'allow-red-base': flag('Plan:', 'Start even if a gate fails on the base; no gate may get worse'),
   'dry-run': flag('Plan:', 'Show what would run, without running it'),
   workers: value(
     'Workers:',
@@ -124,6 +125,7 @@ export function settingsOf(args: RunArgs, place: SettingsPlace): RunSettings {
     workers,
     seeding: args.seed ?? 'full',
     gates: [...settings.gates, ...args.gate],
+    ...(args['allow-red-base'] && { allowRedBase: true }),
     ...(setup.length > 0 && { setup }),
     deliver: args.deliver ?? (args.branch === undefined && isContinuousIntegration(settings.env) ? 'patch' : 'branch'),
     ...(cap !== undefined && { cap }),

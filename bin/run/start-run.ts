@@ -18,6 +18,7 @@ import { sandboxWish } from '../sandbox/sandbox-options.ts';
 import { codeOf, loadSettings, type Settings, workFolder } from '../start/settings.ts';
 import { openRunView } from '../views/view-choice.ts';
 import { chooseDependencies } from '../preflight/dependencies.ts';
+import { tellUncommitted } from '../preflight/uncommitted.ts';
 import { type RunArgs, settingsOf } from './run-options.ts';
 import { resultSettings } from '../start/result-options.ts';
 import type { Companion, Shared } from './running.ts';
@@ -57,6 +58,7 @@ export async function newSettings(
   const result = await resultSettings(chosen, repository, childEnvironment(io.env));
   const wish = { setup: [...settings.setup, ...args.setup], yes: args.yes, mayRefuse: !args['dry-run'] };
   const dependencies = await chooseDependencies(wish, repository, io);
+  if (!args['dry-run']) await tellUncommitted(repository, io);
   return { ...made, ...result, ...(dependencies.length > 0 && { dependencies }) };
 }
 

@@ -244,8 +244,9 @@ class RunLines {
   }
 }
 
-function gateWords({ command, tasks }: Of<'gate_start' | 'gate_end'>, verdict: string): string {
-  return `${command}${verdict}${tasks.length === 0 ? '' : ` with ${tasks.join(', ')}`}`;
+function gateWords({ command, tasks, base }: Of<'gate_start' | 'gate_end'>, verdict: string): string {
+  const where = base ? ' on the base commit' : tasks.length === 0 ? '' : ` with ${tasks.join(', ')}`;
+  return `${command}${verdict}${where}`;
 }
 
 function figuresOf({ files, usage, cost, startedMs = 0, endedMs = 0 }: TaskProgress): string {

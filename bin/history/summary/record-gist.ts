@@ -25,9 +25,9 @@ const GISTS: { readonly [Type in Known['type']]?: (record: Extract<Known, { read
     `${endingWords(record.status, record.reason ?? record.summary)}${record.again ? '; it is tried again' : ''}`,
   merge_start: (record) => `${short(record.commit)} onto ${short(record.onto)}`,
   merge_end: (record) => `${endingWords(record.outcome, record.reason)}${record.again ? '; it is tried again' : ''}`,
-  gate_start: (record) => `${record.command}${tested(record.tasks)}`,
+  gate_start: (record) => `${record.command}${tested(record)}`,
   gate_end: (record) =>
-    `${record.command} ${record.passed ? 'passes' : 'fails'}${record.flaky ? ' at the second try' : ''}${tested(record.tasks)}`,
+    `${record.command} ${record.passed ? 'passes' : 'fails'}${record.flaky ? ' at the second try' : ''}${tested(record)}`,
   throttle_wait: (record) => `${duration(record.waitMs)}: ${record.reason}`,
   budget: (record) => [...tokens(record.usage), ...costWords(record.cost)].join(', '),
   run_end: (record) =>
@@ -74,7 +74,8 @@ export function gistOf(record: Known): string {
 }
 
 /** The tasks whose work a gate tests; a session has none. */
-function tested(tasks: readonly string[]): string {
+function tested({ tasks, base }: { readonly tasks: readonly string[]; readonly base?: true }): string {
+  if (base) return ', on the base commit';
   return tasks.length === 0 ? '' : `, with ${tasks.join(', ')}`;
 }
 

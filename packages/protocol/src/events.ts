@@ -103,12 +103,14 @@ export type RunEvent =
       readonly command: string;
       readonly tree: string; // empty for a session, whose gates test its folder as it is
       readonly tasks: readonly string[]; // merged into this tree but not landed yet; empty for a session
+      readonly base?: true; // the tree is the run's base, tested before any worker starts
     }
   | {
       readonly type: 'gate_end';
       readonly command: string;
       readonly tree: string;
       readonly tasks: readonly string[];
+      readonly base?: true;
       readonly passed: boolean;
       readonly flaky: boolean; // failed first, then passed
       readonly output: string;

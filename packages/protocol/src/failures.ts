@@ -38,6 +38,8 @@ export type Failure =
   | { readonly kind: 'answer.paused'; readonly limit: number }
   | { readonly kind: 'tool.unknown'; readonly limit: number }
   | { readonly kind: 'answer.text_call'; readonly tool: string; readonly limit: number }
+  /** The agent repeated a call that kept giving the same result. `call` summarizes it. */
+  | { readonly kind: 'call.repeated'; readonly call: string; readonly times: number }
   | { readonly kind: 'compaction.failed'; readonly message: string }
   /** A bug in drover. The error itself is thrown; this failure describes it in the turn's outcome. */
   | { readonly kind: 'internal'; readonly message: string }
@@ -47,6 +49,8 @@ export type Failure =
   | { readonly kind: 'limit.reached'; readonly limit: LimitName; readonly message: string }
   /** A gate failed after the worker reported success. `unchanged`: the worker changed nothing, so the base fails. */
   | { readonly kind: 'gate.failed'; readonly command: string; readonly output: string; readonly unchanged?: true }
+  /** A gate fails on the base commit, so no worker was started. `cause`: what the output suggests. */
+  | { readonly kind: 'base.failed'; readonly command: string; readonly output: string; readonly cause?: string }
   /** The sandbox did not start, so its command never ran. */
   | { readonly kind: 'sandbox.failed'; readonly message: string }
   /** A setup command of the workspace failed, so the task did not start. */
@@ -148,6 +152,11 @@ export const FAILURES: { readonly [Kind in FailureKind]: FailureTraits<Kind> } =
     ...FOR_GOOD,
     sentence: ({ limit }) => `the model asked for unknown tools ${limit} times in a row`,
   },
+  'call.repeated': {
+    ...FOR_GOOD,
+    reattempt: true,
+    sentence: ({ call, times }) => `the agent made the same call ${times} times with the same result: ${call}`,
+  },
   'compaction.failed': {
     ...FOR_GOOD,
     sentence: ({ message }) => `the conversation could not be shortened: ${message}`,
@@ -169,6 +178,17 @@ export const FAILURES: { readonly [Kind in FailureKind]: FailureTraits<Kind> } =
       unchanged === true
         ? `it changed nothing, and the gate '${command}' fails on its base:\n${output}`
         : `the gate '${command}' fails:\n${output}`,
+  },
+  'base.failed': {
+    ...PASSING,
+    exit: 'gate',
+    sentence: ({ command, output, cause }) =>
+      [
+        `the gate '${command}' fails on the base commit, so no worker was started:`,
+        output,
+        ...(cause === undefined ? [] : [`likely cause: ${cause}`]),
+        'fix the base first, or pass --allow-red-base to land work that makes no gate worse',
+      ].join('\n'),
   },
   'setup.failed': {
     ...PASSING,

@@ -34,6 +34,7 @@ export type RunSettings = {
   readonly workers: number; // 0: tasks run in the main thread
   readonly seeding: Seeding;
   readonly gates: readonly string[];
+  readonly allowRedBase?: true; // gates that fail on the base may stay red; none may turn red
   readonly setup?: readonly string[]; // commands that prepare each workspace
   readonly dependencies?: readonly string[]; // folders of the checkout that each workspace gets, read-only
   readonly sandbox?: SandboxUse; // absent in journals of older versions

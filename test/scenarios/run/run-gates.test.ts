@@ -1,77 +1,131 @@
-// The gates of a run whose tasks change nothing: they are run on its base, and a red one ends the run with 4.
+// The gates of a run on its base commit: they run while the coordinator plans, and a red one ends the run with 4.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { BatchDesk, noisyFiles, SPEC, tidying } from '../../support/run/batch-desk.ts';
 import { calls, planned, RunDesk, says, statuses, submits, told, writes } from '../../support/run/run-desk.ts';
 
 const IDLE = { answers: [submits('it is fine as it is')] };
-const SAID = "it changed nothing, and the gate 'grep -q two a.txt' fails on its base:";
 const RED = ['--gate', 'grep -q two a.txt'];
+const SAID = "the gate 'grep -q two a.txt' fails on the base commit, so no worker was started:";
 
-test('a run that changes nothing ends with 4 when a gate fails on its base', async () => {
+const gateResults = ({ events }: Awaited<ReturnType<RunDesk['run']>>) =>
+  events.flatMap((event) => (event.type === 'gate_end' ? [[event.command, event.passed, event.base ?? false]] : []));
+const workerRequests = ({ server }: RunDesk) =>
+  server.requests.filter(({ agent }) => agent === 'one' || agent === 'two').length;
+
+test('a gate that fails on the base ends the run with 4 before a worker starts', async () => {
   const desk = await RunDesk.with(planned({ one: IDLE, two: IDLE }));
   const files = ['--junit', '../junit.xml', '--summary', '../summary.md'];
-  const { code, end, events } = await desk.run(['run', 'change nothing', ...RED, '--allow-partial', ...files]);
-  expect([code, end.exitCode, end.outcome]).toEqual([4, 4, 'incomplete']);
-  expect(end.failure).toMatchObject({ kind: 'gate.failed', command: 'grep -q two a.txt', unchanged: true });
-  expect(statuses(end)).toEqual({ one: 'gate_failed', two: 'gate_failed' });
-  const gates = events.flatMap((event) => (event.type === 'gate_end' ? [event.passed] : []));
-  expect(gates).toEqual([false]);
-  const read = (name: string) => readFile(join(desk.folder, name), 'utf8');
-  expect(await read('junit.xml')).toContain('tests="2" failures="2" errors="0" skipped="0"');
-  expect(await read('junit.xml')).toMatch(/<failure message="it changed nothing, [^"]*" type="gate_failed">/);
-  expect(await read('summary.md')).toContain(SAID);
-  const shown = await desk.drover(['show', end.run ?? '']);
-  expect(shown.stdout).toContain('0 of 2 tasks landed');
-  expect(shown.stdout).toContain(SAID);
-  expect(shown.stdout).not.toContain('drover resume');
+  const ran = await desk.run(['run', 'change nothing', ...RED, '--allow-partial', ...files]);
+  expect([ran.code, ran.end.exitCode, ran.end.outcome]).toEqual([4, 4, 'incomplete']);
+  expect(ran.end.failure).toMatchObject({ kind: 'base.failed', command: 'grep -q two a.txt' });
+  expect(ran.end.reason).toContain('--allow-red-base');
+  expect(workerRequests(desk)).toBe(0);
+  expect(gateResults(ran)).toEqual([['grep -q two a.txt', false, true]]);
+  expect(await readFile(join(desk.folder, 'summary.md'), 'utf8')).toContain(SAID);
+  expect((await desk.drover(['show', ran.end.run ?? ''])).stdout).toContain(SAID);
 });
 
-test('a run that changes nothing is done when its gates pass on its base', async () => {
+test('a red base names missing dependencies as the likely cause', async () => {
+  const desk = await RunDesk.with(planned({ one: IDLE }));
+  const { code, end } = await desk.run(['run', 'go', '--gate', 'sh -c mytest']);
+  expect(code).toBe(4);
+  expect(end.reason).toMatch(/mytest: (command )?not found[^]*likely cause: the workspace has no dependencies/);
+});
+
+test('gates pass on the base once, and a run that changes nothing is done', async () => {
   const desk = await RunDesk.with(planned({ one: IDLE, two: IDLE }));
-  const { code, end, events } = await desk.run(['run', 'change nothing', '--gate', 'grep -q one a.txt']);
-  expect([code, statuses(end)]).toEqual([0, { one: 'done', two: 'done' }]);
-  const gates = events.flatMap((event) => (event.type === 'gate_end' ? [event.passed] : []));
-  expect(gates).toEqual([true]);
-});
-
-test('a run of tasks that read ends with 4 when a gate fails on its base', async () => {
-  const desk = await RunDesk.with(planned({ look: { mode: 'read', answers: [submits('a says one')] } }));
-  const { code, end } = await desk.run(['run', 'what does a say?', ...RED]);
-  expect([code, statuses(end)]).toEqual([4, { look: 'done' }]);
+  const ran = await desk.run(['run', 'change nothing', '--gate', 'grep -q one a.txt']);
+  expect([ran.code, statuses(ran.end)]).toEqual([0, { one: 'done', two: 'done' }]);
+  expect(gateResults(ran)).toEqual([['grep -q one a.txt', true, true]]);
 });
 
 test('a run without a plan ends with 4 when a gate fails on its base', async () => {
   const desk = await RunDesk.with({ answers: [says('Nothing has to be done.')] });
   const { code, end } = await desk.run(['run', 'what does a say?', ...RED]);
-  expect([code, end.tasks, end.answer]).toEqual([4, [], 'Nothing has to be done.']);
+  expect([code, end.tasks]).toEqual([4, []]);
 });
 
-test('a task without changes is done when another one fixes the red gate', async () => {
+test('--allow-red-base lands work that fixes a red gate', async () => {
   const mends = { answers: [writes('a.txt', 'two\n'), submits('two')] };
   const desk = await RunDesk.with(planned({ idle: IDLE, mends }));
-  const { code, end } = await desk.run(['run', 'mend the gate', ...RED]);
+  const { code, end } = await desk.run(['run', 'mend the gate', ...RED, '--allow-red-base']);
   expect([code, statuses(end)]).toEqual([0, { idle: 'done', mends: 'landed' }]);
 });
 
-test('a resumed run that changes nothing ends with 4 when a gate fails on its base', async () => {
-  const desk = await RunDesk.with(planned({ one: IDLE, two: IDLE }));
+test('--allow-red-base lands work under a gate that stays red, and says so', async () => {
+  const desk = await RunDesk.with(planned({ one: { answers: [writes('b.txt', 'b\n'), submits('b')] } }));
+  const { code, end, events } = await desk.run(['run', 'add b', ...RED, '--allow-red-base']);
+  expect([code, statuses(end)]).toEqual([0, { one: 'landed' }]);
+  const warnings = events.flatMap((event) => (event.type === 'warning' ? [event.message] : []));
+  expect(warnings).toContain("the gate 'grep -q two a.txt' fails on the base commit, so it may stay red");
+});
+
+test('--allow-red-base leaves out the task that turns a green gate red', async () => {
+  const desk = await RunDesk.with(
+    planned({
+      good: { answers: [writes('b.txt', 'b\n'), submits('b')] },
+      bad: { answers: [writes('bad.txt', 'bad\n'), submits('bad')] },
+      late: { answers: [writes('c.txt', 'c\n'), submits('c')] },
+    }),
+  );
+  const gates = [...RED, '--gate', 'test ! -e bad.txt'];
+  const { end } = await desk.run(['run', 'go', ...gates, '--allow-red-base']);
+  expect(statuses(end)).toEqual({ good: 'landed', bad: 'gate_failed', late: 'landed' });
+});
+
+test('--allow-red-base keeps a gate green that a landed task has fixed', async () => {
+  const desk = await RunDesk.with(
+    planned({
+      mends: { files: ['a.txt'], answers: [writes('a.txt', 'two\n'), submits('two')] },
+      breaks: { dependsOn: ['mends'], answers: [writes('a.txt', 'one\n'), submits('one')] },
+    }),
+  );
+  const { end } = await desk.run(['run', 'go', ...RED, '--allow-red-base']);
+  expect(statuses(end)).toEqual({ mends: 'landed', breaks: 'gate_failed' });
+});
+
+test('resume tests a red base again, and starts workers when it is green', async () => {
+  const desk = await RunDesk.with(planned({ one: IDLE }));
   const go = join(desk.folder, 'go');
-  const open = ['--sandbox', 'off', '--workers', '0', '--json'];
-  const typed = ['run', 'change nothing', '--gate', `test -e ${go} || sleep 600; false`, ...open];
-  const first = told(await desk.interrupted(typed, (stdout) => stdout.includes('"gate_start"')));
-  expect([first.code, statuses(first.end)]).toEqual([130, { one: 'done', two: 'done' }]);
+  const first = await desk.run(['run', 'change nothing', '--gate', `test -e ${go}`, '--sandbox', 'off']);
+  expect([first.code, workerRequests(desk)]).toEqual([4, 0]);
   await writeFile(go, '');
-  const { code, end } = told(await desk.drover(['resume', first.end.run ?? '', ...open]));
-  expect([code, statuses(end)]).toEqual([4, { one: 'gate_failed', two: 'gate_failed' }]);
+  const { code, end } = await desk.run(['resume', first.end.run ?? '', '--sandbox', 'off', '--workers', '0']);
+  expect([code, statuses(end)]).toEqual([0, { one: 'done' }]);
+});
+
+test('resume with --allow-red-base carries out a run that a red base stopped', async () => {
+  const desk = await RunDesk.with(planned({ one: { answers: [writes('b.txt', 'b\n'), submits('b')] } }));
+  const first = await desk.run(['run', 'go', ...RED]);
+  const resumed = await desk.run(['resume', first.end.run ?? '', '--allow-red-base', '--workers', '0']);
+  expect([first.code, resumed.code, statuses(resumed.end)]).toEqual([4, 0, { one: 'landed' }]);
+});
+
+test('resume does not test a green base again', async () => {
+  const desk = await RunDesk.with(planned({ one: { answers: [writes('b.txt', 'b\n'), submits('b')] } }));
+  const typed = ['run', 'go', '--gate', 'true', '--workers', '0', '--json'];
+  const first = told(await desk.interrupted(typed, (stdout) => stdout.includes('"task_start"')));
+  expect(first.code).toBe(130);
+  const resumed = await desk.run(['resume', first.end.run ?? '', '--workers', '0']);
+  expect([resumed.code, statuses(resumed.end)]).toEqual([0, { one: 'landed' }]);
+  expect(gateResults(resumed)).toEqual([['true', true, false]]);
 });
 
 test('a resumed task that fixes the gate makes a task without changes done', async () => {
   const turns = [calls('shell', { command: 'make' }), says('Done!'), writes('a.txt', 'two\n'), submits('two')];
   const desk = await RunDesk.with(planned({ idle: IDLE, mends: { answers: [() => turns.shift()] } }));
-  const first = await desk.run(['run', 'mend the gate', ...RED, '--sandbox', 'off']);
-  expect([first.code, statuses(first.end)]).toEqual([4, { idle: 'gate_failed', mends: 'failed' }]);
+  const first = await desk.run(['run', 'mend the gate', ...RED, '--allow-red-base', '--sandbox', 'off']);
+  expect(statuses(first.end)).toEqual({ idle: 'done', mends: 'failed' });
   const { code, end } = await desk.run(['resume', first.end.run ?? '', '--sandbox', 'off']);
   expect([code, statuses(end)]).toEqual([0, { idle: 'done', mends: 'landed' }]);
+});
+
+test('a batch of 60 tasks on a red base sends no request', async () => {
+  const batch = await BatchDesk.with(tidying(), noisyFiles(60), `${SPEC}gates: ["exit 3"]\n`);
+  const { code, stderr, stdout } = await batch.run();
+  expect([code, batch.desk.server.requests.length]).toEqual([4, 0]);
+  expect(`${stderr}${stdout}`).toContain('fails on the base commit, so no worker was started');
 });

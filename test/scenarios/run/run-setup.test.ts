@@ -36,24 +36,19 @@ test('worker and gate find the setup’s files, and only the worker’s files la
   expect(desk.git('diff', '--name-only', 'main', merged).split('\n')).toEqual(['made/mine.txt', 'one.txt', 'two.txt']);
 });
 
-test('a failed setup fails its tasks with its output, and no worker is asked', async () => {
+test('a failed setup ends the run once with its output, and no worker is asked', async () => {
   const desk = await RunDesk.with(SCRIPT, FILES);
   const { end, code } = await desk.run(['run', 'go', '--yes', '--setup', 'echo no network; exit 7']);
   expect(code).toBe(3);
-  expect(end.tasks.map(({ status, reason }) => [status, reason])).toEqual(
-    Array(2).fill([
-      'failed',
-      "the workspace could not be prepared by 'echo no network; exit 7':\nno network\nexit code 7",
-    ]),
-  );
-  // Only the coordinator was asked: for the plan, and what became of it.
-  expect(desk.server.requests.length).toBe(2);
+  expect(end.reason).toBe("the workspace could not be prepared by 'echo no network; exit 7':\nno network\nexit code 7");
+  expect(end.tasks.flatMap(({ failure }) => failure ?? [])).toEqual([]);
+  expect(JSON.stringify(desk.server.requests)).not.toContain('Your task is');
 });
 
 test('a setup that changes tracked files is refused', async () => {
   const desk = await RunDesk.with(SCRIPT, FILES);
   const { end } = await desk.run(['run', 'go', '--yes', '--setup', 'echo two > a.txt']);
-  expect(end.tasks[0]?.reason).toBe(
+  expect(end.reason).toBe(
     "the workspace could not be prepared by 'echo two > a.txt':\nit changes files of the repository, which would be taken for the worker's work: a.txt",
   );
 });

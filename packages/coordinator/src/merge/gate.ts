@@ -4,6 +4,9 @@
 // fail by chance. Verdicts are remembered per tree, also over a resume, so no tree is checked twice. A tree with
 // verdicts of some gates only is checked from the first gate on: a later gate may need what an earlier one built.
 //
+// With `than`, gates are compared with their verdicts on that tree: a gate that is red there may stay red, and a red gate
+// does not end the check, so every gate of a tree that lands has a verdict.
+//
 // A gate that the signal stops has no `gate_end` and no verdict.
 
 import type { GateEvent } from '@drover/protocol/events';
@@ -32,6 +35,8 @@ export type Combined = {
   readonly commit: string;
   readonly tree: string;
   readonly tasks: readonly string[]; // merged in it and not yet landed
+  readonly base?: true; // it is the run's base
+  readonly than?: string; // a tree: gates that fail on it may fail
 };
 
 export type Verdict =
@@ -53,16 +58,25 @@ export class Gates {
 
   /** Throws where it is stopped by the signal. */
   async verdict(combined: Combined, signal: AbortSignal): Promise<Verdict> {
-    return this.#remembered(combined.tree) ?? (await this.#try(combined, signal));
+    return this.#remembered(combined) ?? (await this.#try(combined, signal));
   }
 
-  #remembered(tree: string): Verdict | undefined {
+  /** The gates that failed on a tree, as far as they are known. */
+  redOn(tree: string): readonly string[] {
+    return this.#options.gates.filter((command) => this.#results.get(gateKey(tree, command))?.passed === false);
+  }
+
+  #remembered({ tree, than }: Combined): Verdict | undefined {
     for (const command of this.#options.gates) {
       const result = this.#results.get(gateKey(tree, command));
       if (result === undefined) return undefined;
-      if (!result.passed) return red(command, result);
+      if (!result.passed && !this.#mayFail(command, than)) return red(command, result);
     }
     return { passed: true };
+  }
+
+  #mayFail(command: string, than: string | undefined): boolean {
+    return than !== undefined && this.#results.get(gateKey(than, command))?.passed === false;
   }
 
   async #try(combined: Combined, signal: AbortSignal): Promise<Verdict> {
@@ -72,7 +86,7 @@ export class Gates {
         const { path: cwd, sandbox } = workspace;
         const result = await this.#run(command, { combined, cwd, sandbox }, signal);
         this.#results.set(gateKey(combined.tree, command), result);
-        if (!result.passed) return red(command, result);
+        if (!result.passed && !this.#mayFail(command, combined.than)) return red(command, result);
       }
       return { passed: true };
     } finally {
@@ -86,9 +100,10 @@ export class Gates {
     signal: AbortSignal,
   ): Promise<GateResult> {
     const { env, emit, outputFolder } = this.#options;
-    const { tree, tasks } = combined;
+    const { tree, tasks, base } = combined;
+    const about = { command, tree, tasks, ...(base && { base }) };
     const place = { cwd, env, outputFolder, sandbox };
-    emit({ type: 'gate_start', command, tree, tasks });
+    emit({ type: 'gate_start', ...about });
     const first = await runCommand(command, place, signal);
     // A gate that timed out is not run a second time.
     const second = first.passed || first.isTimeout ? undefined : await runCommand(command, place, signal);
@@ -96,7 +111,7 @@ export class Gates {
     const flaky = second?.passed === true;
     const output = flaky ? `red at first, then green; when it was red:\n${first.output}` : (second ?? first).output;
     const durationMs = first.durationMs + (second?.durationMs ?? 0);
-    emit({ type: 'gate_end', command, tree, tasks, passed, flaky, output, durationMs });
+    emit({ type: 'gate_end', ...about, passed, flaky, output, durationMs });
     return { passed, output };
   }
 }

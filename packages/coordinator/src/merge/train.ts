@@ -7,8 +7,8 @@
 // GATES
 //   Up to BATCH_TASKS_MAX tasks are merged on top of each other and pass the gates together. If a gate is red,
 //   bisection finds the first task with which it is red, and leaves that task out. Every tree that lands was green
-//   itself. Conflicts count only against landed work: a task that conflicts with one that may yet fail is merged again
-//   later.
+//   itself, or, where the base may be red, made no gate worse than on the head before it. Conflicts count only against
+//   landed work: a task that conflicts with one that may yet fail is merged again later.
 //
 // CRASH
 //   A crash can come between the move of the branch and its events. The intent is durable before the branch moves, one
@@ -43,6 +43,7 @@ export type TrainOptions = {
   readonly isCoAuthored?: boolean; // commits name drover as co-author
   readonly when: string; // ISO: the run's start, so that doing a merge again gives the same commit
   readonly gates: readonly string[];
+  readonly allowRedBase?: boolean;
   readonly checkout: Checkout;
   readonly env: Readonly<Record<string, string>>;
   readonly outputFolder: string;
@@ -158,7 +159,24 @@ export class MergeTrain {
   async verdict(): Promise<Verdict> {
     if (this.#options.gates.length === 0) return { passed: true };
     this.#head ??= await this.#open();
-    return this.#gates.verdict({ ...this.#head, tasks: [] }, this.#signal);
+    const than = this.#than(await this.#baseTree());
+    return this.#gates.verdict({ ...this.#head, tasks: [], ...than }, this.#signal);
+  }
+
+  /** What the gates say of the base. If it may be red, all of them are run, the verdict is good, and `red` names them. */
+  async baseVerdict(): Promise<{ readonly verdict: Verdict; readonly red: readonly string[] }> {
+    const tree = await this.#baseTree();
+    const base = { commit: this.#options.base, tree, tasks: [], base: true, ...this.#than(tree) } as const;
+    const verdict = await this.#gates.verdict(base, this.#signal);
+    return { verdict, red: this.#gates.redOn(tree) };
+  }
+
+  async #baseTree(): Promise<string> {
+    return (await this.#git(['rev-parse', '--verify', `${this.#options.base}^{tree}`])).out.trim();
+  }
+
+  #than(tree: string): { readonly than?: string } {
+    return this.#options.allowRedBase === true ? { than: tree } : {};
   }
 
   #wake(): void {
@@ -281,7 +299,7 @@ export class MergeTrain {
     const verdict = (count: number) => {
       const { commit, tree } = candidates[count - 1] ?? head;
       const tasks = candidates.slice(0, count).map(({ waiting }) => waiting.task);
-      return this.#gates.verdict({ commit, tree, tasks }, this.#signal);
+      return this.#gates.verdict({ commit, tree, tasks, ...this.#than(head.tree) }, this.#signal);
     };
     // Nothing that changes nothing needs a gate.
     if (candidates.at(-1)?.tree === head.tree) return { green: candidates, red: [] };

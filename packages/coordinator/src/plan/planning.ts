@@ -33,6 +33,15 @@ export type Submitted = {
   readonly snapshot: Snapshot;
 };
 
+/** A plan of the coordinator, or of a file. */
+export type GivenPlan = {
+  readonly tasks: readonly PlannedTask[];
+  readonly by: 'coordinator' | 'fallback' | 'file';
+  readonly callId?: string;
+  readonly system: string | undefined;
+  readonly snapshot: Snapshot | undefined;
+};
+
 export type Planning = {
   readonly settings: RunSettings;
   readonly session: Omit<SessionOptions, 'tools' | 'judge' | 'question' | 'limits' | 'pass'>;

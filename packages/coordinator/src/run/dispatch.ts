@@ -28,6 +28,8 @@ export type Dispatch = {
   /** Undefined if the run stopped before a worker slot was free. */
   readonly runTask: (task: PlannedTask, slot: WorkerSlot, signal: AbortSignal) => Promise<TaskStatus | undefined>;
   readonly skip: (task: PlannedTask, because: string, failure?: Failure) => void;
+  /** Why no further task should start after this one; undefined if others may. */
+  readonly whyStop?: (task: PlannedTask, status: TaskStatus) => string | undefined;
 };
 
 const BAD: ReadonlySet<TaskStatus> = new Set(['failed', 'conflict', 'gate_failed']);
@@ -64,6 +66,8 @@ export async function dispatch(plan: Dispatch, signal: AbortSignal): Promise<voi
     if (!isDone(status) && plan.failFast) hasty.abort(new DroverError(tooMany(FAILED_FAST)));
     if (BAD.has(status)) failures += 1;
     stopIfTooMany();
+    const why = plan.whyStop?.(task, status);
+    if (why !== undefined && !stop.aborted) hasty.abort(new DroverError(tooMany(why)));
     return status;
   };
   // In order, so that a task finds those it waits for.

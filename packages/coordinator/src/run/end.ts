@@ -89,7 +89,7 @@ export function asFailure(error: unknown): Failure {
 
 function outcomeOf(failure: Failure | undefined, rows: readonly TaskRow[]): RunEnd['outcome'] {
   if (failure?.kind === 'aborted') return 'cancelled';
-  if (failure?.kind === 'gate.failed') return 'incomplete';
+  if (failure?.kind === 'gate.failed' || failure?.kind === 'base.failed') return 'incomplete';
   const isPartly = rows.some(({ status }) => isDone(status));
   if (failure?.kind === 'plan.declined' && !isPartly) return 'cancelled';
   if (failure !== undefined) return isPartly ? 'incomplete' : 'error';

@@ -1,5 +1,6 @@
 // Carries out one plan: every task is attempted, its work lands or doesn't, and what became of each is told.
 
+import { DroverError } from '@drover/core/errors';
 import { describe, type Failure } from '@drover/protocol/failures';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 import type { TaskStatus } from '@drover/protocol/run';
@@ -17,6 +18,9 @@ import type { Retry, TaskLedger, TaskStep } from './tasks.ts';
 
 /** How long the others wait for the first worker's answer to begin, so that they find the cache warm. */
 const WARM_UP_MS = 5_000;
+/** The run stops after so many tasks in a row with the same refusal of the provider. */
+const REFUSALS_MAX = 3;
+const REFUSED = `the provider refused ${REFUSALS_MAX} tasks in a row for the same reason`;
 /** How often a task that conflicts is tried again. */
 const CONFLICTS_MAX = 1;
 
@@ -59,13 +63,33 @@ export async function executePlan(plan: Plan, conditions: ExecuteContext, signal
     conditions,
   );
   const skip = skipper(conditions, signal);
-  const work = worker({ plan, conditions, waiting, skip }, signal);
+  const refusals = new Refusals();
+  const work = worker({ plan, conditions, waiting, skip, refusals }, signal);
   const ahead = canary?.tasks ?? ordered.length;
   await work(ordered.slice(0, ahead));
   const others = ordered.slice(ahead);
-  const obstacle = others.length === 0 || signal.aborted ? undefined : canary?.judge();
-  if (obstacle === undefined) return work(others);
-  for (const task of others.filter(isOpen)) skip(task, describe(obstacle), obstacle);
+  const mayFollow = others.length > 0 && !signal.aborted && refusals.stop === undefined;
+  const obstacle = mayFollow ? canary?.judge() : undefined;
+  if (obstacle !== undefined) for (const task of others.filter(isOpen)) skip(task, describe(obstacle), obstacle);
+  else if (refusals.stop === undefined) await work(others);
+  else for (const task of others.filter(isOpen)) skip(task, REFUSED);
+  if (refusals.stop !== undefined && !signal.aborted) throw new DroverError(refusals.stop);
+}
+
+/** Counts tasks in a row that failed with the same refusal of the provider. */
+class Refusals {
+  /** The refusal that should stop the run. */
+  stop: Failure | undefined;
+  #words = '';
+  #count = 0;
+
+  take(failure: Failure | undefined): void {
+    const isRefusal = failure?.kind === 'provider.rejected' || failure?.kind === 'request.unmade';
+    const words = isRefusal ? describe(failure) : '';
+    this.#count = words === '' ? 0 : words === this.#words ? this.#count + 1 : 1;
+    this.#words = words;
+    if (this.#count >= REFUSALS_MAX) this.stop ??= failure;
+  }
 }
 
 function expectOpen(
@@ -97,10 +121,11 @@ type Execution = {
   readonly conditions: ExecuteContext;
   readonly waiting: ReadonlyMap<string, Waits>;
   readonly skip: Dispatch['skip'];
+  readonly refusals: Refusals;
 };
 
 /** Returns a function that dispatches tasks of the plan; the first of all of them warms the cache. */
-function worker({ plan, conditions, waiting, skip }: Execution, signal: AbortSignal) {
+function worker({ plan, conditions, waiting, skip, refusals }: Execution, signal: AbortSignal) {
   const { train, ledger, workers, limit, failFast, failuresMax } = conditions;
   const warm = new WarmUp();
   const runTask: Dispatch['runTask'] = async (task, slot, stop) => {
@@ -108,8 +133,13 @@ function worker({ plan, conditions, waiting, skip }: Execution, signal: AbortSig
     if (status !== undefined && status !== 'landed' && task.mode === 'write') train.withdraw(task.id);
     return status;
   };
+  const whyStop: Dispatch['whyStop'] = ({ id }, status) => {
+    refusals.take(status === 'failed' ? ledger.task(id).failure : undefined);
+    return refusals.stop && REFUSED;
+  };
+  const limits = { workers, limit, failFast, failuresMax };
   return (ordered: readonly PlannedTask[]) =>
-    dispatch({ ordered, settled: ledger.statuses(), workers, limit, skip, failFast, failuresMax, runTask }, signal);
+    dispatch({ ...limits, ordered, settled: ledger.statuses(), skip, runTask, whyStop }, signal);
 }
 
 type TaskContext = {

@@ -55,6 +55,9 @@ export function readRunHistory(kept: readonly JsonObject[]): RunHistory | undefi
       gates.set(gateKey(record.tree, record.command), record);
     // A gate may fail for a while only, and the user wants to try again.
     if (record.type === 'tasks_reopened') for (const [key, { passed }] of gates) if (!passed) gates.delete(key);
+    // The cause may be gone: a resumed run tries the base again.
+    if (record.type === 'run_end' && record.failure?.kind === 'base.failed')
+      for (const [key, { passed }] of gates) if (!passed) gates.delete(key);
   }
   ledger.resume();
   planning.resume();
@@ -144,4 +147,11 @@ function activeMsOf(records: readonly Recorded[]): number {
     last = Date.parse(at);
   }
   return begun === undefined ? 0 : total + last - begun;
+}
+
+/** What the user is told of requests that were under way at a crash. */
+export function lostWords(lost: number): string | undefined {
+  if (lost === 0) return undefined;
+  const [requests, they] = lost === 1 ? ['a request was', 'it'] : [`${lost} requests were`, 'they'];
+  return `${requests} under way when the run was interrupted, and nobody knows what ${they} came to: the most that ${they} can have cost counts as spent`;
 }

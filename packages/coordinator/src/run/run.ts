@@ -29,11 +29,12 @@ import { executePlan, type ExecuteContext, type KnownResult } from './execute.ts
 import { asFailure, countLines, resultFailure, runEnd, type Ended, type RunEnd, type RunEnding } from './end.ts';
 import type { Limiter } from './dispatch.ts';
 import { deliver } from '../merge/deliver.ts';
+import { checkBase } from '../merge/base-check.ts';
 import { MergeTrain } from '../merge/train.ts';
-import type { RunHistory, Writable } from './history.ts';
+import { lostWords, type RunHistory, type Writable } from './history.ts';
 import { isKept, TaskLedger } from './tasks.ts';
 import { approvedPlan, type ApprovePlan, type PlanAnswer } from '../plan/approval.ts';
-import { plan, type Submitted } from '../plan/planning.ts';
+import { plan, type GivenPlan } from '../plan/planning.ts';
 import { FALLBACK, type Repository } from '../git/repository.ts';
 import { seedOf } from '../plan/seed.ts';
 import { rowsOf, RunState } from '../view/state.ts';
@@ -94,6 +95,7 @@ class Run {
   readonly #startedAt: string;
   #train: MergeTrain | undefined;
   #executing: Promise<void> | undefined;
+  #checkingBase: Promise<void> | undefined; // never rejects: a red base stops the run
   readonly #stop = new AbortController();
   readonly #admission: RunAdmission;
 
@@ -107,11 +109,8 @@ class Run {
   }
 
   #tellLost(): void {
-    const lost = this.#options.past?.lostRequests ?? 0;
-    if (lost === 0) return;
-    const [requests, they] = lost === 1 ? ['a request was', 'it'] : [`${lost} requests were`, 'they'];
-    const message = `${requests} under way when the run was interrupted, and nobody knows what ${they} came to: the most that ${they} can have cost counts as spent`;
-    this.#tell({ type: 'warning', message });
+    const message = lostWords(this.#options.past?.lostRequests ?? 0);
+    if (message !== undefined) this.#tell({ type: 'warning', message });
   }
 
   async toTheEnd(outer: AbortSignal): Promise<RunEnd> {
@@ -159,6 +158,7 @@ class Run {
   async #work(signal: AbortSignal): Promise<string> {
     const { past, settings } = this.#options;
     this.#train = this.#openTrain(signal);
+    this.#checkingBase = this.#checkBase(this.#train, signal);
     const tasks = this.#options.plan ?? past?.plans.find(({ by }) => by === 'file')?.tasks;
     if (tasks !== undefined) {
       await this.#execute({ tasks, by: 'file', system: undefined, snapshot: undefined }, signal);
@@ -191,6 +191,7 @@ class Run {
       },
       signal,
     );
+    await this.#checkingBase;
     const { outcome } = result;
     // The work is done, and the list of results says what came of it; only the words about it are missing.
     if ('failure' in outcome && this.#ledger.rounds === 0) throw new DroverError(outcome.failure);
@@ -222,14 +223,28 @@ class Run {
 
   /** To the coordinator a plan that broke off would be a call that failed; to the run it is the end. */
   #breakOff(error: unknown): never {
-    this.#stop.abort(error instanceof DroverError ? error : new DroverError(asFailure(error), { cause: error }));
+    this.#stop.abort(asError(error));
     throw error;
+  }
+
+  /** Resumed runs whose workers have started skip it, unless the base may be red: then later gates are compared with it. */
+  async #checkBase(train: MergeTrain, signal: AbortSignal): Promise<void> {
+    const { slots, settings } = this.#options;
+    const isBegun = this.#ledger.tasks.values().some(({ started }) => started > 0);
+    if (isBegun && settings.allowRedBase !== true) return;
+    const prepare = async () => (await slots.take({ ...GATES, base: settings.base, signal })).release();
+    try {
+      for (const gate of await checkBase({ settings, train, prepare }))
+        this.#tell({ type: 'warning', message: `the gate '${gate}' fails on the base commit, so it may stay red` });
+    } catch (error) {
+      if (!signal.aborted) this.#stop.abort(asError(error));
+    }
   }
 
   // ── carrying out ────────────────────────────────────────────────────────────────────────────
 
   /** Returns the tasks that were executed, which the user may have changed, or the user's comment on the plan. */
-  async #execute(given: Given, signal: AbortSignal): Promise<PlanAnswer> {
+  async #execute(given: GivenPlan, signal: AbortSignal): Promise<PlanAnswer> {
     const { settings, past, approve } = this.#options;
     const { by, callId } = given;
     const isTold = past?.plans.some((each) => each.callId === callId) === true;
@@ -242,6 +257,8 @@ class Run {
       this.#tell({ type: 'plan_ready', tasks, round, by, ...(callId !== undefined && { callId }) });
     }
     this.#options.warm(Math.min(tasks.length, settings.workers));
+    await this.#checkingBase;
+    if (signal.aborted) throw new DroverError(failureOf(signal));
     const seed = seedOf(settings.seeding, given.snapshot, { goal: settings.goal, tasks });
     const conditions: ExecuteContext = {
       context: this.#attemptContext(),
@@ -325,12 +342,8 @@ class Run {
         isCoAuthored: settings.author !== undefined && settings.author.email !== FALLBACK.email,
         when: this.#startedAt,
         gates: settings.gates,
-        checkout: (commit, stop) =>
-          slots.take({
-            ...GATES,
-            base: commit,
-            signal: stop,
-          }),
+        allowRedBase: settings.allowRedBase === true,
+        checkout: (base, stop) => slots.take({ ...GATES, base, signal: stop }),
         outputFolder: join(folder, 'outputs', 'gates'),
         knownGates: past?.gates ?? new Map(),
         emit: (event, place) => this.#tell(event, place),
@@ -377,13 +390,9 @@ class Run {
   }
 }
 
+function asError(error: unknown): DroverError {
+  return error instanceof DroverError ? error : new DroverError(asFailure(error), { cause: error });
+}
+
 // Gates have a workspace like a task's; no task may have this id.
 const GATES = { worker: 0, task: 'merged', attempt: 1 };
-
-type Given = {
-  readonly tasks: readonly PlannedTask[];
-  readonly by: 'coordinator' | 'fallback' | 'file';
-  readonly callId?: string;
-  readonly system: string | undefined;
-  readonly snapshot: Submitted['snapshot'] | undefined;
-};

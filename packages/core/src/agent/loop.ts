@@ -13,13 +13,14 @@
 import { DroverError } from '../errors.ts';
 import type { Failure } from '@drover/protocol/failures';
 import type { Event } from '@drover/protocol/events';
-import type { AssistantPart, CallPart } from '@drover/protocol/messages';
+import type { AssistantPart, CallPart, ToolResult } from '@drover/protocol/messages';
 import { failedTurn, type TurnOutcome } from '@drover/protocol/outcomes';
 import { keepBoxes } from '../tools/process/boxes.ts';
 import { takeAnswer } from './answer.ts';
 import { openCalls, resultOf, settleCalls, toolNamed, type OpenCalls } from './calls/calls.ts';
 import { failureOf } from './limits.ts';
 import { refusedAfter } from './calls/refused-calls.ts';
+import { Repeats } from './calls/repeats.ts';
 import { addMessage, emit, type Agent, type Turn } from './turn.ts';
 import { handled } from '../promises.ts';
 
@@ -82,13 +83,24 @@ async function settleOpen(
     (call, at) => results[at] ?? resultOf(call, { output: 'Interrupted: no result came.', isError: true }),
   );
   turn.open = undefined;
-  addMessage(agent, turn, { role: 'tool', results: whole });
+  const { results: told, tooOften } = countRepeats(agent, turn, { calls: open.calls, results: whole });
+  addMessage(agent, turn, { role: 'tool', results: told });
   if (failure !== undefined) throw new DroverError(failure);
   if (isFinal) return 'done';
   if (signal.aborted) throw new DroverError(failureOf(signal));
+  if (tooOften !== undefined) throw new DroverError({ kind: 'call.repeated', ...tooOften });
   turn.unknownInARow = unknownOnly ? turn.unknownInARow + 1 : 0;
   if (turn.unknownInARow < UNKNOWN_IN_A_ROW_MAX) return 'ask';
   throw new DroverError({ kind: 'tool.unknown', limit: UNKNOWN_IN_A_ROW_MAX });
+}
+
+type StepResults = { readonly calls: readonly CallPart[]; readonly results: readonly ToolResult[] };
+
+/** Only workers are watched: a user sees what an agent of theirs repeats. */
+function countRepeats({ bench, conversation }: Agent, turn: Turn, { calls, results }: StepResults) {
+  if (bench.worker === 0) return { results };
+  turn.repeats ??= Repeats.in(conversation.messages);
+  return turn.repeats.take(calls, results);
 }
 
 /** Returns true if the turn is complete and only its ending event is missing. */

@@ -15,6 +15,7 @@ import { DroverError } from '../errors.ts';
 import type { Answer } from './ask.ts';
 import type { Limits } from '@drover/protocol/limits';
 import type { RefusedCalls } from './calls/refused-calls.ts';
+import type { Repeats } from './calls/repeats.ts';
 import type { SessionOptions } from '../session/session-options.ts';
 
 export type Agent = {
@@ -58,6 +59,7 @@ export class Turn {
   textCalls = 0;
   pauses = 0;
   unknownInARow = 0;
+  repeats: Repeats | undefined; // of a worker
   compactionsInARow = 0;
   open: OpenCalls | undefined;
 

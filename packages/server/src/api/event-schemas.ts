@@ -35,6 +35,7 @@ const ends = { part, text: z.string() };
 const called = { part, callIndex: z.int() };
 const decided = { allowed: z.boolean(), by: z.enum(['user', 'nobody', 'cancel']), always: z.boolean() };
 const failed = { failure, reason };
+const tested = { command: z.string(), tree: z.string(), tasks: files, base: z.literal(true).exactOptional() };
 
 /** The fields of each type of event besides the envelope. */
 const FIELDS: Readonly<Record<EventType, z.ZodRawShape>> = {
@@ -62,8 +63,8 @@ const FIELDS: Readonly<Record<EventType, z.ZodRawShape>> = {
     again: z.boolean(),
     conflicts: files.exactOptional(),
   },
-  gate_start: { command: z.string(), tree: z.string(), tasks: files },
-  gate_end: { command: z.string(), tree: z.string(), tasks: files, passed: z.boolean(), output: z.string() },
+  gate_start: tested,
+  gate_end: { ...tested, passed: z.boolean(), output: z.string() },
   throttle_wait: { waitMs: z.number(), reason },
   budget: { usage, spent: z.number(), reserved: z.number(), cost },
   run_end: {
