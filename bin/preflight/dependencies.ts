@@ -1,50 +1,155 @@
-// Decides which installed dependencies of the checkout every workspace gets, before anything is spent.
+// Decides how workspaces get the dependencies that the checkout has, before anything is spent.
 //
-// Commands that the user configured, or lines of .drover/include, decide alone. Otherwise drover brings the folders of
-// the checkout if the user agreed: with --setup auto, with --yes, or at a terminal, where the plan is approved later.
+// Commands that the user configured, or lines of .drover/include, decide alone. Otherwise drover brings or installs
+// what it found if the user agreed: with --setup auto, with --yes, by an earlier answer for this project, or at the
+// terminal, where drover asks once. Without any of these it ends with the flags to choose from.
 
-import { findDependencies, type FoundDependencies } from '@drover/coordinator/dependencies/detect';
+import { execFile } from 'node:child_process';
+import { findDependencies, type Found, installCommand, type Need } from '@drover/coordinator/dependencies/detect';
 import type { Repository } from '@drover/coordinator/git/repository';
 import { readInclude } from '@drover/coordinator/slots/include';
 import { UsageError } from '@drover/core/errors';
-import { gitEnvironment } from '@drover/core/tools/process/environment';
+import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
+import type { RunSettings } from '@drover/protocol/run';
 import { complain, type Io } from '../io.ts';
+import { typedLines } from '../terminal/typed-lines.ts';
+import { oneLine } from '../views/text/terminal-text.ts';
+import { storedSetup, storeSetup } from './project-setups.ts';
 
 const AUTO = 'auto';
 const NONE = 'none';
 const NAMED_MAX = 3;
+const PATH_COLUMNS = 60;
+const CHECK_MS_MAX = 10_000;
 
 /** The commands among the values of --setup and of the config. */
 export function setupCommands(setup: readonly string[]): readonly string[] {
   return setup.filter((command) => command !== AUTO && command !== NONE);
 }
 
-type Wish = { readonly setup: readonly string[]; readonly yes: boolean; readonly mayRefuse: boolean };
+type Wish = {
+  readonly setup: readonly string[];
+  readonly yes: boolean;
+  readonly mayRefuse: boolean;
+  readonly home: string; // drover's own folder
+};
 
-/** Paths of the folders to bring. Throws UsageError if the user must choose and there is no terminal to ask on. */
-export async function chooseDependencies(wish: Wish, repository: Repository, io: Io): Promise<readonly string[]> {
-  const { setup, yes, mayRefuse } = wish;
-  if (setup.includes(NONE) || setupCommands(setup).length > 0) return [];
+export type Preparation = Pick<RunSettings, 'setup' | 'dependencies'>;
+
+/** Folders to bring and commands to run. Throws UsageError if the user must choose, and where a tool is missing. */
+export async function chooseDependencies(wish: Wish, repository: Repository, io: Io): Promise<Preparation> {
+  const { setup, mayRefuse } = wish;
+  if (setup.includes(NONE) || setupCommands(setup).length > 0) return {};
   const found = await findDependencies(repository, gitEnvironment(io.env));
-  if (found === undefined) return [];
+  if (mayRefuse) await tellMissingTools(found, io);
   const lines = await readInclude(repository.top);
-  const folders = found.folders.filter((path) => !lines.some(({ pattern }) => pattern === path));
-  if (folders.length === 0) return [];
-  const isAgreed = yes || setup.includes(AUTO) || (io.stdin.isTTY === true && io.stderr.isTTY === true);
-  if (!isAgreed && mayRefuse) throw new UsageError(question(found));
-  if (isAgreed && mayRefuse) await complain(io, `each workspace gets your ${named(folders)}, read-only`);
-  return isAgreed ? folders : [];
+  const isIncluded = (path: string) => lines.some(({ pattern }) => pattern === path);
+  const needs = found.needs
+    .filter(({ manager }) => manager.how !== 'nothing')
+    .map((need) => ({
+      ...need,
+      isPathless: need.folders.length === 0,
+      folders: need.folders.filter((path) => !isIncluded(path)),
+    }))
+    .filter(({ folders, isPathless }) => isPathless || folders.length > 0);
+  if (needs.length === 0) return {};
+  const answer = await agreed(wish, needs, { repository, io });
+  if (answer === undefined && mayRefuse) throw new UsageError(question(needs));
+  if (answer === NONE || answer === undefined) return {};
+  if (answer !== AUTO) return { setup: [answer] };
+  if (mayRefuse) for (const need of needs) await prepareWords(need, io);
+  const dependencies = needs.flatMap(({ manager, folders }) => (manager.how === 'bring' ? folders : []));
+  const commands = needs.filter(({ manager }) => manager.how === 'install').map(installCommand);
+  return {
+    ...(dependencies.length > 0 && { dependencies }),
+    ...(commands.length > 0 && { setup: commands }),
+  };
 }
 
-function question({ lockfile, folders }: FoundDependencies): string {
+type AskPlace = { readonly repository: Repository; readonly io: Io };
+
+/** What the user chose: auto, none or a command. Undefined if there was no one to ask. */
+async function agreed(wish: Wish, needs: readonly Need[], place: AskPlace): Promise<string | undefined> {
+  const { setup, yes, mayRefuse, home } = wish;
+  if (yes || setup.includes(AUTO)) return AUTO;
+  const { repository, io } = place;
+  const stored = await storedSetup(home, repository.top);
+  if (stored !== undefined) return stored;
+  const isTerminal = io.stdin.isTTY === true && io.stderr.isTTY === true;
+  if (!isTerminal || !mayRefuse) return isTerminal ? AUTO : undefined;
+  const answer = await ask(needs, io);
+  if (answer !== undefined) await storeSetup(home, repository.top, answer);
+  return answer;
+}
+
+async function ask(needs: readonly Need[], io: Io): Promise<string | undefined> {
+  const lines = typedLines(io);
+  try {
+    const ways = needs.map((need) => `    ${needWords(need)}\n`).join('');
+    const words = `  Workspaces would lack ${named(needs)}. drover can prepare them:\n${ways}  [a]uto does so (Enter), [n]one does not; or type your own setup [c]ommand: `;
+    const typed = (await lines.ask(words, new AbortController().signal))?.trim();
+    if (typed === undefined || typed === '') return typed === '' ? AUTO : undefined;
+    return /^(n|no|none)$/i.test(typed) ? NONE : /^(a|auto|y|yes)$/i.test(typed) ? AUTO : typed;
+  } finally {
+    lines.close();
+  }
+}
+
+function question(needs: readonly Need[]): string {
+  const ways = needs.map(needWords).join('; ');
   return [
-    `workspaces would lack ${named(folders)}, which ${lockfile} installs.`,
-    'Choose: --setup auto (each workspace gets yours, read-only), --setup "<command>" (runs in each workspace),',
-    'or --setup none',
+    `workspaces would lack ${named(needs)}, which ${needs.map(({ lockfile }) => lockfile).join(', ')} installs.`,
+    `Choose: --setup auto (${ways}), --setup "<command>" (runs in each workspace), or --setup none`,
   ].join(' ');
 }
 
-function named(folders: readonly string[]): string {
+function needWords(need: Need): string {
+  if (need.manager.how === 'bring') return `each workspace gets your ${shortened(need.folders)}, read-only`;
+  const hosts = need.manager.hosts ?? [];
+  const net = hosts.length === 0 ? '' : `; a download needs ${hosts.map((host) => `--net ${host}`).join(' ')}`;
+  return `each workspace runs '${installCommand(need)}'${net}`;
+}
+
+/** Says how a need is met. Throws UsageError if the tool of its command is missing. */
+async function prepareWords(need: Need, io: Io): Promise<void> {
+  const { tool, how } = need.manager;
+  if (how === 'install' && !(await isThere(tool, io)))
+    throw new UsageError(
+      `${need.lockfile} needs ${tool}, which is not on the PATH: install it, or choose --setup "<command>" or --setup none`,
+    );
+  await complain(io, needWords(need));
+}
+
+/** A lockfile without its tool: gates that use it can't pass. */
+async function tellMissingTools({ locked }: Found, io: Io): Promise<void> {
+  for (const { manager, lockfile } of locked) {
+    // Other tools than pip read requirements.txt, and go.mod alone needs no installation.
+    if (manager.name === 'pip' || manager.how === 'install' || (await isThere(manager.tool, io))) continue;
+    if (manager.how === 'bring' && locked.some((other) => other.manager !== manager && other.manager.how === 'bring'))
+      continue;
+    await complain(
+      io,
+      `${lockfile} is of ${manager.name}, but there is no ${manager.tool} on the PATH: gates that need it will fail`,
+    );
+  }
+}
+
+function isThere(tool: string, io: Io): Promise<boolean> {
+  return new Promise((resolve) => {
+    const options = { env: childEnvironment(io.env), timeout: CHECK_MS_MAX };
+    execFile('sh', ['-c', 'command -v -- "$0"', tool], options, (error) => resolve(error === null));
+  });
+}
+
+function named(needs: readonly Need[]): string {
+  const folders = needs.flatMap((need) =>
+    need.folders.length === 0 ? [`the packages of ${need.lockfile}`] : need.folders,
+  );
+  return shortened(folders);
+}
+
+function shortened(folders: readonly string[]): string {
   const more = folders.length - NAMED_MAX;
-  return `${folders.slice(0, NAMED_MAX).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const first = folders.slice(0, NAMED_MAX).map((path) => oneLine(path, PATH_COLUMNS));
+  return `${first.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

@@ -59,7 +59,7 @@ export const runOptions = {
   setup: list(
     'Workers:',
     'CMD',
-    'Command that prepares each workspace; auto brings your node_modules, none brings nothing',
+    'Command that prepares each workspace; auto brings or installs dependencies, none does nothing',
     nonEmpty,
   ),
   seed: choice(

@@ -56,10 +56,11 @@ export async function newSettings(
   }
   const chosen = { goal, branch: args.branch, author: args.author ?? settings.author, deliver: made.deliver };
   const result = await resultSettings(chosen, repository, childEnvironment(io.env));
-  const wish = { setup: [...settings.setup, ...args.setup], yes: args.yes, mayRefuse: !args['dry-run'] };
-  const dependencies = await chooseDependencies(wish, repository, io);
+  const { home } = settings;
+  const wish = { setup: [...settings.setup, ...args.setup], yes: args.yes, mayRefuse: !args['dry-run'], home };
+  const preparation = await chooseDependencies(wish, repository, io);
   if (!args['dry-run']) await tellUncommitted(repository, io);
-  return { ...made, ...result, ...(dependencies.length > 0 && { dependencies }) };
+  return { ...made, ...result, ...preparation };
 }
 
 const MERGE_CHECK_MS_MAX = 60_000;

@@ -122,13 +122,14 @@ test('4: a gate fails on the merged tree, nothing lands; --allow-partial has no 
   expect((await batch.run(['--allow-partial'])).code).toBe(4);
 });
 
-test('4: nothing changed, and a gate of the batch fails on its base', async () => {
-  const idle = (): Answer => calls('submit_result', { summary: 'it is fine as it is' });
-  const batch = await BatchDesk.with(tidying(idle), noisyFiles(2), `${SPEC}gates: ["! grep 2 src/*.ts"]\n`);
+test('4: a gate of the batch fails on its base, so no task starts', async () => {
+  const batch = await BatchDesk.with(tidying(), noisyFiles(2), `${SPEC}gates: ["! grep 2 src/*.ts"]\n`);
   await expectTold(batch, await batch.run(), 4);
-  expect(await batch.statuses()).toEqual({ 'src-file1.ts': 'gate_failed', 'src-file2.ts': 'gate_failed' });
-  expect(await batch.text('junit.xml')).toContain('tests="2" failures="2" errors="0" skipped="0"');
-  expect(await batch.text('report.md')).toContain("it changed nothing, and the gate '! grep 2 src/*.ts' fails");
+  expect([batch.requests, await batch.statuses()]).toEqual([
+    0,
+    { 'src-file1.ts': 'cancelled', 'src-file2.ts': 'cancelled' },
+  ]);
+  expect(await batch.text('report.md')).toContain("the gate '! grep 2 src/*.ts' fails on the base commit");
 });
 
 test('5: the changes conflict', async () => {

@@ -1,47 +1,86 @@
-// Finds the installed dependencies of a checkout that a workspace would lack.
+// Finds what a project's workspaces would lack: installed dependencies of the checkout, by lockfile and ignored folder.
 //
 // Guarantees
 //   1. Only folders that git ignores are named, so no commit takes them for the worker's work.
 //   2. Nothing inside a dependency folder is looked at.
+//   3. A folder belongs to the nearest lockfile of a manager that fills folders of this name.
 
 import { existsSync, lstatSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { gitOf, type Repository } from '../git/repository.ts';
+import { type Manager, MANAGERS, PNP_FILE, YARN_PNP } from './managers.ts';
 
-/** Managers whose `node_modules` works at another path: its links are relative. */
-const LOCKFILES: readonly (readonly [file: string, manager: string])[] = [
-  ['package-lock.json', 'npm'],
-  ['npm-shrinkwrap.json', 'npm'],
-  ['yarn.lock', 'yarn'],
-  ['bun.lock', 'bun'],
-  ['bun.lockb', 'bun'],
-];
-const FOLDER = 'node_modules';
 const FOLDERS_MAX = 200;
 
-export type FoundDependencies = {
-  readonly manager: string;
-  readonly lockfile: string;
-  /** Paths from the top of the repository, parents first. */
+const NAMES = new Set(MANAGERS.flatMap(({ folders }) => folders));
+
+export type Need = {
+  readonly manager: Manager;
+  readonly lockfile: string; // a path from the top of the repository
+  /** Paths from the top of the repository, parents first. Empty for Plug'n'Play. */
   readonly folders: readonly string[];
 };
 
-/** Undefined if the project has no lockfile of such a manager, or nothing is installed. */
-export async function findDependencies(
+export type Found = {
+  readonly needs: readonly Need[];
+  /** Managers with a lockfile at the top of the repository. */
+  readonly locked: readonly { readonly manager: Manager; readonly lockfile: string }[];
+};
+
+export async function findDependencies(repository: Repository, env: Readonly<Record<string, string>>): Promise<Found> {
+  const { top } = repository;
+  const locked = MANAGERS.flatMap((manager) => {
+    const lockfile = manager.lockfiles.find((name) => existsSync(join(top, name)));
+    return lockfile === undefined ? [] : [{ manager, lockfile }];
+  });
+  const needs = new Map<string, { manager: Manager; lockfile: string; folders: string[] }>();
+  if (existsSync(join(top, PNP_FILE)) && existsSync(join(top, 'yarn.lock')))
+    needs.set('yarn.lock', { manager: YARN_PNP, lockfile: 'yarn.lock', folders: [] });
+  for (const folder of await ignoredFolders(repository, env)) {
+    const owner = ownerOf(top, folder);
+    if (owner === undefined) continue;
+    const need = needs.get(owner.lockfile) ?? { ...owner, folders: [] };
+    needs.set(owner.lockfile, need);
+    if (need.manager.folders.includes(basename(folder))) need.folders.push(folder);
+  }
+  return { needs: [...needs.values()], locked };
+}
+
+async function ignoredFolders(
   repository: Repository,
   env: Readonly<Record<string, string>>,
-): Promise<FoundDependencies | undefined> {
-  const { top } = repository;
-  const [lockfile, manager] = LOCKFILES.find(([file]) => existsSync(join(top, file))) ?? [];
-  if (lockfile === undefined || manager === undefined || existsSync(join(top, '.pnp.cjs'))) return undefined;
+): Promise<readonly string[]> {
   const list = ['ls-files', '-z', '--others', '--ignored', '--exclude-standard', '--directory'];
   const { out } = await gitOf(repository, env)(list);
-  const folders = out
+  return out
     .split('\0')
-    .filter((path) => path.endsWith('/') && basename(path) === FOLDER)
+    .map((path) => (path.endsWith('vendor/bundle/') ? path.slice(0, -'bundle/'.length) : path))
+    .filter((path) => path.endsWith('/') && NAMES.has(basename(path)))
     .map((path) => path.slice(0, -1))
-    .filter((path) => lstatSync(join(top, path), { throwIfNoEntry: false })?.isDirectory() === true)
+    .filter((path) => lstatSync(join(repository.top, path), { throwIfNoEntry: false })?.isDirectory() === true)
     .toSorted((a, b) => a.length - b.length)
     .slice(0, FOLDERS_MAX);
-  return folders.length === 0 ? undefined : { manager, lockfile, folders };
+}
+
+function ownerOf(top: string, folder: string): Pick<Need, 'manager' | 'lockfile'> | undefined {
+  const managers = MANAGERS.filter(({ folders }) => folders.includes(basename(folder)));
+  for (let at = dirname(folder); ; at = dirname(at)) {
+    for (const manager of managers) {
+      const name = manager.lockfiles.find((each) => existsSync(join(top, at, each)));
+      if (name !== undefined) return { manager, lockfile: at === '.' ? name : join(at, name) };
+    }
+    if (at === '.') return undefined;
+  }
+}
+
+/** The commands that make a need's folders in a workspace, and run in its folder. */
+export function installCommand({ manager, lockfile, folders }: Need): string {
+  const folder = basename(folders[0] ?? '');
+  const command = (manager.command ?? '').replaceAll('{folder}', folder);
+  const at = dirname(lockfile);
+  return at === '.' ? command : `cd ${quoted(at)} && ${command}`;
+}
+
+function quoted(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

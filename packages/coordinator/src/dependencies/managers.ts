@@ -1,0 +1,94 @@
+// Package managers: their lockfiles, the ignored folders that they fill, and how a workspace gets those.
+//
+//   bring    the folder of the checkout works at another path: it is shown read-only, or linked to a private copy
+//   install  the folder holds absolute paths or leads out of itself: a command makes a new one in each workspace
+//   nothing  the manager keeps packages outside the project, or the folder must not be shared
+
+export type Manager = {
+  readonly name: string;
+  readonly lockfiles: readonly string[];
+  readonly tool: string;
+  readonly folders: readonly string[];
+  readonly how: 'bring' | 'install' | 'nothing';
+  /** Runs in the folder of the lockfile. `{folder}` is the name of the folder to fill. */
+  readonly command?: string;
+  /** Hosts that the command asks, unless its cache has everything. */
+  readonly hosts?: readonly string[];
+};
+
+const PYTHON_HOSTS = ['pypi.org', 'files.pythonhosted.org'];
+const PYTHON_FOLDERS = ['.venv', 'venv'];
+
+/** Yarn with Plug'n'Play has no folder: this file holds paths into a cache. */
+export const PNP_FILE = '.pnp.cjs';
+
+export const YARN_PNP: Manager = {
+  name: 'yarn',
+  lockfiles: ['yarn.lock'],
+  tool: 'yarn',
+  folders: [],
+  how: 'install',
+  command: 'yarn install --immutable',
+  hosts: ['registry.yarnpkg.com'],
+};
+
+/** The first manager whose lockfile is there has the folder. */
+export const MANAGERS: readonly Manager[] = [
+  { name: 'pnpm', lockfiles: ['pnpm-lock.yaml'], tool: 'pnpm', folders: ['node_modules'], how: 'bring' },
+  {
+    name: 'npm',
+    lockfiles: ['package-lock.json', 'npm-shrinkwrap.json'],
+    tool: 'npm',
+    folders: ['node_modules'],
+    how: 'bring',
+  },
+  { name: 'yarn', lockfiles: ['yarn.lock'], tool: 'yarn', folders: ['node_modules'], how: 'bring' },
+  { name: 'bun', lockfiles: ['bun.lock', 'bun.lockb'], tool: 'bun', folders: ['node_modules'], how: 'bring' },
+  {
+    name: 'uv',
+    lockfiles: ['uv.lock'],
+    tool: 'uv',
+    folders: PYTHON_FOLDERS,
+    how: 'install',
+    command: 'uv sync --frozen',
+    hosts: PYTHON_HOSTS,
+  },
+  {
+    name: 'poetry',
+    lockfiles: ['poetry.lock'],
+    tool: 'poetry',
+    folders: PYTHON_FOLDERS,
+    how: 'install',
+    command: 'POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --no-interaction',
+    hosts: PYTHON_HOSTS,
+  },
+  {
+    name: 'pip',
+    lockfiles: ['requirements.txt'],
+    tool: 'python3',
+    folders: PYTHON_FOLDERS,
+    how: 'install',
+    command: 'python3 -m venv {folder} && {folder}/bin/python -m pip install -q -r requirements.txt',
+    hosts: PYTHON_HOSTS,
+  },
+  { name: 'cargo', lockfiles: ['Cargo.lock'], tool: 'cargo', folders: ['target'], how: 'nothing' },
+  { name: 'go', lockfiles: ['go.sum', 'go.mod'], tool: 'go', folders: [], how: 'nothing' },
+  {
+    name: 'bundler',
+    lockfiles: ['Gemfile.lock'],
+    tool: 'bundle',
+    folders: ['vendor'],
+    how: 'install',
+    command: 'BUNDLE_PATH=vendor/bundle BUNDLE_FROZEN=true bundle install',
+    hosts: ['rubygems.org', 'index.rubygems.org'],
+  },
+  {
+    name: 'composer',
+    lockfiles: ['composer.lock'],
+    tool: 'composer',
+    folders: ['vendor'],
+    how: 'install',
+    command: 'composer install --no-interaction',
+    hosts: ['repo.packagist.org', 'api.github.com', 'codeload.github.com'],
+  },
+];
