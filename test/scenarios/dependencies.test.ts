@@ -1,7 +1,6 @@
 // Installed dependencies of an npm project: worker and gate find the checkout's, and cannot change them.
 
 import { chmod, mkdir, symlink } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { calls, planned, RunDesk, statuses, submits, writes } from '../support/run/run-desk.ts';
@@ -101,26 +100,7 @@ test('--setup none leaves dependencies out, and --setup auto brings them', async
   expect((await desk.run(['run', 'go', '--setup', 'auto', ...gate])).code).toBe(0);
 });
 
-const PYTHON = {
-  '.gitignore': '.venv/\n',
-  'requirements.txt': '# none\n',
-  'app/__init__.py': 'NAME = "checkout"\n',
-};
 const IDLE = planned({ one: { answers: [writes('b.txt', 'b\n'), submits('b')] } });
-
-test('a Python project gets a new venv in each workspace, with its own paths', async () => {
-  const desk = await RunDesk.with(IDLE, PYTHON);
-  await desk.write({ '.venv/pyvenv.cfg': 'home = nowhere\n' });
-  const gate =
-    '.venv/bin/python -c "import sys, os; assert os.path.realpath(sys.prefix) == os.path.realpath(\'.venv\')"';
-  const { code, end, stderr } = await desk.run(['run', 'go', '--setup', 'auto', '--gate', gate], {
-    // The HOME of a test is not the one that a pyenv is in.
-    env: { PYENV_ROOT: process.env['PYENV_ROOT'] ?? join(homedir(), '.pyenv') },
-  });
-  expect([code, statuses(end)]).toEqual([0, { one: 'landed' }]);
-  expect(stderr).toContain("each workspace runs 'python3 -m venv .venv && .venv/bin/python -m pip install");
-  expect(stderr).toContain('--net pypi.org');
-});
 
 test('a lockfile whose tool is missing stops the run before any request', async () => {
   const desk = await RunDesk.with(IDLE, { '.gitignore': 'vendor/\n', 'composer.lock': '{}\n' });
