@@ -45,7 +45,7 @@ export async function chooseDependencies(wish: Wish, repository: Repository, io:
   const lines = await readInclude(repository.top);
   const isIncluded = (path: string) => lines.some(({ pattern }) => pattern === path);
   const needs = found.needs
-    .filter(({ manager }) => manager.how !== 'nothing')
+    .filter(({ packager }) => packager.how !== 'nothing')
     .map((need) => ({
       ...need,
       isPathless: need.folders.length === 0,
@@ -58,8 +58,8 @@ export async function chooseDependencies(wish: Wish, repository: Repository, io:
   if (answer === NONE || answer === undefined) return {};
   if (answer !== AUTO) return { setup: [answer] };
   if (mayRefuse) for (const need of needs) await prepareWords(need, io);
-  const dependencies = needs.flatMap(({ manager, folders }) => (manager.how === 'bring' ? folders : []));
-  const commands = needs.filter(({ manager }) => manager.how === 'install').map(installCommand);
+  const dependencies = needs.flatMap(({ packager, folders }) => (packager.how === 'bring' ? folders : []));
+  const commands = needs.filter(({ packager }) => packager.how === 'install').map(installCommand);
   return {
     ...(dependencies.length > 0 && { dependencies }),
     ...(commands.length > 0 && { setup: commands }),
@@ -104,15 +104,15 @@ function question(needs: readonly Need[]): string {
 }
 
 function needWords(need: Need): string {
-  if (need.manager.how === 'bring') return `each workspace gets your ${shortened(need.folders)}, read-only`;
-  const hosts = need.manager.hosts ?? [];
+  if (need.packager.how === 'bring') return `each workspace gets your ${shortened(need.folders)}, read-only`;
+  const hosts = need.packager.hosts ?? [];
   const net = hosts.length === 0 ? '' : `; a download needs ${hosts.map((host) => `--net ${host}`).join(' ')}`;
   return `each workspace runs '${installCommand(need)}'${net}`;
 }
 
 /** Says how a need is met. Throws UsageError if the tool of its command is missing. */
 async function prepareWords(need: Need, io: Io): Promise<void> {
-  const { tool, how } = need.manager;
+  const { tool, how } = need.packager;
   if (how === 'install' && !(await isThere(tool, io)))
     throw new UsageError(
       `${need.lockfile} needs ${tool}, which is not on the PATH: install it, or choose --setup "<command>" or --setup none`,
@@ -122,14 +122,17 @@ async function prepareWords(need: Need, io: Io): Promise<void> {
 
 /** A lockfile without its tool: gates that use it can't pass. */
 async function tellMissingTools({ locked }: Found, io: Io): Promise<void> {
-  for (const { manager, lockfile } of locked) {
+  for (const { packager, lockfile } of locked) {
     // Other tools than pip read requirements.txt, and go.mod alone needs no installation.
-    if (manager.name === 'pip' || manager.how === 'install' || (await isThere(manager.tool, io))) continue;
-    if (manager.how === 'bring' && locked.some((other) => other.manager !== manager && other.manager.how === 'bring'))
+    if (packager.name === 'pip' || packager.how === 'install' || (await isThere(packager.tool, io))) continue;
+    if (
+      packager.how === 'bring' &&
+      locked.some((other) => other.packager !== packager && other.packager.how === 'bring')
+    )
       continue;
     await complain(
       io,
-      `${lockfile} is of ${manager.name}, but there is no ${manager.tool} on the PATH: gates that need it will fail`,
+      `${lockfile} is of ${packager.name}, but there is no ${packager.tool} on the PATH: gates that need it will fail`,
     );
   }
 }

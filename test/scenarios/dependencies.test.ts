@@ -125,3 +125,28 @@ test('an answer at the terminal is stored, and holds for later runs', async () =
   const later = await desk.run(['run', 'go', '--gate', 'test -d node_modules/mine']);
   expect([later.code, later.stderr.includes('would lack')]).toEqual([0, false]);
 });
+
+test('without a sandbox the audit finds a changed dependency, and nothing is delivered', async () => {
+  const command = 'chmod u+w node_modules/mine/index.js && echo "// mine" >> node_modules/mine/index.js';
+  const desk = await npmProject(await RunDesk.with(work(command), FILES));
+  const open = ['--yes', '--allow', 'shell', '--sandbox', 'off'];
+  const { code, end } = await desk.run(['run', 'go', ...open]);
+  expect([code, end.failure, end.delivered]).toEqual([
+    8,
+    { kind: 'dependencies.changed', paths: ['node_modules/mine/index.js'] },
+    undefined,
+  ]);
+  expect(await desk.read('node_modules/mine/index.js')).toBe('module.exports = "installed";\n');
+});
+
+test('.worktreeinclude copies what it matches and git ignores, and a link is warned of', async () => {
+  const files = { '.gitignore': '*.local\nlinked\n', '.worktreeinclude': '*.local\n!b.local\nopen.txt\n' };
+  const desk = await RunDesk.with(IDLE, files);
+  await desk.write({ 'a.local': 'a\n', 'b.local': 'b\n', 'd/c.local': 'c\n', 'linked/x': 'x\n' });
+  await desk.write({ '.drover/include': 'linked link\n' });
+  const gate = 'test -f a.local -a -f d/c.local -a ! -e b.local -a -L linked';
+  const { code, events } = await desk.run(['run', 'go', '--gate', gate]);
+  expect(code).toBe(0);
+  const warnings = events.flatMap((event) => (event.type === 'warning' ? [event.message] : []));
+  expect(warnings.join('\n')).toContain('.drover/include links linked to your checkout');
+});

@@ -67,6 +67,8 @@ export type Failure =
   | { readonly kind: 'workspace.failed'; readonly message: string }
   /** The run's objects and branches cannot be written, or another process changed them. */
   | { readonly kind: 'store.failed'; readonly message: string }
+  /** A worker changed dependencies that all workspaces share, so gates may have tested with other ones. */
+  | { readonly kind: 'dependencies.changed'; readonly paths: readonly string[] }
   /** The user's checkout changed during the run. */
   | { readonly kind: 'checkout.changed'; readonly paths: readonly string[] };
 
@@ -220,6 +222,12 @@ export const FAILURES: { readonly [Kind in FailureKind]: FailureTraits<Kind> } =
     ...MACHINE,
     keepsWorkspace: true,
     sentence: ({ message }) => `the store of the run cannot be used: ${message}`,
+  },
+  'dependencies.changed': {
+    ...PASSING,
+    exit: 'blocked',
+    sentence: ({ paths }) =>
+      `a worker changed dependencies that all workspaces share, so nothing was delivered; the work is kept. Changed: ${paths.join(', ')}`,
   },
   'checkout.changed': {
     ...PASSING,

@@ -5,19 +5,34 @@
 //      written, in a private folder of the attempt.
 //   2. Elsewhere a workspace gets hard links to a private copy, whose files are read-only. The copy is made once for
 //      each state of the lockfile.
-//   3. Never a symlink to the checkout: links between the packages of a monorepo lead to the worker's own code.
+//   3. `auditCopy` finds files of the private copy that were changed, added or removed since it was made.
+//   4. Never a symlink to the checkout: links between the packages of a monorepo lead to the worker's own code.
 //
 // Crash: a copy gets its name once it is complete, so an interrupted one is made again.
 
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
-import { chmod, cp, link, lstat, mkdir, opendir, readlink, rename, rm, symlink } from 'node:fs/promises';
+import {
+  chmod,
+  cp,
+  link,
+  lstat,
+  mkdir,
+  opendir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { BroughtFolder } from '@drover/sandbox/policy';
 import { isCode } from '../git/removal.ts';
 
 const CACHES = ['.cache', '.vite'];
 const WRITE_BITS = 0o222;
+const STATE_SUFFIX = '.json';
 /** npm, yarn 1 and their kin note what they installed; a change of these files means another state. */
 const STATES = ['package-lock.json', 'npm-shrinkwrap.json', 'yarn.lock', 'bun.lock', 'bun.lockb'];
 const INSTALLED = ['.package-lock.json', '.yarn-integrity'];
@@ -82,12 +97,48 @@ export async function privateCopy(folders: readonly string[], top: string, store
     await cp(join(top, path), to, { recursive: true, verbatimSymlinks: true, filter: (from) => !isCache(from) });
     await protect(to);
   }
+  await writeFile(`${place}${STATE_SUFFIX}`, JSON.stringify(await stateIn(draft)));
   await rename(draft, place).catch(async (error: unknown) => {
     // Another run was faster.
     if (!isCode(error, 'ENOTEMPTY', 'EEXIST')) throw error;
     await rm(draft, { recursive: true, force: true });
   });
   return place;
+}
+
+/** Paths of the copy that are not as drover made them. A copy without a record has none. */
+export async function auditCopy(copy: string): Promise<readonly string[]> {
+  const record = await readFile(`${copy}${STATE_SUFFIX}`, 'utf8').catch((error: unknown) => {
+    if (isCode(error, 'ENOENT')) return undefined;
+    throw error;
+  });
+  if (record === undefined) return [];
+  const before = new Map(Object.entries(JSON.parse(record) as Readonly<Record<string, string>>));
+  const now = new Map(Object.entries(await stateIn(copy)));
+  return [...new Set([...before.keys(), ...now.keys()])].filter((path) => before.get(path) !== now.get(path));
+}
+
+/** Removes a copy that was changed, so that the next run makes another. Workspaces keep their links. */
+export async function removeCopy(copy: string): Promise<void> {
+  await rm(copy, { recursive: true, force: true });
+  await rm(`${copy}${STATE_SUFFIX}`, { force: true });
+}
+
+/** By path: inode, mode, size and time of change of each file. Links change the ctime, so it can't be compared. */
+async function stateIn(folder: string): Promise<Readonly<Record<string, string>>> {
+  const state: Record<string, string> = {};
+  const walk = async (at: string): Promise<void> => {
+    for await (const entry of await opendir(join(folder, at))) {
+      const path = join(at, entry.name);
+      if (entry.isDirectory()) await walk(path);
+      else {
+        const { ino, mode, size, mtimeMs } = await lstat(join(folder, path));
+        state[path] = `${ino} ${mode} ${size} ${mtimeMs}`;
+      }
+    }
+  };
+  await walk('');
+  return state;
 }
 
 function isCache(path: string): boolean {

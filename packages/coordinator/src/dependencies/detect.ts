@@ -3,19 +3,19 @@
 // Guarantees
 //   1. Only folders that git ignores are named, so no commit takes them for the worker's work.
 //   2. Nothing inside a dependency folder is looked at.
-//   3. A folder belongs to the nearest lockfile of a manager that fills folders of this name.
+//   3. A folder belongs to the nearest lockfile of a packager that fills folders of this name.
 
 import { existsSync, lstatSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { gitOf, type Repository } from '../git/repository.ts';
-import { type Manager, MANAGERS, PNP_FILE, YARN_PNP } from './managers.ts';
+import { type Packager, PACKAGERS, PNP_FILE, YARN_PNP } from './packagers.ts';
 
 const FOLDERS_MAX = 200;
 
-const NAMES = new Set(MANAGERS.flatMap(({ folders }) => folders));
+const NAMES = new Set(PACKAGERS.flatMap(({ folders }) => folders));
 
 export type Need = {
-  readonly manager: Manager;
+  readonly packager: Packager;
   readonly lockfile: string; // a path from the top of the repository
   /** Paths from the top of the repository, parents first. Empty for Plug'n'Play. */
   readonly folders: readonly string[];
@@ -23,25 +23,25 @@ export type Need = {
 
 export type Found = {
   readonly needs: readonly Need[];
-  /** Managers with a lockfile at the top of the repository. */
-  readonly locked: readonly { readonly manager: Manager; readonly lockfile: string }[];
+  /** Packagers with a lockfile at the top of the repository. */
+  readonly locked: readonly { readonly packager: Packager; readonly lockfile: string }[];
 };
 
 export async function findDependencies(repository: Repository, env: Readonly<Record<string, string>>): Promise<Found> {
   const { top } = repository;
-  const locked = MANAGERS.flatMap((manager) => {
-    const lockfile = manager.lockfiles.find((name) => existsSync(join(top, name)));
-    return lockfile === undefined ? [] : [{ manager, lockfile }];
+  const locked = PACKAGERS.flatMap((packager) => {
+    const lockfile = packager.lockfiles.find((name) => existsSync(join(top, name)));
+    return lockfile === undefined ? [] : [{ packager, lockfile }];
   });
-  const needs = new Map<string, { manager: Manager; lockfile: string; folders: string[] }>();
+  const needs = new Map<string, { packager: Packager; lockfile: string; folders: string[] }>();
   if (existsSync(join(top, PNP_FILE)) && existsSync(join(top, 'yarn.lock')))
-    needs.set('yarn.lock', { manager: YARN_PNP, lockfile: 'yarn.lock', folders: [] });
+    needs.set('yarn.lock', { packager: YARN_PNP, lockfile: 'yarn.lock', folders: [] });
   for (const folder of await ignoredFolders(repository, env)) {
     const owner = ownerOf(top, folder);
     if (owner === undefined) continue;
     const need = needs.get(owner.lockfile) ?? { ...owner, folders: [] };
     needs.set(owner.lockfile, need);
-    if (need.manager.folders.includes(basename(folder))) need.folders.push(folder);
+    if (need.packager.folders.includes(basename(folder))) need.folders.push(folder);
   }
   return { needs: [...needs.values()], locked };
 }
@@ -62,21 +62,21 @@ async function ignoredFolders(
     .slice(0, FOLDERS_MAX);
 }
 
-function ownerOf(top: string, folder: string): Pick<Need, 'manager' | 'lockfile'> | undefined {
-  const managers = MANAGERS.filter(({ folders }) => folders.includes(basename(folder)));
+function ownerOf(top: string, folder: string): Pick<Need, 'packager' | 'lockfile'> | undefined {
+  const packagers = PACKAGERS.filter(({ folders }) => folders.includes(basename(folder)));
   for (let at = dirname(folder); ; at = dirname(at)) {
-    for (const manager of managers) {
-      const name = manager.lockfiles.find((each) => existsSync(join(top, at, each)));
-      if (name !== undefined) return { manager, lockfile: at === '.' ? name : join(at, name) };
+    for (const packager of packagers) {
+      const name = packager.lockfiles.find((each) => existsSync(join(top, at, each)));
+      if (name !== undefined) return { packager, lockfile: at === '.' ? name : join(at, name) };
     }
     if (at === '.') return undefined;
   }
 }
 
 /** The commands that make a need's folders in a workspace, and run in its folder. */
-export function installCommand({ manager, lockfile, folders }: Need): string {
+export function installCommand({ packager, lockfile, folders }: Need): string {
   const folder = basename(folders[0] ?? '');
-  const command = (manager.command ?? '').replaceAll('{folder}', folder);
+  const command = (packager.command ?? '').replaceAll('{folder}', folder);
   const at = dirname(lockfile);
   return at === '.' ? command : `cd ${quoted(at)} && ${command}`;
 }

@@ -26,7 +26,7 @@ const INVALID_MAX = 2;
 const TITLE_CHARS_MAX = 72;
 const NOT_INCLUDED_MAX = 20;
 
-export type Submitted = {
+type Submitted = {
   readonly tasks: readonly PlannedTask[];
   readonly by: 'coordinator' | 'fallback';
   readonly callId: string;

@@ -108,11 +108,6 @@ class Run {
     for (const record of past?.records ?? []) this.#state.take(record);
   }
 
-  #tellLost(): void {
-    const message = lostWords(this.#options.past?.lostRequests ?? 0);
-    if (message !== undefined) this.#tell({ type: 'warning', message });
-  }
-
   async toTheEnd(outer: AbortSignal): Promise<RunEnd> {
     const signal = AbortSignal.any([outer, this.#stop.signal]);
     const { repository, env, slots, settings, past, bus } = this.#options;
@@ -125,15 +120,16 @@ class Run {
     slots.prepare(Math.max(1, settings.workers - open));
     const before = await looking;
     this.#tell({ type: 'run_start', resumed: past !== undefined, ...settings });
-    this.#tellLost();
+    const lost = lostWords(past?.lostRequests ?? 0);
+    if (lost !== undefined) this.#tell({ type: 'warning', message: lost });
     const ending: Writable<Ended> = {};
     try {
-      for (const problem of (await slots.inclusion()).leftOut)
-        this.#tell({ type: 'warning', message: `not brought along by .drover/include: ${problem}` });
+      for (const message of await slots.warnings()) this.#tell({ type: 'warning', message });
       ending.answer = await this.#work(signal);
       Object.assign(ending, await resultFailure(this.#state, this.#train));
       const changed = differences(before, await fingerprint(repository, env));
       if (changed.length > 0) throw new DroverError({ kind: 'checkout.changed', paths: changed });
+      await slots.auditDependencies();
     } catch (error) {
       ending.failure = signal.aborted ? failureOf(signal) : asFailure(error);
     }
@@ -357,7 +353,7 @@ class Run {
 
   #mayDeliver(failure: Failure | undefined): boolean {
     const hasWork = this.#ledger.landed.size > 0 || rowsOf(this.#state).some(({ commit }) => commit !== undefined);
-    return hasWork && failure?.kind !== 'checkout.changed' && failure?.kind !== 'aborted';
+    return hasWork && !['checkout.changed', 'dependencies.changed', 'aborted'].includes(failure?.kind ?? '');
   }
 
   // Not by the run's signal: what landed before the deadline is delivered after it.

@@ -12,7 +12,8 @@
 //      folder.
 //   3. The number of entries looked at is bounded, and so is the number of warnings about those left out.
 //
-// A copy is the worker's own. A link is not: writing through it writes in the user's folder.
+// A copy is the worker's own. A link is not: writing through it writes in the user's folder. `.worktreeinclude`, which
+// other tools read, names files to copy in the syntax of .gitignore.
 
 import { cp, glob, lstat, mkdir, realpath, symlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -29,8 +30,10 @@ const ENTRIES_MAX = 500_000;
 const LEFT_OUT_MAX = 50;
 const GLOB_SIGN = /[*?[\]{}()!+@]/;
 const INCLUDE_FILE = join('.drover', 'include');
+const WORKTREE_INCLUDE = '.worktreeinclude';
 
-export type IncludeLine = { readonly pattern: string; readonly how: 'copy' | 'link' };
+/** `isPath`: the pattern is the path of a file, whatever characters it has. */
+export type IncludeLine = { readonly pattern: string; readonly how: 'copy' | 'link'; readonly isPath?: true };
 
 export type Included = { readonly path: string; readonly how: 'copy' | 'link' };
 
@@ -62,6 +65,32 @@ export async function readInclude(top: string): Promise<readonly IncludeLine[]> 
     }
     return [{ pattern, how: link === undefined ? 'copy' : 'link' } as const];
   });
+}
+
+/** What `.worktreeinclude` matches among the untracked files. */
+export async function readWorktreeInclude({ repository, env }: IncludeSource): Promise<readonly IncludeLine[]> {
+  const { top } = repository;
+  const found = await readOwnFile({ path: join(top, WORKTREE_INCLUDE), within: top });
+  if (found.kind === 'refused') throw new UsageError(`${WORKTREE_INCLUDE} ${found.problem}; ${found.fix}`);
+  if (found.kind === 'missing') return [];
+  const list = ['ls-files', '-z', '--others', '--ignored', `--exclude-from=${join(top, WORKTREE_INCLUDE)}`];
+  const { out } = await gitOf(repository, env)([...list, '--directory']);
+  const paths = out.split('\0').filter((path) => path !== '');
+  if (paths.length > MATCHES_MAX)
+    throw new UsageError(`${WORKTREE_INCLUDE} names more than ${MATCHES_MAX} paths: name a folder instead`);
+  return paths.map((path) => ({ pattern: path.replace(/\/$/, ''), how: 'copy', isPath: true }));
+}
+
+/** Sentences about paths that are not brought along, and about links, through which a worker reaches the checkout. */
+export function inclusionWarnings({ included, leftOut }: Inclusion): readonly string[] {
+  const links = included.filter(({ how }) => how === 'link').map(({ path }) => path);
+  return [
+    ...leftOut.map((problem) => `not brought along by ${INCLUDE_FILE}: ${problem}`),
+    ...links.map(
+      (path) =>
+        `${INCLUDE_FILE} links ${path} to your checkout: in a monorepo gates may test your code instead of the worker's, and what a worker writes or removes there is yours; without "link" it is copied`,
+    ),
+  ];
 }
 
 export type IncludeSource = {
@@ -101,12 +130,12 @@ async function matchesOf(
 ): Promise<ReadonlyMap<string, Included>> {
   const found = new Map<string, Included>();
   const looked = { entries: 0, max: entriesMax };
-  for (const { pattern, how } of lines) {
-    if (await leadsOut(top, pattern)) {
+  for (const { pattern, how, isPath } of lines) {
+    if (isPath !== true && (await leadsOut(top, pattern))) {
       leftOut.push(`${pattern} is behind a link that leads out of the repository`);
       continue;
     }
-    for (const path of await matches(top, pattern, looked)) {
+    for (const path of isPath ? [pattern] : await matches(top, pattern, looked)) {
       const problem = await objection(top, path);
       if (problem === undefined) found.set(path, { path, how });
       else leftOut.push(`${path} ${problem}`);

@@ -21,9 +21,11 @@ import {
   type IncludeLine,
   type Inclusion,
   place as placeIncluded,
+  inclusionWarnings,
   readInclude,
+  readWorktreeInclude,
 } from './include.ts';
-import { type Dependencies, linkCopy, mountsOf, privateCopy } from '../dependencies/bring.ts';
+import { auditCopy, type Dependencies, linkCopy, mountsOf, privateCopy, removeCopy } from '../dependencies/bring.ts';
 import { fileMode, writeOwn } from './renewal/own-file.ts';
 import { setUp } from './setup.ts';
 import { type Owner, Slot, slotNumbers, type SlotOptions } from './slot.ts';
@@ -32,6 +34,7 @@ import { writeWorkerGit } from './renewal/worker-git.ts';
 import { bestEffort, handled } from '@drover/core/promises';
 
 const SLOTS_MAX = 256;
+const CHANGED_MAX = 20; // paths that are told
 const TRASH_MS_AFTER = 300; // that what is set aside stays there
 const TRASH_MS_MAX = 2_000; // that closing waits for what is being removed
 
@@ -99,7 +102,8 @@ export class Slots {
   /** Throws UsageError where home or `.drover/include` can't be worked with. */
   static async open(options: SlotsOptions): Promise<Slots> {
     const store = await openStore(options);
-    return new Slots(options, store, await readInclude(options.repository.top));
+    const lines = [...(await readInclude(options.repository.top)), ...(await readWorktreeInclude(options))];
+    return new Slots(options, store, lines);
   }
 
   /** Begins to bring that many slots to the repository's HEAD, in the background. */
@@ -167,6 +171,20 @@ export class Slots {
     const { repository, env } = this.#options;
     this.#inclusion ??= findIncluded(this.#lines, { repository, env });
     return this.#inclusion;
+  }
+
+  /** Throws DroverError if a worker changed dependencies that workspaces share. The next run makes another copy. */
+  async auditDependencies(): Promise<void> {
+    const copy = await this.#copied;
+    const paths = copy === undefined ? [] : await auditCopy(copy);
+    if (copy === undefined || paths.length === 0) return;
+    await removeCopy(copy);
+    throw new DroverError({ kind: 'dependencies.changed', paths: paths.slice(0, CHANGED_MAX) });
+  }
+
+  /** Sentences for the user about what is brought along. */
+  async warnings(): Promise<readonly string[]> {
+    return inclusionWarnings(await this.inclusion());
   }
 
   /** Lets go of all slots. Those that were not released stay this run's. */

@@ -1,10 +1,10 @@
-// Package managers: their lockfiles, the ignored folders that they fill, and how a workspace gets those.
+// Packagers, such as npm or uv: their lockfiles, the ignored folders that they fill, and how a workspace gets those.
 //
 //   bring    the folder of the checkout works at another path: it is shown read-only, or linked to a private copy
 //   install  the folder holds absolute paths or leads out of itself: a command makes a new one in each workspace
-//   nothing  the manager keeps packages outside the project, or the folder must not be shared
+//   nothing  the packager keeps packages outside the project, or the folder must not be shared
 
-export type Manager = {
+export type Packager = {
   readonly name: string;
   readonly lockfiles: readonly string[];
   readonly tool: string;
@@ -22,7 +22,7 @@ const PYTHON_FOLDERS = ['.venv', 'venv'];
 /** Yarn with Plug'n'Play has no folder: this file holds paths into a cache. */
 export const PNP_FILE = '.pnp.cjs';
 
-export const YARN_PNP: Manager = {
+export const YARN_PNP: Packager = {
   name: 'yarn',
   lockfiles: ['yarn.lock'],
   tool: 'yarn',
@@ -32,8 +32,8 @@ export const YARN_PNP: Manager = {
   hosts: ['registry.yarnpkg.com'],
 };
 
-/** The first manager whose lockfile is there has the folder. */
-export const MANAGERS: readonly Manager[] = [
+/** The first packager whose lockfile is there has the folder. */
+export const PACKAGERS: readonly Packager[] = [
   { name: 'pnpm', lockfiles: ['pnpm-lock.yaml'], tool: 'pnpm', folders: ['node_modules'], how: 'bring' },
   {
     name: 'npm',
