@@ -68,7 +68,7 @@ export async function chooseDependencies(wish: Wish, repository: Repository, io:
 
 type AskPlace = { readonly repository: Repository; readonly io: Io };
 
-/** What the user chose: auto, none or a command. Undefined if there was no one to ask. */
+/** Returns auto, none or a command; undefined without a terminal to ask on. */
 async function agreed(wish: Wish, needs: readonly Need[], place: AskPlace): Promise<string | undefined> {
   const { setup, yes, mayRefuse, home } = wish;
   if (yes || setup.includes(AUTO)) return AUTO;
