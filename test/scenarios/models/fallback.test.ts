@@ -117,13 +117,13 @@ test('the coordinator falls back too, and its plan stays valid for another provi
   const script = planned({ one: { answers: [writes('b.txt', 'two\n'), submits('done')] } });
   const looks = { thinking: 'What is there?', calls: [{ name: 'read', args: { path: 'a.txt' } }] };
   const breaks: AnswerSource = (request) =>
-    JSON.stringify(request).includes('What is there?') ? refuses('dear', 500)(request) : undefined;
+    JSON.stringify(request).includes('What is there?') ? refuses('cheap', 500)(request) : undefined;
   const desk = await RunDesk.with({ ...script, answers: [breaks, looks, ...(script.answers ?? [])] });
-  const roles = ['--plan-model', DEAR, '--plan-model', CHEAP, '--work-model', CHEAP];
+  const roles = ['--plan-model', CHEAP, '--plan-model', DEAR, '--work-model', DEAR];
   const { events, end } = await desk.run(['run', 'go', '--yes', ...roles]);
   expect(statuses(end)).toEqual({ one: 'landed' });
   expect(of(events, 'model_fallback').map(({ worker, task }) => ({ worker, task }))).toEqual([{ worker: 0 }]);
-  expect(models(desk)).toEqual(['dear', 'dear', 'dear', 'dear', 'cheap', 'cheap', 'cheap', 'cheap']);
+  expect(models(desk)).toEqual(['cheap', 'cheap', 'cheap', 'cheap', 'dear', 'dear', 'dear', 'dear']);
   // The scripted server refuses what the real API would, such as thinking of another provider.
   expect(new Set(desk.server.requests.map(({ status }) => status))).toEqual(new Set([200, 500]));
 });

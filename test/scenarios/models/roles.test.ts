@@ -104,9 +104,12 @@ test('a project config cannot choose models until it is trusted', async () => {
     'a.txt': 'one\n',
     '.drover/config.yaml': 'models: { work: openai/theirs }\n',
   });
-  const ran = await desk.drover(['run', 'go', '--dry-run']);
-  expect(ran.stderr).toContain('.drover/config.yaml may not set models, so it is ignored');
-  expect(ran.stdout).not.toContain('theirs');
+  const before = await desk.drover(['models', '--json']);
+  expect(before.stderr).toContain('.drover/config.yaml may not set models, so it is ignored');
+  expect(JSON.parse(before.stdout)).toMatchObject({ roles: { work: ['anthropic/claude-sonnet-4-5'] } });
+  await desk.drover(['trust', '--yes']);
+  const after = await desk.drover(['models', '--json']);
+  expect(JSON.parse(after.stdout)).toMatchObject({ roles: { work: ['openai/theirs'] } });
 });
 
 test('resume keeps roles and task models, and --model changes the roles only', async () => {
