@@ -7,8 +7,14 @@ import { eventsIn } from '../history/journal.ts';
 
 export function lastTurn(records: readonly JsonObject[]): readonly Recorded[] {
   const events = eventsIn({ records, live: false }); // read before this process resumes the session
-  const begun = events.findLastIndex((event) => event.type === 'message_end' && event.message.role === 'user');
+  const last = events.findLast(isAsked)?.turn;
+  // Steering messages belong to the turn too.
+  const begun = events.findIndex((event) => isAsked(event) && event.turn === last);
   return events.slice(Math.max(begun, 0)).filter(isTold);
+}
+
+function isAsked(event: Recorded): boolean {
+  return event.type === 'message_end' && event.message.role === 'user';
 }
 
 function isTold(event: Recorded): boolean {

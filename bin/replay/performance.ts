@@ -35,8 +35,7 @@ export type Performed = { readonly messages: readonly Message[]; readonly ending
 
 export async function perform(performance: Performance, signal: AbortSignal): Promise<Performed> {
   const { recording, view } = performance;
-  const turns = recording.turns.map(({ answers }) => answers.map(({ message }) => answerOf(message)));
-  let left = turns[0] ?? [];
+  let left = recording.turns[0]?.answers ?? [];
   // Where a turn was not done, what comes after its last answer is what ended it.
   let endTurn = (): void => undefined;
   let gateFailure: Failure | undefined;
@@ -45,7 +44,8 @@ export async function perform(performance: Performance, signal: AbortSignal): Pr
   const next = () => {
     const [answer, ...rest] = left;
     left = rest;
-    if (answer !== undefined) return answer;
+    for (const { content } of answer?.steering ?? []) session.steer(content);
+    if (answer !== undefined) return answerOf(answer.message);
     endTurn();
     return { text: 'late', delayMs: NEVER_MS };
   };
@@ -57,8 +57,8 @@ export async function perform(performance: Performance, signal: AbortSignal): Pr
 
   const messages: Message[] = [];
   const endings: TurnOutcome['status'][] = [];
-  for (const [at, { asked, failure }] of recording.turns.entries()) {
-    left = turns[at] ?? [];
+  for (const { asked, answers, failure } of recording.turns) {
+    left = answers;
     gateFailure = failure?.kind === 'gate.failed' ? failure : undefined;
     const ended = new AbortController();
     endTurn = () => ended.abort(new DroverError(failure ?? NOT_RECORDED));

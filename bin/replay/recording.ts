@@ -11,6 +11,8 @@ export type RecordedAnswer = {
   readonly message: AssistantMessage;
   /** By the position of the call; a hole where nothing is known of one. */
   readonly results: readonly (ToolResult | undefined)[];
+  /** Messages that the user sent while the turn went on, after this answer. */
+  readonly steering: readonly UserMessage[];
 };
 
 type RecordedTurn = {
@@ -29,8 +31,13 @@ export type Recording = {
 
 const STOPPED: Failure = { kind: 'aborted', by: 'crash' };
 
-type OpenAnswer = { readonly message: AssistantMessage; readonly results: (ToolResult | undefined)[] };
+type OpenAnswer = {
+  readonly message: AssistantMessage;
+  readonly results: (ToolResult | undefined)[];
+  readonly steering: UserMessage[];
+};
 type OpenTurn = Pick<RecordedTurn, 'asked'> & {
+  readonly number: number | undefined;
   readonly answers: OpenAnswer[];
   ending: RecordedTurn['ending'];
   failure: Failure | undefined;
@@ -47,7 +54,7 @@ export function recordingOf(records: readonly JsonObject[]): Recording {
         // The failure that cut an answer off is played; its text is not.
         if (record.kept === false || isCutOff(record.message)) break;
         messages.push(record.message);
-        foldMessage(turns, record.message);
+        foldMessage(turns, record.message, record.turn);
         break;
       case 'tool_execution_end': {
         const { toolUseId: id, name, output, isError, callIndex } = record;
@@ -73,15 +80,19 @@ function failureOf(
   return ending.type === 'done' ? undefined : ending.failure;
 }
 
-function foldMessage(turns: OpenTurn[], message: Message): void {
+function foldMessage(turns: OpenTurn[], message: Message, number: number | undefined): void {
   const turn = turns.at(-1);
   switch (message.role) {
     case 'user':
+      if (number !== undefined && turn?.number === number && turn.answers.length > 0) {
+        turn.answers.at(-1)?.steering.push(message);
+        return;
+      }
       // Until an ending says otherwise.
-      turns.push({ asked: message, answers: [], ending: undefined, failure: STOPPED });
+      turns.push({ number, asked: message, answers: [], ending: undefined, failure: STOPPED });
       return;
     case 'assistant':
-      turn?.answers.push({ message, results: [] });
+      turn?.answers.push({ message, results: [], steering: [] });
       return;
     case 'tool': {
       // A call that was never begun has its result only here, and pictures are nowhere else.

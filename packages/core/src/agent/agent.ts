@@ -15,7 +15,7 @@ import type { SessionOptions } from '../session/session-options.ts';
 import type { Agent } from './turn.ts';
 
 /** The parts of a session that its agent uses. */
-export type Ties = Pick<Agent, 'conversation' | 'routes' | 'emit' | 'settled' | 'spend'> & {
+export type Ties = Pick<Agent, 'conversation' | 'routes' | 'emit' | 'settled' | 'spend' | 'inbox'> & {
   readonly conversation: Conversation;
   readonly instructions: Instructions;
   /** Usage and cost of the session so far. */
@@ -44,6 +44,7 @@ export function makeAgent(options: SessionOptions, ties: Ties): Agent {
     admission: preparing(unhurried(options.admission ?? budgetOnly(budget, notes), progress), options),
     cacheKey: options.cacheKey ?? options.id,
     sampling: options.sampling,
+    inbox: ties.inbox,
     emit: (event, place) => {
       if (EVENTS[event.type].progress) progress();
       if (event.type === 'toolcall_start') toolNamed(tools, event.name)?.prepare?.(context, 'certain');

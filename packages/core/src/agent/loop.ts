@@ -6,7 +6,9 @@
 //   3. The message that starts a turn is durable before the first request.
 //   4. Results of a step become durable while the next request runs. The request waits only for events of the
 //      step before that, so a stalled disk lets at most one more request start.
-//   5. An answer is shown, and its calls are run, only after all earlier events are durable.
+//   5. A message that the user sends meanwhile joins the conversation after the results of the step, or instead of
+//      the end of the turn.
+//   6. An answer is shown, and its calls are run, only after all earlier events are durable.
 //
 // Crash: results that were not durable are lost. Their calls count as uncertain, and the model is asked again.
 
@@ -21,7 +23,7 @@ import { openCalls, resultOf, settleCalls, toolNamed, type OpenCalls } from './c
 import { failureOf } from './limits.ts';
 import { refusedAfter } from './calls/refused-calls.ts';
 import { Repeats } from './calls/repeats.ts';
-import { addMessage, emit, type Agent, type Turn } from './turn.ts';
+import { addMessage, emit, takeSteering, type Agent, type Turn } from './turn.ts';
 import { handled } from '../promises.ts';
 
 const UNKNOWN_IN_A_ROW_MAX = 3;
@@ -45,6 +47,7 @@ export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Pr
         if (calls.length === 0) {
           if (answer.stop === 'pause') continue;
           if (answer.stop === 'length') throw limit('output-tokens', 'the answer was cut off at the output limit');
+          if (takeSteering(agent, turn)) continue;
           return { status: 'done' };
         }
         turn.open = openCalls(calls);
@@ -86,11 +89,14 @@ async function settleOpen(
   const { results: told, tooOften } = countRepeats(agent, turn, { calls: open.calls, results: whole });
   addMessage(agent, turn, { role: 'tool', results: told });
   if (failure !== undefined) throw new DroverError(failure);
-  if (isFinal) return 'done';
+  if (isFinal && agent.inbox.isEmpty) return 'done';
   if (signal.aborted) throw new DroverError(failureOf(signal));
   if (tooOften !== undefined) throw new DroverError({ kind: 'call.repeated', ...tooOften });
   turn.unknownInARow = unknownOnly ? turn.unknownInARow + 1 : 0;
-  if (turn.unknownInARow < UNKNOWN_IN_A_ROW_MAX) return 'ask';
+  if (turn.unknownInARow < UNKNOWN_IN_A_ROW_MAX) {
+    takeSteering(agent, turn);
+    return 'ask';
+  }
   throw new DroverError({ kind: 'tool.unknown', limit: UNKNOWN_IN_A_ROW_MAX });
 }
 

@@ -16,6 +16,7 @@ import type { Answer } from './ask.ts';
 import type { Limits } from '@drover/protocol/limits';
 import type { RefusedCalls } from './calls/refused-calls.ts';
 import type { Repeats } from './calls/repeats.ts';
+import type { Inbox } from '../session/inbox.ts';
 import type { SessionOptions } from '../session/session-options.ts';
 
 export type Agent = {
@@ -31,6 +32,8 @@ export type Agent = {
   readonly admission: Admission;
   readonly cacheKey: string;
   readonly sampling: Sampling | undefined;
+  /** Messages that the user sends while a turn runs. */
+  readonly inbox: Inbox;
   readonly emit: (event: Event, place: Place) => void;
   /** Resolves when every event emitted so far is durable. */
   readonly settled: (signal: AbortSignal) => Promise<void>;
@@ -76,6 +79,13 @@ export function addMessage(agent: Agent, turn: Turn, message: Exclude<Message, A
   emit(agent, turn, { type: 'message_start', role: message.role });
   append(agent, turn, message);
   emit(agent, turn, { type: 'message_end', message });
+}
+
+/** Adds the messages that the user sent meanwhile. Returns false if there are none. */
+export function takeSteering(agent: Agent, turn: Turn): boolean {
+  const contents = agent.inbox.deliver();
+  for (const content of contents) addMessage(agent, turn, { role: 'user', content });
+  return contents.length > 0;
 }
 
 /** Adds an answer. Its `message_start` was emitted when the answer began to arrive. */

@@ -186,6 +186,7 @@ function tokensIn(record: Extract<Recorded, { readonly type: 'usage' }>, before:
 function foldMessage(past: Writable<Past>, message: Message, turn: number): void {
   switch (message.role) {
     case 'user':
+      if (turn > 0 && turn === past.turn) return; // steering: the turn goes on
       past.turn = turn;
       past.steps = 0;
       past.answers = 0;

@@ -14,6 +14,7 @@ import type { Sampling } from '@drover/protocol/model';
 import type { Spent } from '../model/spending/spent.ts';
 import type { SandboxUse } from '@drover/protocol/run';
 import type { Tool, TurnContext } from '../tools/tool.ts';
+import type { Inbox } from './inbox.ts';
 import type { Question, Verdict } from '../agent/calls/calls.ts';
 
 export type SessionOptions = ModelRoute & {
@@ -54,6 +55,8 @@ export type SessionOptions = ModelRoute & {
   readonly store?: Store;
   /** Receives the events. Default: the session's own bus. */
   readonly outlet?: Outlet;
+  /** Steering messages to the agent. Default: an inbox of the session's own, filled by `steer`. */
+  readonly inbox?: Inbox;
   /** History of the session that is resumed. */
   readonly past?: Past;
 };

@@ -40,6 +40,7 @@ import {
   type RemoteResult,
 } from '../agent/calls/remote-calls.ts';
 import { checkInput, isBusy, waitsForNone } from '../agent/calls/refusal.ts';
+import { Inbox, type Steered } from './inbox.ts';
 import type { Outlet, SessionOptions } from './session-options.ts';
 import { showing, type Showing } from '../agent/showing.ts';
 import { addMessage, addOpening, checkedTurn, emit, endingOf, isWhole, Turn, type Agent } from '../agent/turn.ts';
@@ -65,6 +66,7 @@ export class Session {
   #canResume = false;
   #ending: Past['ending'];
   #progress: () => void = () => undefined;
+  readonly #inbox: Inbox;
 
   constructor(options: SessionOptions) {
     checkTools(options.tools);
@@ -78,6 +80,7 @@ export class Session {
     this.conversation = new Conversation(systemPrompt(undefined), options.charsPerToken ?? CHARS_PER_TOKEN_DEFAULT);
     this.#instructions = new Instructions(options.context.cwd);
     this.#routes = new ModelRoutes(options, options.fallbacks);
+    this.#inbox = options.inbox ?? new Inbox();
     this.#agent = makeAgent(options, {
       conversation: this.conversation,
       routes: this.#routes,
@@ -87,6 +90,7 @@ export class Session {
       spend: (usage, estimate) => this.#spend(usage, estimate),
       total: () => this.#total,
       progress: () => this.#progress(),
+      inbox: this.#inbox,
     });
     this.conversation.replace(options.seed ?? []);
     if (past !== undefined) this.#restore(past);
@@ -136,6 +140,11 @@ export class Session {
   /** Starts an execution whose events can be read while it runs. */
   execute(input: Input, signal: AbortSignal): Execution {
     return showing(this.bus, () => this.#begin(input, signal));
+  }
+
+  /** Sends a message to the agent at its next step; undefined if no turn runs. */
+  steer(content: Parameters<Inbox['add']>[0]): Steered | undefined {
+    return this.#isRunning ? this.#inbox.add(content) : undefined;
   }
 
   /** Compacts the conversation at the user's request. Resolves to true if it became shorter. */

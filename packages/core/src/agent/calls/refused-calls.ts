@@ -34,9 +34,11 @@ export const REFUSAL = 'Not allowed: ';
 export function refusedIn(records: readonly Recorded[]): RefusedCalls | undefined {
   let refused: RefusedCalls | undefined;
   const begun = new Set<string>(); // ids of calls that were run here or sent to a remote tool
+  let turn = 0;
   for (const record of records) {
     const { step = 0 } = record;
-    if (record.type === 'message_end' && record.message.role === 'user') refused = undefined;
+    if ((record.turn ?? turn) !== turn) refused = undefined;
+    turn = record.turn ?? turn;
     const ran =
       record.type === 'tool_execution_start' ? [record] : record.type === 'awaiting_tool_execution' ? record.calls : [];
     for (const { callId } of ran) begun.add(callId);
