@@ -54,6 +54,8 @@ const HOME_OF: Record<string, string> = {
   yargs: 'bin/',
   pino: 'bin/',
   'string-width': 'bin/views/text/terminal-text.ts',
+  marked: 'bin/views/markdown/',
+  'highlight.js': 'bin/views/markdown/highlight.ts',
 };
 
 test('each library has one home', () => {

@@ -3,7 +3,7 @@
 // An interrupted turn is no failure. Its completed work stays in the conversation, and the next message follows it.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { DroverError, UsageError } from '@drover/core/errors';
+import { DroverError, ToolError, UsageError } from '@drover/core/errors';
 import type { JsonObject } from '@drover/protocol/json';
 import { endAllChildren } from '@drover/core/tools/process/child';
 import { redactorFor } from '../diagnostics.ts';
@@ -20,11 +20,18 @@ import { type Stop, watchForStop } from '../stop.ts';
 import { linesView } from '../views/lines.ts';
 import { styleFor } from '../views/text/style.ts';
 import { clean, columnsOf } from '../views/text/terminal-text.ts';
-import { chatView } from './chat-view.ts';
-import { lastTurn } from './last-turn.ts';
-import { slashIn, slashNames } from './slash.ts';
-import { Talk } from './talk.ts';
+import { type Chat, slashIn, slashItems } from './commands/slash.ts';
+import { runForUser } from './commands/shell-line.ts';
+import { Paths } from './complete/paths.ts';
+import { HistoryFile } from './input/history-file.ts';
+import { Pastes } from './input/pastes.ts';
 import { Terminal } from './input/terminal.ts';
+import { ChatView } from './output/chat-view.ts';
+import { changePreview } from './output/change-preview.ts';
+import { lastTurn } from './output/last-turn.ts';
+import { folderOf } from './list-files.ts';
+import { Screen } from './screen/screen.ts';
+import { Talk } from './talk.ts';
 
 // How long leaving waits for the agent after a second Ctrl-C.
 const LEAVE_MS_MAX = 500;
@@ -37,7 +44,7 @@ export async function chat(
   surroundings: Surroundings,
   records: readonly JsonObject[] | undefined,
 ): Promise<number> {
-  const { io } = surroundings;
+  const { io, settings } = surroundings;
   await using opened = new AsyncDisposableStack();
   let terminal: Terminal | undefined;
   const atOnce = (): void => {
@@ -50,12 +57,37 @@ export async function chat(
     isGone: () => terminal?.isGone ?? true,
     close: () => undefined,
   };
-  const person = new Person(lines, () => columnsOf(io.stdout) - 2);
+  const style = styleFor(io.stdout, io.env);
+  const preview = changePreview(work.cwd, { style, columns: () => columnsOf(io.stdout) });
+  const person = new Person(lines, () => columnsOf(io.stdout) - 2, preview);
   const begun = Talk.begin(work, surroundings, questionsTo(person), records === undefined);
   const talk = opened.adopt(await begun, (each) => each.close());
+  const screen = new Screen(io.stdout);
+  const redactor = await redactorFor(io);
+  const history = new HistoryFile(settings.home, (text) => redactor.text(text));
+  const view = new ChatView({
+    screen,
+    env: io.env,
+    status: (text) => terminal?.status(text),
+    sees: (event) => talk.sees(event),
+  });
+  const folder = folderOf(work.cwd, io, settings);
+  const paths = new Paths({ ...folder, onRead: () => screen.refresh() });
   // Open the terminal last, so earlier errors are printed on a terminal in its normal mode.
-  terminal = opened.adopt(new Terminal(io), (each) => each.close());
-  return await new Room({ work, surroundings, talk, terminal, person, stop }).converse(records);
+  terminal = opened.adopt(
+    new Terminal(io, {
+      screen,
+      history: () => [...history.entries.filter((text) => !talk.said.includes(text)), ...talk.said],
+      menu: { slashes: slashItems, paths: () => paths.list() },
+      pastes: new Pastes(),
+      mode: () => `mode: ${talk.mode} (Shift-Tab)`,
+      changeMode: () => talk.changeMode(),
+      expand: () => void view.expand(),
+    }),
+    (each) => each.close(),
+  );
+  const room = new Room({ work, surroundings, talk, terminal, person, stop, screen, view, history, paths });
+  return await room.converse(records);
 }
 
 type Furniture = {
@@ -65,26 +97,29 @@ type Furniture = {
   readonly terminal: Terminal;
   readonly person: Person;
   readonly stop: Stop;
+  readonly screen: Screen;
+  readonly view: ChatView;
+  readonly history: HistoryFile;
+  readonly paths: Paths;
 };
 
 /** The loop of a chat: reads messages, runs turns. */
 class Room {
   readonly #in: Furniture;
-  readonly #said: string[];
   readonly #left = Promise.withResolvers<void>();
   #isLeaving = false;
 
   constructor(furniture: Furniture) {
     this.#in = furniture;
-    this.#said = [...furniture.talk.said];
   }
 
   /** Runs the chat, and returns its exit code. */
   async converse(records: readonly JsonObject[] | undefined): Promise<number> {
-    const { talk, stop, surroundings } = this.#in;
+    const { talk, stop, surroundings, screen } = this.#in;
     const { io } = surroundings;
     await this.#greet(records);
     const ending = await this.#exchange();
+    screen.close();
     const advice = `the session is saved; continue with: drover chat --session ${this.#short(talk.id)}`;
     if (talk.isBegun) await print(io.stdout, `\n${adviceLine(advice, columnsOf(io.stdout))}`);
     if (stop.signal.aborted) return codeOfStop(stop.cause());
@@ -92,62 +127,93 @@ class Room {
   }
 
   async #greet(records: readonly JsonObject[] | undefined): Promise<void> {
-    const { talk, work, surroundings } = this.#in;
-    const { io } = surroundings;
-    const name = styleFor(io.stdout, io.env)('bold', 'drover');
-    await print(io.stdout, `${name} ${clean(`${talk.model.label} in ${work.cwd}`)}\n`);
+    const { talk, work, surroundings, screen } = this.#in;
+    const name = styleFor(screen.output, surroundings.io.env)('bold', 'drover');
+    await print(screen.output, `${name} ${clean(`${talk.model.label} in ${work.cwd}`)}\n`);
     if (records === undefined) return;
+    await this.#retell(records);
+  }
+
+  async #retell(records: readonly JsonObject[]): Promise<void> {
+    const { talk, surroundings, screen } = this.#in;
     await this.#say(`resuming session ${this.#short(talk.id)}; its last turn:`);
     await this.#say('');
-    const view = linesView(io.stdout, io.env, 'asked shown');
+    const view = linesView(screen.output, surroundings.io.env, 'asked shown');
     for (const event of lastTurn(records)) await view.show(event);
     await view.close();
   }
 
   /** Exchanges messages until the user leaves; returns how the user left. */
   async #exchange(): Promise<'end' | 'interrupt'> {
-    const { terminal, stop } = this.#in;
+    const { terminal, stop, history, paths } = this.#in;
     let note = FIRST_NOTE;
     while (!stop.signal.aborted && !this.#isLeaving) {
       await this.#say('');
-      const typed = await terminal.message({ history: this.#said, slashes: slashNames, note }, stop.signal);
+      const typed = await terminal.message(note, stop.signal);
       note = '';
       if ('leave' in typed) return typed.leave;
-      this.#said.push(typed.text);
+      history.add(typed.text);
+      paths.outdate();
       await this.#say('');
       if (await this.#isLast(typed.text)) return 'end';
     }
     return 'end';
   }
 
-  /** Runs a message or slash command; returns true if the user leaves. */
+  /** Runs a message, a slash command or a shell command; returns true if the user leaves. */
   async #isLast(text: string): Promise<boolean> {
-    const { talk, work, surroundings } = this.#in;
-    const { settings, io } = surroundings;
+    const { talk, surroundings } = this.#in;
     try {
       const slash = slashIn(text);
-      if (slash === undefined) {
-        await this.#watch((signal) => talk.say(text, signal));
-        return false;
-      }
-      const shorten = (): Promise<void> => this.#watch((signal) => talk.compact(signal));
-      const tools = { say: this.#say, short: this.#short, shorten, columns: columnsOf(io.stdout) };
-      return await slash({ talk, settings, cwd: work.cwd, ...tools });
-    } catch (error) {
-      if (!(error instanceof UsageError || error instanceof DroverError)) throw error;
-      await this.#say(`! ${(await redactorFor(io)).text(error.message)}`);
+      if (slash !== undefined) return await slash(this.#chat());
+      if (/^!\s*\S/.test(text)) await this.#run(text.slice(1).trim());
+      else await this.#watch((signal) => talk.say(text, signal));
       return false;
+    } catch (error) {
+      if (!(error instanceof UsageError || error instanceof DroverError || error instanceof ToolError)) throw error;
+      await this.#say(`! ${(await redactorFor(surroundings.io)).text(error.message)}`);
+      return false;
+    }
+  }
+
+  #chat(): Chat {
+    const { talk, work, surroundings, terminal, screen } = this.#in;
+    return {
+      talk,
+      surroundings,
+      cwd: work.cwd,
+      say: this.#say,
+      short: this.#short,
+      shorten: () => this.#watch((signal) => talk.compact(signal)),
+      retell: (records) => this.#retell(records),
+      choose: (title, choices) => terminal.choose(title, choices),
+      print: (text) => screen.print(text),
+      columns: screen.columns,
+    };
+  }
+
+  /** Runs a command of the user; its output goes to the screen and to the model. */
+  async #run(command: string): Promise<void> {
+    const { talk, view, terminal, stop } = this.#in;
+    const interrupt = new AbortController();
+    const abort = (): void => interrupt.abort(new DroverError({ kind: 'aborted', by: 'user' }));
+    view.begin();
+    const atRest = terminal.atWork({ interrupt: abort, leave: abort });
+    try {
+      const signal = AbortSignal.any([stop.signal, interrupt.signal]);
+      await runForUser(command, { talk, print: (text) => this.#in.screen.print(text), signal });
+    } finally {
+      await view.close();
+      atRest();
     }
   }
 
   /** Shows a turn until it ends. Keys can interrupt it. */
   async #watch(begin: (signal: AbortSignal) => Promise<Watched | undefined>): Promise<void> {
-    const { talk, terminal, person, stop, surroundings } = this.#in;
-    const { io } = surroundings;
+    const { talk, terminal, person, stop, surroundings, view } = this.#in;
     const interrupt = new AbortController();
     const abort = (): void => interrupt.abort(new DroverError({ kind: 'aborted', by: 'user' }));
-    // Each turn gets its own view, because the chat prints between turns.
-    const view = chatView(linesView(io.stdout, io.env, 'asked known'), terminal, (event) => talk.sees(event));
+    view.begin();
     const atRest = terminal.atWork({
       interrupt: () => {
         view.interrupted();
@@ -163,19 +229,22 @@ class Room {
     try {
       const showing = await begin(AbortSignal.any([stop.signal, interrupt.signal]));
       if (showing === undefined) return await view.say('there is nothing to shorten yet');
-      const shown = Promise.all([showing.result(), showAll(showing, { view, person, io })]);
+      terminal.queue.steer = (text) => talk.steer(text);
+      const shown = Promise.all([showing.result(), showAll(showing, { view, person, io: surroundings.io })]);
       const insisted = this.#left.promise.then(() => delay(LEAVE_MS_MAX, undefined, { ref: false }));
       await Promise.race([shown, insisted]);
       if (this.#isLeaving) view.giveUp();
+      else await talk.endTurn();
       if (interrupt.signal.aborted && !this.#isLeaving) await view.say(INTERRUPTED);
     } finally {
+      await view.close();
       atRest();
     }
   }
 
   readonly #say = (text: string): Promise<void> => {
-    const { io } = this.#in.surroundings;
-    return linesView(io.stdout, io.env, 'asked known').say(text);
+    const { screen, surroundings } = this.#in;
+    return linesView(screen.output, surroundings.io.env, 'asked known').say(text);
   };
 
   readonly #short = (id: string): string => shortIdIn(this.#in.surroundings.settings.home, id);

@@ -1,6 +1,7 @@
 // The session behind a chat. The user can change its model or start a new session. The journal is opened with the
 // first message, so a chat without messages leaves no files.
 
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Session } from '@drover/core/session/session';
 import type { Execution } from '@drover/core/session/execution';
@@ -10,7 +11,12 @@ import { isSummary } from '@drover/core/conversation/compaction';
 import type { TokenFigures } from '@drover/core/conversation/conversation';
 import { newId } from '@drover/core/ids';
 import { keptIds } from '@drover/core/journal/listing';
-import type { Usage } from '@drover/protocol/messages';
+import type { Message, TextPart, Usage } from '@drover/protocol/messages';
+import { sessionFolder } from '@drover/core/journal/session-journal';
+import type { Steered } from '@drover/core/session/inbox';
+import { childEnvironment } from '@drover/core/tools/process/environment';
+import { runShell, type ShellEnd } from '@drover/core/tools/process/run-shell';
+import type { Contained } from '@drover/coordinator/slots/containment';
 import { NO_SPENDING, spentIn, sumSpent } from '@drover/core/model/spending/spent';
 import { factsOf } from '@drover/core/model/catalog';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
@@ -24,11 +30,21 @@ import type { Asked } from '../terminal/permission.ts';
 import { priceOf } from '../model/price.ts';
 import { tokensOf } from '../views/text/figures.ts';
 import { diagnoseSandbox } from '../sandbox/containment.ts';
+import { partsOf } from './input/attachments.ts';
+import { folderOf } from './list-files.ts';
+import { type Mode, nextMode } from './mode.ts';
+import { promptParts } from './output/prompt-parts.ts';
+import { UndoLog } from './undo/undo-log.ts';
 
 // A session has no work left when the user leaves it, unless the user left at once.
 const IDLE_MS_MAX = 500;
+const SHELL_MS_MAX = 600_000;
 
-type Opened = { readonly session: Session; readonly close: () => Promise<void> };
+type Opened = {
+  readonly session: Session;
+  readonly contained: Contained | undefined;
+  readonly close: () => Promise<void>;
+};
 
 /** Usage, cost and size of the conversation. */
 export type Standing = {
@@ -44,6 +60,9 @@ export class Talk {
   #provider: OpenedProvider;
   #opened: Opened | undefined;
   #used: Pick<Standing, 'usage' | 'cost'> = { usage: NO_USAGE, cost: undefined }; // of this session
+  #undo: UndoLog | undefined;
+  #mode: Mode = 'edit';
+  readonly #notes: TextPart[] = []; // for the next message
   #spent = NO_SPENDING; // of all sessions of this chat
 
   private constructor(work: SessionWork, provider: OpenedProvider, surroundings: Surroundings, asked: Asked) {
@@ -90,9 +109,83 @@ export class Talk {
     });
   }
 
+  /** Begins a turn. Notes that were added since the last message come before its text. */
   async say(text: string, signal: AbortSignal): Promise<Execution> {
     const { session } = await this.#open();
-    return session.execute({ content: text, cancelPending: true }, signal);
+    const content = [...this.#notes.splice(0), ...(await partsOf(text, this.#work.cwd))];
+    this.#undo?.begin();
+    return session.execute({ content, cancelPending: true }, signal);
+  }
+
+  /** Sends a message to the agent at its next step; undefined if no turn runs. */
+  steer(text: string): Steered | undefined {
+    return this.#opened?.session.steer(text);
+  }
+
+  /** Text that the model reads with the next message. */
+  note(text: string): void {
+    this.#notes.push({ type: 'text', text });
+  }
+
+  /** The turn is over: notes what it changed. */
+  async endTurn(): Promise<void> {
+    await this.#undo?.endTurn();
+  }
+
+  /** Changes of earlier turns, which can be undone; undefined before the first message. */
+  get undo(): UndoLog | undefined {
+    return this.#undo;
+  }
+
+  /** The whole conversation, for a coordinator. */
+  get messages(): readonly Message[] {
+    return this.#opened?.session.conversation.messages ?? [];
+  }
+
+  /** The size of each part of the next prompt, in estimated tokens. */
+  get parts(): readonly (readonly [name: string, tokens: number])[] {
+    return this.#opened === undefined ? [] : promptParts(this.#opened.session);
+  }
+
+  get mode(): Mode {
+    return this.#mode;
+  }
+
+  changeMode(): void {
+    this.#mode = nextMode(this.#mode);
+  }
+
+  /** Answers that hold for the rest of the chat. */
+  get remembered(): ReadonlyMap<string, boolean> {
+    return this.#asked.remembered;
+  }
+
+  get work(): SessionWork {
+    return this.#work;
+  }
+
+  /** Runs a command of the user in the folder, in the sandbox if there is one. */
+  async shell(script: string, onOutput: (chunk: Buffer) => undefined, signal: AbortSignal): Promise<ShellEnd> {
+    const { contained } = await this.#open();
+    const { cwd } = this.#work;
+    const env = childEnvironment(this.#surroundings.io.env);
+    const spec = {
+      script,
+      cwd,
+      env,
+      sandbox: contained?.policy,
+      callId: newId('call'),
+      timeoutMs: SHELL_MS_MAX,
+      onOutput,
+    };
+    return runShell(spec, signal);
+  }
+
+  /** Leaves the session, and opens another one that is on disk. */
+  async switchTo(session: string): Promise<void> {
+    await this.#leave();
+    this.#work = { ...this.#work, session };
+    await this.#open();
   }
 
   /** Shortens the conversation; undefined if it is empty. */
@@ -143,6 +236,9 @@ export class Talk {
     diagnoseSandbox(this.#work.containment, diagnostics);
     const journal = await openJournal({ home: settings.home, session: this.id }, this.#surroundings);
     const { store, past } = journal;
+    const folder = folderOf(this.#work.cwd, this.#surroundings.io, settings);
+    const undo = await UndoLog.open(join(sessionFolder(settings.home, this.id), 'undo'), folder);
+    this.#undo = undo;
     const box = await containSession(this.#work, settings.home);
     const work = { ...this.#work, budget: this.#budgetLeft() };
     const price = priceOf(work.model, undefined, settings);
@@ -156,6 +252,8 @@ export class Talk {
       tools: sessionTools,
       remoteTimeoutMs: undefined,
       stepsBefore: 0,
+      mode: () => this.#mode,
+      beforeCall: (tool, input) => undo.before(tool, input),
     });
     if (past !== undefined) this.#used = { usage: past.usage, cost: past.cost };
     box.tellTo(session);
@@ -163,13 +261,15 @@ export class Talk {
       await box.close();
       await journal.close();
     };
-    this.#opened = { session, close };
+    this.#opened = { session, contained: box.contained, close };
     return this.#opened;
   }
 
   async #leave(): Promise<void> {
     const opened = this.#opened;
     this.#opened = undefined;
+    this.#undo = undefined;
+    this.#notes.length = 0;
     if (opened === undefined) return;
     await Promise.race([opened.session.idle, delay(IDLE_MS_MAX, undefined, { ref: false })]);
     await opened.close();

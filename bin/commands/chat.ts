@@ -1,11 +1,13 @@
 // drover chat: a conversation between the user and one agent.
 
+import { resolve } from 'node:path';
 import { STEPS_MAX_DEFAULT } from '@drover/core/agent/limits';
 import { UsageError } from '@drover/core/errors';
-import { command, value } from '../start/command.ts';
+import { command, flag, value } from '../start/command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import { agentOptions, sessionWork } from '../session/agent-options.ts';
 import { sessionFor } from '../session/begun.ts';
+import { exitCode } from '../start/exit-code.ts';
 import type { Io } from '../io.ts';
 import { parseSessionName } from '../history/id.ts';
 
@@ -15,6 +17,8 @@ export const chat = command({
   options: {
     model,
     session: value('Input:', 'NAME', 'Continue the session of this name, or start it', parseSessionName),
+    continue: flag('Input:', 'Continue the newest session of this folder'),
+    resume: flag('Input:', 'Choose a session of this folder from a list, and continue it'),
     cwd,
     log,
     allow,
@@ -31,11 +35,14 @@ export const chat = command({
   examples: [
     ['drover chat --model anthropic/claude-sonnet-4-5', 'Chat about this folder, and let the agent change it'],
     ['drover chat --session docs', 'Continue the session of this name, or start it'],
+    ['drover chat --continue', 'Continue where the last chat in this folder ended'],
     [`drover chat --allow 'shell(pnpm test*)' --budget 2usd`, 'Fewer questions, and a capped cost'],
   ],
   async run(args, io) {
     checkTerminal(io);
-    const begun = await sessionFor(args.session, io);
+    const wanted = await wantedSession(args, io);
+    if (wanted === NOTHING) return exitCode.done;
+    const begun = await sessionFor(wanted, io);
     const { settings, work } = await sessionWork({ ...args, gate: [] }, begun, io);
     const diagnostics = await openDiagnostics(io, args.log);
     const { chat: talk } = await import('../chat/chat.ts');
@@ -50,6 +57,24 @@ export const chat = command({
     }
   },
 });
+
+const NOTHING = Symbol('the user chose no session');
+
+type SessionWish = {
+  readonly session: string | undefined;
+  readonly continue: boolean;
+  readonly resume: boolean;
+  readonly cwd: string | undefined;
+};
+
+async function wantedSession(wish: SessionWish, io: Io): Promise<string | typeof NOTHING | undefined> {
+  const given = [wish.session !== undefined, wish.continue, wish.resume].filter(Boolean).length;
+  if (given > 1) throw new UsageError('--session, --continue and --resume contradict each other; give one of them');
+  if (!wish.continue && !wish.resume) return wish.session;
+  const { newestSession, pickSession } = await import('../chat/pick-session.ts');
+  const cwd = resolve(io.cwd, wish.cwd ?? '.');
+  return wish.continue ? newestSession(cwd, io) : ((await pickSession(cwd, io)) ?? NOTHING);
+}
 
 function checkTerminal({ stdin, stdout, env }: Io): void {
   const instead = 'drover exec "…" --session NAME sends one message without a terminal';

@@ -20,6 +20,7 @@ import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Tool } from '@drover/core/tools/tool';
 import type { Contained } from '@drover/coordinator/slots/containment';
 import type { NetworkEvent } from '@drover/protocol/events';
+import type { Mode } from '../chat/mode.ts';
 import type { Io } from '../io.ts';
 import type { Budget } from '../start/quantities.ts';
 import type { Containment } from '../sandbox/containment.ts';
@@ -55,6 +56,10 @@ export type Opened = Pick<SessionJournal, 'store' | 'past'> & {
   readonly contained: Contained | undefined;
   /** Spending before the session was opened; counts against the budget. */
   readonly spentBefore?: Spent;
+  /** Mode of a chat, asked before each call. */
+  readonly mode?: () => Mode;
+  /** Called before a call runs that may change files. */
+  readonly beforeCall?: SessionOptions['beforeCall'];
   /** Steps of the resumed turn that don't count against the limit. */
   readonly stepsBefore: number;
 };
@@ -126,7 +131,8 @@ export function openSession(
       ...(work.timeoutMs !== undefined && { timeoutMs: work.timeoutMs }),
     },
     retry: defaultRetry,
-    ...permissionFor({ ...work, contained: contained !== undefined }, asked),
+    ...permissionFor({ ...work, contained: contained !== undefined, ...(opened.mode && { mode: opened.mode }) }, asked),
+    ...(opened.beforeCall !== undefined && { beforeCall: opened.beforeCall }),
     pass: (event, moment) => redaction.pass(event, moment),
     store,
     ...(past !== undefined && { past }),

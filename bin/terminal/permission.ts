@@ -5,6 +5,7 @@ import type { SessionOptions } from '@drover/core/session/session-options';
 import { judge, type Policy } from '@drover/core/permission/policy';
 import { Questions } from '@drover/core/permission/questions';
 import type { Rule } from '@drover/core/permission/rules';
+import { deniedIn, type Mode, policyIn } from '../chat/mode.ts';
 import type { Person } from './person.ts';
 
 type Wishes = {
@@ -12,6 +13,8 @@ type Wishes = {
   readonly rules: readonly Rule[];
   readonly yes: boolean;
   readonly contained: boolean;
+  /** Asked before each call; absent outside chats. */
+  readonly mode?: () => Mode;
 };
 
 /** Asks the user, and remembers answers that apply from now on. */
@@ -33,7 +36,10 @@ export function permissionFor(wishes: Wishes, asked: SessionAsked): Pick<Session
     remembered: asked.remembered,
   };
   return {
-    judge: (tool, input) => judge(policy, tool, input),
+    judge: async (tool, input) => {
+      const mode = wishes.mode?.() ?? 'edit';
+      return deniedIn(mode, tool) ?? judge(policyIn(mode, policy), tool, input);
+    },
     question: (question, signal) => asked.ask(question, signal),
   };
 }

@@ -26,16 +26,21 @@ const ANSWERS = new Map([
   ['always', ALWAYS],
 ]);
 
+/** Shows the change that a call would make, as whole lines to print above the question. */
+export type Preview = (question: Question) => Promise<string>;
+
 export class Person {
   readonly #lines: Lines;
   readonly #columns: () => number;
+  readonly #preview: Preview;
   #isWatching = true;
   readonly #requests = new Map<string, PromiseWithResolvers<void>>(); // settled once they are shown
   readonly #asking = new Set<string>(); // requests that are, or are about to be, put to the person
   #standing: PromiseWithResolvers<void> | undefined; // settled once the question is answered
 
-  constructor(lines: Lines, columns: () => number | undefined) {
+  constructor(lines: Lines, columns: () => number | undefined, preview: Preview = async () => '') {
     this.#lines = lines;
+    this.#preview = preview;
     this.#columns = () => columns() ?? COLUMNS_DEFAULT;
   }
 
@@ -114,7 +119,8 @@ export class Person {
   }
 
   async #put(question: Question, signal: AbortSignal): Promise<UserAnswer | undefined> {
-    const answer = await this.#answer(this.#worded(question), ANSWERS, signal);
+    const words = `${await this.#preview(question)}${this.#worded(question)}`;
+    const answer = await this.#answer(words, ANSWERS, signal);
     return answer ?? (signal.aborted ? undefined : NO);
   }
 

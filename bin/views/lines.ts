@@ -21,8 +21,15 @@ import { WordWrap, wrapped } from './text/word-wrap.ts';
 const ASKED_LINES_MAX = 20;
 const CUT_OFF = 'the answer above was cut off; it is kept as far as it came';
 
+/** Lays out what the agent says, as it streams. */
+export type Speech = { readonly push: (text: string) => string; readonly flush: () => string };
+
 export function linesView(output: Output, env: Io['env'], asked: 'asked shown' | 'asked known'): View {
-  const lines = new Lines(output, styleFor(output, env), asked);
+  return viewOf(output, env, { asked, speech: () => new WordWrap(() => columnsOf(output)) });
+}
+
+export function viewOf(output: Output, env: Io['env'], options: LinesOptions): View {
+  const lines = new Lines(output, styleFor(output, env), options);
   const log = new LogLines(env);
   return {
     show: (event) => print(output, log.push(lines.of(event))),
@@ -30,6 +37,8 @@ export function linesView(output: Output, env: Io['env'], asked: 'asked shown' |
     close: () => print(output, log.push(lines.rest()) + log.flush()),
   };
 }
+
+export type LinesOptions = { readonly asked: 'asked shown' | 'asked known'; readonly speech: () => Speech };
 
 type Of<Type extends Shown['type']> = Extract<Shown, { readonly type: Type }>;
 type Mark = keyof typeof MARKS;
@@ -54,13 +63,13 @@ const UNTOLD = (): string => '';
 class Lines {
   readonly #output: Output;
   readonly #style: Style;
-  readonly #asked: 'asked shown' | 'asked known';
+  readonly #options: LinesOptions;
   #block: 'nothing' | 'text' | 'other text' | 'notes' | 'asked' | 'end' = 'nothing';
   #isLineOpen = false;
   /** The text of the current part as it came, to see what its end has to add. */
   #spoken = '';
   #cleaner = new Cleaner();
-  #wrap: WordWrap;
+  #wrap: Speech;
   #isSpeaking = false; // this part has begun
   #hasSpoken = false; // in this attempt at an answer
   #startedAt: number | undefined;
@@ -84,7 +93,7 @@ class Lines {
     },
     message_end: ({ message }) => {
       if (isCutOff(message)) return this.#note('discard', CUT_OFF);
-      return this.#asked === 'asked shown' && message.role === 'user' ? this.#question(message) : '';
+      return this.#options.asked === 'asked shown' && message.role === 'user' ? this.#question(message) : '';
     },
     text_start: () => this.#startText(),
     text_delta: ({ delta }) => {
@@ -141,11 +150,11 @@ class Lines {
     run_end: UNTOLD,
   };
 
-  constructor(output: Output, style: Style, asked: 'asked shown' | 'asked known') {
+  constructor(output: Output, style: Style, options: LinesOptions) {
     this.#output = output;
     this.#style = style;
-    this.#asked = asked;
-    this.#wrap = new WordWrap(() => this.#columns());
+    this.#options = options;
+    this.#wrap = options.speech();
   }
 
   of(event: Shown): string {
@@ -192,7 +201,7 @@ class Lines {
     this.#spoken = '';
     this.#isSpeaking = false;
     this.#cleaner = new Cleaner();
-    this.#wrap = new WordWrap(() => this.#columns());
+    this.#wrap = this.#options.speech();
     if (this.#block === 'text') this.#block = 'other text';
     return '';
   }

@@ -5,7 +5,6 @@ export const LONG_FUNCTIONS: readonly string[] = [];
 // The redaction functions run for every character of a stream, where an object for each call would cost. Those of the
 // client are public, and `value`, `list` and `token` are read as rows of a table.
 export const WIDE_FUNCTIONS: readonly string[] = [
-  'bin/chat/input/terminal.ts: #typing',
   'bin/chat/talk.ts: begin',
   'bin/chat/talk.ts: constructor',
   'bin/run/start-run.ts: newSettings',

@@ -68,7 +68,7 @@ export class Keyboard {
   }
 
   readonly #press = (typed: string | undefined, pressed: Pressed): void => {
-    const name = pressed.name ?? '';
+    const name = pressed.name === 'tab' && pressed.shift === true ? 'shift-tab' : (pressed.name ?? '');
     if (name === 'paste-start') this.#pasted = '';
     else if (name === 'paste-end') this.#endPaste();
     else if (this.#pasted !== undefined) this.#paste(typed, name);
@@ -93,6 +93,10 @@ export class Keyboard {
 /** True for Ctrl-J and Alt-Enter. */
 export function isNewline(key: Key): boolean {
   return key.name === 'enter' || (key.name === 'return' && key.meta);
+}
+
+export function isCtrl(key: Key, name: string): boolean {
+  return key.ctrl && key.name === name;
 }
 
 function printable(typed: string | undefined): string {

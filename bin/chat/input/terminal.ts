@@ -1,18 +1,22 @@
-// The terminal of a chat: reads messages and answers to questions, and interrupts while the agent works.
+// The terminal of a chat: reads messages at all times, answers to questions, and interrupts while the agent works.
 //
 // Keys
 //   Enter sends. Alt-Enter, Ctrl-J and a \ at the end of a line begin a new line; pasted line breaks stay line breaks.
-//   While the agent works, Esc and Ctrl-C interrupt it, and a second Ctrl-C leaves at once.
+//   While the agent works, Enter queues (queue.ts): Tab chooses between the next step and the end of the turn, and Up
+//   takes the newest message back. Esc and Ctrl-C interrupt, and a second Ctrl-C leaves at once.
 //   At the prompt, Ctrl-C discards the draft; with an empty draft it says how to leave.
-//   Text typed while the agent works never answers a question. Enter queues it as a message (typed-ahead.ts).
+//   Shift-Tab changes the mode, Ctrl-O shows more of a call's output, Ctrl-R searches the history.
+//   Text typed before a question never answers it.
 
 import { type Io, isGone } from '../../io.ts';
 import { isAscii, type Style, styleFor } from '../../views/text/style.ts';
-import { clean, columnsOf, cut } from '../../views/text/terminal-text.ts';
-import { DraftBox, type Looks } from './draft-box.ts';
-import { continued, type Draft, draftOf, edited, EMPTY, inserted, lineAway } from './draft.ts';
-import { isNewline, type Key, Keyboard } from './keyboard.ts';
-import { TypedAhead } from './typed-ahead.ts';
+import { type Choice, Chooser } from '../screen/chooser.ts';
+import { type FooterParts, footerOf, promptRows } from '../screen/footer.ts';
+import type { Screen } from '../screen/screen.ts';
+import { type Draft, draftOf, edited, EMPTY } from './draft.ts';
+import { Editor, type EditorOptions } from './editor.ts';
+import { isCtrl, type Key, Keyboard } from './keyboard.ts';
+import { Queue, type When } from './queue.ts';
 
 const LEAVE_NOTE = 'Ctrl-C once more leaves';
 
@@ -24,225 +28,256 @@ export type Wishes = {
   readonly leave: () => void;
 };
 
-export type MessageWish = {
-  /** Earlier messages of the user, newest last. */
-  readonly history: readonly string[];
-  /** Names of slash commands, for completion. */
-  readonly slashes: readonly string[];
-  readonly note: string;
+export type TerminalOptions = EditorOptions & {
+  readonly screen: Screen;
+  readonly mode: () => string;
+  readonly changeMode: () => void;
+  readonly expand: () => void;
 };
 
+type Question = { readonly prompt: string; draft: Draft; readonly settle: (answer: string | undefined) => void };
+
 export class Terminal {
+  readonly queue = new Queue();
   readonly #io: Pick<Io, 'stdin' | 'stdout' | 'env' | 'job'>;
+  readonly #options: TerminalOptions;
   readonly #style: Style;
   readonly #keyboard: Keyboard;
-  readonly #box: DraftBox;
-  #hear: (key: Key) => void = () => undefined;
-  #gone: () => void = () => undefined;
-  #isGone = false;
-  #repaint: () => void = () => undefined;
-  readonly #ahead = new TypedAhead();
+  readonly #editor: Editor;
+  #aside: Draft | undefined; // a draft that waits while held messages are looked at
+  #settle: ((message: Message) => void) | undefined; // at rest: takes the next message
+  #question: Question | undefined;
+  #chooser: Chooser | undefined;
   #wishes: Wishes | undefined;
+  #when: When = 'step';
   #isInterrupted = false;
+  #isWarned = false;
+  #isGone = false;
   #status = '';
+  #note = '';
 
-  constructor(io: Pick<Io, 'stdin' | 'stdout' | 'env' | 'job'>) {
+  constructor(io: Pick<Io, 'stdin' | 'stdout' | 'env' | 'job'>, options: TerminalOptions) {
     this.#io = io;
+    this.#options = options;
     this.#style = styleFor(io.stdout, io.env);
-    this.#box = new DraftBox(io.stdout);
-    this.#hear = this.#hearAtWork;
-    this.#keyboard = new Keyboard(
-      io,
-      (key) => this.#hear(key),
-      () => {
-        this.#isGone = true;
-        this.#gone();
-      },
-    );
-    io.stdout.on('resize', this.#resized);
+    this.#editor = new Editor(options);
+    this.#keyboard = new Keyboard(io, (key) => this.#hear(key), this.#gone);
+    options.screen.showFooter(() => footerOf(this.#parts(), options.screen));
+    io.stdout.on('resize', this.#repaint);
   }
 
   close(): void {
-    this.#io.stdout.off('resize', this.#resized);
-    this.status('');
+    this.#io.stdout.off('resize', this.#repaint);
+    this.#options.screen.close();
     this.#keyboard.close();
-  }
-
-  /** Lets keys interrupt the agent, until the caller calls the returned function. */
-  atWork(wishes: Wishes): () => void {
-    this.#wishes = wishes;
-    this.#isInterrupted = false;
-    this.#gone = wishes.leave;
-    return () => {
-      this.#wishes = undefined;
-      this.#gone = () => undefined;
-    };
-  }
-
-  /** Shows a line until the next output; an empty text hides it. */
-  status(text: string): void {
-    if (text === this.#status) return;
-    this.#status = text;
-    this.#paintStatus();
-  }
-
-  #paintStatus(): void {
-    if (isGone(this.#io.stdout)) return;
-    const text = this.#status === '' ? '' : `${this.#status}${this.#ahead.note}`;
-    const line = text === '' ? '' : this.#style('dim', cut(clean(text), columnsOf(this.#io.stdout) - 1));
-    this.#io.stdout.write(`\r\u001B[K${line}`);
-  }
-
-  message({ history, slashes, note }: MessageWish, signal: AbortSignal): Promise<Message> {
-    const lines = [...history, ''];
-    let shown = lines.length - 1;
-    let isWarned = false;
-    const looks = this.#looks(isAscii(this.#io.env) ? '> ' : '❯ ', note);
-    const sent = signal.aborted || this.#isGone ? undefined : this.#ahead.takeMessage();
-    if (sent !== undefined) {
-      this.status('');
-      this.#box.leave(draftOf(sent), looks);
-      return Promise.resolve({ text: sent });
-    }
-    return this.#typing<Message>(
-      this.#ahead.takeDraft(),
-      signal,
-      { leave: 'end' },
-      (key, draft) => {
-        const wasWarned = isWarned;
-        isWarned = false;
-        if (isCtrl(key, 'c')) {
-          if (draft.text !== '') return { draft: this.#ahead.takeDraft(), note };
-          if (wasWarned) return { result: { leave: 'interrupt' } };
-          isWarned = true;
-          return { draft, note: LEAVE_NOTE };
-        }
-        if (isCtrl(key, 'd') && draft.text === '') return { result: { leave: 'end' } };
-        if (isCtrl(key, 'l')) this.#clearScreen();
-        if (isCtrl(key, 'z')) this.#sleep();
-        if (isNewline(key)) return { draft: inserted(draft, '\n'), note };
-        if (key.name === 'return') {
-          const longer = continued(draft);
-          if (longer !== undefined) return { draft: longer, note };
-          return draft.text.trim() === '' ? { draft, note } : { result: { text: draft.text } };
-        }
-        if (key.name === 'tab') return { draft: completed(draft, slashes), note };
-        if (key.name === 'up' || key.name === 'down') {
-          const moved = lineAway(draft, key.name);
-          if (moved !== undefined) return { draft: moved, note };
-          const next = shown + (key.name === 'up' ? -1 : 1);
-          if (lines[next] === undefined) return { draft, note };
-          // Keep the edited draft, so the user finds it when moving back.
-          lines[shown] = draft.text;
-          shown = next;
-          return { draft: draftOf(lines[next]), note };
-        }
-        return { draft: edited(draft, key) ?? draft, note };
-      },
-      looks,
-    );
-  }
-
-  /** Asks for one line; undefined if the question was withdrawn or the input has ended. */
-  async line(words: string, signal: AbortSignal): Promise<string | undefined> {
-    const last = words.lastIndexOf('\n') + 1;
-    this.#ahead.hold();
-    this.status('');
-    this.#io.stdout.write(words.slice(0, last));
-    return this.#typing<string | undefined>(
-      EMPTY,
-      signal,
-      undefined,
-      (key, draft) => {
-        if (key.name === 'escape' || isCtrl(key, 'c')) {
-          this.#interrupt(key);
-          return { draft, note: '' };
-        }
-        if (isCtrl(key, 'd') && draft.text === '') return { result: undefined };
-        if (key.name === 'return' || key.name === 'enter') return { result: draft.text };
-        const text = key.text.replaceAll('\n', ' ');
-        return { draft: edited(draft, { ...key, text }) ?? draft, note: '' };
-      },
-      this.#looks(words.slice(last), ''),
-    );
   }
 
   get isGone(): boolean {
     return this.#isGone;
   }
 
-  #typing<Result>(
-    begun: Draft,
-    signal: AbortSignal,
-    otherwise: Result,
-    press: (key: Key, draft: Draft) => { readonly draft: Draft; readonly note: string } | { readonly result: Result },
-    looks: Looks,
-  ): Promise<Result> {
-    let draft = begun;
-    let note = looks.note;
-    const hadGone = this.#gone;
-    const { promise, resolve } = Promise.withResolvers<Result>();
-    const settle = (result: Result): void => {
-      this.#hear = this.#hearAtWork;
-      this.#repaint = () => undefined;
-      this.#gone = hadGone;
-      signal.removeEventListener('abort', withdrawn);
-      this.#box.leave(draft, looks);
-      resolve(result);
+  /** Lets keys interrupt the agent, until the caller calls the returned function. */
+  atWork(wishes: Wishes): () => void {
+    this.#wishes = wishes;
+    this.#isInterrupted = false;
+    return () => {
+      this.#wishes = undefined;
+      this.queue.steer = () => undefined;
+      this.status('');
     };
-    const withdrawn = (): void => settle(otherwise);
-    this.status('');
-    if (signal.aborted || this.#isGone) return Promise.resolve(otherwise);
-    signal.addEventListener('abort', withdrawn);
-    this.#gone = withdrawn;
-    this.#repaint = () => this.#box.paint(draft, { ...looks, note });
-    this.#hear = (key) => {
-      const next = press(key, draft);
-      if ('result' in next) return settle(next.result);
-      ({ draft, note } = next);
-      this.#repaint();
-    };
-    this.#repaint();
-    return promise;
   }
 
-  readonly #hearAtWork = (key: Key): void => {
-    if (key.name === 'escape' || isCtrl(key, 'c')) return this.#interrupt(key);
-    this.#ahead.press(key);
-    if (this.#status !== '') this.#paintStatus();
+  /** Shows a line above the draft; an empty text hides it. */
+  status(text: string): void {
+    if (text === this.#status) return;
+    this.#status = text;
+    this.#options.screen.refresh();
+  }
+
+  /** The next message: one that was queued, or one that the user sends now. */
+  async message(note: string, signal: AbortSignal): Promise<Message> {
+    if (signal.aborted || this.#isGone) return { leave: 'end' };
+    const queued = this.queue.takeNext();
+    if (queued !== undefined) return this.#sent(queued);
+    this.#takeHeld();
+    this.#note = note;
+    const { promise, resolve } = Promise.withResolvers<Message>();
+    const withdrawn = (): void => resolve({ leave: 'end' });
+    signal.addEventListener('abort', withdrawn, { once: true });
+    this.#settle = resolve;
+    this.#repaint();
+    const message = await promise;
+    signal.removeEventListener('abort', withdrawn);
+    this.#settle = undefined;
+    this.#note = '';
+    return message;
+  }
+
+  /** Asks for one line; undefined if the question was withdrawn or the input has ended. */
+  async line(words: string, signal: AbortSignal): Promise<string | undefined> {
+    if (signal.aborted || this.#isGone) return undefined;
+    const last = words.lastIndexOf('\n') + 1;
+    const prompt = words.slice(last);
+    this.queue.hold();
+    this.#options.screen.print(words.slice(0, last));
+    const { promise, resolve } = Promise.withResolvers<string | undefined>();
+    const withdrawn = (): void => resolve(undefined);
+    signal.addEventListener('abort', withdrawn, { once: true });
+    const question = { prompt, draft: EMPTY, settle: resolve };
+    this.#question = question;
+    this.#repaint();
+    const answer = await promise;
+    signal.removeEventListener('abort', withdrawn);
+    this.#question = undefined;
+    this.#print(prompt, answer ?? question.draft.text);
+    return answer;
+  }
+
+  /** Lets the user choose from a list; undefined if the user chooses nothing. */
+  async choose(title: string, choices: readonly Choice[]): Promise<number | undefined> {
+    const { promise, resolve } = Promise.withResolvers<number | undefined>();
+    this.#chooser = new Chooser(title, choices, resolve);
+    this.#repaint();
+    const chosen = this.#isGone ? undefined : await promise;
+    this.#chooser = undefined;
+    this.#repaint();
+    return chosen;
+  }
+
+  readonly #gone = (): void => {
+    this.#isGone = true;
+    this.#chooser?.settle(undefined);
+    this.#question?.settle(undefined);
+    if (this.#wishes === undefined) this.#settle?.({ leave: 'end' });
+    else this.#wishes.leave();
   };
+
+  #parts(): FooterParts {
+    const { mode } = this.#options;
+    const isAtWork = this.#settle === undefined;
+    const { menu, searchNote, found, draft } = this.#editor;
+    const hint = isAtWork && this.#question === undefined ? `Enter ${WHEN[this.#when]} · Tab changes that` : this.#note;
+    return {
+      status: this.#status,
+      queued: this.queue.waiting,
+      ...(this.#chooser !== undefined && { chooser: this.#chooser }),
+      draft: this.#question?.draft ?? found ?? draft,
+      prompt: this.#question?.prompt ?? this.#prompt,
+      isQuestion: this.#question !== undefined,
+      menu: this.#question === undefined ? menu : undefined,
+      note: searchNote ?? (this.#isWarned ? LEAVE_NOTE : [mode(), hint].filter((each) => each !== '').join(' · ')),
+      style: this.#style,
+      isAscii: isAscii(this.#io.env),
+    };
+  }
+
+  get #prompt(): string {
+    return isAscii(this.#io.env) ? '> ' : '❯ ';
+  }
+
+  #hear(key: Key): void {
+    if (this.#chooser !== undefined) this.#chooser.press(key);
+    else if (this.#question !== undefined) this.#answer(key, this.#question);
+    else this.#press(key);
+    this.#repaint();
+  }
+
+  #answer(key: Key, question: Question): void {
+    if (key.name === 'escape' || isCtrl(key, 'c')) return this.#interrupt(key);
+    if (isCtrl(key, 'd') && question.draft.text === '') return question.settle(undefined);
+    if (key.name === 'return' || key.name === 'enter') return question.settle(question.draft.text);
+    question.draft = edited(question.draft, { ...key, text: key.text.replaceAll('\n', ' ') }) ?? question.draft;
+  }
+
+  #press(key: Key): void {
+    const wasWarned = this.#isWarned;
+    this.#isWarned = false;
+    if (key.name === 'shift-tab') return this.#options.changeMode();
+    if (isCtrl(key, 'o')) return this.#options.expand();
+    if (isCtrl(key, 'l')) return this.#options.screen.clear();
+    if (isCtrl(key, 'z')) return this.#sleep();
+    if (this.#settle === undefined ? this.#pressAtWork(key) : this.#pressAtRest(key, wasWarned)) return;
+    const pressed = this.#editor.press(key);
+    if (typeof pressed === 'object') this.#send(pressed.send);
+  }
+
+  /** Returns true if the key is no key for the editor. */
+  #pressAtRest(key: Key, wasWarned: boolean): boolean {
+    if (this.#editor.searchNote !== undefined) return false;
+    if (isCtrl(key, 'd') && this.#editor.isEmpty) {
+      this.#print(this.#prompt, '');
+      this.#settle?.({ leave: 'end' });
+      return true;
+    }
+    if (!isCtrl(key, 'c')) return false;
+    if (!this.#editor.isEmpty) this.#takeHeld(EMPTY);
+    else if (wasWarned) this.#settle?.({ leave: 'interrupt' });
+    else this.#isWarned = true;
+    return true;
+  }
+
+  #pressAtWork(key: Key): boolean {
+    const { menu, searchNote, isEmpty } = this.#editor;
+    const isBusy = menu !== undefined || searchNote !== undefined;
+    if (isCtrl(key, 'c') || (key.name === 'escape' && !isBusy)) this.#interrupt(key);
+    else if (key.name === 'tab' && !isBusy) {
+      this.#when = this.#when === 'step' ? 'turn' : 'step';
+      if (isEmpty) this.queue.toggleLast();
+    } else if (key.name === 'up' && isEmpty) {
+      const taken = this.queue.takeBack();
+      if (taken === undefined) return false;
+      this.#editor.set(draftOf(taken));
+    } else return false;
+    return true;
+  }
+
+  #send(text: string): void {
+    const rest = this.#settle;
+    this.#editor.set(EMPTY);
+    // From here on keys are for the next message, although the caller does not know of this one yet.
+    this.#settle = undefined;
+    if (rest !== undefined) return rest(this.#sent(text));
+    this.queue.add(text, this.#when);
+  }
+
+  #sent(text: string): Message {
+    this.#print(this.#prompt, text);
+    return { text: this.#options.pastes.unfold(text) };
+  }
+
+  /** Puts the next held message into the draft, or the draft that waited for them. */
+  #takeHeld(otherwise?: Draft): void {
+    const held = this.queue.takeHeld();
+    if (held !== undefined) {
+      if (otherwise === undefined && !this.#editor.isEmpty) this.#aside ??= this.#editor.draft;
+      return this.#editor.set(draftOf(held));
+    }
+    const draft = this.#aside ?? otherwise ?? this.#editor.draft;
+    this.#aside = undefined;
+    this.#editor.set(draft);
+  }
 
   #interrupt(key: Key): void {
     if (isCtrl(key, 'c') && this.#isInterrupted) this.#wishes?.leave();
     else this.#wishes?.interrupt();
-    this.#ahead.hold();
+    this.queue.hold();
     this.#isInterrupted = true;
   }
 
-  #looks(prompt: string, note: string): Looks {
-    const dim = (text: string): string => this.#style('dim', text);
-    return { prompt, note, dim, paint: (text) => this.#style(['bold', 'cyan'], text) };
+  /** Prints a prompt and what was typed behind it, as text that stays. */
+  #print(prompt: string, text: string): void {
+    const { screen } = this.#options;
+    screen.print(`${promptRows(draftOf(text), { prompt, style: this.#style, columns: screen.columns }).join('\n')}\n`);
   }
 
   #sleep(): void {
-    this.#box.erase();
+    this.#options.screen.erase();
     this.#keyboard.aside(() => this.#io.job?.signal('SIGTSTP'));
   }
 
-  #clearScreen(): void {
-    this.#box.erase();
-    this.#io.stdout.write('\u001B[2J\u001B[H');
-  }
-
-  readonly #resized = (): void => this.#repaint();
+  readonly #repaint = (): void => {
+    if (!isGone(this.#io.stdout)) this.#options.screen.paint();
+  };
 }
 
-function isCtrl(key: Key, name: string): boolean {
-  return key.ctrl && key.name === name;
-}
-
-function completed(draft: Draft, slashes: readonly string[]): Draft {
-  if (!/^\/\w*$/.test(draft.text)) return draft;
-  const [only, another] = slashes.filter((name) => name.startsWith(draft.text));
-  return only === undefined || another !== undefined ? draft : draftOf(`${only} `);
-}
+const WHEN: Readonly<Record<When, string>> = { step: 'sends at the next step', turn: 'sends after the turn' };

@@ -24,9 +24,15 @@ export const KEYS = {
   ctrlU: '\u0015',
   ctrlZ: '\u001A',
   tab: '\t',
+  shiftTab: '\u001B[Z',
+  ctrlO: '\u000F',
+  ctrlR: '\u0012',
   pasteStart: '\u001B[200~',
   pasteEnd: '\u001B[201~',
 } as const;
+
+/** The empty prompt at rest: the mode line below it says nothing of sending. */
+const PROMPTED = /\n❯ ?\nmode: (ask|edit|read only) \(Shift-Tab\)( · Enter sends ·.*)?$/;
 
 type Wish = { readonly env?: Record<string, string>; readonly columns?: number };
 
@@ -130,7 +136,7 @@ export class Chatting {
 
   /** The prompt stands there, and nothing behind it. */
   prompted(): Promise<void> {
-    return this.terminal.until((text) => /\n❯ ?$|\nEnter sends · Esc interrupts · \/help$/.test(text));
+    return this.terminal.until((text) => PROMPTED.test(text));
   }
 
   shows(text: string): Promise<void> {

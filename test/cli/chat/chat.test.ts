@@ -190,17 +190,18 @@ test('text typed while the agent works is neither sent nor an answer: it is a dr
   expect([await chat.code, existsSync(join(desk.cwd, 'made')), desk.asked(3).at(-1)]).toEqual([0, false, 'user: y']);
 });
 
-test('lines typed while the agent works become separate messages', async () => {
+test('lines that wait for the end of the turn become separate messages', async () => {
   const wait = { calls: [{ name: 'shell', args: { command: 'until [ -e go ]; do sleep 0.05; done' } }] };
   const desk = await ChatDesk.with({ answers: [wait, { text: 'First.' }, { text: 'Second.' }, { text: 'Third.' }] });
   const chat = desk.chat(['--yes', '--sandbox', 'off']);
   await chat.types('one', KEYS.enter);
   await chat.shows('▸ shell');
-  chat.press(`two${KEYS.enter}three${KEYS.ctrlJ}lines${KEYS.enter}fo`);
-  await chat.shows('2 queued');
+  chat.press(`${KEYS.tab}two${KEYS.enter}three${KEYS.ctrlJ}lines${KEYS.enter}fo`);
+  await chat.shows('queued after the turn: three lines');
+  await chat.shows('❯ fo');
   await writeFile(join(desk.cwd, 'go'), '');
   await chat.shows('Third.');
-  await chat.shows('❯ fo');
+  await chat.terminal.until((text) => text.endsWith('❯ fo\nmode: edit (Shift-Tab)'));
   chat.press(KEYS.ctrlC);
   await chat.types(KEYS.ctrlD);
   const said = ['assistant: First.', 'user: two', 'assistant: Second.', 'user: three\nlines'];
@@ -214,7 +215,7 @@ test('lines typed before Esc return to the prompt one by one', async () => {
   await chat.types('one', KEYS.enter);
   await chat.shows('working');
   chat.press(`two${KEYS.enter}three${KEYS.enter}`);
-  await chat.shows('2 queued');
+  await chat.shows('queued at the next step: three');
   chat.press(KEYS.escape);
   await chat.shows('❯ two');
   chat.press(KEYS.ctrlC);

@@ -25,7 +25,7 @@ type Scripted = { readonly text: string } | typeof look;
 
 /** The messages of the last request, without system prompt and tools. */
 function asked({ server }: Rehearsed): readonly string[] {
-  const { messages } = server.requests.at(-1)?.body as { messages: { role: string; content: unknown }[] };
+  const { messages } = (server.requests.at(-1)?.body ?? {}) as { messages: { role: string; content: unknown }[] };
   return messages.map(({ role, content }) => {
     if (typeof content === 'string') return `${role}: ${content}`;
     return `${role}: ${(content as { type: string; text?: string }[]).map((part) => part.text ?? part.type).join(' | ')}`;

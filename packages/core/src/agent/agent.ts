@@ -25,7 +25,7 @@ export type Ties = Pick<Agent, 'conversation' | 'routes' | 'emit' | 'settled' | 
 };
 
 export function makeAgent(options: SessionOptions, ties: Ties): Agent {
-  const { tools, context, limits, retry, judge, question, worker } = options;
+  const { tools, context, limits, retry, judge, question, worker, beforeCall } = options;
   const { conversation, routes, instructions, emit, settled, spend, total, progress } = ties;
   const definitions = options.definitions ?? tools.map(definitionOf);
   const budget = new Budget(options.cap, options.price);
@@ -38,7 +38,16 @@ export function makeAgent(options: SessionOptions, ties: Ties): Agent {
     definitions,
     definitionChars: codePoints(JSON.stringify(definitions)),
     definitionBytes: utf8Bytes(JSON.stringify(definitions)),
-    bench: { tools, worker, context, instructions, judge, question, remoteTimeoutMs },
+    bench: {
+      tools,
+      worker,
+      context,
+      instructions,
+      judge,
+      question,
+      remoteTimeoutMs,
+      ...(beforeCall && { beforeCall }),
+    },
     limits,
     retry,
     admission: preparing(unhurried(options.admission ?? budgetOnly(budget, notes), progress), options),

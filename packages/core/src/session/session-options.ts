@@ -49,6 +49,8 @@ export type SessionOptions = ModelRoute & {
   readonly judge: (tool: Tool, input: Json) => Promise<Verdict>;
   /** Resolves to undefined if the question stays open; the turn is suspended then. */
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision | undefined>;
+  /** Called before a call runs, for example to keep copies of the files that it changes. */
+  readonly beforeCall?: (tool: Tool, input: Json) => Promise<void>;
   /** Gates of a turn that is done: the failure that makes it incomplete, or undefined. */
   readonly check?: (emit: (event: GateEvent) => void, signal: AbortSignal) => Promise<Failure | undefined>;
   readonly pass: BusOptions['pass'];

@@ -54,7 +54,7 @@ async function firstBytes(file: FileHandle): Promise<Buffer> {
 }
 
 // Detects the type by content, because providers reject an image whose declared type is wrong.
-function imageType(start: Buffer): string | undefined {
+export function imageType(start: Buffer): string | undefined {
   const text = start.toString('latin1', 0, 12);
   if (text.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';
   if (text.startsWith('\xff\xd8\xff')) return 'image/jpeg';

@@ -63,6 +63,8 @@ export type Bench = {
   readonly emit: (event: Event) => void;
   /** Resolves when every event emitted so far is durable. */
   readonly settled: (signal: AbortSignal) => Promise<void>;
+  /** Called before a call runs. */
+  readonly beforeCall?: (tool: Tool, input: Json) => Promise<void>;
   /** Default timeout of a remote call. */
   readonly remoteTimeoutMs: number;
 };
@@ -269,6 +271,7 @@ async function execute(
   const { callId, callIndex, index, name } = label;
   bench.emit({ type: 'tool_execution_start', args: input, ...label });
   await bench.settled(signal);
+  await bench.beforeCall?.(tool, input);
   let isOpen = true;
   const onDelta = (delta: string) => {
     if (isOpen) bench.emit({ type: 'tool_execution_delta', delta, callId, callIndex, index, name });

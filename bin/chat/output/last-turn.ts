@@ -3,7 +3,7 @@
 import type { Recorded } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
 import { isCutOff } from '@drover/core/model/partial-answer';
-import { eventsIn } from '../history/journal.ts';
+import { eventsIn } from '../../history/journal.ts';
 
 export function lastTurn(records: readonly JsonObject[]): readonly Recorded[] {
   const events = eventsIn({ records, live: false }); // read before this process resumes the session

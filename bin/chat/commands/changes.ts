@@ -1,0 +1,34 @@
+// /diff and /undo: what the session has changed in the folder, and how the last turn's changes are taken back.
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { changeBetween } from '@drover/core/tools/files/changes';
+import { styleFor } from '../../views/text/style.ts';
+import { numberedDiff } from '../output/numbered-diff.ts';
+import type { Chat } from './slash.ts';
+
+const FILES_NAMED_MAX = 5;
+
+export async function undoTurn({ talk, say }: Chat): Promise<void> {
+  if (talk.undo === undefined) return say('there is no turn to undo');
+  const paths = await talk.undo.undo();
+  const more = paths.length - FILES_NAMED_MAX;
+  const named = `${paths.slice(0, FILES_NAMED_MAX).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  talk.note(`[The user has undone the changes of a turn. These files are as they were before it: ${named}]`);
+  await say(`undone: ${named}`);
+}
+
+export async function showDiff({ talk, cwd, say, print, columns, surroundings }: Chat): Promise<void> {
+  const originals = (await talk.undo?.originals()) ?? new Map<string, string | undefined>();
+  const style = styleFor(surroundings.io.stdout, surroundings.io.env);
+  let isEmpty = true;
+  for (const [path, before] of originals) {
+    const now = await readFile(join(cwd, path), 'utf8').catch(() => undefined);
+    if (now === before) continue;
+    isEmpty = false;
+    const { diff = '', added, removed } = await changeBetween(path, before ?? '', now ?? '');
+    await say(`${path} (+${added} -${removed})`);
+    print(numberedDiff(diff, { style, columns }));
+  }
+  if (isEmpty) await say('this session has changed no files');
+}

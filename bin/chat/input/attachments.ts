@@ -1,0 +1,41 @@
+// Images that a message names by path: with an @ in front, or a path alone on its line, as terminals paste it.
+
+import { open } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { imageType } from '@drover/core/tools/read';
+import type { ImagePart, TextPart } from '@drover/protocol/messages';
+
+const IMAGE_BYTES_MAX = 3_932_160; // 5 MiB as base64, the limit of providers
+const IMAGES_MAX = 10;
+const NAMED =
+  /(?:^|\s)@(\S+\.(?:png|jpe?g|gif|webp))(?=\s|$)|^[ \t]*['"]?((?:file:\/\/|\/|~\/|\.{1,2}\/)[^'"\n]*\.(?:png|jpe?g|gif|webp))['"]?[ \t]*$/gim;
+
+/** The message as parts: its text, and the images that it names. A path without an image stays text only. */
+export async function partsOf(text: string, cwd: string): Promise<readonly (TextPart | ImagePart)[]> {
+  const paths = [...text.matchAll(NAMED)].map(([, named, alone]) => pathOf(named ?? alone ?? '', cwd));
+  const images = await Promise.all([...new Set(paths)].slice(0, IMAGES_MAX).map(imageAt));
+  return [{ type: 'text', text }, ...images.filter((image) => image !== undefined)];
+}
+
+function pathOf(named: string, cwd: string): string {
+  if (named.startsWith('file://')) return fileURLToPath(named);
+  const plain = named.replaceAll('\\ ', ' ');
+  return plain.startsWith('~/') ? resolve(homedir(), plain.slice(2)) : resolve(cwd, plain);
+}
+
+/** The image in a file; undefined if there is none, or it is too large. */
+async function imageAt(path: string): Promise<ImagePart | undefined> {
+  const file = await open(path).catch(() => undefined);
+  if (file === undefined) return undefined;
+  try {
+    const stats = await file.stat();
+    if (!stats.isFile() || stats.size > IMAGE_BYTES_MAX) return undefined;
+    const bytes = await file.readFile();
+    const mediaType = imageType(bytes.subarray(0, 12));
+    return mediaType === undefined ? undefined : { type: 'image', mediaType, data: bytes.toString('base64') };
+  } finally {
+    await file.close();
+  }
+}

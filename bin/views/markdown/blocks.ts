@@ -1,0 +1,111 @@
+// Blocks of Markdown as rows of a terminal: headings, paragraphs, lists, tables, quotes, code.
+
+import type { Token, Tokens } from 'marked';
+import { codeLines } from './highlight.ts';
+import { inlineSpans } from './inline.ts';
+import { type Looks, type Row, type Span, span, wrapSpans } from './spans.ts';
+import { tableRows } from './table.ts';
+
+const CODE_INDENT = '  ';
+const COLUMNS_MIN = 8;
+const RULE_COLUMNS_MAX = 40;
+
+export type Page = {
+  readonly columns: number;
+  readonly looks: Looks;
+  /** Code lines keep their length, so that they can be copied; else they are wrapped like text. */
+  readonly keepsCode: boolean;
+};
+
+/** The rows of the blocks, with an empty row between two. */
+export function blockRows(tokens: readonly Token[], page: Page): readonly Row[] {
+  const rows: Row[] = [];
+  for (const token of tokens) {
+    if (token.type === 'space' || token.type === 'def') continue;
+    const own = rowsOf(token as Tokens.Generic, page);
+    if (own.length === 0) continue;
+    if (rows.length > 0) rows.push([]);
+    rows.push(...own);
+  }
+  return rows;
+}
+
+function rowsOf(token: Tokens.Generic, page: Page): readonly Row[] {
+  const { columns, looks } = page;
+  switch (token.type) {
+    case 'heading':
+      return headingRows(token as Tokens.Heading, page);
+    case 'code':
+      return codeRows(token as Tokens.Code, page);
+    case 'list':
+      return listRows(token as Tokens.List, page);
+    case 'table':
+      return tableRows(token as Tokens.Table, columns, looks);
+    case 'blockquote': {
+      const bar = span(looks.isAscii ? '| ' : '│ ', ['dim']);
+      return blockRows(token.tokens ?? [], narrower(page, 2)).map((row) => [bar, ...row]);
+    }
+    case 'hr':
+      return [[span((looks.isAscii ? '-' : '─').repeat(Math.min(columns, RULE_COLUMNS_MAX)), ['dim'])]];
+    case 'html':
+      return wrapSpans([span(token.raw.trimEnd())], columns);
+    default:
+      return wrapSpans(inlineSpans(token.tokens ?? [token], looks), columns);
+  }
+}
+
+function headingRows({ depth, tokens }: Tokens.Heading, { columns, looks }: Page): readonly Row[] {
+  const formats: Span['formats'] = depth === 1 ? ['bold', 'underline'] : ['bold'];
+  const mark = looks.isColoured && depth < 3 ? [] : [span(`${'#'.repeat(depth)} `, ['dim'])];
+  return wrapSpans([...mark, ...inlineSpans(tokens, looks, formats)], columns);
+}
+
+function codeRows({ text, lang = '' }: Tokens.Code, { columns, looks, keepsCode }: Page): readonly Row[] {
+  const lines = codeLines(text.replaceAll('\t', '    '), looks.isColoured ? lang : '');
+  const rows = keepsCode ? lines : lines.flatMap((line) => hardRows(line, columns - CODE_INDENT.length));
+  return rows.map((row) => (row.length === 0 ? row : [span(CODE_INDENT), ...row]));
+}
+
+/** Breaks a line of code at the width, wherever that is. */
+function hardRows(line: readonly Span[], columns: number): readonly Row[] {
+  const rows: Span[][] = [[]];
+  let room = columns;
+  for (const each of line) {
+    let { text } = each;
+    while (text.length > room) {
+      rows.at(-1)?.push({ ...each, text: text.slice(0, room) });
+      rows.push([]);
+      text = text.slice(room);
+      room = columns;
+    }
+    rows.at(-1)?.push({ ...each, text });
+    room -= text.length;
+  }
+  return rows;
+}
+
+function listRows({ items, ordered, start, loose }: Tokens.List, page: Page): readonly Row[] {
+  const first = typeof start === 'number' ? start : 1;
+  const widest = ordered ? `${first + items.length - 1}. `.length : 2;
+  return items.flatMap((item, at) => {
+    const bullet = page.looks.isAscii ? '- ' : '• ';
+    const mark = (ordered ? `${first + at}. ` : bullet).padStart(widest);
+    const box = item.task ? (item.checked === true ? '[x] ' : '[ ] ') : '';
+    const inner = itemRows(item, loose, narrower(page, widest + box.length));
+    const rows = (inner.length === 0 ? [[]] : inner).map((row, line): Row => {
+      const before = line === 0 ? mark + box : ' '.repeat(mark.length + box.length);
+      return row.length === 0 && line > 0 ? [] : [span(before, line === 0 ? ['cyan'] : []), ...row];
+    });
+    return at > 0 && loose ? [[], ...rows] : rows;
+  });
+}
+
+/** In a tight list, no empty row separates an item's text from the list below it. */
+function itemRows({ tokens }: Tokens.ListItem, loose: boolean, page: Page): readonly Row[] {
+  const blocks = tokens.filter(({ type }) => type !== 'checkbox');
+  return loose ? blockRows(blocks, page) : blocks.flatMap((each) => blockRows([each], page));
+}
+
+function narrower(page: Page, by: number): Page {
+  return { ...page, columns: Math.max(page.columns - by, COLUMNS_MIN) };
+}
