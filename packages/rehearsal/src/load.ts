@@ -46,7 +46,7 @@ async function importScript(path: string): Promise<Script> {
       { cause: error },
     );
   });
-  // What a module exports was checked by its author's compiler, if at all; a script is trusted like any code that one runs.
+  // A module's exports are not checked here: a script is trusted like any code that the user runs.
   const exported = (module as { readonly default?: Script | readonly AnswerSource[] | AnswerSource }).default;
   if (typeof exported === 'function') return { answers: [exported] };
   if (Array.isArray(exported)) return { answers: exported };

@@ -156,7 +156,7 @@ type Sifted = Pick<Differences, 'touched'> & {
   readonly links: readonly string[];
 };
 
-/** What was changed, without what can't be part of a commit or isn't the worker's: that is not staged any more. */
+/** The worker's changes. Paths that can't be committed or are not the worker's are unstaged. */
 async function sifted(git: Git, given: Drafted): Promise<Sifted> {
   const { base, keepOut } = given;
   const own = keepOut.map((path) => Buffer.from(path).toString('latin1'));

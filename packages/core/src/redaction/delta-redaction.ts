@@ -38,7 +38,7 @@ export class DeltaRedaction {
   // While a piece is looked at: the past, what is held, and the piece.
   #text = '';
   #disposed = 0; // up to here it is shown or dropped
-  // What is measured is remembered meanwhile, so that many secrets in one run cost no more than one.
+  // Measured lengths are cached, so that many secrets in one run cost no more than one.
   readonly #stretches = new Map<Tail, Stretch>();
   readonly #stops = new Map<string, { readonly from: number; readonly at: number }>();
 

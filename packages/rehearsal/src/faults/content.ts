@@ -47,7 +47,7 @@ export function spoilContent(reply: Reply, fault: FaultName): Reply {
     case 'thinking-only':
       return { ...reply, parts: [thinkingOf(reply)], stop: 'end' };
     case 'pause':
-      // What the server runs itself made it pause; calls for the client would have ended the answer.
+      // Only tools of the server pause an answer; calls for the client end it.
       return { ...reply, parts: reply.parts.filter(({ type }) => type !== 'call'), stop: 'pause' };
     case 'refusal':
       return { ...reply, parts: reply.parts.filter(({ type }) => type === 'text'), stop: 'refusal' };

@@ -48,7 +48,7 @@ export class RunFold {
     return tasks.values().reduce((sum, { waitMs }) => sum + waitMs, coordinator.waitMs);
   }
 
-  /** What the agent of a task said, or with '' the coordinator; undefined where it is not kept any more. */
+  /** The conversation of a task's agent, or of the coordinator for ''; undefined if it was dropped. */
   conversationOf(task: string): Conversation | undefined {
     return this.#conversations.get(task);
   }
@@ -76,7 +76,7 @@ export class RunFold {
         return;
       case 'run_start':
       case 'run_end':
-        this.#questions.clear(); // whoever asked them is gone
+        this.#questions.clear(); // the process that asked them is gone
         return;
       default:
         return;

@@ -92,7 +92,7 @@ export class SessionFold {
       case 'session_start':
         this.#model = event.model;
         this.#cwd = event.cwd;
-        this.#questions.clear(); // whoever asked them is gone
+        this.#questions.clear(); // the process that asked them is gone
         return;
       case 'message_start':
         return this.#run(atMs);

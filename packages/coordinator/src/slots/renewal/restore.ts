@@ -15,7 +15,7 @@ import { pathOf } from './sweep.ts';
 const FILES_MAX = 500;
 const BYTES_MAX = 16 * 1024 * 1024;
 const ATTRIBUTES = /(^|\/)\.gitattributes$/;
-// What makes a file differ from what is kept of it; of filters drover runs none, but git may have its own.
+// Attributes that make a file differ from its blob. Drover runs no filter, but git may have its own.
 const CONVERTS = /crlf|ident|encoding|filter/i;
 
 export type RestoreOrder = {

@@ -9,7 +9,7 @@ const SCRATCH_BYTES = 1_024;
 const scratch = Buffer.alloc(SCRATCH_BYTES); // decoding happens at every suspicion, and allocates nothing
 const values = valuesOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789', '+-', '/_');
 
-/** What is the same in every base64 text that contains these bytes, wherever in it they begin; both alphabets. */
+/** The part that every base64 text of these bytes shares, at any offset, in both alphabets. */
 export function base64Forms(value: string): string[] {
   const bytes = Buffer.from(value).toString('latin1');
   return [...new Set([0, 1, 2].flatMap((shift) => bothAlphabets(base64Core(bytes, shift))))];

@@ -11,7 +11,7 @@ export type Alphabet = Uint8Array;
 
 export type Run = { readonly of: Alphabet; readonly min: number; readonly max: number };
 
-/** What still belongs to a secret once it is certain to be one: any number of characters, up to a literal if given. */
+/** The rest of a certain secret: any number of characters, up to a literal if given. */
 export type Tail = { readonly of: Alphabet; readonly until?: string };
 
 export type Shape = {

@@ -109,7 +109,7 @@ function judgeBase64({ shape, anchor, shift, reachChars }: Encoded): Suspect['ju
     for (const chars of [PEEK_CHARS, reachChars]) {
       const end = runEnd(BASE64_ANY, text, start, Math.min(text.length, start + chars));
       const decoded = decodeAround(text, { from, end }, { anchor, at });
-      // What decodes to no text was no base64, but a word glued to its front: then the anchor begins a text.
+      // If it decodes to no text, a word is glued to its front, and the text starts at the anchor.
       const isAllowed = isGarbage(decoded, at) ? isAllowedAt(shape, anchor, 0) : isAllowedAt(shape, decoded, at);
       if (!isAllowed) return undefined;
 
@@ -126,7 +126,7 @@ function judgeBase64({ shape, anchor, shift, reachChars }: Encoded): Suspect['ju
 function exactly(form: string, tail?: Tail): Suspect[] {
   const pieces: string[] = [];
   for (let at = 0; at < form.length; at += PIECE_CHARS) pieces.push(form.slice(at, at + PIECE_CHARS));
-  // What remains at the end may be short and common, so it is looked for with what stands before it.
+  // The rest at the end may be short and common, so it is searched together with the text before it.
   if (pieces.length > 1) pieces.splice(-1, 1, form.slice(-PIECE_CHARS));
   return pieces.map((piece) => ({
     label: '[redacted:value]',
