@@ -6,6 +6,7 @@ import { changeBetween } from '@drover/core/tools/files/changes';
 import { styleFor } from '../../views/text/style.ts';
 import { numberedDiff } from '../output/numbered-diff.ts';
 import type { Chat } from './slash.ts';
+import { bestEffort } from '@drover/core/promises';
 
 const FILES_NAMED_MAX = 5;
 
@@ -23,7 +24,8 @@ export async function showDiff({ talk, cwd, say, print, columns, surroundings }:
   const style = styleFor(surroundings.io.stdout, surroundings.io.env);
   let isEmpty = true;
   for (const [path, before] of originals) {
-    const now = await readFile(join(cwd, path), 'utf8').catch(() => undefined);
+    // An unreadable file is shown as deleted.
+    const now = await bestEffort(readFile(join(cwd, path), 'utf8'));
     if (now === before) continue;
     isEmpty = false;
     const { diff = '', added, removed } = await changeBetween(path, before ?? '', now ?? '');

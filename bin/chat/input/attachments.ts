@@ -6,6 +6,7 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { imageType } from '@drover/core/tools/read';
 import type { ImagePart, TextPart } from '@drover/protocol/messages';
+import { bestEffort } from '@drover/core/promises';
 
 const IMAGE_BYTES_MAX = 3_932_160; // 5 MiB as base64, the limit of providers
 const IMAGES_MAX = 10;
@@ -27,7 +28,8 @@ function pathOf(named: string, cwd: string): string {
 
 /** The image in a file; undefined if there is none, or it is too large. */
 async function imageAt(path: string): Promise<ImagePart | undefined> {
-  const file = await open(path).catch(() => undefined);
+  // A file that cannot be opened is no image, and its path stays text.
+  const file = await bestEffort(open(path));
   if (file === undefined) return undefined;
   try {
     const stats = await file.stat();

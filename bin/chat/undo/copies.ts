@@ -6,6 +6,7 @@ import { chmod, copyFile, lstat, mkdir, readFile, rename, rm } from 'node:fs/pro
 import { dirname, join } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { inside } from '@drover/core/tools/files/paths';
+import { lstatIfThere } from '@drover/core/files/lookup';
 
 const FILE_BYTES_MAX = 20_000_000;
 
@@ -35,7 +36,7 @@ export class Copies {
     const copy = createHash('sha256').update(`${path}\0${stamp}`).digest('hex').slice(0, 32);
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     // The copy of an earlier turn will do if the file has not changed since.
-    if ((await lstat(join(this.#folder, copy)).catch(() => undefined)) === undefined) {
+    if ((await lstatIfThere(join(this.#folder, copy))) === undefined) {
       await copyFile(join(this.#cwd, path), join(this.#folder, `${copy}.new`), constants.COPYFILE_FICLONE);
       await chmod(join(this.#folder, `${copy}.new`), 0o600);
       await rename(join(this.#folder, `${copy}.new`), join(this.#folder, copy));

@@ -1,5 +1,5 @@
-// Tables on a terminal: columns as wide as their cells, narrowed until the table fits, with cells that wrap. Where
-// there is no room for columns, each row is a list of its cells.
+// Tables on a terminal: columns as wide as their cells, narrowed until the table fits, with cells that wrap. Without
+// room for columns, each row is a list of its cells.
 
 import type { Tokens } from 'marked';
 import { inlineSpans } from './inline.ts';

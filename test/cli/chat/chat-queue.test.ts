@@ -53,8 +53,7 @@ test('two messages in one chunk of keys are both sent', async () => {
   await chat.prompted();
   await chat.types(KEYS.ctrlD);
   expect(await chat.code).toBe(0);
-  const { messages } = desk.server.requests.at(-1)?.body as { readonly messages: readonly unknown[] };
-  expect(JSON.stringify(messages)).toMatch(/one.*two/);
+  expect(JSON.stringify(desk.server.requests.at(-1)?.body)).toMatch(/one.*two/);
 });
 
 test('output of a running call is live, and Ctrl-O shows all of the last one', async () => {

@@ -1,4 +1,4 @@
-// What a call of write or edit would change, without changing it.
+// Previews the change of a write or edit call, without making it.
 
 import { ToolError } from '../../errors.ts';
 import { isJsonObject, type Json } from '@drover/protocol/json';
