@@ -28,8 +28,8 @@ export type Dispatch = {
   /** Undefined if the run stopped before a worker slot was free. */
   readonly runTask: (task: PlannedTask, slot: WorkerSlot, signal: AbortSignal) => Promise<TaskStatus | undefined>;
   readonly skip: (task: PlannedTask, because: string, failure?: Failure) => void;
-  /** Why no further task should start after this one; undefined if others may. */
-  readonly whyStop?: (task: PlannedTask, status: TaskStatus) => string | undefined;
+  /** Why no further task should start; undefined if others may. Asked after each task. */
+  readonly whyStop?: () => string | undefined;
 };
 
 const BAD: ReadonlySet<TaskStatus> = new Set(['failed', 'conflict', 'gate_failed']);
@@ -66,7 +66,7 @@ export async function dispatch(plan: Dispatch, signal: AbortSignal): Promise<voi
     if (!isDone(status) && plan.failFast) hasty.abort(new DroverError(tooMany(FAILED_FAST)));
     if (BAD.has(status)) failures += 1;
     stopIfTooMany();
-    const why = plan.whyStop?.(task, status);
+    const why = plan.whyStop?.();
     if (why !== undefined && !stop.aborted) hasty.abort(new DroverError(tooMany(why)));
     return status;
   };

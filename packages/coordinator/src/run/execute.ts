@@ -129,14 +129,12 @@ function worker({ plan, conditions, waiting, skip, refusals }: Execution, signal
   const { train, ledger, workers, limit, failFast, failuresMax } = conditions;
   const warm = new WarmUp();
   const runTask: Dispatch['runTask'] = async (task, slot, stop) => {
-    const status = await settleTask({ task, plan, conditions, slot, warm, waits: waiting.get(task.id) }, stop);
+    const waits = waiting.get(task.id);
+    const status = await settleTask({ task, plan, conditions, slot, warm, waits, refusals }, stop);
     if (status !== undefined && status !== 'landed' && task.mode === 'write') train.withdraw(task.id);
     return status;
   };
-  const whyStop: Dispatch['whyStop'] = ({ id }, status) => {
-    refusals.take(status === 'failed' ? ledger.task(id).failure : undefined);
-    return refusals.stop && REFUSED;
-  };
+  const whyStop = () => refusals.stop && REFUSED;
   const limits = { workers, limit, failFast, failuresMax };
   return (ordered: readonly PlannedTask[]) =>
     dispatch({ ...limits, ordered, settled: ledger.statuses(), skip, runTask, whyStop }, signal);
@@ -149,6 +147,7 @@ type TaskContext = {
   readonly slot: WorkerSlot;
   readonly warm: WarmUp;
   readonly waits: Waits | undefined;
+  readonly refusals: Refusals;
 };
 
 /** Moves a task on, step by step, until the ledger has its status. Undefined if no worker slot was free in time. */
@@ -197,11 +196,14 @@ async function attempt(work: TaskContext, worker: number, signal: AbortSignal): 
   const turns = { turn: warm.turn, onAnswer: warm.done };
   const mayFail = failures + 1 < attemptsMax;
   const goesOn = cutOff !== undefined;
-  return attemptTask(
+  const end = await attemptTask(
     context,
     { task, attempt: number, worker, base, system, seed, mayFail, goesOn, ...turns, ...details },
     signal,
   ).finally(warm.done);
+  // Counted before it lands: the merge may take long, and the provider has answered.
+  work.refusals.take(end.status === 'failed' ? end.failure : undefined);
+  return end;
 }
 
 /** Why there is another attempt, in the same words before and after a crash. */
