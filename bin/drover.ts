@@ -21,7 +21,8 @@ const UNREAD_MS_MAX = 1_000;
 const FLUSH_MS_MAX = 1_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-const commands: readonly ListedCommand[] = [
+/** In the order of the help. */
+export const commands: readonly ListedCommand[] = [
   {
     name: 'run',
     words: '[goal]',

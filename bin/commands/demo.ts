@@ -80,7 +80,9 @@ async function show(project: string, io: Io): Promise<number> {
   };
   const args = { ...untyped(), model: model.label, workers: WORKERS, gate: [GATE], yes: true };
   const around = await surroundingsOf(project, io);
-  const settings = await newSettings(args, { goal: GOAL, tasks: undefined }, around, io);
+  // The script is part of drover, so its name is no path below the user's folder.
+  const named = await newSettings(args, { goal: GOAL, tasks: undefined }, around, io);
+  const settings = { ...named, model: model.label };
   const containment = await containmentOfDemo(around.settings.home, io);
   const sights = new Sights(await openRunView(args, io));
   const end = await carryRun(

@@ -14,6 +14,8 @@ test('the demo plans, works, merges and tests for real, and every task lands', {
   onTestFinished(() => rm(dirname(folder), { recursive: true, force: true }));
   expect(existsSync(join(folder, 'src', 'price.js'))).toBe(true);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const shown = await drover(['runs'], { env: { DROVER_HOME: join(dirname(folder), '.drover') } });
+  expect(shown.stdout).toContain('rehearsal/demo');
   const seen = stdout.slice(stdout.indexOf('What you saw'), stdout.indexOf('Only the models'));
   expect(`\n${seen.replace(/\d+ %/, '<n> %').replace(/^ {2}[0-9a-f]{7,} /gm, '  <id> ')}`).toMatchInlineSnapshot(`
       "

@@ -12,7 +12,7 @@ import { jsonSchemas } from '../../bin/files/json-schemas.ts';
 import { parsePlan } from '../../bin/files/plan-file.ts';
 import { parseRepositories } from '../../bin/files/repositories-file.ts';
 import { projectKeys } from '../../bin/start/settings.ts';
-import { pages, referenceFiles } from '../../scripts/reference-files.ts';
+import { pages, referenceFiles, schemaFiles } from '../../scripts/reference/files.ts';
 
 const readers: Readonly<Record<keyof typeof pages, (text: string) => unknown>> = {
   config: (text) => parseConfig(text, 'x.yaml').config,
@@ -23,7 +23,7 @@ const readers: Readonly<Record<keyof typeof pages, (text: string) => unknown>> =
 };
 const names = Object.keys(pages) as (keyof typeof pages)[];
 
-test.each([...referenceFiles()])('%s is up to date; pnpm reference writes it anew', (path, text) => {
+test.each([...(await referenceFiles())])('%s is up to date; pnpm reference writes it anew', (path, text) => {
   expect(readFileSync(path, 'utf8')).toBe(text);
 });
 
@@ -32,14 +32,14 @@ test.each(names)('the example of the %s page is read without a mistake', async (
 });
 
 test.each(names)('every key of the %s page has a meaning', (name) => {
-  const page = referenceFiles().get(`docs/reference/${name}.md`) ?? '';
+  const page = schemaFiles().get(`docs/reference/${name}.md`) ?? '';
   const rows = page.split('\n').filter((line) => line.startsWith('| `'));
   expect(rows.length).toBeGreaterThan(0);
   expect(rows.filter((row) => /\|\s+\|$/.test(row))).toEqual([]);
 });
 
 test.each(names)('links of the %s page lead to its headings', (name) => {
-  const page = referenceFiles().get(`docs/reference/${name}.md`) ?? '';
+  const page = schemaFiles().get(`docs/reference/${name}.md`) ?? '';
   const slug = (heading: string) =>
     heading
       .toLowerCase()

@@ -124,6 +124,58 @@ const FIELDS: Readonly<Record<EventType, z.ZodRawShape>> = {
   cancelled: {},
 };
 
+/** When each type of event is emitted. */
+export const EVENT_WORDS: Readonly<Record<EventType, string>> = {
+  run_start: 'A run starts or resumes, with its settings',
+  plan_ready: 'A plan is approved and its tasks are known',
+  task_ready: 'All tasks that this one waits for have landed',
+  task_start: 'An attempt at a task starts in its workspace',
+  task_end: 'An attempt ends; `again` says whether another follows',
+  merge_start: 'The merge train takes the commit of a task',
+  merge_end: 'The commit landed, conflicts, or fails a gate',
+  gate_start: 'A gate starts on a tree',
+  gate_end: 'A gate ended, with the end of its output',
+  throttle_wait: 'A request waits for the provider’s limits',
+  budget: 'Money or tokens were reserved or spent',
+  run_end: 'The run ended; always the last event of a run',
+  session_start: 'An agent starts or resumes',
+  awaiting_tool_execution: 'The turn waits for results of remote tools',
+  session_end: 'The turn ended, with its new messages and cost',
+  message_start: 'A message starts',
+  message_end: 'A message is complete',
+  text_start: 'A block of text starts',
+  text_delta: 'More of the text arrived',
+  text_end: 'The block is complete, with its whole text',
+  thinking_start: 'A block of thinking starts',
+  thinking_delta: 'More of the thinking arrived',
+  thinking_end: 'The block is complete, with its whole text',
+  toolcall_start: 'The model begins a tool call',
+  toolcall_delta: 'More of its arguments arrived',
+  toolcall_end: 'The call is complete, with its arguments',
+  tool_execution_start: 'drover starts the tool; durable before it runs',
+  tool_execution_delta: 'The tool printed something',
+  tool_execution_end: 'The tool ended, with its result',
+  permission_request: 'A call waits for the user’s decision',
+  permission_decision: 'The user or a rule decided',
+  network: 'A command in the sandbox asked for a host',
+  usage: 'A request ended, with its tokens and cost',
+  retry: 'A request failed and is sent again after a delay',
+  attempt_discarded: 'An answer is taken back: readers remove its text',
+  compaction_start: 'The conversation is being shortened',
+  compaction_end: 'The conversation was shortened, or could not be',
+  heartbeat: 'The agent is alive while nothing else happens',
+  warning: 'Something that the user should know',
+  done: 'The turn ended with an answer',
+  incomplete: 'The turn ended early, after some work',
+  error: 'The turn ended before any work',
+  cancelled: 'The user cancelled the turn before any work',
+};
+
+/** The names of the fields that a type of event has besides the envelope. */
+export function eventFields(type: EventType): readonly string[] {
+  return Object.keys(FIELDS[type]);
+}
+
 export type EventSchema = { readonly type: string; readonly name: string; readonly schema: z.ZodType };
 
 /** The schema of each type of event, and its name in the document: `text_delta` is `TextDeltaEvent`. */

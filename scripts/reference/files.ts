@@ -1,7 +1,14 @@
-// The files that `pnpm reference` writes: a page and a JSON Schema for every file that people write.
+// The files that `pnpm reference` writes: pages made from the code, and JSON Schemas of the files that people write.
 
-import { jsonSchemas } from '../bin/files/json-schemas.ts';
-import { type PageText, referencePage } from './reference-page.ts';
+import { jsonSchemas } from '../../bin/files/json-schemas.ts';
+import { commandsPage } from './commands-page.ts';
+import { environmentPage } from './environment-page.ts';
+import { eventsPage } from './events-page.ts';
+import { failuresPage } from './failures-page.ts';
+import { guaranteesPage } from './guarantees-page.ts';
+import { httpPage } from './http-page.ts';
+import { modelsPage } from './models-page.ts';
+import { type PageText, referencePage } from './schema-page.ts';
 
 type Name = keyof typeof jsonSchemas;
 
@@ -74,7 +81,21 @@ answers:
 };
 
 /** Contents by path, relative to the top of the repository. */
-export function referenceFiles(): ReadonlyMap<string, string> {
+export async function referenceFiles(): Promise<ReadonlyMap<string, string>> {
+  return new Map([
+    ...schemaFiles(),
+    ['docs/reference/commands.md', await commandsPage()],
+    ['docs/reference/environment.md', environmentPage()],
+    ['docs/reference/events.md', eventsPage()],
+    ['docs/reference/failures.md', failuresPage()],
+    ['docs/reference/http.md', httpPage()],
+    ['docs/reference/models.md', modelsPage()],
+    ['docs/guarantees.md', guaranteesPage()],
+  ]);
+}
+
+/** A page and a JSON Schema for every file that people write. */
+export function schemaFiles(): ReadonlyMap<string, string> {
   const names = Object.keys(pages) as Name[];
   const files = names.flatMap((name) => {
     const schema = jsonSchemas[name]();
