@@ -1,5 +1,5 @@
 // The guarantees of drover, one sentence each. A test cites one with proves(). The tests fail for a guarantee without
-// proof, and the README lists the same sentences.
+// proof, and docs/guarantees.md lists the same sentences with their tests.
 
 export const guarantees = {
   'request.always-valid':

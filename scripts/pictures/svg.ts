@@ -8,10 +8,11 @@ const PADDING = 14;
 const BACKGROUND = '#16181d';
 const FOREGROUND = '#d6d9e0';
 const DIM = '#868b98';
-const PALETTE = [
-  ...['#3b4048', '#e06c75', '#8cc570', '#d9a95c', '#61aeee', '#c678dd', '#56b6c2', '#c8ccd4'],
-  ...['#5c6370', '#ef7b85', '#a3d98a', '#e5c07b', '#7cc0ff', '#d896ea', '#6fcdd9', '#ffffff'],
-];
+// The 16 colours of a terminal, the bright ones last.
+const PALETTE = (
+  '#3b4048 #e06c75 #8cc570 #d9a95c #61aeee #c678dd #56b6c2 #c8ccd4 ' +
+  '#5c6370 #ef7b85 #a3d98a #e5c07b #7cc0ff #d896ea #6fcdd9 #ffffff'
+).split(' ');
 
 type Run = { readonly column: number; readonly text: string; readonly style: string };
 
