@@ -160,6 +160,7 @@ export const EVENT_WORDS: Readonly<Record<EventType, string>> = {
   network: 'A command in the sandbox asked for a host',
   usage: 'A request ended, with its tokens and cost',
   retry: 'A request failed and is sent again after a delay',
+  model_fallback: 'A model stays unavailable, and the next one of the list is asked',
   attempt_discarded: 'An answer is taken back: readers remove its text',
   compaction_start: 'The conversation is being shortened',
   compaction_end: 'The conversation was shortened, or could not be',
