@@ -5,7 +5,6 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Shown } from '@drover/core/bus';
-import type { RequestView } from '@drover/rehearsal/wire/wire';
 import { expect, onTestFinished, test } from 'vitest';
 import { calls, planned, RunDesk, says, statuses, submits, writes } from '../../support/run/run-desk.ts';
 import { inSandbox } from '../../support/sandbox/box.ts';
@@ -81,13 +80,13 @@ inSandbox('a run in the sandbox', () => {
 
   test('a sandbox that breaks fails the attempt with its own kind, and the work is kept', async () => {
     const desk = await RunDesk.with({ answers: [] });
-    const breaks = ({ step }: RequestView) => {
-      if (step !== 2) return undefined;
+    // While the coordinator plans, so before a sandbox of the worker starts ahead.
+    const breaks = () => {
       for (const folder of globSync(join(desk.home, 'sandbox/etc-*'))) rmSync(folder, { recursive: true });
-      return shell('echo never');
+      return undefined;
     };
-    const answers = [breaks, writes('kept.txt', 'kept'), says('not reached')];
-    const script = planned({ one: { answers } });
+    const work = planned({ one: { answers: [writes('kept.txt', 'kept'), shell('echo never'), says('not reached')] } });
+    const script = { ...work, answers: [breaks, ...(work.answers ?? [])] };
     const other = await RunDesk.with(script);
     const { code, end, events } = await desk.run(['run', 'go'], { env: { ANTHROPIC_BASE_URL: other.server.url } });
     const [row] = end.tasks;
