@@ -31,16 +31,19 @@ export function reportOf(state: RunState, paper: ReportPaper, when: 'at the end'
   if (end === undefined) return '';
   const sections = [
     headline(state, end, paper),
-    prose(end.answer ?? '', paper),
+    // Of a question, the answer is the result.
+    end.tasks.length === 0 ? prose(end.answer ?? '', paper) : [],
     landedSection(state, end, paper),
     unchangedSection(state, end, paper),
     missedSection(state, end, paper),
     filesSection(end, paper),
+    untestedSection(state, end, paper),
     notIncludedSection(state, paper),
     deniedSection(state, paper),
     sandboxSection(state, paper),
     modelsSection(state, paper),
     costSection(state, end, paper),
+    wordsSection(end, paper),
     nextSection({ state, end }, paper, when),
   ];
   return `${sections
@@ -168,6 +171,21 @@ const INDENT = '      ';
 function filesSection(end: End, paper: ReportPaper): readonly string[] {
   const files = [...new Set(end.tasks.filter(({ status }) => isDone(status)).flatMap((row) => row.files))].sort();
   return section(`Files changed (${files.length})`, listed(files, paper), paper);
+}
+
+/** After the facts: the model may be wrong about what happened. */
+function wordsSection({ answer = '', tasks }: End, paper: ReportPaper): readonly string[] {
+  return tasks.length === 0 ? [] : section('In the words of the coordinator', prose(answer, paper, '  '), paper);
+}
+
+/** A result that no gate has judged is not called tested. */
+function untestedSection({ settings, tasks }: RunState, end: End, paper: ReportPaper): readonly string[] {
+  const hasGate =
+    (settings?.gates.length ?? 0) > 0 || [...tasks.values()].some(({ plan }) => (plan.gates?.length ?? 0) > 0);
+  const hasLanded = end.tasks.some(({ status }) => status === 'landed');
+  return hasGate || !hasLanded
+    ? []
+    : prose('Not tested: no gate was given. --gate "npm test" tests what lands.', paper);
 }
 
 function notIncludedSection({ settings }: RunState, paper: ReportPaper): readonly string[] {

@@ -33,8 +33,6 @@ test('the report of a partial failure lists landings, failures, cost and next st
     Replace moment with date-fns everywhere
     ✗ incomplete  6 of 10 tasks landed · 21.9 s · $0.1750
 
-    moment is gone, but for what is listed.
-
     Landed (6)
       ✓ task-1  Replace moment in the API client                   2 files · $0.0125
       ✓ task-2  Billing                                            2 files · $0.0125
@@ -79,6 +77,9 @@ test('the report of a partial failure lists landings, failures, cost and next st
       task-8 (worker 2)  10.5k in  85 % cached   400 out  $0.0125
       task-9 (worker 3)    21k in  85 % cached   800 out  $0.0250
       together            147k in  85 % cached  5.6k out  $0.1750
+
+    In the words of the coordinator
+      moment is gone, but for what is listed.
 
     What landed is on branch drover/1a2b/merged (abc1234d).
 
@@ -194,6 +195,21 @@ test('a run with many tasks prints only the sum of their tokens', () => {
     /\nTokens\n([^]*?)\n\n/.exec(reported(sampleRun({ tasks }).events))?.[1]?.split('\n') ?? [];
   expect(tokens(20).length).toBeGreaterThan(15);
   expect(tokens(40).map((line) => line.trim().split(' ')[0])).toEqual(['coordinator', 'together']);
+});
+
+test('the report says that nothing was tested only if work landed without a gate', () => {
+  const row = (status: TaskRow['status']): TaskRow => ({
+    task: 'one',
+    title: 'One',
+    status,
+    attempts: 1,
+    files: ['a.ts'],
+    usage: NO_USAGE,
+    waits: 0,
+  });
+  const said = (status: TaskRow['status'], gates: readonly string[]) =>
+    ended({ tasks: [row(status)] }, { gates }).includes('Not tested: no gate was given.');
+  expect([said('landed', []), said('landed', ['npm test']), said('failed', [])]).toEqual([true, false, false]);
 });
 
 test('the report lists files of the checkout that were not included', () => {

@@ -127,6 +127,8 @@ const FIELDS: Readonly<Record<EventType, z.ZodRawShape>> = {
 /** When each type of event is emitted. */
 export const EVENT_WORDS: Readonly<Record<EventType, string>> = {
   run_start: 'A run starts or resumes, with its settings',
+  plan_proposed: 'A plan waits for approval',
+  plan_comment: 'The user commented on a plan; the coordinator submits a new one',
   plan_ready: 'A plan is approved and its tasks are known',
   task_ready: 'All tasks that this one waits for have landed',
   task_start: 'An attempt at a task starts in its workspace',
@@ -137,7 +139,9 @@ export const EVENT_WORDS: Readonly<Record<EventType, string>> = {
   gate_end: 'A gate ended, with the end of its output',
   throttle_wait: 'A request waits for the provider’s limits',
   budget: 'Money or tokens were reserved or spent',
-  run_end: 'The run ended; always the last event of a run',
+  tasks_reopened: '`drover retry` reopened tasks of the run',
+  delivered: 'The result was delivered, also later by `drover merge`',
+  run_end: 'The run ended',
   session_start: 'An agent starts or resumes',
   awaiting_tool_execution: 'The turn waits for results of remote tools',
   session_end: 'The turn ended, with its new messages and cost',
