@@ -2,7 +2,7 @@
 
 import { commands } from '../../bin/drover.ts';
 import { type Command, type Option, SHORT_FORMS } from '../../bin/start/command.ts';
-import type { Listed } from '../../bin/start/command-line.ts';
+import type { ListedCommand } from '../../bin/start/command-line.ts';
 import { code, page, table } from './markdown.ts';
 
 const INTRO =
@@ -14,7 +14,7 @@ export async function commandsPage(): Promise<string> {
   return page('Commands and flags', '`bin/drover.ts` and `bin/commands/`', [INTRO, list, ...sections]);
 }
 
-function section({ name, about }: Listed, { word, second, options, examples }: Command): string {
+function section({ name, about }: ListedCommand, { word, second, options, examples }: Command): string {
   const words = [word, second].filter((each) => each !== undefined);
   const shape = words.map((each) => (each.required ? ` <${each.name}>` : ` [${each.name}]`)).join('');
   const groups = Map.groupBy(Object.entries(options), ([, { group }]) => group);

@@ -66,6 +66,18 @@ const HELP: Readonly<Record<FailureKind, Help>> = {
     means: 'A limit of steps, length, money or time ended the work.',
     todo: 'Resume with a larger `--budget`; raise `--steps` or `--timeout` for the next run.',
   },
+  'base.failed': {
+    means: 'A gate fails on the base commit, so no worker was started.',
+    todo: 'Fix the base, choose `--setup` if dependencies are missing, or use `--allow-red-base`.',
+  },
+  'call.repeated': {
+    means: 'The agent made the same call again and again, with the same result.',
+    todo: 'Say more in the prompt, or try another model.',
+  },
+  'dependencies.changed': {
+    means: 'A worker changed dependencies that all workspaces share, so nothing was delivered.',
+    todo: 'Check the named files, then `drover resume`.',
+  },
   'gate.failed': {
     means: 'A gate fails on the work.',
     todo: 'Read its output with `drover show <id> <task>`.',
