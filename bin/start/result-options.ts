@@ -39,13 +39,17 @@ export function parseAuthor(text: string): Identity {
 }
 
 function defaultBranch(goal: string): string {
-  const words = goal.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
-  const slug = words
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .slice(0, SLUG_CHARS_MAX)
-    .replaceAll(/^-+|-+$/g, '');
   const suffix = newId('run').slice(ID_PREFIX_CHARS, ID_PREFIX_CHARS + SUFFIX_CHARS);
-  return `drover/${slug || 'run'}-${suffix}`;
+  return `drover/${slugOf(goal) || 'run'}-${suffix}`;
+}
+
+/** The first words of the goal, as a part of a branch name. A word is cut only if it is too long by itself. */
+function slugOf(goal: string): string {
+  const plain = goal.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
+  const slug = plain.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '');
+  if (slug.length <= SLUG_CHARS_MAX) return slug;
+  const end = slug.lastIndexOf('-', SLUG_CHARS_MAX);
+  return slug.slice(0, end === -1 ? SLUG_CHARS_MAX : end);
 }
 
 async function checkBranch(

@@ -23,6 +23,20 @@ test('the result branch is named after the goal, and no other branch is created'
   expect(branches(desk)).toEqual([end.delivered?.branch, 'main']);
 });
 
+test.each([
+  [
+    'a long goal after whole words',
+    'Make the shop fit for business: whole cents, stock',
+    'make-the-shop-fit-for-business-whole',
+  ],
+  ['a word that is too long after a part of it', `x${'y'.repeat(60)}`, `x${'y'.repeat(39)}`],
+  ['a goal without Latin letters after the run', '修复测试', 'run'],
+])('the result branch is named for %s', async (_, goal, slug) => {
+  const { desk, env } = await deskOfAda();
+  const { end } = await desk.run(['run', goal], { env });
+  expect(end.delivered?.branch?.slice(0, -7)).toBe(`drover/${slug}`);
+});
+
 test('commits have the user as author and name drover as co-author', async () => {
   const { desk, env } = await deskOfAda();
   const { end } = await desk.run(['run', 'make a file', '--branch', 'mine/one'], { env });
