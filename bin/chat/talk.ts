@@ -112,7 +112,8 @@ export class Talk {
   /** Begins a turn. Notes that were added since the last message come before its text. */
   async say(text: string, signal: AbortSignal): Promise<Execution> {
     const { session } = await this.#open();
-    const content = [...this.#notes.splice(0), ...(await partsOf(text, this.#work.cwd))];
+    const parts = await partsOf(text, this.#work.cwd); // throws if an attachment can't be read; the notes stay then
+    const content = [...this.#notes.splice(0), ...parts];
     this.#undo?.begin();
     return session.execute({ content, cancelPending: true }, signal);
   }
@@ -184,6 +185,7 @@ export class Talk {
   /** Leaves the session, and opens another one that is on disk. */
   async switchTo(session: string): Promise<void> {
     await this.#leave();
+    this.#notes.length = 0; // they belong to the session that was left
     this.#work = { ...this.#work, session };
     await this.#open();
   }
@@ -215,6 +217,7 @@ export class Talk {
   async startAnew(): Promise<string> {
     const { session: before } = this.#work;
     await this.#leave();
+    this.#notes.length = 0;
     this.#used = { usage: NO_USAGE, cost: undefined };
     this.#work = { ...this.#work, session: nextName(before, keptIds(this.#surroundings.settings.home, 'sessions')) };
     return before;
@@ -269,7 +272,6 @@ export class Talk {
     const opened = this.#opened;
     this.#opened = undefined;
     this.#undo = undefined;
-    this.#notes.length = 0;
     if (opened === undefined) return;
     await Promise.race([opened.session.idle, delay(IDLE_MS_MAX, undefined, { ref: false })]);
     await opened.close();

@@ -1,5 +1,6 @@
 // Images that a message names by path: with an @ in front, or a path alone on its line, as terminals paste it.
 
+import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
@@ -15,21 +16,32 @@ const NAMED =
 
 /** The message as parts: its text, and the images that it names. A path without an image stays text only. */
 export async function partsOf(text: string, cwd: string): Promise<readonly (TextPart | ImagePart)[]> {
-  const paths = [...text.matchAll(NAMED)].map(([, named, alone]) => pathOf(named ?? alone ?? '', cwd));
+  const paths = [...text.matchAll(NAMED)].flatMap(([, named, alone]) => pathOf(named ?? alone ?? '', cwd) ?? []);
   const images = await Promise.all([...new Set(paths)].slice(0, IMAGES_MAX).map(imageAt));
   return [{ type: 'text', text }, ...images.filter((image) => image !== undefined)];
 }
 
-function pathOf(named: string, cwd: string): string {
-  if (named.startsWith('file://')) return fileURLToPath(named);
+/** The path; undefined for an address that names no file of this machine. */
+function pathOf(named: string, cwd: string): string | undefined {
+  if (named.startsWith('file://')) return pathIn(named);
   const plain = named.replaceAll('\\ ', ' ');
   return plain.startsWith('~/') ? resolve(homedir(), plain.slice(2)) : resolve(cwd, plain);
+}
+
+function pathIn(address: string): string | undefined {
+  try {
+    return fileURLToPath(address);
+  } catch (error) {
+    if (error instanceof Error) return undefined; // another machine, or a malformed address
+    throw error;
+  }
 }
 
 /** The image in a file; undefined if there is none, or it is too large. */
 async function imageAt(path: string): Promise<ImagePart | undefined> {
   // A file that cannot be opened is no image, and its path stays text.
-  const file = await bestEffort(open(path));
+  // A pipe without a writer would block without O_NONBLOCK.
+  const file = await bestEffort(open(path, constants.O_RDONLY | constants.O_NONBLOCK));
   if (file === undefined) return undefined;
   try {
     const stats = await file.stat();

@@ -26,9 +26,11 @@ export class Queue {
     return this.#waiting;
   }
 
-  /** Slash commands and shell commands always wait for the end of the turn. */
+  /** Slash commands and shell commands wait for the end of the turn, and so do all messages behind one. */
   add(text: string, when: When): void {
-    const steered = when === 'step' && !/^[/!]/.test(text) ? this.steer(text) : undefined;
+    const isCommand = (each: string): boolean => /^[/!]/.test(each);
+    const waits = when === 'turn' || isCommand(text) || this.waiting.some((each) => isCommand(each.text));
+    const steered = waits ? undefined : this.steer(text);
     this.#waiting.push({ text, when: steered === undefined ? 'turn' : 'step', ...(steered && { steered }) });
   }
 

@@ -1,5 +1,6 @@
 // Input of a chat: long pastes, files, commands, images, history, and how a chat is continued.
 
+import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -47,6 +48,33 @@ test('! runs a command, and its output goes to the user and to the model', async
     ['user: [The user ran a command in the folder: echo seen; exit 3]\nseen\n[exit code 3] | what was that?'],
   ]);
   expect(await chat.screen()).toEqual(expect.arrayContaining(['seen', '  exit code 3']));
+});
+
+test('output of a ! command and a note of /undo reach the model after /model too', async () => {
+  const write = { calls: [{ name: 'write', args: { path: 'a.txt', content: 'a' } }] };
+  const desk = await ChatDesk.with({ answers: [write, { text: 'Done.' }], otherwise: YES.otherwise });
+  const chat = desk.chat(['--sandbox', 'off', '--model', 'anthropic/any', '--yes'], { columns: 100 });
+  for (const text of ['write it', '/undo', '!echo seen', '/model openai/any', 'and now?']) await chat.says(text);
+  for (const text of ['!echo old', '/clear', 'anew']) await chat.says(text);
+  await chat.types(KEYS.ctrlD);
+  expect([await chat.code, desk.asked(3).at(-1), desk.asked(4)]).toEqual([
+    0,
+    expect.stringMatching(/^user: \[The user has undone [^|]*a\.txt\] \| \[The user ran [^|]*seen[^|]*\| and now\?$/),
+    ['user: anew'],
+  ]);
+});
+
+test('an address of another machine and a pipe are no images, and stay text', async () => {
+  const desk = await ChatDesk.with(YES);
+  execFileSync('mkfifo', [join(desk.cwd, 'pipe.png')]);
+  const chat = desk.chat(['--model', 'anthropic/any']);
+  await chat.says('file://elsewhere/x.png');
+  await chat.says('what is in @pipe.png');
+  await chat.types(KEYS.ctrlD);
+  expect([await chat.code, desk.asked(2)]).toEqual([
+    0,
+    ['user: file://elsewhere/x.png', 'assistant: Yes.', 'user: what is in @pipe.png'],
+  ]);
 });
 
 test('an image named by its path goes to the model', async () => {

@@ -45,6 +45,24 @@ test('Up takes a queued message back into the draft', async () => {
   expect([await chat.code, desk.asked(2).at(-1)]).toEqual([0, 'user: tool_result']);
 });
 
+test('a message behind a queued command waits with it, and goes to the new model', async () => {
+  const desk = await ChatDesk.with({ answers: [wait, { text: 'Done.' }], otherwise: { text: 'Yes.' } });
+  const chat = desk.chat(UNASKED, { columns: 100 });
+  await chat.types('go', KEYS.enter);
+  await chat.shows('▸ shell');
+  chat.press(`/model openai/any${KEYS.enter}`);
+  chat.press(`and now?${KEYS.enter}`);
+  await chat.shows('queued after the turn: and now?');
+  await writeFile(join(desk.cwd, 'go'), '');
+  await chat.shows('Yes.');
+  await chat.types(KEYS.ctrlD);
+  expect([await chat.code, desk.server.requests.map(({ path }) => path), desk.asked(3).at(-1)]).toEqual([
+    0,
+    ['/v1/messages', '/v1/messages', '/v1/responses'],
+    'user: and now?',
+  ]);
+});
+
 test('two messages in one chunk of keys are both sent', async () => {
   const desk = await ChatDesk.with({ otherwise: { text: 'Yes.' } });
   const chat = desk.chat();
