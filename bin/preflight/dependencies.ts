@@ -44,6 +44,7 @@ export async function chooseDependencies(wish: Wish, repository: Repository, io:
   if (mayRefuse) await tellMissingTools(found, io);
   const lines = await readInclude(repository.top);
   const isIncluded = (path: string) => lines.some(({ pattern }) => pattern === path);
+  if (mayRefuse) await tellUnprepared(found, isIncluded, io);
   const needs = found.needs
     .filter(({ packager }) => packager.how !== 'nothing')
     .map((need) => ({
@@ -135,6 +136,25 @@ async function tellMissingTools({ locked }: Found, io: Io): Promise<void> {
       `${lockfile} is of ${packager.name}, but there is no ${packager.tool} on the PATH: gates that need it will fail`,
     );
   }
+}
+
+/** Says what workspaces will lack, and drover can neither bring nor install. */
+async function tellUnprepared(
+  { unexplained, notInstalled }: Found,
+  isIncluded: (path: string) => boolean,
+  io: Io,
+): Promise<void> {
+  for (const { packager, lockfile } of notInstalled)
+    await complain(
+      io,
+      `${lockfile} names packages, but node_modules is not there, so workspaces lack them: install them with ${packager.tool} first, or pass --setup "<command>"`,
+    );
+  const left = unexplained.filter((path) => !isIncluded(path));
+  if (left.length > 0)
+    await complain(
+      io,
+      `workspaces will lack ${shortened(left)}, and no lockfile says how to install it: pass --setup "<command>", or name it in .drover/include`,
+    );
 }
 
 function isThere(tool: string, io: Io): Promise<boolean> {

@@ -6,7 +6,7 @@ import { openStore, type Store } from '@drover/coordinator/store/store';
 import { UsageError } from '@drover/core/errors';
 import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
 import type { RunSettings } from '@drover/protocol/run';
-import { findKept, HOW_TO_BEGIN, shortIdIn } from '../history/id.ts';
+import { findKept, HOW_TO_BEGIN, type Kept, shortIdIn } from '../history/id.ts';
 import { listKept } from '../history/rows.ts';
 import { type KeptRun, readRun } from '../history/run.ts';
 import type { Io } from '../io.ts';
@@ -17,7 +17,20 @@ export type NamedRun = KeptRun & { readonly settings: RunSettings; readonly shor
 /** The run of this id, or the newest one: of the folder's repository if it has any. Throws UsageError if there is none. */
 export async function runNamed(typed: string | undefined, io: Io): Promise<NamedRun> {
   const home = stateFolder(io);
-  const { kind, id } = typed === undefined ? newestRun(home, io.cwd) : await findKept(home, typed);
+  return openNamed(typed === undefined ? newestRun(home, io.cwd) : await findKept(home, typed), home);
+}
+
+/** The same, for a command that changes the repository: without an id, never a run of another repository. */
+export async function runToChange(typed: string | undefined, io: Io): Promise<NamedRun> {
+  if (typed !== undefined) return runNamed(typed, io);
+  const home = stateFolder(io);
+  const newest = newestHere(runsIn(home), io.cwd);
+  if (newest === undefined)
+    throw new UsageError(`there is no run of the repository in ${io.cwd}; name another one: drover runs lists them`);
+  return openNamed(newest, home);
+}
+
+async function openNamed({ kind, id }: Kept, home: string): Promise<NamedRun> {
   const short = shortIdIn(home, id);
   if (kind === 'session') throw new UsageError(`${short} is a session, and this is for runs; drover runs lists them`);
   const kept = await readRun(home, id);
@@ -26,11 +39,21 @@ export async function runNamed(typed: string | undefined, io: Io): Promise<Named
   return { ...kept, short, settings: kept.past.settings };
 }
 
-function newestRun(home: string, cwd: string): { readonly kind: 'run'; readonly id: string } {
-  const runs = listKept(home).flatMap((row) => (row.kind === 'run' && row.state !== 'empty' ? [row] : []));
-  const newest = runs.find((row) => cwd === row.cwd || cwd.startsWith(`${row.cwd}/`)) ?? runs[0];
+function newestRun(home: string, cwd: string): Kept {
+  const runs = runsIn(home);
+  const newest = newestHere(runs, cwd) ?? runs[0];
   if (newest === undefined) throw new UsageError(`there are no runs yet; ${HOW_TO_BEGIN}`);
   return newest;
+}
+
+type RunRow = Kept & { readonly cwd?: string | undefined };
+
+function runsIn(home: string): readonly RunRow[] {
+  return listKept(home).filter((row) => row.kind === 'run' && row.state !== 'empty');
+}
+
+function newestHere(runs: readonly RunRow[], cwd: string): RunRow | undefined {
+  return runs.find((row) => cwd === row.cwd || cwd.startsWith(`${row.cwd}/`));
 }
 
 export type OpenedRun = {

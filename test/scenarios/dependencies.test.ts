@@ -100,6 +100,48 @@ test('--setup none leaves dependencies out, and --setup auto brings them', async
   expect((await desk.run(['run', 'go', '--setup', 'auto', ...gate])).code).toBe(0);
 });
 
+test('node_modules without a lockfile is brought, too', async () => {
+  const { 'package-lock.json': _, ...files } = FILES;
+  const desk = await npmProject(await RunDesk.with(work('true'), files));
+  const { code, stderr } = await desk.run(['run', 'go', '--yes', '--gate', 'test -d node_modules/mine']);
+  expect([code, stderr]).toEqual([0, expect.stringContaining('each workspace gets your node_modules')]);
+});
+
+test('a lockfile with packages that are not installed is named before any request', async () => {
+  const lock = '{"name":"p","lockfileVersion":3,"packages":{"node_modules/mine":{"version":"1.0.0"}}}\n';
+  const desk = await RunDesk.with(IDLE, { ...FILES, 'package-lock.json': lock });
+  const { stderr } = await desk.run(['run', 'go', '--yes', '--gate', 'true']);
+  expect(stderr).toContain('package-lock.json names packages, but node_modules is not there');
+  const empty = await RunDesk.with(IDLE, FILES);
+  expect((await empty.run(['run', 'go', '--yes', '--gate', 'true'])).stderr).not.toContain('names packages');
+});
+
+test('a venv is made anew from a manifest, and one that nothing explains is named', async () => {
+  const files = { '.gitignore': '.venv/\n', 'pyproject.toml': '[project]\nname = "p"\nversion = "1"\n' };
+  const desk = await RunDesk.with(IDLE, files);
+  await desk.write({ '.venv/pyvenv.cfg': 'home = nowhere\n' });
+  const asked = await desk.drover(['run', 'go', '--gate', 'true']);
+  expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('.venv/bin/python -m pip install -q -e .')]);
+  const bare = await RunDesk.with(IDLE, { '.gitignore': '.venv/\n' });
+  await bare.write({ '.venv/pyvenv.cfg': 'home = nowhere\n' });
+  const { code, stderr } = await bare.run(['run', 'go', '--gate', 'true']);
+  expect([code, stderr]).toEqual([0, expect.stringContaining('workspaces will lack .venv, and no lockfile says how')]);
+});
+
+test('without a sandbox, packages that pnpm updated between two runs reach the second', async () => {
+  const desk = await RunDesk.with(IDLE, { '.gitignore': 'node_modules/\n', 'pnpm-lock.yaml': 'lockfileVersion: 9\n' });
+  const install = (version: string) =>
+    desk.write({ 'node_modules/x/v': version, 'node_modules/.modules.yaml': `hoist: ${version}\n` });
+  const run = (version: string) => {
+    const gate = `test $(cat node_modules/x/v) = ${version}`;
+    return desk.run(['run', 'go', '--yes', '--sandbox', 'off', '--gate', gate]);
+  };
+  await install('1');
+  expect((await run('1')).code).toBe(0);
+  await install('2');
+  expect((await run('2')).code).toBe(0);
+});
+
 const IDLE = planned({ one: { answers: [writes('b.txt', 'b\n'), submits('b')] } });
 
 test('a lockfile whose tool is missing stops the run before any request', async () => {

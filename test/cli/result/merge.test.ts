@@ -1,7 +1,8 @@
 // drover merge: what has landed is delivered after the run, in any form, once or many times.
 
 import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { calls, planned, RunDesk, submits, writes } from '../../support/run/run-desk.ts';
 
@@ -24,6 +25,17 @@ test('merge brings what landed into the user’s branch, and again changes nothi
   expect([desk.git('rev-parse', 'HEAD'), desk.git('status', '--porcelain')]).toEqual([head, '']);
   const shown = await desk.drover(['show', run]);
   expect(shown.stdout).toContain('merged into main');
+});
+
+test('merge without an id takes the newest run of this repository, and of no other', async () => {
+  const { desk } = await deskAfterRun();
+  const elsewhere = join(desk.folder, 'elsewhere');
+  await mkdir(elsewhere);
+  const other = await desk.drover(['merge'], { cwd: elsewhere });
+  expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('there is no run of the repository in')]);
+  expect(existsSync(`${desk.repository}/one.txt`)).toBe(false);
+  const own = await desk.drover(['merge']);
+  expect([own.code, await desk.read('one.txt')]).toEqual([0, 'one\n']);
 });
 
 test('merge delivers a branch of any name, and patches', async () => {

@@ -33,9 +33,17 @@ import { isCode } from '../git/removal.ts';
 const CACHES = ['.cache', '.vite'];
 const WRITE_BITS = 0o222;
 const STATE_SUFFIX = '.json';
-/** npm, yarn 1 and their kin note what they installed; a change of these files means another state. */
-const STATES = ['package-lock.json', 'npm-shrinkwrap.json', 'yarn.lock', 'bun.lock', 'bun.lockb'];
-const INSTALLED = ['.package-lock.json', '.yarn-integrity'];
+/** Packagers note what they installed; a change of these files means another state. */
+const STATES = [
+  'package.json',
+  'package-lock.json',
+  'npm-shrinkwrap.json',
+  'pnpm-lock.yaml',
+  'yarn.lock',
+  'bun.lock',
+  'bun.lockb',
+];
+const INSTALLED = ['.package-lock.json', '.yarn-integrity', '.modules.yaml'];
 
 export type Dependencies = {
   /** Paths from the top of the repository. */
@@ -147,7 +155,11 @@ function isCache(path: string): boolean {
 
 function stateOf(folders: readonly string[], top: string): string {
   const hash = createHash('sha256');
-  const files = [...STATES, ...folders.flatMap((path) => INSTALLED.map((name) => join(path, name)))];
+  const beside = new Set(['.', ...folders.map((path) => dirname(path))]);
+  const files = [
+    ...[...beside].flatMap((at) => STATES.map((name) => join(at, name))),
+    ...folders.flatMap((path) => INSTALLED.map((name) => join(path, name))),
+  ];
   for (const file of files) {
     const path = join(top, file);
     hash.update(`${file}\0`).update(existsSync(path) ? readFileSync(path) : '');

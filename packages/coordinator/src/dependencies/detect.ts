@@ -3,9 +3,11 @@
 // Guarantees
 //   1. Only folders that git ignores are named, so no commit takes them for the worker's work.
 //   2. Nothing inside a dependency folder is looked at.
-//   3. A folder belongs to the nearest lockfile of a packager that fills folders of this name.
+//   3. A folder belongs to the nearest lockfile of a packager that fills folders of this name; without a lockfile, to
+//      the nearest manifest.
 
 import { existsSync, lstatSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { gitOf, type Repository } from '../git/repository.ts';
 import { type Packager, PACKAGERS, PNP_FILE, YARN_PNP } from './packagers.ts';
@@ -16,7 +18,7 @@ const NAMES = new Set(PACKAGERS.flatMap(({ folders }) => folders));
 
 export type Need = {
   readonly packager: Packager;
-  readonly lockfile: string; // a path from the top of the repository
+  readonly lockfile: string; // or a manifest: a path from the top of the repository
   /** Paths from the top of the repository, parents first. Empty for Plug'n'Play. */
   readonly folders: readonly string[];
 };
@@ -25,6 +27,10 @@ export type Found = {
   readonly needs: readonly Need[];
   /** Packagers with a lockfile at the top of the repository. */
   readonly locked: readonly { readonly packager: Packager; readonly lockfile: string }[];
+  /** Folders of dependencies that no lockfile and no manifest explains. */
+  readonly unexplained: readonly string[];
+  /** Lockfiles at the top that name packages, while nothing is installed in the checkout. */
+  readonly notInstalled: readonly { readonly packager: Packager; readonly lockfile: string }[];
 };
 
 export async function findDependencies(repository: Repository, env: Readonly<Record<string, string>>): Promise<Found> {
@@ -36,14 +42,28 @@ export async function findDependencies(repository: Repository, env: Readonly<Rec
   const needs = new Map<string, { packager: Packager; lockfile: string; folders: string[] }>();
   if (existsSync(join(top, PNP_FILE)) && existsSync(join(top, 'yarn.lock')))
     needs.set('yarn.lock', { packager: YARN_PNP, lockfile: 'yarn.lock', folders: [] });
+  const unexplained: string[] = [];
   for (const folder of await ignoredFolders(repository, env)) {
     const owner = ownerOf(top, folder);
+    // Without its packager, `target` may be anything.
+    if (owner === undefined && basename(folder) !== 'target') unexplained.push(folder);
     if (owner === undefined) continue;
     const need = needs.get(owner.lockfile) ?? { ...owner, folders: [] };
     needs.set(owner.lockfile, need);
     if (need.packager.folders.includes(basename(folder))) need.folders.push(folder);
   }
-  return { needs: [...needs.values()], locked };
+  return { needs: [...needs.values()], locked, unexplained, notInstalled: await notInstalledIn(top, locked) };
+}
+
+/** Parts of a lockfile that names packages. One that names none installs nothing. */
+const NAMES_PACKAGES = /"node_modules\/|^packages:$|^\S+@\S+:$|"packages": \{\s+"/m;
+
+async function notInstalledIn(top: string, locked: Found['locked']): Promise<Found['notInstalled']> {
+  if (existsSync(join(top, 'node_modules')) || existsSync(join(top, PNP_FILE))) return [];
+  const [first] = locked.filter(({ packager }) => packager.folders.includes('node_modules'));
+  if (first === undefined) return [];
+  const text = await readFile(join(top, first.lockfile), 'latin1');
+  return NAMES_PACKAGES.test(text) ? [first] : [];
 }
 
 async function ignoredFolders(
@@ -64,6 +84,19 @@ async function ignoredFolders(
 
 function ownerOf(top: string, folder: string): Pick<Need, 'packager' | 'lockfile'> | undefined {
   const packagers = PACKAGERS.filter(({ folders }) => folders.includes(basename(folder)));
+  const byManifest = packagers.flatMap(({ manifests, ...packager }) => {
+    if (manifests === undefined) return [];
+    const { files: lockfiles, command = packager.command } = manifests;
+    return [{ ...packager, lockfiles, ...(command !== undefined && { command }) }];
+  });
+  return nearest(top, folder, packagers) ?? nearest(top, folder, byManifest);
+}
+
+function nearest(
+  top: string,
+  folder: string,
+  packagers: readonly Packager[],
+): Pick<Need, 'packager' | 'lockfile'> | undefined {
   for (let at = dirname(folder); ; at = dirname(at)) {
     for (const packager of packagers) {
       const name = packager.lockfiles.find((each) => existsSync(join(top, at, each)));

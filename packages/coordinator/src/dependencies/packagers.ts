@@ -7,6 +7,8 @@
 export type Packager = {
   readonly name: string;
   readonly lockfiles: readonly string[];
+  /** Files that stand in where no lockfile names the packages, with their command for `install`. */
+  readonly manifests?: { readonly files: readonly string[]; readonly command?: string };
   readonly tool: string;
   readonly folders: readonly string[];
   readonly how: 'bring' | 'install' | 'nothing';
@@ -38,6 +40,7 @@ export const PACKAGERS: readonly Packager[] = [
   {
     name: 'npm',
     lockfiles: ['package-lock.json', 'npm-shrinkwrap.json'],
+    manifests: { files: ['package.json'] },
     tool: 'npm',
     folders: ['node_modules'],
     how: 'bring',
@@ -65,6 +68,10 @@ export const PACKAGERS: readonly Packager[] = [
   {
     name: 'pip',
     lockfiles: ['requirements.txt'],
+    manifests: {
+      files: ['pyproject.toml', 'setup.py'],
+      command: 'python3 -m venv {folder} && {folder}/bin/python -m pip install -q -e .',
+    },
     tool: 'python3',
     folders: PYTHON_FOLDERS,
     how: 'install',
