@@ -61,13 +61,13 @@ export const commands: readonly ListedCommand[] = [
   },
   {
     name: 'retry',
-    words: '<run> [task..]',
+    words: '[run] [task..]',
     about: 'Try the failed tasks of a run again, on top of everything that has landed',
     load: async () => (await import('./commands/retry.ts')).retry,
   },
   {
     name: 'merge',
-    words: '<run>',
+    words: '[run]',
     about: 'Deliver what has landed in a run: merge it into your branch, or as a branch or patches',
     load: async () => (await import('./commands/merge.ts')).merge,
   },

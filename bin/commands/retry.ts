@@ -1,9 +1,9 @@
-// drover retry <run> [task…]: reopens failed tasks in the journal of their run, and resumes it.
+// drover retry [run] [task…]: reopens failed tasks in the journal of their run, and resumes it.
 
 import { offeredIds } from '../history/id.ts';
 import { offeredTasks } from '../history/run-records.ts';
 import { tasksToRetry } from '../result/retried-tasks.ts';
-import { runNamed } from '../result/run-store.ts';
+import { runToChange } from '../result/run-store.ts';
 import { runOptions, untyped } from '../run/run-options.ts';
 import { agentOptions } from '../session/agent-options.ts';
 import { command } from '../start/command.ts';
@@ -12,7 +12,12 @@ const { view: _, cwd: __, gate: ___, ...shared } = agentOptions;
 const { view, result, junit, summary, workers, 'allow-partial': allowPartial } = runOptions;
 
 export const retry = command({
-  word: { name: 'run', about: 'Run: its id or a unique prefix', required: true, offered: offeredIds },
+  word: {
+    name: 'run',
+    about: 'Run: its id or a unique prefix (default: the newest run of this repository)',
+    required: false,
+    offered: offeredIds,
+  },
   second: {
     name: 'task',
     about: 'Retry these tasks, and what waits for them (default: all that failed)',
@@ -32,12 +37,12 @@ export const retry = command({
     'allow-partial': allowPartial,
   },
   examples: [
-    ['drover retry 1a2b3c', 'Try everything that failed again'],
+    ['drover retry', 'Try everything that failed in the newest run again'],
     ['drover retry 1a2b3c billing docs', 'Try two tasks again'],
     ['drover retry 1a2b3c --model openai/gpt-5', 'Try again with another model'],
   ],
   async run({ word, second, others, ...args }, io) {
-    const { id } = await runNamed(word, io);
+    const { id } = await runToChange(word, io);
     const typed = [...(second === undefined ? [] : [second]), ...others];
     const { resumeRun } = await import('../run/resume-run.ts');
     return resumeRun({ ...untyped(), ...args }, { id, retry: (run) => tasksToRetry(run, typed) }, io);
