@@ -29,6 +29,8 @@ export const guarantees = {
   'sandbox.deny-paths': 'Inside the sandbox a path that a deny rule names is denied to every program.',
   'sandbox.never-outside': 'A command whose sandbox does not start is never run outside it.',
   'sandbox.required': 'If a sandbox is required, as in CI, and none works, drover stops before it sends a request.',
+  'trust.by-content':
+    'A file of a project that can make drover do something counts only as you approved it, byte for byte, at its place.',
   'sandbox.kept': 'The config of a project never turns the sandbox off, approved or not.',
   'budget.holds': 'The budget is reserved before each request, so it is never passed.',
   'bus.nobody-waits':

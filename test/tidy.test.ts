@@ -24,11 +24,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'packages/documents': [],
   'packages/rehearsal': ['documents'],
   'packages/core': ['protocol', 'sandbox'],
+  'packages/trust': ['core', 'protocol'],
   'packages/coordinator': ['core', 'protocol', 'sandbox'],
   'packages/worker': ['core', 'protocol'],
   'packages/client': ['protocol'], // types only
   'packages/server': ['client', 'coordinator', 'core', 'protocol'],
-  bin: ['client', 'coordinator', 'core', 'documents', 'protocol', 'rehearsal', 'sandbox', 'server', 'worker'],
+  bin: ['client', 'coordinator', 'core', 'documents', 'protocol', 'rehearsal', 'sandbox', 'server', 'trust', 'worker'],
 };
 
 test('packages import only downwards', () => {

@@ -19,7 +19,7 @@ import { childEnvironment } from '@drover/core/tools/process/environment';
 import { codeOfStop, exitCode } from '../start/exit-code.ts';
 import type { Io } from '../io.ts';
 import { type Surrounded, surroundingsOf } from '../run/start-run.ts';
-import { stateFolder } from '../start/settings.ts';
+import { stateFolder, type TrustOptions } from '../start/settings.ts';
 import { isPainted } from '../views/view-choice.ts';
 import type { BatchArgs } from './batch-options.ts';
 import { joinRepositories, weightiest } from './results/join.ts';
@@ -42,7 +42,7 @@ export async function prepareAll(
 ): Promise<readonly Batch[]> {
   const batches: Batch[] = [];
   for (const entry of entries) {
-    const around = await openEntry(entry, io);
+    const around = await openEntry(entry, io, { trustsAll: args['trust-project'] });
     const place = { repository: around.repository, name: entry.name, shard: args.shard, isOneOfSeveral: true };
     batches.push({ specFile, around, name: entry.name, prepared: await prepare(specFile, place, io) });
   }
@@ -132,10 +132,14 @@ function timeLeft(timeoutMs: number | undefined, elapsedMs: number): number | un
 }
 
 /** Opens the repository at its revision. A repository with an address is fetched to drover's state folder first. */
-async function openEntry({ name, at, revision, place }: RepositoryEntry, io: Io): Promise<Surrounded> {
+async function openEntry(
+  { name, at, revision, place }: RepositoryEntry,
+  io: Io,
+  trust: TrustOptions,
+): Promise<Surrounded> {
   const path = 'path' in at ? at.path : await fetched({ name, url: at.url, place }, io);
   if (!existsSync(path)) throw new UsageError(`${place}: there is no folder ${path}`);
-  const around = await surroundingsOf(path, io);
+  const around = await surroundingsOf(path, io, trust);
   const git = gitOf(around.repository, childEnvironment(io.env));
   const commit = await git(['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{commit}`]).catch(
     (error: unknown) => {

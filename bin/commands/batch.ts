@@ -1,16 +1,18 @@
 // drover batch <spec>: one task for each file, folder, package or repository that a spec selects.
 
-import { basename } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { type BatchArgs, batchOptions } from '../batch/batch-options.ts';
 import { prepare } from '../batch/prepare.ts';
 import { readRepositories } from '../files/repositories-file.ts';
-import { readSpec, type SpecFile } from '../files/batch-spec.ts';
+import { commandKeys, readSpec, type SpecFile } from '../files/batch-spec.ts';
 import type { Batch } from '../batch/start-batch.ts';
 import { command } from '../start/command.ts';
 import { exitCode } from '../start/exit-code.ts';
 import { type Io, print } from '../io.ts';
 import { surroundingsOf } from '../run/start-run.ts';
+import { workFolder } from '../start/settings.ts';
+import { checkNamedCommands } from '../trust/named-file.ts';
 
 export const batch = command({
   word: { name: 'spec', about: 'The batch spec, a YAML file', required: false },
@@ -32,6 +34,11 @@ export const batch = command({
     }
     if (args.word === undefined) throw new UsageError('name a batch spec: drover batch refactor.yaml');
     const specFile = await readSpec(args.word, io.cwd);
+    const trust = { trustsAll: args['trust-project'] };
+    const { file, sha256, spec } = specFile;
+    const path = resolve(io.cwd, file);
+    const cwd = await workFolder(args.cwd, io);
+    await checkNamedCommands({ path, sha256, file, keys: commandKeys(spec), cwd }, trust, io);
     const entries = await readRepositories(specFile, io);
     const batches =
       entries === undefined
@@ -47,7 +54,7 @@ export const batch = command({
 });
 
 async function prepareHere(args: BatchArgs, specFile: SpecFile, io: Io): Promise<Batch> {
-  const around = await surroundingsOf(args.cwd, io);
+  const around = await surroundingsOf(args.cwd, io, { trustsAll: args['trust-project'] });
   const name = basename(around.repository.top);
   const place = { repository: around.repository, name, shard: args.shard, isOneOfSeveral: false };
   return { specFile, around, name, prepared: await prepare(specFile, place, io) };

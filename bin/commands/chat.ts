@@ -12,6 +12,7 @@ import type { Io } from '../io.ts';
 import { parseSessionName } from '../history/id.ts';
 
 const { model, cwd, log, allow, ask, deny, yes, sandbox, net, writable, steps, timeout, budget } = agentOptions;
+const { 'trust-project': trustProject } = agentOptions;
 
 export const chat = command({
   options: {
@@ -24,6 +25,7 @@ export const chat = command({
     allow,
     ask,
     deny,
+    'trust-project': trustProject,
     yes,
     sandbox,
     net,

@@ -13,6 +13,7 @@ import { newSettings, surroundingsOf } from '../run/start-run.ts';
 import { clean, forLog } from '../views/text/terminal-text.ts';
 
 const { model, 'plan-model': planModel, tasks, timeout, budget, steps, cwd, log } = runOptions;
+const { 'trust-project': trustProject } = runOptions;
 
 export const plan = command({
   word: { name: 'goal', about: 'Goal to achieve; - reads it from standard input', required: false },
@@ -27,13 +28,14 @@ export const plan = command({
     steps,
     cwd,
     log,
+    'trust-project': trustProject,
   },
   examples: [
     ['drover plan "replace moment with date-fns"', 'Print the plan'],
     ['drover plan "add types to src" --out plan.yaml', 'Save it, change it, then: drover run --plan plan.yaml'],
   ],
   async run(args, io) {
-    const around = await surroundingsOf(args.cwd, io);
+    const around = await surroundingsOf(args.cwd, io, { trustsAll: args['trust-project'] });
     const goal = await goalOf({ command: 'plan', word: args.word, file: args['goal-file'], planned: undefined }, io);
     const settings = await newSettings(
       { ...untyped(), setup: ['none'], ...args },

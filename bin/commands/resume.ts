@@ -74,7 +74,7 @@ async function resumeSession(args: Values<typeof resumeOptions>, kept: KeptSessi
     throw new UsageError(`${stray} is for runs, and this is a session`);
   checkUsable(kept);
   checkOpen(kept);
-  await checkGates(kept, args.gate, io);
+  await checkGates(kept, args, io);
   return runAgent({ ...others, view: wanted }, kept, { resume: true }, io);
 }
 
@@ -92,12 +92,15 @@ async function newestOpen(home: string): Promise<Kept> {
   throw new UsageError(`no run or session was interrupted; ${which}: ${next}`);
 }
 
+type GateArgs = Pick<Values<typeof resumeOptions>, 'gate' | 'trust-project'>;
+
 /** A resume without gates would call a turn done whose gate failed. */
-async function checkGates({ id, home, past, records }: KeptSession, typed: readonly string[], io: Io): Promise<void> {
+async function checkGates({ id, home, past, records }: KeptSession, args: GateArgs, io: Io): Promise<void> {
   const ending = eventsIn({ records, live: false }).findLast(({ type }) => type === 'incomplete' || type === 'done');
-  if (ending?.type !== 'incomplete' || ending.failure.kind !== 'gate.failed' || typed.length > 0) return;
+  if (ending?.type !== 'incomplete' || ending.failure.kind !== 'gate.failed' || args.gate.length > 0) return;
+  const trust = { trustsAll: args['trust-project'] };
   const { command } = ending.failure;
-  if ((await loadSettings(io, past?.cwd ?? io.cwd)).gates.length > 0) return;
+  if ((await loadSettings(io, past?.cwd ?? io.cwd, trust)).gates.length > 0) return;
   const short = shortIdIn(home, id);
   throw new UsageError(
     `the agent is done, and the gate '${command}' failed; ${nextStep('done', short)}, or test again with --gate`,

@@ -23,7 +23,7 @@ export const run = command({
     ['drover run "update the docs" --deliver merge', 'Merge the result into your branch at the end'],
   ],
   async run(args, io) {
-    const around = await surroundingsOf(args.cwd, io);
+    const around = await surroundingsOf(args.cwd, io, { trustsAll: args['trust-project'] });
     const tasksMax = args.tasks ?? TASKS_DEFAULT;
     const place = { settings: around.settings, top: around.repository.top, io };
     const modelOf = (name: string) => modelLabel(name, args, place);

@@ -209,6 +209,21 @@ export async function readSpec(path: string, cwd: string): Promise<SpecFile> {
   return { spec, file, sha256: createHash('sha256').update(bytes).digest('hex'), place };
 }
 
+/** The keys of a spec that name commands. */
+export function commandKeys({
+  select,
+  task: { gates: taskGates },
+  gates: batchGates,
+  setup,
+}: BatchSpec): readonly string[] {
+  return [
+    ...(select.command === undefined ? [] : ['select.command']),
+    ...(taskGates.length === 0 ? [] : ['task.gate']),
+    ...(batchGates.length === 0 ? [] : ['gates']),
+    ...(setup.length === 0 ? [] : ['setup']),
+  ];
+}
+
 /** Throws UsageError. */
 export function parseSpec(written: string, file: string): Pick<SpecFile, 'spec' | 'place'> {
   const { value, place } = requireDocument(written, file, { what: 'the batch spec', schema: batchSchema });

@@ -30,6 +30,7 @@ import type { Budget } from '../start/quantities.ts';
 import { loadSettings, type Settings, stateFolder } from '../start/settings.ts';
 import { count, dollars, duration, tokensOf } from '../views/text/figures.ts';
 import { oneLine } from '../views/text/terminal-text.ts';
+import { openProject } from '../trust/open-project.ts';
 import type { RunArgs } from './run-options.ts';
 import { type Start, startRun } from './start-run.ts';
 
@@ -58,14 +59,16 @@ export async function resumedStart(args: RunArgs, { id, retry }: Resumed, io: Io
   const reopened = retry?.({ ...kept, short, settings: past.settings }) ?? [];
   const { repository: top } = past.settings;
   if (!existsSync(top)) throw new UsageError(`${top}, the repository of run ${short}, is gone`);
-  const settings = await loadSettings(io, top);
+  const trust = { trustsAll: args['trust-project'] };
+  const settings = await loadSettings(io, top, trust);
   const run = settingsFor(args, past.settings, { settings, top, io });
   checkLimits(run, { kept, past, command: `drover ${retry === undefined ? 'resume' : 'retry'} ${short}`, short });
   const repository = asItWas(await openRepository(top, gitEnvironment(io.env)), past.settings);
   if (reopened.length > 0) await reopen({ home, run: id }, reopened, { settings, io });
   const shared = await sharedOnResume(id, { home, cap: run.cap });
   const planned = past.plans.flatMap(({ tasks }) => tasks);
-  return { id, run, tasks: undefined, planned, settings, repository, shared };
+  const project = await openProject(io, top, trust);
+  return { id, run, tasks: undefined, planned, settings, repository, project, shared };
 }
 
 type ResumedStart = Start & { readonly shared: Awaited<ReturnType<typeof sharedOnResume>> };

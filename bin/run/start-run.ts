@@ -15,7 +15,16 @@ import { choicesOf, chooseRoles } from '../model/model-roles.ts';
 import { complain, type Io } from '../io.ts';
 import { openContainment } from '../sandbox/containment.ts';
 import { sandboxWish } from '../sandbox/sandbox-options.ts';
-import { codeOf, loadSettings, type Settings, workFolder } from '../start/settings.ts';
+import {
+  codeOf,
+  loadSettings,
+  ONLY_APPROVED,
+  type Settings,
+  type TrustOptions,
+  workFolder,
+} from '../start/settings.ts';
+import type { Project } from '@drover/trust/project';
+import { openProject } from '../trust/open-project.ts';
 import { openRunView } from '../views/view-choice.ts';
 import { chooseDependencies } from '../preflight/dependencies.ts';
 import { tellUncommitted } from '../preflight/uncommitted.ts';
@@ -23,14 +32,19 @@ import { type RunArgs, settingsOf } from './run-options.ts';
 import { resultSettings } from '../start/result-options.ts';
 import type { Companion, Shared } from './running.ts';
 
-export type Surrounded = { readonly settings: Settings; readonly repository: Repository };
+export type Surrounded = { readonly settings: Settings; readonly repository: Repository; readonly project: Project };
 
-/** The config and the repository of the folder to work in. */
-export async function surroundingsOf(folder: string | undefined, io: Io): Promise<Surrounded> {
+/** The config, the repository and the project of the folder to work in. */
+export async function surroundingsOf(
+  folder: string | undefined,
+  io: Io,
+  trust: TrustOptions = ONLY_APPROVED,
+): Promise<Surrounded> {
   const cwd = await workFolder(folder, io);
-  const settings = await loadSettings(io, cwd);
+  const settings = await loadSettings(io, cwd, trust);
   for (const warning of settings.warnings) await complain(io, warning);
-  return { settings, repository: await openRepository(cwd, gitEnvironment(io.env)) };
+  const repository = await openRepository(cwd, gitEnvironment(io.env));
+  return { settings, repository, project: await openProject(io, cwd, trust) };
 }
 
 export type Wish = { readonly goal: string; readonly tasks: readonly PlannedTask[] | undefined };

@@ -28,10 +28,10 @@ const nothingShown: RunView = { ...silentView, whileAsking: (ask) => ask() };
 export async function hostRun(wanted: RunWanted, wishes: ServeWishes): Promise<HostedRun> {
   const stops = new Set<StopListener>();
   const io = unattended(wishes.io, stops);
-  const { settings, repository } = await surroundingsOf(wanted.cwd, io);
+  const around = await surroundingsOf(wanted.cwd, io);
   const { goal, approve = false } = wanted;
-  const run = await newSettings(argsOf(wanted, wishes), { goal, tasks: undefined }, { settings, repository }, io);
-  return carry({ id: newId('run'), run, tasks: undefined, settings, repository }, { wishes, io, stops, approve });
+  const run = await newSettings(argsOf(wanted, wishes), { goal, tasks: undefined }, around, io);
+  return carry({ ...around, id: newId('run'), run, tasks: undefined }, { wishes, io, stops, approve });
 }
 
 /** Resumes a run, or retries tasks of it. */

@@ -15,6 +15,8 @@ import { nextStep } from '../history/state.ts';
 import { openContainment } from '../sandbox/containment.ts';
 import { sandboxOptions, sandboxWish } from '../sandbox/sandbox-options.ts';
 import { loadSettings, type Settings } from '../start/settings.ts';
+import type { Project } from '@drover/trust/project';
+import { openProject, trustOptions } from '../trust/open-project.ts';
 import { openView, viewOptions } from '../views/view-choice.ts';
 import type { Begun } from './begun.ts';
 import type { Executed } from './execution.ts';
@@ -32,6 +34,7 @@ export const agentOptions = {
   log: value('Output:', 'FILE', 'Write diagnostics to a file; DROVER_LOG sets their level', nonEmpty),
   ...ruleOptions,
   ...sandboxOptions,
+  ...trustOptions,
   yes: flag('Permission:', 'Approve every question; deny rules still apply'),
   steps: {
     ...value('Limits:', 'N', `Maximum number of steps (default: ${STEPS_MAX_DEFAULT})`, (text) =>
@@ -71,12 +74,14 @@ export async function sessionWork(
   args: SessionArgs,
   session: Begun,
   io: Io,
-): Promise<{ readonly settings: Settings; readonly work: SessionWork }> {
+): Promise<{ readonly settings: Settings; readonly project: Project; readonly work: SessionWork }> {
   const cwd = await workFolder(args.cwd, session, io);
-  const settings = await loadSettings(io, cwd);
+  const trust = { trustsAll: args['trust-project'] };
+  const settings = await loadSettings(io, cwd, trust);
   if (session.past === undefined) await tellDefault(args.model, settings, io);
   for (const warning of [...settings.warnings, ...elsewhere(session, cwd, args.cwd === undefined ? io.cwd : undefined)])
     await complain(io, warning);
+  const project = await openProject(io, cwd, trust);
   const model = modelFor(args.model, session, { settings, io, cwd });
   const { allow, ask, deny, yes, steps, timeout: timeoutMs, budget, gate } = args;
   const rules = [...settings.rules, ...allow, ...ask, ...deny];
@@ -85,7 +90,7 @@ export async function sessionWork(
   const containment = await openContainment(wish, { io, state: settings.home, root: cwd, project: cwd });
   if (containment.notice !== undefined) await complain(io, containment.notice);
   const work = { session: session.id, cwd, model, rules, yes, gates, steps, timeoutMs, budget, containment };
-  return { settings, work };
+  return { settings, project, work };
 }
 
 function adviceAfter({ code, status }: Executed, short: string): string {

@@ -8,7 +8,7 @@
 //   steps, more denials) or propose things (workers, gates, files to ignore). Where requests go, which keys
 //   are used, what is allowed and which commands run by themselves is for the user to say: drover names such
 //   keys to the user and ignores them, until the user approves exactly this file in exactly this repository
-//   (see approved-configs.ts).
+//   (packages/trust).
 
 import { createHash } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
@@ -18,7 +18,6 @@ import { readOwnFile } from '@drover/core/files/own-file';
 import { knownProviders, type Price } from '@drover/core/model/catalog';
 import type { Rule } from '@drover/core/permission/rules';
 import type { ModelRoles, SandboxMode } from '@drover/protocol/run';
-import { type Approval, approvalOf, type ProjectConfig, whyNotApproved } from './approved-configs.ts';
 import type { Config, ProviderConfig, ReadConfig, Timeouts } from '../files/config-file.ts';
 import type { Io } from '../io.ts';
 import type { ConfiguredModel } from '../model/model-roles.ts';
@@ -26,6 +25,8 @@ import { foreignRules } from '../permission/rule-names.ts';
 import { isAddress } from './quantities.ts';
 import type { HostName } from '../sandbox/hosts-and-modes.ts';
 import { lstatIfThere, statIfThere } from '@drover/core/files/lookup';
+import { type Approval, approvalOf, type ProjectEntry, whyNotApproved } from '@drover/trust/approvals';
+import { projectFolders } from '@drover/trust/place';
 
 export type Settings = {
   /** Where drover keeps its state. */
@@ -61,27 +62,38 @@ export type ConfigFile = {
   readonly sha256: string;
 } & ReadConfig;
 
-export async function loadSettings(io: Io, cwd: string): Promise<Settings> {
+export type TrustOptions = {
+  /** Count every file of the project as approved. */
+  readonly trustsAll: boolean;
+};
+
+export async function loadSettings(io: Io, cwd: string, trust: TrustOptions = ONLY_APPROVED): Promise<Settings> {
   const { env } = io;
   checkAddresses(env);
   const { user: userPath, project: projectPath } = await configPaths(io, cwd);
   const user = await readConfigFile(userPath);
   const project = projectPath === undefined ? undefined : await readProjectConfig(projectPath);
-  return settingsFrom({ userPath, user, project }, io, cwd);
+  return settingsFrom({ userPath, user, project, ...trust }, io, cwd);
 }
 
+export const ONLY_APPROVED: TrustOptions = { trustsAll: false };
+
 /** The config files, as far as they are there. */
-export type ConfigFiles = {
+export type ConfigFiles = Partial<TrustOptions> & {
   readonly userPath: string;
   readonly user: ConfigFile | undefined;
   readonly project: ConfigFile | undefined;
 };
 
-export async function settingsFrom({ userPath, user, project }: ConfigFiles, io: Io, cwd: string): Promise<Settings> {
+export async function settingsFrom(
+  { userPath, user, project, trustsAll = false }: ConfigFiles,
+  io: Io,
+  cwd: string,
+): Promise<Settings> {
   const { env } = io;
   const home = stateFolder(io);
-  const approval = project === undefined ? 'none' : await approvalOf(home, await projectOf(project));
-  const approved = approval === 'approved';
+  const approval = project === undefined ? 'none' : await approvalOf(home, await entryOf(project));
+  const approved = approval === 'approved' || trustsAll;
   const own = user?.config ?? {};
   const theirs = project?.config ?? {};
   const trusted = approved ? theirs : {};
@@ -186,10 +198,10 @@ function lower(a: number | undefined, b: number | undefined): number | undefined
 }
 
 /** A project's config as it is approved: in the repository that really holds it. */
-export async function projectOf({ path, sha256 }: ConfigFile): Promise<ProjectConfig> {
+async function entryOf({ path, sha256 }: ConfigFile): Promise<ProjectEntry> {
   const folder = await realpath(dirname(dirname(path)));
   const repository = (await projectFolders(folder)).at(-1) ?? folder;
-  return { repository, config: relative(repository, join(folder, '.drover', 'config.yaml')), sha256 };
+  return { repository, file: relative(repository, join(folder, '.drover', 'config.yaml')), sha256 };
 }
 
 // ── where things are ──────────────────────────────────────────────────────────────────────────
@@ -215,7 +227,7 @@ export async function workFolder(wanted: string | undefined, io: Pick<Io, 'cwd'>
   throw new UsageError(`--cwd: there is no folder ${folder}`);
 }
 
-function homeOf(env: Io['env']): string {
+export function homeOf(env: Io['env']): string {
   const home = textOf(env, 'HOME');
   if (home === undefined) throw new UsageError('HOME is not set; set it, or set DROVER_HOME and XDG_CONFIG_HOME');
   return home;
@@ -228,16 +240,6 @@ function userConfigPath(env: Io['env']): string {
   return join(folder, 'drover', 'config.yaml');
 }
 
-/** From here up to the top of the repository; where there is none, only here. */
-export async function projectFolders(cwd: string): Promise<readonly string[]> {
-  const folders: string[] = [];
-  for (let folder = cwd; ; folder = dirname(folder)) {
-    folders.push(folder);
-    if (await exists(join(folder, '.git'))) return folders;
-    if (dirname(folder) === folder) return folders.slice(0, 1);
-  }
-}
-
 /** The path of the nearest project config. */
 async function projectConfigPath(cwd: string, home: string): Promise<string | undefined> {
   for (const folder of await projectFolders(cwd)) {
@@ -247,10 +249,6 @@ async function projectConfigPath(cwd: string, home: string): Promise<string | un
     if (dirname(path) !== home && (await lstatIfThere(path)) !== undefined) return path;
   }
   return undefined;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return (await statIfThere(path)) !== undefined;
 }
 
 /** A config that belongs to a repository, so its links may not lead out of it. */

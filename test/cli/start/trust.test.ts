@@ -64,7 +64,7 @@ test('trust shows the config and asks; yes approves it until a byte changes', as
   const { code, stdout } = await project.drover(['trust'], { typed: ['y'] });
   expect([code, stdout]).toEqual([
     0,
-    `<cwd>/.drover/config.yaml\n  | model: anthropic/theirs\n  | allow: ['shell(make*)']\nApproved. If the file changes or moves, approve it again.\n`,
+    `.drover/config.yaml (config)\n  | model: anthropic/theirs\n  | allow: ['shell(make*)']\nApproved. If the file changes or moves, approve it again.\n`,
   ]);
   expect(await project.heard()).toEqual(APPROVED);
   expect((await stat(join(project.home, 'approved.json'))).mode & 0o777).toBe(0o600);
@@ -79,22 +79,28 @@ test('answering no approves nothing', async () => {
   expect(await project.heard()).toEqual(IGNORED);
 });
 
-test('--yes approves without a terminal; --revoke removes only that approval', async () => {
+test('--yes approves without a terminal; --revoke removes every approval', async () => {
   const project = await Project.with();
   const refused = await project.drover(['trust']);
-  expect([refused.code, refused.stderr]).toEqual([
-    2,
-    'drover: there is no terminal to ask on; approve it with --yes\n',
-  ]);
+  expect([refused.code, refused.stderr]).toEqual([2, 'drover: there is no terminal to ask on; approve with --yes\n']);
   await project.drover(['trust', '--yes']);
   await project.write('workers: 3\n');
   await project.drover(['trust', '--yes']);
-  expect((await project.drover(['trust'])).stdout).toBe('<cwd>/.drover/config.yaml is already approved.\n');
-  await project.drover(['trust', '--revoke']);
+  expect((await project.drover(['trust'])).stdout).toBe('.drover/config.yaml is already approved.\n');
+  const { stdout } = await project.drover(['trust', '--revoke']);
+  expect(stdout).toBe('<cwd> is no longer approved.\n');
   const left = JSON.parse(await readFile(join(project.home, 'approved.json'), 'utf8')) as object;
-  const sha256 = createHash('sha256').update(CONFIG).digest('hex');
-  expect(left).toEqual({ approvals: [{ repository: project.cwd, config: '.drover/config.yaml', sha256 }] });
+  expect(left).toEqual({ approvals: [] });
   await project.write(CONFIG);
+  expect(await project.heard()).toEqual(IGNORED);
+});
+
+test('an approval that the first version stored still counts', async () => {
+  const project = await Project.with();
+  const sha256 = createHash('sha256').update(CONFIG).digest('hex');
+  await mkdir(project.home);
+  const entry = { repository: project.cwd, config: '.drover/config.yaml', sha256 };
+  await writeFile(join(project.home, 'approved.json'), JSON.stringify({ approvals: [entry] }));
   expect(await project.heard()).toEqual(APPROVED);
 });
 
@@ -204,10 +210,10 @@ test('trust hides values of secrets and says so, and shows lookalikes', async ()
   const { stdout } = await project.drover(['trust', '--yes'], { env: { MY_API_KEY: value, CI: '1' } });
   expect(stdout).not.toContain(value);
   expect(stdout).toContain('  | gates: ["echo [redacted:value]"]\n');
-  expect(stdout).toContain('  | setup: [evil]\nIt holds values of your secrets, which are not shown.\n');
+  expect(stdout).toContain('  | setup: [evil]\nValues of your secrets are not shown.\n');
 });
 
 test('trust without a project config has nothing to approve', async () => {
   const { code, stderr } = await drover(['trust'], { cwd: await temporaryFolder() });
-  expect([code, stderr]).toEqual([2, expect.stringContaining('no project here has a .drover/config.yaml')]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('no file of a project here needs an approval')]);
 });

@@ -178,10 +178,11 @@ test('help of a command has groups, examples and exit codes, and fits the termin
           --log   <file>: Write diagnostics to a file; DROVER_LOG sets their level
 
     Permission:
-          --allow  <rule>: Allow matching calls, such as 'shell(pnpm test*)' (repeatable)
-          --ask    <rule>: Ask before matching calls; wins over --allow (repeatable)
-          --deny   <rule>: Deny matching calls; wins over --ask and --yes (repeatable)
-      -y, --yes    Approve every question; deny rules still apply
+          --allow          <rule>: Allow matching calls, such as 'shell(pnpm test*)' (repeatable)
+          --ask            <rule>: Ask before matching calls; wins over --allow (repeatable)
+          --deny           <rule>: Deny matching calls; wins over --ask and --yes (repeatable)
+          --trust-project  Count all files of this project as approved
+      -y, --yes            Approve every question; deny rules still apply
 
     Sandbox:
           --sandbox   auto|required|off: Run commands in a sandbox if possible, always, or never

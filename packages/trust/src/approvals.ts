@@ -1,31 +1,38 @@
-// Which configs of projects the user has approved: approved.json in drover's own folder.
+// The files of projects that the user has approved: approved.json in drover's own folder.
 //
-// An approval is bound to the real path of the repository, the place of the config in it, and the SHA-256 of its
-// bytes. The same content in another repository, a repository that was moved, and a config with one other byte are
-// not approved. Drovers before this one bound an approval to the content alone: their entries count for nothing.
+// An approval is bound to the real path of the repository, the place of the file in it, and the SHA-256 of its
+// bytes. The same content in another repository, a repository that was moved, and a file with one other byte are
+// not approved. The first version bound an approval to the content alone: its entries count for nothing.
 
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
 
-/** A project's config as it is approved. */
-export type ProjectConfig = {
+/** A file, or a folder, of a project as it is approved. */
+export type ProjectEntry = {
   /** The top of the repository, with all links resolved. */
   readonly repository: string;
-  /** The path of the config in it. */
-  readonly config: string;
+  /** The path in it. */
+  readonly file: string;
   readonly sha256: string;
 };
 
 /** `elsewhere`: the same content is approved at another path. `unbound`: an older drover approved it, for any path. */
 export type Approval = 'approved' | 'elsewhere' | 'unbound' | 'none';
 
-export async function approvalOf(home: string, project: ProjectConfig): Promise<Approval> {
+export async function approvalOf(home: string, entry: ProjectEntry): Promise<Approval> {
+  return (await approvalsIn(home))(entry);
+}
+
+/** Reads the stored approvals once, for any number of questions. */
+export async function approvalsIn(home: string): Promise<(entry: ProjectEntry) => Approval> {
   const { approvals, unbound } = await readApproved(home);
-  if (approvals.some((each) => isSame(each, project))) return 'approved';
-  if (approvals.some(({ sha256 }) => sha256 === project.sha256)) return 'elsewhere';
-  return Object.hasOwn(unbound, project.sha256) ? 'unbound' : 'none';
+  return (entry) => {
+    if (approvals.some((each) => isSame(each, entry))) return 'approved';
+    if (approvals.some(({ sha256 }) => sha256 === entry.sha256)) return 'elsewhere';
+    return Object.hasOwn(unbound, entry.sha256) ? 'unbound' : 'none';
+  };
 }
 
 /** Why an approval that the user may remember does not count; undefined where there is none to remember. */
@@ -41,26 +48,28 @@ export function whyNotApproved(approval: Approval): string | undefined {
   }
 }
 
-/** Throws UsageError where the approval can't be stored. */
-export async function approve(home: string, project: ProjectConfig): Promise<void> {
+/** Throws UsageError if the approvals can't be stored. */
+export async function approve(home: string, entries: readonly ProjectEntry[]): Promise<void> {
   const { approvals, unbound } = await readApproved(home);
-  await write(home, { approvals: [...approvals.filter((each) => !isSame(each, project)), project], unbound });
+  const others = approvals.filter((each) => !entries.some((entry) => isSame(each, entry)));
+  await write(home, { approvals: [...others, ...entries], unbound });
 }
 
-/** Throws UsageError where the approval can't be taken back. */
-export async function revoke(home: string, project: ProjectConfig): Promise<void> {
+/** Removes every approval of a repository, also those of earlier contents. Returns how many there were. */
+export async function revoke(home: string, repository: string): Promise<number> {
   const { approvals, unbound } = await readApproved(home);
-  const { [project.sha256]: _, ...others } = unbound;
-  await write(home, { approvals: approvals.filter((each) => !isSame(each, project)), unbound: others });
+  const left = approvals.filter((each) => each.repository !== repository);
+  if (left.length < approvals.length) await write(home, { approvals: left, unbound });
+  return approvals.length - left.length;
 }
 
-function isSame(a: ProjectConfig, b: ProjectConfig): boolean {
-  return a.repository === b.repository && a.config === b.config && a.sha256 === b.sha256;
+function isSame(a: ProjectEntry, b: ProjectEntry): boolean {
+  return a.repository === b.repository && a.file === b.file && a.sha256 === b.sha256;
 }
 
 type Approved = {
-  readonly approvals: readonly ProjectConfig[];
-  /** By SHA-256: entries of older drovers, kept to tell the user why they don't count. */
+  readonly approvals: readonly ProjectEntry[];
+  /** By SHA-256: entries of the first version, kept to tell the user why they don't count. */
   readonly unbound: JsonObject;
 };
 
@@ -70,7 +79,7 @@ async function readApproved(home: string): Promise<Approved> {
   const { approvals = [], ...others } = parsed(text);
   const unbound = Object.entries(others).filter(([key]) => /^[0-9a-f]{64}$/.test(key));
   return {
-    approvals: Array.isArray(approvals) ? approvals.flatMap(projectIn) : [],
+    approvals: Array.isArray(approvals) ? approvals.flatMap(entryIn) : [],
     unbound: Object.fromEntries(unbound),
   };
 }
@@ -85,11 +94,12 @@ function parsed(text: string): JsonObject {
   }
 }
 
-function projectIn(entry: Json): readonly ProjectConfig[] {
+// Version 0.1 knew configs only, and called the file `config`.
+function entryIn(entry: Json): readonly ProjectEntry[] {
   if (!isJsonObject(entry)) return [];
-  const { repository, config, sha256 } = entry;
-  if (typeof repository !== 'string' || typeof config !== 'string' || typeof sha256 !== 'string') return [];
-  return [{ repository, config, sha256 }];
+  const { repository, config, file = config, sha256 } = entry;
+  if (typeof repository !== 'string' || typeof file !== 'string' || typeof sha256 !== 'string') return [];
+  return [{ repository, file, sha256 }];
 }
 
 async function write(home: string, { approvals, unbound }: Approved): Promise<void> {
