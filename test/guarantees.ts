@@ -50,7 +50,7 @@ export const guarantees = {
   'throttle.one-gate': 'A rate limit hit by one worker slows all, so no worker storms the provider.',
   'cache.shared': 'Workers start with the coordinator’s exact prefix, so all share the provider’s cache.',
   'worker.lost-alone':
-    'A worker that crashes, hangs or runs out of memory costs its own attempt, and leaves no process.',
+    'A worker that crashes, hangs or runs out of memory costs its own attempt alone, and leaves no process. Workers that shared its thread resume in another: no attempt counts, no answer is bought twice, no call runs twice.',
   'server.strangers-out':
     'Without its token, from a foreign page, or under a foreign name, the server does nothing and tells nothing.',
   'server.bounded':

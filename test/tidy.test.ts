@@ -48,7 +48,7 @@ const HOME_OF: Record<string, string> = {
   diff: 'packages/core/src/tools/',
   unbash: 'packages/core/src/permission/',
   'p-queue': 'packages/coordinator/src/run/dispatch.ts',
-  piscina: 'packages/coordinator/src/pool/pool.ts',
+  piscina: 'packages/coordinator/src/pool/threads.ts',
   listr2: 'bin/views/dashboard/',
   hono: 'packages/server/src/',
   '@hono/node-server': 'packages/server/src/',
@@ -137,9 +137,9 @@ const rules: [string, (file: File) => boolean][] = [
   ],
   ['no catch lets an error vanish', ({ code }) => !/catch\s*(\(\w*\))?\s*\{\s*\}/.test(code)],
   [
-    'only the front door sees the process',
+    'only front doors see the process',
     ({ path, code }) =>
-      /^bin\/(drover|io|launcher|start\/settings)\.ts$/.test(path) ||
+      /^(bin\/(drover|io|launcher|start\/settings)|packages\/worker\/src\/entry)\.ts$/.test(path) ||
       !/\bprocess\.(env|argv|exit|stdout|stderr|stdin|cwd|on)\b/.test(code),
   ],
   [

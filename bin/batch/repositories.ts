@@ -19,7 +19,7 @@ import { childEnvironment } from '@drover/core/tools/process/environment';
 import { codeOfStop, exitCode } from '../start/exit-code.ts';
 import type { Io } from '../io.ts';
 import { type Surrounded, surroundingsOf } from '../run/start-run.ts';
-import { stateFolder, type TrustOptions } from '../start/settings.ts';
+import { loadSettings, stateFolder, type TrustOptions } from '../start/settings.ts';
 import { isPainted } from '../views/view-choice.ts';
 import type { BatchArgs } from './batch-options.ts';
 import { joinRepositories, weightiest } from './results/join.ts';
@@ -27,6 +27,7 @@ import type { Within } from './history.ts';
 import { appendReport, FILES, openOut } from './results/outputs.ts';
 import { prepare } from './prepare.ts';
 import type { RepositoryEntry } from '../files/repositories-file.ts';
+import type { Threads } from '../run/running.ts';
 import { openShared, Turns } from './shared.ts';
 import { refuse, type SpecFile } from '../files/batch-spec.ts';
 import { type Batch, batchSettings, startBatch } from './start-batch.ts';
@@ -66,9 +67,12 @@ export async function startAll(args: BatchArgs, batches: readonly Batch[], io: I
   // Remove the results of an earlier batch, so they are not joined with this one.
   for (const name of names)
     for (const file of [FILES.results, FILES.summary]) await rm(join(out, name, file), { force: true });
+  const threads = args.threads ?? (await loadSettings(io, io.cwd)).threads;
   const workers = await workersOf(args, batches, io);
   const timeout = args.timeout ?? limits.timeoutMs;
-  const code = weightiest(await startEach({ ...args, budget, timeout }, { batches, ids, within, workers }, io));
+  const code = weightiest(
+    await startEach({ ...args, budget, timeout }, { batches, ids, within, workers, threads }, io),
+  );
   const joined = await joinRepositories(within, { code, junit: args.junit && resolve(io.cwd, args.junit) });
   const step = io.env['GITHUB_STEP_SUMMARY'] ?? '';
   const files = [
@@ -86,16 +90,19 @@ async function workersOf(args: BatchArgs, batches: readonly Batch[], io: Io): Pr
   return most;
 }
 
-type Several = {
+type Several = Threads & {
   readonly batches: readonly Batch[];
   readonly ids: readonly string[];
   readonly within: Within;
-  readonly workers: number;
 };
 
 /** Returns the exit codes of the runs that began. */
-async function startEach(args: BatchArgs, { batches, ids, within, workers }: Several, io: Io): Promise<number[]> {
-  await using shared = await openShared({ workers, within, log: args.log }, io);
+async function startEach(
+  args: BatchArgs,
+  { batches, ids, within, workers, threads }: Several,
+  io: Io,
+): Promise<number[]> {
+  await using shared = await openShared({ workers, threads, within, log: args.log }, io);
   // Only one run at a time may ask the user or paint the terminal.
   const starts = new Limiter(isWatched(args, io) ? 1 : Math.min(workers, batches.length));
   const turns = new Turns(shared.io, args.json || args.view === 'json' ? 0 : batches.length);

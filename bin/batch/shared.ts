@@ -24,7 +24,7 @@ import { checkUsable } from '../history/journal.ts';
 import { readRun } from '../history/run.ts';
 import { openLauncher } from '../run/open-launcher.ts';
 import { laneName, openLane } from '../model/provider-lane.ts';
-import { openWorkers, type Shared, type Team } from '../run/running.ts';
+import { openWorkers, type Shared, type Team, type Threads } from '../run/running.ts';
 import { stateFolder } from '../start/settings.ts';
 import { keptBatch, type Within } from './history.ts';
 
@@ -37,9 +37,9 @@ export type BatchShared = Shared &
     readonly stopped: () => StopCause | undefined;
   };
 
-type Sharing = { readonly workers: number; readonly within: Within; readonly log: string | undefined };
+type Sharing = Threads & { readonly within: Within; readonly log: string | undefined };
 
-export async function openShared({ workers: count, within, log }: Sharing, io: Io): Promise<BatchShared> {
+export async function openShared({ workers: count, threads, within, log }: Sharing, io: Io): Promise<BatchShared> {
   await using opening = new AsyncDisposableStack();
   const launcher = opening.adopt(count > 1 ? openLauncher(childEnvironment(io.env)) : undefined, (each) =>
     each?.close(),
@@ -49,7 +49,7 @@ export async function openShared({ workers: count, within, log }: Sharing, io: I
     ({ close }) => close(),
   );
   const diagnostics = opening.adopt(await openDiagnostics(io, log), (each) => each.close());
-  const { run, close } = await openWorkers(count, { diagnostics, launcher });
+  const { run, close } = await openWorkers({ workers: count, threads }, { diagnostics, launcher });
   opening.defer(close);
   const lanes = new Map<string, OpenLane>();
   opening.defer(() => lanes.forEach((lane) => lane.close()));

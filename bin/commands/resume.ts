@@ -15,7 +15,16 @@ import { oneLine } from '../views/text/terminal-text.ts';
 const TITLE_COLUMNS = 40;
 
 const { view: _, ...shared } = agentOptions;
-const { view, result, junit, summary, workers, 'allow-partial': allowPartial, 'allow-red-base': redBase } = runOptions;
+const {
+  view,
+  result,
+  junit,
+  summary,
+  workers,
+  threads,
+  'allow-partial': allowPartial,
+  'allow-red-base': redBase,
+} = runOptions;
 
 // Own help texts: limits of a run count from its start, limits of a session start anew.
 const resumeOptions = {
@@ -29,6 +38,7 @@ const resumeOptions = {
   junit,
   summary,
   workers: { ...workers, group: 'Limits:', about: 'Number of tasks of a run to run at once (default: as before)' },
+  threads: { ...threads, group: 'Limits:' },
   'allow-partial': allowPartial,
   'allow-red-base': redBase,
 };
@@ -59,7 +69,7 @@ export const resume = command({
 });
 
 async function resumeSession(args: Values<typeof resumeOptions>, kept: KeptSession, io: Io): Promise<number> {
-  const { view: wanted, result: file, junit: xml, summary: report, workers: many, ...rest } = args;
+  const { view: wanted, result: file, junit: xml, summary: report, workers: many, threads: few, ...rest } = args;
   const { 'allow-partial': isPartly, ...others } = rest;
   const forRuns = {
     '--view dashboard': wanted === 'dashboard',
@@ -67,6 +77,7 @@ async function resumeSession(args: Values<typeof resumeOptions>, kept: KeptSessi
     '--junit': xml !== undefined,
     '--summary': report !== undefined,
     '--workers': many !== undefined,
+    '--threads': few !== undefined,
     '--allow-partial': isPartly,
   };
   const stray = Object.entries(forRuns).find(([, isGiven]) => isGiven)?.[0];

@@ -9,7 +9,7 @@ import { agentOptions } from '../session/agent-options.ts';
 import { command } from '../start/command.ts';
 
 const { view: _, cwd: __, gate: ___, ...shared } = agentOptions;
-const { view, result, junit, summary, workers, 'allow-partial': allowPartial } = runOptions;
+const { view, result, junit, summary, workers, threads, 'allow-partial': allowPartial } = runOptions;
 
 export const retry = command({
   word: {
@@ -34,6 +34,7 @@ export const retry = command({
     junit,
     summary,
     workers: { ...workers, group: 'Limits:', about: 'Number of tasks to run at once (default: as before)' },
+    threads: { ...threads, group: 'Limits:' },
     'allow-partial': allowPartial,
   },
   examples: [

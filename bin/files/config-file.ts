@@ -89,6 +89,9 @@ export const configSchema = z.strictObject({
   workers: wholeNumberFrom(0, 64)
     .exactOptional()
     .describe('How many tasks of a run are worked on at a time. Default: twice the cores, at most 8.'),
+  threads: wholeNumberFrom(0, 64)
+    .exactOptional()
+    .describe('How many threads the workers of a run share; 0 uses the main thread. Default: one per core.'),
   author: parsed(parseAuthor, { examples: ['Ada Lovelace <ada@example.com>'] })
     .exactOptional()
     .describe("Author of the commits of a run, as 'Name <email>'. Default: user.name and user.email of git."),

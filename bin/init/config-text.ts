@@ -25,6 +25,7 @@ const examples = (gates: readonly string[]): Readonly<Record<Key, readonly strin
   contextTokens: ['contextTokens: 200000'],
   charsPerToken: [`charsPerToken: ${CHARS_PER_TOKEN_DEFAULT}`],
   workers: ['workers: 4'],
+  threads: ['threads: 2'],
   author: ['author: Ada Lovelace <ada@example.com>'],
   steps: [`steps: ${STEPS_MAX_DEFAULT}`],
   textCallRetries: [`textCallRetries: ${TEXT_CALL_RETRIES_DEFAULT}`],

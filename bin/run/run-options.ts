@@ -15,6 +15,7 @@ import type { Settings } from '../start/settings.ts';
 import { isContinuousIntegration, runViewOptions } from '../views/view-choice.ts';
 
 const WORKERS_MAX = 64;
+const THREADS_MAX = 64;
 const WORKERS_DEFAULT_MAX = 8;
 const TASKS_MAX = 1_000;
 export const TASKS_DEFAULT = 50;
@@ -55,6 +56,12 @@ export const runOptions = {
     'N',
     'Number of tasks to run at once; 0 uses this thread (default: twice the cores, at most 8)',
     (text) => parseCount(text, 0, WORKERS_MAX),
+  ),
+  threads: value(
+    'Workers:',
+    'N',
+    'Number of threads that the workers share; 0 uses this thread (default: one per core)',
+    (text) => parseCount(text, 0, THREADS_MAX),
   ),
   setup: list(
     'Workers:',

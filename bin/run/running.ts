@@ -14,7 +14,7 @@ import type { Repository } from '@drover/coordinator/git/repository';
 import type { RunEnd } from '@drover/coordinator/run/end';
 import type { ApprovePlan } from '@drover/coordinator/plan/approval';
 import { run } from '@drover/coordinator/run/run';
-import { runFolder } from '@drover/coordinator/run/journal';
+import { readRunRecords, runFolder } from '@drover/coordinator/run/journal';
 import type { Dependencies } from '@drover/coordinator/dependencies/bring';
 import { Slots } from '@drover/coordinator/slots/slots';
 import type { Bus } from '@drover/core/bus';
@@ -160,7 +160,8 @@ async function openParts(work: RunWork, surroundings: Surroundings, opened: Asyn
   );
   // Open the pool first, so its threads start while the rest opens. It closes before the resources its tasks use.
   const workers = opened.adopt(
-    team?.workers ?? (await openWorkers(settings.workers, { ...surroundings, launcher })),
+    team?.workers ??
+      (await openWorkers({ workers: settings.workers, threads: config.threads }, { ...surroundings, launcher })),
     (each) => each.close(),
   );
   const person = opened.adopt(Person.at(io), (someone) => someone?.close());
@@ -213,6 +214,7 @@ function runOptions(
     models,
     bus,
     past,
+    records: () => readRunRecords(config.home, id),
     env,
     ignore: config.ignore,
     runTask: workers.run,
@@ -254,22 +256,30 @@ export type Workers = {
   readonly close: () => Promise<void>;
 };
 
+/** Threads that so many workers share. */
+export type Threads = {
+  readonly workers: number;
+  readonly threads: number | undefined; // default: one per core
+};
+
 export async function openWorkers(
-  count: number,
+  { workers, threads = availableParallelism() }: Threads,
   { diagnostics, launcher }: Pick<Surroundings, 'diagnostics'> & { readonly launcher: RunLauncher | undefined },
 ): Promise<Workers> {
-  if (count === 0) {
+  const threadsMax = Math.min(workers, threads);
+  if (threadsMax === 0) {
     const { runTask } = await import('@drover/worker/task');
     return { run: runTask, warm: () => undefined, close: async () => undefined };
   }
   const pool = openPool({
     entry: workerEntry,
-    threadsMax: count,
+    threadsMax,
+    workersMax: workers,
     ...(launcher !== undefined && { launcher: launcher.address }),
     onDiagnostic: diagnostics.diagnose,
   });
   // Warm at most as many threads as can start at once, until the number of tasks is known.
-  pool.warm(Math.min(count, availableParallelism()));
+  pool.warm(Math.min(threadsMax, availableParallelism()));
   return pool;
 }
 

@@ -126,7 +126,7 @@ export async function startRun(
         ...(companion !== undefined && { companion }),
         ...(shared !== undefined && { shared }),
       },
-      { settings, diagnostics, io },
+      { settings: { ...settings, threads: args.threads ?? settings.threads }, diagnostics, io },
     );
     return exitCode;
   } finally {

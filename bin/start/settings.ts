@@ -42,6 +42,7 @@ export type Settings = {
   readonly contextTokens: number | undefined;
   readonly steps: number | undefined;
   readonly workers: number | undefined;
+  readonly threads: number | undefined;
   readonly author: Config['author'];
   readonly gates: readonly string[];
   readonly setup: readonly string[];
@@ -115,6 +116,7 @@ export async function settingsFrom(
     contextTokens: own.contextTokens ?? trusted.contextTokens,
     steps: lower(stepsOf(own), stepsOf(theirs)),
     workers: own.workers ?? theirs.workers,
+    threads: own.threads ?? trusted.threads,
     author: own.author ?? trusted.author,
     gates: [...(own.gates ?? []), ...(trusted.gates ?? [])],
     setup: [...(own.setup ?? []), ...(trusted.setup ?? [])],

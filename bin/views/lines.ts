@@ -143,6 +143,7 @@ class Lines {
     task_ready: UNTOLD,
     task_start: UNTOLD,
     task_end: UNTOLD,
+    attempt_moved: UNTOLD,
     merge_start: UNTOLD,
     merge_end: UNTOLD,
     throttle_wait: UNTOLD,

@@ -11,6 +11,7 @@
 import { refusedHost } from './lines.ts';
 import { RunState, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
 import { type DeniedCall, DeniedCalls } from '@drover/core/permission/denied-calls';
+import { movedWords } from '@drover/protocol/events';
 import type { Shown } from '@drover/core/bus';
 import { type Io, type Output, print } from '../io.ts';
 import { clock, dollars, duration, shortCount, tokensOf } from './text/figures.ts';
@@ -84,6 +85,8 @@ class RunLines {
         return this.#gateEnd(event) + this.#changes(event);
       case 'task_end':
         return this.#changes(event) + this.#group(event);
+      case 'attempt_moved':
+        return this.#line(event, { mark: WARNING, text: movedWords(event) }) + this.#changes(event);
       case 'permission_decision':
         return this.#decision(event) + this.#changes(event);
       case 'warning':

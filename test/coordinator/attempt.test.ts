@@ -1,6 +1,6 @@
 // One attempt at a task: its events carry its id, and none arrives after its end.
 
-import { type AttemptOptions, attemptTask, type AttemptContext } from '@drover/coordinator/run/attempt';
+import { type AttemptOptions, attemptTask, type AttemptContext } from '@drover/coordinator/attempt/attempt';
 import { seedOf } from '@drover/coordinator/plan/seed';
 import type { Event } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';

@@ -13,7 +13,7 @@ import { runTask } from '@drover/worker/task';
 import { afterAll, expect, test } from 'vitest';
 import { never, rehearsal, temporaryFolder } from '../support/agent.ts';
 import { story } from '../support/story.ts';
-import { comparable, listener, poolOf, taskOn } from '../support/task.ts';
+import { comparable, ended, listener, poolOf, taskOn } from '../support/task.ts';
 import { proves } from '../support/proves.ts';
 
 const faulty = fileURLToPath(new URL('../support/run/faulty-worker.ts', import.meta.url));
@@ -82,7 +82,9 @@ proves(
     const runs = kinds.map(() => listener());
     const specs = await Promise.all(kinds.map((task) => taskOn(lost, 'go wrong', { task })));
 
-    const lostOutcomes = Promise.all(specs.map((spec, at) => poolFor(kinds[at]).run(spec, runs[at]!.link, never)));
+    const lostOutcomes = Promise.all(
+      specs.map((spec, at) => ended(poolFor(kinds[at]).run(spec, runs[at]!.link, never))),
+    );
     const others = await Promise.all(
       [1, 2].map(async () => pool.run(await taskOn(well, 'go well'), listener().link, never)),
     );
@@ -129,7 +131,7 @@ test('a lost worker’s reservations are returned, charged with an estimate', as
   const price = { input: 1, output: 2, cacheRead: 0.1, cacheWrite: 1.25 };
   const spec = await taskOn(server, 'go', { task: 'throw' });
   const run = listener();
-  const outcome = pool.run({ ...spec, model: { ...spec.model, price } }, run.link, never);
+  const outcome = ended(pool.run({ ...spec, model: { ...spec.model, price } }, run.link, never));
   await run.heard('text_delta');
   await writeFile(join(spec.workspace, 'now'), '');
   const { status, usage, cost } = await outcome;
@@ -244,7 +246,7 @@ test('a thread that cannot start is a lost worker, not an endless wait', async (
     entry: join(await temporaryFolder(), 'gone.ts'),
     onDiagnostic: (words, fields, level) => void diagnoses.push(`${level}: ${words} (${Object.keys(fields).join()})`),
   });
-  const { status, failure } = await broken.run(await taskOn(NO_SERVER, ''), listener().link, never);
+  const { status, failure } = await ended(broken.run(await taskOn(NO_SERVER, ''), listener().link, never));
   expect({ status, kind: failure?.kind }).toEqual({ status: 'failed', kind: 'worker.lost' });
   expect(diagnoses).toContain('warn: a thread without a task was lost (error)');
 });

@@ -78,6 +78,8 @@ function told(event: Event): string | undefined {
       return 'task starts';
     case 'task_end':
       return `task ${event.status}${event.again ? ', again' : ''}`;
+    case 'attempt_moved':
+      return `moves${event.alone ? ' alone' : ''}`;
     case 'merge_start':
       return 'merge starts';
     case 'merge_end':

@@ -10,7 +10,8 @@ import { anthropic } from '@drover/core/model/providers/anthropic';
 import type { Provider } from '@drover/core/model/provider';
 import type { Usage } from '@drover/protocol/messages';
 import type { TaskLink } from '@drover/core/task/link';
-import type { ModelSpec, TaskSpec } from '@drover/core/task/task';
+import type { TaskOutcome } from '@drover/protocol/outcomes';
+import type { Displaced, ModelSpec, TaskSpec } from '@drover/core/task/task';
 import { runDefinitions } from '@drover/core/tools/builtin';
 import type { Rehearsal } from '@drover/rehearsal/server';
 import { type Pool, openPool, type PoolOptions } from '@drover/coordinator/pool/pool';
@@ -128,6 +129,13 @@ export function poolOf(options: Partial<PoolOptions> = {}): Pool {
   const pool = openPool({ entry: workerEntry, threadsMax: 2, onDiagnostic: () => undefined, ...options });
   onTestFinished(() => pool.close());
   return pool;
+}
+
+/** The outcome of an attempt that was not displaced. */
+export async function ended(running: Promise<TaskOutcome | Displaced>): Promise<TaskOutcome> {
+  const outcome = await running;
+  if (outcome.status === 'displaced') throw new Error(`displaced: ${outcome.why}`);
+  return outcome;
 }
 
 /** What differs from one time to the next, made the same: ids, times, and how the deltas were cut. */

@@ -14,7 +14,7 @@ import type { Answer, Script } from '@drover/rehearsal/script';
 import { expect, test } from 'vitest';
 import { never, rehearsal } from '../support/agent.ts';
 import { story } from '../support/story.ts';
-import { comparable, listener, poolOf, scripted, taskOn } from '../support/task.ts';
+import { ended, comparable, listener, poolOf, scripted, taskOn } from '../support/task.ts';
 
 const NOTHING = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 const OUT_OF_TIME: Failure = { kind: 'limit.reached', limit: 'time', message: 'the run is out of time' };
@@ -220,7 +220,7 @@ test('with a history a task resumes after its last completed step', async () => 
     if (past === undefined || past.turn === 0) continue;
     const before = server.requests.length;
     const run = cut % 5 === 0 ? pool.run : runTask;
-    const outcome = await run({ ...spec, begin: { resume: true }, past }, listener().link, never);
+    const outcome = await ended(run({ ...spec, begin: { resume: true }, past }, listener().link, never));
     expect({ status: outcome.status, summary: outcome.summary }).toEqual({
       status: 'finished',
       summary: whole.summary,

@@ -49,7 +49,7 @@ function wired(answer: Answer): { thread: Pick<Provider, 'stream'>; asked: Asked
     return oneByOne(answer(signal));
   };
   const { link } = listener({ stream });
-  const served = serveTask(port1, link, { onBegin: () => undefined, onSign: () => undefined });
+  const served = serveTask(port1, link, { onBegin: () => undefined, onSign: () => undefined, onFell: () => undefined });
   const line = linkOver({ port: port2 }, 1);
   onTestFinished(() => {
     line.close();

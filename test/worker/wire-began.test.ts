@@ -42,7 +42,7 @@ test('the start of an answer is reported once, to its own admission', async () =
     yield FINISHED;
   };
   const { link: run } = listener({ admission: { admit }, stream });
-  const served = serveTask(port1, run, { onBegin: () => {}, onSign: () => {} });
+  const served = serveTask(port1, run, { onBegin: () => {}, onSign: () => {}, onFell: () => {} });
   const { link, close } = linkOver({ port: port2 }, 1);
   onTestFinished(() => {
     close();

@@ -41,6 +41,7 @@ function wired(overrides: Partial<TaskLink> = {}): Wired {
   const served = serveTask(port1, run.link, {
     onBegin: (thread) => void begun.push(thread),
     onSign: () => void messages.push(messages.length),
+    onFell: () => undefined,
   });
   const line = linkOver({ port: port2 }, 7);
   onTestFinished(() => {

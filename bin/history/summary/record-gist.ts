@@ -1,6 +1,6 @@
 // A record of a journal in a few words, for the user.
 
-import { fallbackWords, type Recorded } from '@drover/protocol/events';
+import { fallbackWords, movedWords, type Recorded } from '@drover/protocol/events';
 import type { Message } from '@drover/protocol/messages';
 import { count, dollars, duration, tokens } from '../../views/text/figures.ts';
 
@@ -23,6 +23,7 @@ const GISTS: { readonly [Type in Known['type']]?: (record: Extract<Known, { read
   task_start: (record) => `from ${short(record.base)} in ${record.workspace}`,
   task_end: (record) =>
     `${endingWords(record.status, record.reason ?? record.summary)}${record.again ? '; it is tried again' : ''}`,
+  attempt_moved: movedWords,
   merge_start: (record) => `${short(record.commit)} onto ${short(record.onto)}`,
   merge_end: (record) => `${endingWords(record.outcome, record.reason)}${record.again ? '; it is tried again' : ''}`,
   gate_start: (record) => `${record.command}${tested(record)}`,

@@ -74,6 +74,8 @@ export type RunEvent =
   | { readonly type: 'tasks_reopened'; readonly tasks: readonly PlannedTask[] } // the user wants them retried
   | { readonly type: 'task_ready' } // its dependencies have landed
   | { readonly type: 'task_start'; readonly base: string; readonly workspace: string; readonly seed: SeedSummary }
+  /** The attempt lost its thread, and resumes in another one from the journal. */
+  | { readonly type: 'attempt_moved'; readonly reason: string; readonly alone: boolean }
   | {
       readonly type: 'task_end'; // ends one attempt; a skipped task has an end without a start
       readonly status: 'finished' | 'failed' | 'cancelled' | 'skipped';
@@ -275,6 +277,7 @@ export const EVENTS: Readonly<Record<EventType, EventTraits>> = {
   tasks_reopened: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
   task_ready: { scope: 'run', delivery: 'reliable', durable: false, progress: true },
   task_start: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
+  attempt_moved: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
   task_end: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
   merge_start: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
   merge_end: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
@@ -321,6 +324,11 @@ export const EVENTS: Readonly<Record<EventType, EventTraits>> = {
 /** Describes a move to another model in one line. */
 export function fallbackWords({ from, to, reason }: Pick<Fallback, 'from' | 'to' | 'reason'>): string {
   return `asking ${to} instead of ${from}: ${reason}`;
+}
+
+/** Describes a move to another thread in one line. */
+export function movedWords({ reason, alone }: Extract<RunEvent, { readonly type: 'attempt_moved' }>): string {
+  return `lost its thread, and resumes in ${alone ? 'one of its own' : 'another'}: ${reason}`;
 }
 
 /** Whether this version knows the type. A journal of a newer version may hold others. */

@@ -20,7 +20,7 @@ import { deniedIn } from '@drover/core/permission/denied-paths';
 import { judge, type Policy } from '@drover/core/permission/policy';
 import type { TaskLink } from '@drover/core/task/link';
 import { ownMessages, summaryIn } from '@drover/core/task/summary';
-import type { ModelSpec, RunTask, TaskSpec } from '@drover/core/task/task';
+import type { ModelSpec, TaskSpec } from '@drover/core/task/task';
 import type { TaskMode } from '@drover/protocol/plan';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
 import { runTools } from '@drover/core/tools/builtin';
@@ -28,7 +28,7 @@ import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 import { distrustPrograms } from '@drover/core/tools/process/program';
 import type { Tool } from '@drover/core/tools/tool';
 
-export const runTask: RunTask = async (spec, link, signal) => {
+export async function runTask(spec: TaskSpec, link: TaskLink, signal: AbortSignal): Promise<TaskOutcome> {
   distrustPrograms(spec.sandbox?.distrusted ?? []);
   const { past, seed, begin } = spec;
   const before = ownMessages(past?.messages ?? [], seed.length);
@@ -45,7 +45,7 @@ export const runTask: RunTask = async (spec, link, signal) => {
     const { failure } = error;
     return outcomeOf({ status: statusOf(failure, signal), failure, said: before, refused: [], ...tally.spent });
   }
-};
+}
 
 function counting(link: TaskLink, tally: { spent: Spent }): TaskLink {
   return {

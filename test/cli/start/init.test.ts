@@ -17,6 +17,7 @@ const ALL_KEYS = [
   'contextTokens',
   'charsPerToken',
   'workers',
+  'threads',
   'author',
   'steps',
   'textCallRetries',

@@ -241,7 +241,7 @@ test.each<[string, string, string]>([
   [
     'an unknown key far from any',
     'turns: 3\ncolour: red',
-    "2:1: unknown key 'colour'; known are model, models, providers, prices, contextTokens, charsPerToken, workers, author, steps, turns, textCallRetries, gates, setup, ignore, sandbox, net, writable, allow, ask, deny, timeouts",
+    "2:1: unknown key 'colour'; known are model, models, providers, prices, contextTokens, charsPerToken, workers, threads, author, steps, turns, textCallRetries, gates, setup, ignore, sandbox, net, writable, allow, ask, deny, timeouts",
   ],
   [
     'an unknown key inside',

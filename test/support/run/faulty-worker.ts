@@ -6,8 +6,10 @@ import { appendFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { threadId } from 'node:worker_threads';
 import type { TaskSpec } from '@drover/core/task/task';
-import { linkOver, type Opening, type Order } from '@drover/core/task/wire';
+import type { Opening, Order } from '@drover/core/task/order';
+import { linkOver } from '@drover/core/task/wire';
 import { work as workWell } from '@drover/worker/entry';
+import { runTask } from '@drover/worker/task';
 
 const faults: Record<string, () => void> = {
   throw: () => {
@@ -32,9 +34,11 @@ export async function work(order: Order): Promise<unknown> {
   if (spec.task === 'reject') return reject(order);
   if (spec.task === 'flood') return flood(spec, order);
   const fault = faults[spec.task];
-  if (fault !== undefined) happenIn(spec, fault);
   try {
-    return await workWell(order);
+    return await workWell(order, (...given) => {
+      if (fault !== undefined) happenIn(spec, fault);
+      return runTask(...given);
+    });
   } finally {
     appendFileSync(join(spec.workspace, 'finally'), 'ran');
   }

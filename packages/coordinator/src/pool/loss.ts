@@ -1,8 +1,9 @@
-// What an attempt has begun and not ended, so that somebody else can end it where its thread is gone.
+// The open ends of an attempt: calls, questions, a half answer, leave to send a request. They are followed here so
+// that they can be closed when the thread is gone.
 //
-// Everything that an attempt tells passes here. Where it can't tell its own end any more, `end` does: what it
-// had open is closed (calls, questions, a half answer, leave to send a request), then the turn and the
-// session, in the order in which the worker itself would have told it.
+// Everything that an attempt tells passes here. If it cannot tell its own end any more, `end` tells it, in the order in
+// which the worker itself would have: open ends first, then the turn and the session. `cut` closes only the request, for
+// an attempt that resumes elsewhere.
 
 import { failureOf } from '@drover/core/agent/limits';
 import type { CallLabel, Event } from '@drover/protocol/events';
@@ -70,6 +71,16 @@ export class Unfinished {
       ...this.#total,
       refused: [],
     };
+  }
+
+  /** The attempt goes on elsewhere: an answer that was arriving is taken back, and its request charged. */
+  cut(failure: Failure): void {
+    const step = this.#step;
+    if (step === undefined) return;
+    const emit = (event: Event) => this.link.emit(event, step);
+    for (const ticket of this.#tickets) this.#settle(ticket, failure, emit);
+    this.#tickets.clear();
+    if (this.#isAnswering) emit({ type: 'attempt_discarded', reason: describe(failure), failure });
   }
 
   #held(wanted: Wanted, admitted: Admitted): Admitted {

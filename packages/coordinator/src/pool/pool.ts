@@ -1,42 +1,34 @@
-// The pool: tasks in threads of their own, one task a thread at a time. Idle threads wait for the next task.
+// The pool: attempts in a few threads, several in each. Threads are not workers: workers wait most of the time.
 //
-// HOW A TASK STOPS
-//   It is asked, over its wire, and has a grace to end its processes and tell its end. Then its thread is
-//   ended, which runs no `finally`, so what its calls had started is ended from here.
-//
-// WHAT BECOMES OF A LOST THREAD
-//   One that throws, exits, runs out of heap or gives no sign of life is gone for good. Its attempt ends
-//   with `worker.lost`, what it had open is closed, and nothing of it arrives later. The other threads
-//   notice nothing.
+// Guarantees
+//   1. At most `threadsMax` threads have attempts, each at most its share of `workersMax`. More attempts wait.
+//   2. A thread that throws, exits, runs out of heap or gives no sign of life is gone for good. The attempt that ended
+//      it fails with `worker.lost`: what it had open is closed, and nothing of it arrives later.
+//   3. The other attempts of that thread are displaced: the caller resumes them. If it is unknown which attempt ended
+//      the thread, each resumes in a thread of its own, so that the next loss names the culprit. Those threads come on
+//      top of `threadsMax`, so that no other attempt waits for suspects.
 
 import type { Diagnose } from '@drover/core/diagnosis';
-import { setTimeout as delay } from 'node:timers/promises';
-import { MessageChannel, type Worker } from 'node:worker_threads';
-import { failureOf } from '@drover/core/agent/limits';
 import { DroverError } from '@drover/core/errors';
-import type { Failure } from '@drover/protocol/failures';
 import type { TaskLink } from '@drover/core/task/link';
-import type { RunTask, TaskSpec } from '@drover/core/task/task';
+import type { Displaced, RunTask, TaskSpec } from '@drover/core/task/task';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
-import { type Order, serveTask } from '@drover/core/task/wire';
+import type { Order } from '@drover/core/task/order';
 import type { LauncherAddress } from '@drover/core/tools/process/launcher';
-import { endOrphans } from '@drover/core/tools/process/tree';
-import { Piscina } from 'piscina';
-import { Pulse } from './liveness.ts';
-import { Unfinished } from './loss.ts';
+import { ThreadAttempt, wordsOf } from './thread-attempt.ts';
+import { Threads } from './threads.ts';
 
+// A limit of each thread, and what each further attempt in it adds.
 const HEAP_MB_DEFAULT = 512;
-// Small, because every thread has one: what lives short is collected more often instead.
-const YOUNG_HEAP_MB = 4;
+const HEAP_MB_PER_ATTEMPT = 64;
 const GRACE_MS_DEFAULT = 2_000;
 const SILENT_MS_DEFAULT = 8_000;
-const EXIT_MS_MAX = 1_000;
-const KILL_ROUNDS_MAX = 50;
-const KILL_AGAIN_MS = 10;
+const SUSPECTS_MIN = 2; // at work at once
 
 export type PoolOptions = {
   readonly entry: URL | string; // the file whose `work` a thread runs
   readonly threadsMax: number;
+  readonly workersMax?: number; // attempts at work at once; default: one in each thread
   readonly launcher?: LauncherAddress; // absent where there is none
   readonly heapMb?: number; // of one thread
   readonly graceMs?: number; // for a task that is asked to stop
@@ -53,54 +45,80 @@ export type Pool = {
 };
 
 export function openPool(options: PoolOptions): Pool {
-  const threads = new Threads(options);
+  const crews = new Crews(options);
   return {
-    run: (spec, link, signal) => threads.run(spec, link, signal),
-    warm: (count) => threads.warm(count),
-    close: () => threads.close(),
+    run: (spec, link, signal) => crews.run(spec, link, signal),
+    warm: (count) => crews.shared.warm(count),
+    close: () => crews.close(),
   };
 }
 
-class Threads {
+/** The threads that attempts share, and those of suspects, which are started when the first suspect comes. */
+class Crews {
+  readonly shared: Crew;
   readonly #options: PoolOptions;
-  readonly #piscina: Piscina<Order, TaskOutcome | undefined>;
-  readonly #closing = new AbortController();
-  readonly #running = new Map<ThreadAttempt, Promise<TaskOutcome>>();
-  readonly #waiting = new Set<() => void>(); // in the order in which they came
-  #busy = 0;
-  #closed: Promise<void> | undefined;
+  #single: Crew | undefined;
+  #closed: Promise<unknown> | undefined;
 
   constructor(options: PoolOptions) {
     this.#options = options;
-    this.#piscina = new Piscina({
-      filename: String(options.entry),
-      name: 'work',
-      minThreads: 0,
-      maxThreads: options.threadsMax,
-      idleTimeout: Infinity,
-      // The default parks an idle thread in Atomics.wait, which freezes any timer left open.
-      atomics: 'disabled',
-      recordTiming: false,
-      resourceLimits: {
-        maxOldGenerationSizeMb: options.heapMb ?? HEAP_MB_DEFAULT,
-        maxYoungGenerationSizeMb: YOUNG_HEAP_MB,
-      },
+    const { threadsMax, workersMax = threadsMax } = options;
+    this.shared = new Crew(options, { threadsMax, attemptsMax: Math.ceil(workersMax / threadsMax) });
+  }
+
+  run(spec: TaskSpec, link: TaskLink, signal: AbortSignal): Promise<TaskOutcome | Displaced> {
+    if (spec.alone !== true || this.#closed !== undefined) return this.shared.run(spec, link, signal);
+    const threadsMax = Math.max(SUSPECTS_MIN, this.#options.threadsMax);
+    this.#single ??= new Crew(this.#options, { threadsMax, attemptsMax: 1 });
+    return this.#single.run(spec, link, signal);
+  }
+
+  async close(): Promise<void> {
+    this.#closed ??= Promise.all([this.shared.close(), this.#single?.close()]);
+    await this.#closed;
+  }
+}
+
+type Size = { readonly threadsMax: number; readonly attemptsMax: number };
+
+class Crew {
+  readonly #options: PoolOptions;
+  readonly #size: Size;
+  readonly #threads: Threads;
+  readonly #closing = new AbortController();
+  readonly #running = new Map<ThreadAttempt, Promise<unknown>>();
+  readonly #waiting = new Set<() => void>(); // in the order in which they came
+  #busy = 0;
+
+  constructor(options: PoolOptions, size: Size) {
+    const { entry, silentMs = SILENT_MS_DEFAULT, heapMb = HEAP_MB_DEFAULT } = options;
+    this.#options = options;
+    this.#size = size;
+    this.#threads = new Threads({
+      ...size,
+      entry,
+      silentMs,
+      heapMb: heapMb + (size.attemptsMax - 1) * HEAP_MB_PER_ATTEMPT,
+      onIdleLost: (error) => this.#notice(error),
     });
-    this.#piscina.on('error', (error) => this.#notice(error));
   }
 
   warm(count: number): void {
-    const order: Order = { ...startedBy(this.#options), warm: true };
-    for (let thread = 0; thread < Math.min(count, this.#options.threadsMax); thread++) {
-      this.#piscina.run(order).catch((error: unknown) => {
+    const { launcher } = this.#options;
+    for (let thread = 0; thread < Math.min(count, this.#size.threadsMax); thread++) {
+      const order: Order = { ...(launcher !== undefined && { launcher }), warm: true };
+      this.#threads.warm(order).catch((error: unknown) => {
         if (!this.#closing.signal.aborted) this.#diagnose('a thread could not be made ready', error);
       });
     }
   }
 
-  async run(spec: TaskSpec, link: TaskLink, signal: AbortSignal): Promise<TaskOutcome> {
+  async run(spec: TaskSpec, link: TaskLink, signal: AbortSignal): Promise<TaskOutcome | Displaced> {
     const stop = AbortSignal.any([signal, this.#closing.signal]);
-    const attempt = new ThreadAttempt(spec, link, { ...this.#options, piscina: this.#piscina });
+    const { launcher, graceMs = GRACE_MS_DEFAULT, silentMs = SILENT_MS_DEFAULT, onDiagnostic } = this.#options;
+    const threads = this.#threads;
+    const context = { ...(launcher !== undefined && { launcher }), graceMs, silentMs, onDiagnostic, threads };
+    const attempt = new ThreadAttempt(spec, link, context);
     const ended = this.#inTurn(stop, () => attempt.run(stop));
     this.#running.set(attempt, ended);
     try {
@@ -110,20 +128,16 @@ class Threads {
     }
   }
 
-  close(): Promise<void> {
-    this.#closed ??= this.#close();
-    return this.#closed;
-  }
-
-  async #close(): Promise<void> {
+  async close(): Promise<void> {
     this.#closing.abort(new DroverError({ kind: 'aborted', by: 'shutdown' }));
     await Promise.all(this.#running.values());
-    await this.#piscina.destroy();
+    await this.#threads.close();
   }
 
   // Not left to piscina: where a thread dies, nobody would start another for what waits in its queue.
   async #inTurn<T>(signal: AbortSignal, run: () => Promise<T>): Promise<T> {
-    while (this.#busy >= this.#options.threadsMax && !signal.aborted) await this.#aChance(signal);
+    const most = this.#size.threadsMax * this.#size.attemptsMax;
+    while (this.#busy >= most && !signal.aborted) await this.#aChance(signal);
     this.#busy += 1;
     try {
       return await run();
@@ -154,115 +168,4 @@ class Threads {
   #diagnose(message: string, error: unknown): void {
     this.#options.onDiagnostic(message, { error: wordsOf(error) }, 'warn');
   }
-}
-
-type ThreadContext = Pick<PoolOptions, 'launcher' | 'graceMs' | 'silentMs' | 'onDiagnostic'> & {
-  readonly piscina: Piscina<Order, TaskOutcome | undefined>;
-};
-
-class ThreadAttempt {
-  readonly #spec: TaskSpec;
-  readonly #surroundings: ThreadContext;
-  readonly #unfinished: Unfinished;
-  readonly #end = new AbortController(); // ends the thread, if there is one
-  #thread: Worker | undefined;
-  #hasBegun = false;
-  #why: string | undefined;
-  #grace: NodeJS.Timeout | undefined;
-
-  constructor(spec: TaskSpec, link: TaskLink, surroundings: ThreadContext) {
-    this.#spec = spec;
-    this.#surroundings = surroundings;
-    this.#unfinished = new Unfinished(spec, link);
-  }
-
-  async run(signal: AbortSignal): Promise<TaskOutcome> {
-    if (signal.aborted) return this.#unfinished.end(failureOf(signal), signal);
-    const { port1, port2 } = new MessageChannel();
-    const pulse = new Pulse(this.#surroundings.silentMs ?? SILENT_MS_DEFAULT, (why) => this.#giveUp(why));
-    const served = serveTask(port1, this.#unfinished.link, {
-      onBegin: (thread) => pulse.begin(this.#begin(thread)),
-      onSign: () => pulse.sign(),
-    });
-    const stop = () => this.#stop(() => served.stop(failureOf(signal)));
-    signal.addEventListener('abort', stop, { once: true });
-    try {
-      const order: Order = {
-        ...startedBy(this.#surroundings),
-        spec: this.#spec,
-        port: port2,
-      };
-      const outcome = await this.#surroundings.piscina.run(order, { transferList: [port2], signal: this.#end.signal });
-      if (outcome === undefined) throw new Error('it ended without an outcome');
-      served.close('heard');
-      return outcome;
-    } catch (error) {
-      const message = this.#why ?? wordsOf(error);
-      await this.#endThread();
-      served.close('heard');
-      await endProcesses(this.#unfinished.calls);
-      const failure: Failure = signal.aborted ? failureOf(signal) : { kind: 'worker.lost', message };
-      this.#tell(message);
-      return this.#unfinished.end(failure, signal);
-    } finally {
-      pulse.stop();
-      clearTimeout(this.#grace);
-      signal.removeEventListener('abort', stop);
-    }
-  }
-
-  /** A thread was lost that had no task; while this one's is not heard of, it may have been its. */
-  threadLost(why: string): void {
-    if (!this.#hasBegun) this.#giveUp(`its thread could not be started: ${why}`);
-  }
-
-  #begin(thread: number): Worker | undefined {
-    this.#hasBegun = true;
-    this.#thread = this.#surroundings.piscina.threads.find(({ threadId }) => threadId === thread);
-    return this.#thread;
-  }
-
-  #stop(ask: () => void): void {
-    // Nothing of it has happened yet.
-    if (!this.#hasBegun) return this.#giveUp('it was stopped before it began');
-    ask();
-    const graceMs = this.#surroundings.graceMs ?? GRACE_MS_DEFAULT;
-    this.#grace = setTimeout(() => this.#giveUp(`it did not stop within ${graceMs / 1000} s`), graceMs);
-  }
-
-  #giveUp(why: string): void {
-    this.#why ??= why;
-    this.#end.abort();
-  }
-
-  // Until it is gone it may start processes; one that hangs in a system call is not waited for.
-  async #endThread(): Promise<void> {
-    if (this.#thread === undefined) return;
-    const waited = new AbortController();
-    const late = delay(EXIT_MS_MAX, undefined, { signal: waited.signal }).catch(() => undefined);
-    await Promise.race([this.#thread.terminate(), late]);
-    waited.abort();
-  }
-
-  #tell(why: string): void {
-    const { run, task, attempt, worker } = this.#spec;
-    this.#surroundings.onDiagnostic('a worker was ended', { run, task, attempt, worker, why }, 'warn');
-  }
-}
-
-function startedBy({ launcher }: Pick<PoolOptions, 'launcher'>): Pick<Order, 'launcher'> {
-  return launcher === undefined ? {} : { launcher };
-}
-
-// More than once, because a process may fork between the look and the blow, and because dying takes a moment.
-async function endProcesses(calls: readonly string[]): Promise<void> {
-  for (let round = 0; round < KILL_ROUNDS_MAX; round++) {
-    const found = calls.map((callId) => endOrphans(callId));
-    if (found.every((count) => count === 0)) return;
-    await delay(KILL_AGAIN_MS);
-  }
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -6,7 +6,7 @@ import { NO_USAGE } from '@drover/core/model/spending/usage';
 import type { TaskStatus } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { attemptTask, type AttemptEnd, type AttemptContext } from './attempt.ts';
+import { attemptTask, type AttemptEnd, type AttemptContext } from '../attempt/attempt.ts';
 import { dispatch, type Dispatch, type Limiter, type WorkerSlot } from './dispatch.ts';
 import { inOrder, waits, type Waits } from '../plan/graph.ts';
 import type { Git } from '../git/git.ts';

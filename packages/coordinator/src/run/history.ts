@@ -120,7 +120,7 @@ function withCallOpen(records: Recorded[], callId: string | undefined): Recorded
   return [...records.slice(0, end), ...records.slice(end).filter(({ type }) => type === 'usage')];
 }
 
-export type Whose = { readonly task: string; readonly attempt: number };
+type Whose = { readonly task: string; readonly attempt: number };
 
 const NO_SETTINGS = new Set(['v', 'seq', 'at', 'run', 'type', 'resumed']);
 
@@ -130,7 +130,11 @@ function settingsIn(start: object): RunSettings {
 }
 
 /** The history of one worker. */
-export function readAgentHistory({ records }: RunHistory, whose: Whose, seed: readonly Message[]): Past | undefined {
+export function readAgentHistory(
+  { records }: Pick<RunHistory, 'records'>,
+  whose: Whose,
+  seed: readonly Message[],
+): Past | undefined {
   const own = records.filter(({ task, attempt }) => task === whose.task && attempt === whose.attempt);
   return pastOf(own as unknown as readonly JsonObject[], seed);
 }

@@ -3,7 +3,8 @@
 import { join } from 'node:path';
 import type { Store } from '@drover/core/bus';
 import { discardsFor } from '@drover/core/journal/cut-off';
-import { Journal } from '@drover/core/journal/file/journal';
+import type { Recorded } from '@drover/protocol/events';
+import { Journal, readJournal } from '@drover/core/journal/file/journal';
 import { Recorder } from '@drover/core/journal/recorder';
 import type { Hooks } from '@drover/core/journal/session-journal';
 import { readRunHistory, type RunHistory } from './history.ts';
@@ -20,6 +21,12 @@ export function runFolder(home: string, id: string): string {
 
 export function runJournalPath(home: string, id: string): string {
   return join(runFolder(home, id), 'journal.jsonl');
+}
+
+/** Reads the records of a run that is at work. One that is being written at this moment may be missing. */
+export async function readRunRecords(home: string, id: string): Promise<readonly Recorded[]> {
+  // Our own records, each under its seal: they are what they were when they were written.
+  return (await readJournal(runJournalPath(home, id))).records as unknown as readonly Recorded[];
 }
 
 /** Opens the journal for writing. Answers that a crash cut off are discarded on the disk before this resolves. */

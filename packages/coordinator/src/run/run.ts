@@ -22,7 +22,7 @@ import type { RunTask } from '@drover/core/task/task';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { runDefinitions } from '@drover/core/tools/builtin';
 import type { RunAdmission } from '../admission/admission.ts';
-import type { AttemptContext } from './attempt.ts';
+import type { AttemptContext } from '../attempt/attempt.ts';
 import { differences, fingerprint } from '../git/audit.ts';
 import { canaryVerdict } from '../batch/canary.ts';
 import { executePlan, type ExecuteContext, type KnownResult } from './execute.ts';
@@ -31,7 +31,7 @@ import type { Limiter } from './dispatch.ts';
 import { deliver } from '../merge/deliver.ts';
 import { checkBase } from '../merge/base-check.ts';
 import { MergeTrain } from '../merge/train.ts';
-import { lostWords, type RunHistory, type Writable } from './history.ts';
+import { lostWords, readAgentHistory, type RunHistory, type Writable } from './history.ts';
 import { isKept, TaskLedger } from './tasks.ts';
 import { approvedPlan, type ApprovePlan, type PlanAnswer } from '../plan/approval.ts';
 import { plan, type GivenPlan } from '../plan/planning.ts';
@@ -55,6 +55,8 @@ export type RunOptions = {
   readonly admission: (tell: (event: Event, place: Place) => void) => RunAdmission;
   readonly bus: Bus;
   readonly past: RunHistory | undefined;
+  /** Reads what the journal holds by now. */
+  readonly records: () => Promise<readonly Recorded[]>;
   readonly policy: Pick<Policy, 'rules' | 'yes' | 'contained'>;
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
   readonly retry: RetryPolicy;
@@ -320,6 +322,7 @@ class Run {
         cacheKey: id,
       },
       outputFolder: (task, attempt) => join(folder, 'outputs', `${task}-${attempt}`),
+      historyOf: async (whose, seed) => readAgentHistory({ records: await this.#options.records() }, whose, seed),
     };
   }
 

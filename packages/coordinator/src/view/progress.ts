@@ -54,7 +54,7 @@ export type TaskProgress = Omit<Progress, 'activity'> & {
 export type AttemptStart = { readonly base: string; readonly workspace: string; readonly seed: SeedSummary };
 
 export type Of<Type extends Recorded['type']> = Extract<Recorded, { readonly type: Type }>;
-type AgentEvent = Extract<Recorded, SessionEvent | { readonly type: 'throttle_wait' }>;
+type AgentEvent = Extract<Recorded, SessionEvent | { readonly type: 'throttle_wait' | 'attempt_moved' }>;
 
 export class AgentProgress implements Progress {
   activity: Activity = 'waiting';
@@ -141,6 +141,8 @@ export class AgentProgress implements Progress {
         return this.#be('retrying', event.reason);
       case 'model_fallback':
         return this.#be('retrying', fallbackWords(event));
+      case 'attempt_moved':
+        return this.#be('starting', 'resumes in another thread');
       case 'compaction_start':
         return this.#be('thinking', 'shortens its conversation');
       case 'compaction_end':

@@ -50,7 +50,17 @@ export type TaskSpec = {
   readonly policy: Pick<Policy, 'rules' | 'yes' | 'contained'>;
   /** Requests with the same key share a cached prefix. All tasks of a run have the same key. */
   readonly cacheKey: string;
+  /** The attempt may have ended the thread that it shared, so it gets one of its own. */
+  readonly alone?: true;
+};
+
+/** The place where an attempt worked is lost, and the attempt is not to blame: it resumes in another one. */
+export type Displaced = {
+  readonly status: 'displaced';
+  readonly why: string;
+  /** Any of several attempts may have ended the place, so each resumes alone. */
+  readonly alone: boolean;
 };
 
 /** Runs a task: in a pool of threads, or directly in this thread. */
-export type RunTask = (spec: TaskSpec, link: TaskLink, signal: AbortSignal) => Promise<TaskOutcome>;
+export type RunTask = (spec: TaskSpec, link: TaskLink, signal: AbortSignal) => Promise<TaskOutcome | Displaced>;

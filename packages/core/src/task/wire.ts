@@ -1,7 +1,7 @@
 // Task wire: both ends of the connection between a task in its own thread and its run.
 //
 // Messages
-//   The thread sends signs of life, events and requests: events durable, admission, model answer, permission.
+//   The thread sends events, requests (events durable, admission, model answer, permission), and that it fell.
 //   The run sends the answer as it streams, one reply to each request, and stop. Messages are plain data. An error is
 //   sent as its Failure, because a thrown error would lose its name and fields.
 //   The run talks to the provider for all threads. One warm SDK and fetch take a third of the time that eight would
@@ -25,23 +25,11 @@ import type { Admitted, Seen, Wanted } from '../model/spending/admission.ts';
 import type { ModelEvent, ModelRequest } from '@drover/protocol/model';
 import type { Usage } from '@drover/protocol/messages';
 import { inGroups, oneByOne } from '../one-by-one.ts';
-import type { LauncherAddress } from '../tools/process/launcher.ts';
 import type { TaskLink } from './link.ts';
-import type { TaskSpec } from './task.ts';
+import type { Opening } from './order.ts';
 
-const SIGN_EVERY_MS = 1_000;
 // Not noticeable to a user, but long enough to batch most of a step. Each message wakes a thread.
 const WAIT_MS = 5;
-
-/** The work of a thread: a task, or a warm-up. */
-export type Order = { readonly launcher?: LauncherAddress } & (
-  | ({ readonly spec: TaskSpec } & Opening)
-  /** Warm-up: loads the modules that a task needs first. */
-  | { readonly warm: true }
-);
-
-/** The data with which the thread opens its end of the wire. */
-export type Opening = { readonly port: MessagePort };
 
 type Step = Pick<Place, 'turn' | 'step'>;
 
@@ -58,7 +46,7 @@ type Request =
 
 type FromTask =
   | { readonly type: 'begin'; readonly thread: number }
-  | { readonly type: 'sign' } // sign of life
+  | { readonly type: 'fell' } // code of this task ends the thread
   | { readonly type: 'event'; readonly event: Event; readonly step: Step }
   | { readonly type: 'request'; readonly id: number; readonly request: Request }
   | { readonly type: 'withdraw'; readonly id: number; readonly failure: Failure }
@@ -81,6 +69,8 @@ export type Line = {
   readonly link: TaskLink;
   /** Aborted when the run sends stop, or when the port closes. */
   readonly signal: AbortSignal;
+  /** Tells the run that this task ends the thread. The last thing that it sends. */
+  readonly fall: () => void;
   readonly close: () => void;
 };
 
@@ -110,6 +100,10 @@ export function linkOver({ port }: Opening, thread: number): Line {
       question,
     },
     signal: wire.signal,
+    fall: () => {
+      wire.send({ type: 'fell' });
+      wire.flush();
+    },
     close: () => wire.close(),
   };
 }
@@ -134,7 +128,6 @@ class ThreadEnd {
   readonly #port: MessagePort;
   readonly #stop = new AbortController();
   readonly #waiting = new Map<number, Waiting>();
-  readonly #signs: NodeJS.Timeout;
   /** The admission ticket for the next model request. */
   ticket: number | undefined;
   #batch: FromTask[] = [];
@@ -144,7 +137,6 @@ class ThreadEnd {
 
   constructor(port: MessagePort) {
     this.#port = port;
-    this.#signs = setInterval(() => this.#post([{ type: 'sign' }]), SIGN_EVERY_MS);
     port.on('message', (message: FromRun) => this.#hear(message));
     port.on('close', () => this.close());
   }
@@ -221,7 +213,6 @@ class ThreadEnd {
     if (this.#isClosed) return;
     this.flush();
     this.#isClosed = true;
-    clearInterval(this.#signs);
     this.#port.close();
     this.#stop.abort(gone());
     for (const { reject } of this.#waiting.values()) reject(gone());
@@ -269,6 +260,8 @@ function sameBlock({ event: a, step: at }: SentEvent, { event: b, step }: SentEv
 /** The run's end of the wire. */
 export type Served = {
   readonly stop: (failure: Failure) => void;
+  /** Handles messages that have arrived but are unread. */
+  readonly hear: () => void;
   /** Closes the wire. Messages that have arrived but are unread are handled first, or dropped. */
   readonly close: (last: 'heard' | 'ignored') => void;
 };
@@ -276,12 +269,15 @@ export type Served = {
 export type Ear = {
   /** Called first, with the thread's id. */
   readonly onBegin: (thread: number) => void;
+  /** Called with every message: the thread is alive. */
   readonly onSign: () => void;
+  /** Code of this task has ended the thread. */
+  readonly onFell: () => void;
 };
 
 export function serveTask(port: MessagePort, link: TaskLink, ear: Ear): Served {
   const end = new RunEnd(port, link, ear);
-  return { stop: (failure) => end.stop(failure), close: (last) => end.close(last) };
+  return { stop: (failure) => end.stop(failure), hear: () => end.hear(), close: (last) => end.close(last) };
 }
 
 class RunEnd {
@@ -303,12 +299,15 @@ class RunEnd {
     this.#post({ type: 'stop', failure });
   }
 
+  hear(): void {
+    if (this.#isClosed) return;
+    for (let next = receiveMessageOnPort(this.#port); next !== undefined; next = receiveMessageOnPort(this.#port))
+      this.#hear(next.message as readonly FromTask[]);
+  }
+
   close(last: 'heard' | 'ignored'): void {
     if (this.#isClosed) return;
-    if (last === 'heard') {
-      for (let next = receiveMessageOnPort(this.#port); next !== undefined; next = receiveMessageOnPort(this.#port))
-        this.#hear(next.message as readonly FromTask[]);
-    }
+    if (last === 'heard') this.hear();
     this.#isClosed = true;
     this.#port.close();
     for (const withdrawn of this.#requests.values()) withdrawn.abort(gone());
@@ -330,8 +329,8 @@ class RunEnd {
     switch (message.type) {
       case 'begin':
         return this.#ear.onBegin(message.thread);
-      case 'sign':
-        return;
+      case 'fell':
+        return this.#ear.onFell();
       case 'event':
         return this.#link.emit(message.event, message.step);
       case 'request':

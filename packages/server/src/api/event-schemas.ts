@@ -57,6 +57,7 @@ const FIELDS: Readonly<Record<EventType, z.ZodRawShape>> = {
     usage,
     cost,
   },
+  attempt_moved: { reason, alone: z.boolean() },
   merge_start: { commit: z.string(), onto: z.string() },
   merge_end: {
     outcome: z.enum(['landed', 'conflict', 'gate_failed']),
@@ -133,6 +134,7 @@ export const EVENT_WORDS: Readonly<Record<EventType, string>> = {
   task_ready: 'All tasks that this one waits for have landed',
   task_start: 'An attempt at a task starts in its workspace',
   task_end: 'An attempt ends; `again` says whether another follows',
+  attempt_moved: 'An attempt lost its thread and resumes in another one; no attempt is counted',
   merge_start: 'The merge train takes the commit of a task',
   merge_end: 'The commit landed, conflicts, or fails a gate',
   gate_start: 'A gate starts on a tree',

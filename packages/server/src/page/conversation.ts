@@ -4,7 +4,7 @@
 // they arrive, and the `_end` that carries the whole text repairs them. A discarded answer takes its entries with it.
 // Memory is bounded: the oldest entries go, and the middle of a long text.
 
-import type { PendingCall, Recorded } from '@drover/protocol/events';
+import { movedWords, type PendingCall, type Recorded } from '@drover/protocol/events';
 import { describe } from '@drover/protocol/failures';
 import { isCutOff } from '@drover/core/model/partial-answer';
 import type { AssistantMessage, Message } from '@drover/protocol/messages';
@@ -144,6 +144,8 @@ export class Conversation {
         return this.#note(`Tries again in ${seconds(event.delayMs)}: ${event.reason}`, clock, 'held');
       case 'model_fallback':
         return this.#note(`Asks ${event.to} instead of ${event.from}: ${event.reason}`, clock, 'held');
+      case 'attempt_moved':
+        return this.#note(movedWords(event), clock, 'held');
       case 'attempt_discarded':
         this.#takeBack();
         return this.#note(`The answer was taken back: ${event.reason}`, clock, 'held');

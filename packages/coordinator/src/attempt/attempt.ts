@@ -8,6 +8,7 @@ import { failureOf } from '@drover/core/agent/limits';
 import type { Decision, Event } from '@drover/protocol/events';
 import { describe, type Failure, FAILURES } from '@drover/protocol/failures';
 import { DroverError } from '@drover/core/errors';
+import type { Message } from '@drover/protocol/messages';
 import type { Past } from '@drover/core/journal/history';
 import type { TaskLink } from '@drover/core/task/link';
 import { type RunModels, sharesCache, streamOf, taskModels } from '@drover/core/task/models';
@@ -17,6 +18,7 @@ import type { TaskOutcome } from '@drover/protocol/outcomes';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 import type { RunAdmission } from '../admission/admission.ts';
 import { assignment, beginningOf, firstDifference, type Seed } from '../plan/seed.ts';
+import { resumedFrom, runMoving } from './moving.ts';
 import { gateFailure, type TaskGates } from '../merge/task-gates.ts';
 import type { Slots, Workspace } from '../slots/slots.ts';
 
@@ -39,6 +41,11 @@ export type AttemptContext = {
   /** The fields that are equal in every TaskSpec of the run. */
   readonly common: Pick<TaskSpec, 'tools' | 'env' | 'ignore' | 'limits' | 'retry' | 'policy' | 'cacheKey'>;
   readonly outputFolder: (task: string, attempt: number) => string;
+  /** Reads the history of an attempt from the run's journal, after the messages that it was seeded with. */
+  readonly historyOf: (
+    whose: { readonly task: string; readonly attempt: number },
+    seed: readonly Message[],
+  ) => Promise<Past | undefined>;
   /** The provider has been seen to cache what it is sent. */
   readonly caches: () => boolean;
   /** For what goes into commits, which no event passes on. */
@@ -131,9 +138,13 @@ class TaskAttempt {
   }
 
   async #work(begun: BegunAttempt): Promise<TaskOutcome> {
+    const { runTask, tell, historyOf } = this.#context;
+    const spec = specOf(this.#context, this.#given, begun);
     const open = linkOf(this.#context, this.#given);
+    const { link } = open;
+    const history = () => historyOf(this.#place, spec.seed);
     try {
-      return await this.#context.runTask(specOf(this.#context, this.#given, begun), open.link, this.#signal);
+      return await runMoving({ spec, link, runTask, history, tell: (event) => tell(event, this.#place) }, this.#signal);
     } finally {
       open.close();
     }
@@ -226,7 +237,7 @@ function specOf(context: AttemptContext, given: AttemptOptions, { workspace, pas
     isPromptRead: seed.prompts.has(task.prompt),
     ...(before !== undefined && { before }),
   });
-  return {
+  const spec: TaskSpec = {
     ...context.common,
     ...taskModels(context.models, task),
     run: context.run,
@@ -236,12 +247,12 @@ function specOf(context: AttemptContext, given: AttemptOptions, { workspace, pas
     mode: task.mode,
     system,
     seed: seed.messages,
-    begin: past === undefined || past.turn === 0 ? { content } : { resume: true },
-    ...(past !== undefined && past.turn > 0 && { past }),
+    begin: { content },
     workspace: workspace.path,
     ...(workspace.sandbox !== undefined && { sandbox: workspace.sandbox }),
     outputFolder: context.outputFolder(task.id, attempt),
   };
+  return resumedFrom(spec, past);
 }
 
 function linkOf(context: AttemptContext, given: AttemptOptions): { link: TaskLink; close: () => void } {

@@ -1,0 +1,23 @@
+// Several attempts in one thread, moved as a run moves them: from what they have told.
+
+import type { Event } from '@drover/protocol/events';
+import type { JsonObject } from '@drover/protocol/json';
+import type { TaskOutcome } from '@drover/protocol/outcomes';
+import type { TaskSpec } from '@drover/core/task/task';
+import { pastOf } from '@drover/core/journal/history';
+import { runMoving } from '@drover/coordinator/attempt/moving';
+import type { Pool } from '@drover/coordinator/pool/pool';
+import { never } from '../agent.ts';
+import { listener, type Listener } from '../task.ts';
+
+export type Moved = { readonly run: Listener; readonly moves: Event[]; readonly outcome: Promise<TaskOutcome> };
+
+export function inPool(pool: Pool, spec: TaskSpec): Moved {
+  const run = listener();
+  const moves: Event[] = [];
+  const history = async () =>
+    pastOf(run.told.map(({ event, at }, seq) => ({ seq, ...at, ...event }) as unknown as JsonObject));
+  const tell = (event: Event) => void moves.push(event);
+  const outcome = runMoving({ spec, link: run.link, runTask: pool.run, history, tell }, never);
+  return { run, moves, outcome };
+}
