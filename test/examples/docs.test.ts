@@ -23,6 +23,14 @@ test.each(pages)('commands in %s exist, with their flags', (page) => {
   expect(commandLines(readFileSync(page, 'utf8')).flatMap(mistakesIn)).toEqual([]);
 });
 
+test('every message in docs/troubleshooting.md is one that drover prints', () => {
+  const table = readFileSync('docs/troubleshooting.md', 'utf8');
+  const messages = [...table.matchAll(/^\| `([^`]+)` \|/gm)].map(([, message = '']) => message);
+  const code = globSync(['bin/**/*.ts', 'packages/*/src/**/*.ts']).map((path) => readFileSync(path, 'utf8'));
+  expect(messages.length).toBeGreaterThan(20);
+  expect(messages.filter((message) => !code.some((text) => text.includes(message)))).toEqual([]);
+});
+
 function leadsSomewhere(page: string, link: string): boolean {
   const [path = '', anchor] = link.split('#');
   const file = path === '' ? page : normalize(join(dirname(page), path));
