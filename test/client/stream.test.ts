@@ -4,7 +4,7 @@ import type { Event, Recorded } from '@drover/protocol/events';
 import { DroverClient } from '@drover/client/client';
 import { DroverProblem } from '@drover/client/problem';
 import type { Connection } from '@drover/client/stream';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { Channel, frame, Stage } from './stage.ts';
 
 const EVENTS = 40;
@@ -229,6 +229,22 @@ test('a 503 is waited out, up to the client’s patience', async () => {
   await expect(reading()).rejects.toThrow('fetch failed');
   expect(read).toEqual(channel.kept);
   expect(asked).toBeGreaterThan(2);
+});
+
+test('patience begins with the first failure, however long the stream was silent before', async () => {
+  const channel = new Channel({ session: 'ses_1' });
+  channel.emit(warning('a'));
+  const { stage, client } = await open(channel);
+  await using _ = stage;
+  const patienceMs = 1;
+  for await (const event of client.events('ses_1', { patienceMs })) {
+    if (event.seq === 2) break;
+    const heardAt = Date.now();
+    await vi.waitUntil(() => Date.now() > heardAt + 2 * patienceMs, { interval: 1 });
+    channel.drop('destroy');
+    channel.emit(warning('b'));
+  }
+  expect(channel.kept).toHaveLength(2);
 });
 
 test('an aborted caller gets the abort error, and the connection is closed', async () => {

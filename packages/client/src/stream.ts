@@ -10,7 +10,7 @@
 // Reconnecting
 //   1. At once after `resync` or the end of an execution.
 //   2. Otherwise after the server's retry time, doubled with each failed try, with jitter.
-//   3. A final refusal ends the stream with DroverProblem. Silence beyond `patienceMs` ends it with the last error.
+//   3. A final refusal ends the stream with DroverProblem. Failures for longer than `patienceMs` end it with the last error.
 //   4. A silent connection counts as lost: a working server sends a comment every fifteen seconds.
 
 import type { EventType, Recorded } from '@drover/protocol/events';
@@ -63,7 +63,7 @@ class Following {
   #after: number;
   #retryMs = RETRY_MS;
   #failures = 0; // tries in a row that brought nothing
-  #heardAt = Date.now();
+  #failingSinceMs: number | undefined; // on a clock that no user sets; undefined once bytes have come
   #reason = '';
   #lastType: EventType | undefined;
   #waitMs: number | undefined; // as the server asked
@@ -101,7 +101,7 @@ class Following {
       for await (const bytes of chunksOf(response.body)) {
         const heard = parser.push(bytes);
         this.#retryMs = parser.retryMs ?? this.#retryMs;
-        this.#heardAt = Date.now();
+        this.#failingSinceMs = undefined;
         for (const { type, data } of heard) {
           if (type === 'resync') return this.#resync(parsed<Resync>(data));
           const event = parsed<Recorded>(data);
@@ -123,7 +123,9 @@ class Following {
     if (error instanceof DroverProblem && error.isFinal) throw error;
     // A retry would be too large again.
     if (error instanceof SseTooLarge) throw error;
-    if (Date.now() - this.#heardAt > patienceMs) throw error;
+    const now = performance.now();
+    this.#failingSinceMs ??= now;
+    if (now - this.#failingSinceMs > patienceMs) throw error;
     this.#failures += 1;
     this.#reason = error instanceof Error ? error.message : String(error);
     if (error instanceof DroverProblem) this.#waitMs = error.retryAfterMs;

@@ -14,6 +14,7 @@ import type { Spending } from '../admission/purse.ts';
 import { TaskLedger } from './tasks.ts';
 import { gateKey } from '../merge/gate.ts';
 import { SpendingFold } from '../view/spending.ts';
+import { WorkedTime } from '../view/worked-time.ts';
 
 export type RunHistory = {
   readonly settings: RunSettings;
@@ -46,7 +47,9 @@ export function readRunHistory(kept: readonly JsonObject[]): RunHistory | undefi
   const gates = new Map<string, GateHistory>();
   const spending = new SpendingFold();
   const planning = new PlanningFold(ledger);
+  const time = new WorkedTime();
   for (const record of records) {
+    time.take(record);
     ledger.take(record, record);
     planning.take(record);
     spending.take(record);
@@ -66,7 +69,7 @@ export function readRunHistory(kept: readonly JsonObject[]): RunHistory | undefi
   return {
     settings: settingsIn(start),
     startedAt: begun.at,
-    activeMs: activeMsOf(records),
+    activeMs: time.ms,
     lastSeq: records.reduce((highest, { seq }) => Math.max(highest, seq), 0) + SEQ_JUMP,
     spent,
     lostRequests,
@@ -137,20 +140,6 @@ export function readAgentHistory(
 ): Past | undefined {
   const own = records.filter(({ task, attempt }) => task === whose.task && attempt === whose.attempt);
   return pastOf(own as unknown as readonly JsonObject[], seed);
-}
-
-function activeMsOf(records: readonly Recorded[]): number {
-  let total = 0;
-  let begun: number | undefined;
-  let last = 0;
-  for (const { type, at } of records) {
-    if (type === 'run_start') {
-      if (begun !== undefined) total += last - begun;
-      begun = Date.parse(at);
-    }
-    last = Date.parse(at);
-  }
-  return begun === undefined ? 0 : total + last - begun;
 }
 
 /** What the user is told of requests that were under way at a crash. */

@@ -14,6 +14,7 @@ import type { PlannedTask } from '@drover/protocol/plan';
 import { sumUsage } from '@drover/core/model/spending/usage';
 import { type RunSettings, type TaskRow, isDone } from '@drover/protocol/run';
 import { SpendingFold } from './spending.ts';
+import { WorkedTime } from './worked-time.ts';
 import { AgentProgress, isStatus, type Of, type Progress, Task, type TaskProgress } from './progress.ts';
 
 export type { Progress, TaskProgress, TaskState } from './progress.ts';
@@ -46,9 +47,8 @@ export class RunState {
   #budget = { spent: 0, reserved: 0 };
   readonly #spending = new SpendingFold(); // of all agents, as the budget counts it
   #cap: Cap | undefined;
-  #lastAt = '';
-  #startedAt: number | undefined;
-  #stoodStillMs = 0;
+  #isBegun = false;
+  readonly #time = new WorkedTime();
 
   get id(): string {
     return this.#id;
@@ -146,9 +146,7 @@ export class RunState {
 
   /** Returns the time that the run has worked. `now` is wall-clock time. */
   elapsedMs(now: number): number {
-    if (this.#startedAt === undefined) return 0;
-    const until = this.#end === undefined ? now : Date.parse(this.#lastAt);
-    return Math.max(0, until - this.#startedAt - this.#stoodStillMs);
+    return this.#time.until(now);
   }
 
   /** Estimates the remaining time from finished attempts; undefined while there is none. */
@@ -170,8 +168,8 @@ export class RunState {
     this.#spending.take(event);
     this.#denied.take(event);
     if (event.type === 'model_fallback') this.#fallbacks.push(event);
+    this.#time.take(event);
     if (event.type === 'run_start') this.#begin(event);
-    this.#lastAt = event.at;
     switch (event.type) {
       case 'run_start':
         return;
@@ -188,7 +186,7 @@ export class RunState {
       case 'task_ready':
         return this.#task(event)?.ready();
       case 'task_start':
-        return this.#task(event)?.start(event, this.#clockOf(event));
+        return this.#task(event)?.start(event, this.#time.ms);
       case 'task_end':
         return this.#endAttempt(event);
       case 'merge_start':
@@ -227,12 +225,11 @@ export class RunState {
   }
 
   #begin(event: Of<'run_start'>): void {
-    const at = Date.parse(event.at);
     this.#id = event.run ?? '';
     this.#settings = event;
-    this.#startedAt ??= at;
-    if (this.#lastAt === '') return;
-    this.#stoodStillMs += at - Date.parse(this.#lastAt);
+    const isResumed = this.#isBegun;
+    this.#isBegun = true;
+    if (!isResumed) return;
     this.#end = undefined;
     this.#proposed = undefined;
     this.#coordinator.rest();
@@ -261,7 +258,7 @@ export class RunState {
   #endAttempt(event: Of<'task_end'>): void {
     const task = this.#task(event);
     if (task === undefined) return;
-    const clock = this.#clockOf(event);
+    const clock = this.#time.ms;
     if (task.isOpen && event.status === 'finished') {
       this.#durations.sumMs += clock - task.attemptMs;
       this.#durations.count += 1;
@@ -272,7 +269,7 @@ export class RunState {
   #endMerge(event: Of<'merge_end'>): void {
     const task = this.#task(event);
     if (task === undefined) return;
-    task.endMerge(event, this.#clockOf(event));
+    task.endMerge(event, this.#time.ms);
     if (event.outcome === 'landed' && event.commit !== undefined)
       this.#landed.push({ task: task.id, commit: event.commit });
   }
@@ -281,8 +278,7 @@ export class RunState {
     this.#end = event;
     this.#proposed = undefined;
     this.#coordinator.rest();
-    const clock = this.#clockOf(event);
-    for (const row of event.tasks) this.#tasks.get(row.task)?.become(row, clock);
+    for (const row of event.tasks) this.#tasks.get(row.task)?.become(row, this.#time.ms);
   }
 
   #task({ task }: Recorded): Task | undefined {
@@ -294,10 +290,6 @@ export class RunState {
     const task = this.#tasks.get(id);
     const isCurrent = task?.isOpen === true && (attempt === undefined || attempt === task.attempts);
     return isCurrent ? task.progress : undefined;
-  }
-
-  #clockOf({ at }: Recorded): number {
-    return Date.parse(at) - (this.#startedAt ?? 0) - this.#stoodStillMs;
   }
 }
 

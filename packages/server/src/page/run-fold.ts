@@ -56,7 +56,7 @@ export class RunFold {
   take(event: Recorded): void {
     this.state.take(event);
     this.#seq = Math.max(this.#seq, event.seq);
-    this.#lastMs = Math.max(this.#lastMs, Date.parse(event.at));
+    this.#lastMs = Date.parse(event.at);
     const clock = this.state.elapsedMs(this.#lastMs);
     this.#ask(event);
     this.#draw(event, clock);

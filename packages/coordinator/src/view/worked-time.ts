@@ -1,0 +1,46 @@
+// The time that a run has worked, from the times of its events.
+//
+// Guarantees
+//   1. Time between two processes of a run is not counted, even if something was written to its journal meanwhile.
+//   2. A clock that is set back takes no time away.
+
+import { CUT_OFF } from '@drover/core/journal/cut-off';
+import type { Recorded } from '@drover/protocol/events';
+
+export class WorkedTime {
+  #lastMs: number | undefined;
+  #isAtWork = false; // a process of the run is
+  #ms = 0; // up to the last event
+
+  get ms(): number {
+    return this.#ms;
+  }
+
+  /** `now` is wall-clock time. */
+  until(now: number): number {
+    return this.#ms + (this.#isAtWork && this.#lastMs !== undefined ? Math.max(0, now - this.#lastMs) : 0);
+  }
+
+  take(event: Recorded): void {
+    const ms = Date.parse(event.at);
+    if (isBetween(event)) this.#isAtWork = false;
+    if (this.#isAtWork && this.#lastMs !== undefined) this.#ms += Math.max(0, ms - this.#lastMs);
+    if (event.type === 'run_start') this.#isAtWork = true;
+    if (event.type === 'run_end') this.#isAtWork = false;
+    this.#lastMs = ms;
+  }
+}
+
+/** Whether an event begins a process, or is written between two of them. */
+function isBetween(event: Recorded): boolean {
+  switch (event.type) {
+    case 'run_start':
+    case 'tasks_reopened':
+    case 'delivered':
+      return true;
+    case 'attempt_discarded':
+      return event.reason === CUT_OFF;
+    default:
+      return false;
+  }
+}
