@@ -231,7 +231,7 @@ test('a 503 is waited out, up to the client’s patience', async () => {
   expect(asked).toBeGreaterThan(2);
 });
 
-test('patience begins with the first failure, however long the stream was silent before', async () => {
+test('patience begins with the first failure, after any length of silence', async () => {
   const channel = new Channel({ session: 'ses_1' });
   channel.emit(warning('a'));
   const { stage, client } = await open(channel);

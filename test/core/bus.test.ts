@@ -138,6 +138,17 @@ test('a reader that can’t hold reliable events is cut off, and told so', async
   expect(await all(other)).toHaveLength(500);
 });
 
+test('a reader that keeps up may read many times its bound', async () => {
+  const bus = open();
+  const reader = bus.reader(100_000)[Symbol.asyncIterator]();
+  for (let n = 0; n < 500; n++) {
+    bus.emit(warning('x'.repeat(1_000)), {});
+    expect((await reader.next()).value).toMatchObject({ seq: n + 1 });
+  }
+  bus.close();
+  expect((await reader.next()).done).toBe(true);
+});
+
 test('a reader that stops reading leaves, and the others continue', async () => {
   const bus = open();
   const [early, late] = [bus.reader(), bus.reader()];

@@ -16,6 +16,11 @@ test.each([
   expect(parseArguments(text)).toEqual({ args: {} });
 });
 
+test('a problem in long arguments quotes the place of the mistake', () => {
+  const text = `{"a": "${'x'.repeat(300)}", oops: 1, "c": "${'y'.repeat(300)}"}`;
+  expect(parseArguments(text)).toEqual({ args: {}, problem: expect.stringContaining('oops') });
+});
+
 test.each([
   ['an object', '{"path":"a"}'],
   ['an object in a text', twice({ path: 'a' })],

@@ -94,6 +94,14 @@ test('a removed session is gone, and so are its streams', async () => {
   expect((await desk.ask('GET', `/v1/sessions/${id}`)).status).toBe(404);
 });
 
+test('a server that closes ends the streams of all sessions', async () => {
+  const desk = await serveDesk({});
+  const ids = [await made(desk), await made(desk)];
+  const streams = await Promise.all(ids.map((id) => desk.ask('GET', `/v1/sessions/${id}/events`)));
+  await desk.app.close();
+  for (const stream of streams) await eventsUntil(stream);
+});
+
 test('the initial messages of a session outlive the server', async () => {
   const messages = [
     { role: 'user', content: 'What colour is the sky?' },

@@ -1,6 +1,7 @@
 // The policy: precedence of rules, and the defaults.
 
 import { answerKey, judge } from '@drover/core/permission/policy';
+import { remedyFor } from '@drover/core/permission/rule-hint';
 import { expect, test } from 'vitest';
 import { proves } from '../../support/proves.ts';
 import { judgeCommand, policyWith, toolNamed } from './tools.ts';
@@ -355,4 +356,10 @@ test('thousands of wrappers in one command are judged quickly', async () => {
     const { effect } = await judgeCommand(command, { rules: { deny: ['shell(rm*)'] }, yes: true });
     expect(effect, command.slice(0, 20)).toBe('deny');
   }
+});
+
+test('a tool of a program that writes to .git is allowed by a rule, and a file tool by none', async () => {
+  const refused = { subject: '.git/config', obstacle: 'git-folder' } as const;
+  expect(await remedyFor({ tool: 'deploy', ...refused })).toContain("--allow 'deploy(");
+  expect(await remedyFor({ tool: 'edit', ...refused })).toMatch(/^no rule lets a file tool write there/);
 });

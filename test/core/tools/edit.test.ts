@@ -127,6 +127,16 @@ test('a missing file is reported with similar names', async () => {
   });
 });
 
+test.each([
+  ['exact', 'x\n', 'x', 'y'],
+  ['tolerant', '  x z\n', 'x  z', 'y'],
+])('more %s matches than one edit replaces are refused, not replaced in part', async (_, line, old, new_) => {
+  expect(await edited(line.repeat(10_001), { old, new: new_, all: true })).toEqual({
+    refused: expect.stringMatching(/^old occurs 10000 times or more in a\.ts, .*use a command$/) as string,
+    unchanged: true,
+  });
+});
+
 test('concurrent edits of one file are all applied', async () => {
   const words = Array.from({ length: 20 }, (_, index) => `word${String(index).padStart(2, '0')}`);
   const { cwd, call } = await workspace({ 'a.ts': words.join('\n') });

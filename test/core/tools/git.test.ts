@@ -138,6 +138,15 @@ test('the environment does not lead to another repository', async () => {
   expect(output).not.toContain('Elsewhere');
 });
 
+test('two hundred filters are disabled, and more are not risked', async () => {
+  const { cwd, call } = await repository();
+  const filters = Array.from({ length: 200 }, (_, at) => `[filter "f${at}"]\n\tclean = touch it-ran\n`);
+  await appendFile(join(cwd, '.git', 'config'), filters.join(''));
+  expect((await call(git, { action: 'status' })).output).toContain('main');
+  await appendFile(join(cwd, '.git', 'config'), '[filter "one-more"]\n\tclean = touch it-ran\n');
+  expect((await call(git, { action: 'status' })).output).toBe('the repository configures too many filters');
+});
+
 test('a filter that cannot be disabled is not risked', async () => {
   const { cwd, call } = await repository();
   await appendFile(join(cwd, '.git', 'config'), '[filter "a=b"]\n\tclean = touch it-ran\n');

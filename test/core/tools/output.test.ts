@@ -81,6 +81,11 @@ test.each([
   ['UTF-16', Buffer.from('hello', 'utf16le'), 'binary data, 10 bytes'],
   ['a byte that is no text', Buffer.from([0xff]), 'binary data, 1 byte'],
   ['one stray byte in a text', Buffer.from('the na\xefve log line', 'latin1'), 'the na[1 byte not text]ve log line'],
+  [
+    'characters of three bytes round a stray byte',
+    Buffer.concat([Buffer.from('日本語€€€€€€€€€€'), Buffer.from([0xff]), Buffer.from('€日')]),
+    '日本語€€€€€€€€€€[1 byte not text]€日',
+  ],
   ['a stray byte at the end', Buffer.from('a long enough line \xe9', 'latin1'), 'a long enough line [1 byte not text]'],
   [
     'names ended by NUL',

@@ -24,6 +24,19 @@ function png(width: number, height: number): string {
   return bytes.toString('base64');
 }
 
+/** A JPEG as far as its frame header, behind a table of the kind FFC4. */
+function jpeg(width: number, height: number): string {
+  const bytes = Buffer.alloc(40);
+  bytes.writeUInt16BE(0xffd8, 0);
+  bytes.writeUInt16BE(0xffc4, 2);
+  bytes.writeUInt16BE(10, 4);
+  bytes.writeUInt16BE(0xffc0, 14);
+  bytes.writeUInt16BE(17, 16);
+  bytes.writeUInt16BE(height, 19);
+  bytes.writeUInt16BE(width, 21);
+  return bytes.toString('base64');
+}
+
 type Case = [rule: string, messages: readonly Json[], message: string | RegExp, more?: JsonObject];
 
 const refused: readonly Case[] = [
@@ -140,6 +153,11 @@ const refused: readonly Case[] = [
     'an image of too many pixels',
     [user([image(png(8001, 10))])],
     'messages.0.content.0.image.source.base64.data: At least one of the image dimensions exceed max allowed size: 8000 pixels',
+  ],
+  [
+    'a JPEG of too many pixels, behind its tables',
+    [user([image(jpeg(10, 8001))])],
+    /At least one of the image dimensions exceed max allowed size: 8000 pixels$/,
   ],
   [
     'many images of many pixels',

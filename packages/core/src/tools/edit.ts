@@ -8,7 +8,7 @@ import * as z from 'zod/mini';
 import { ToolError } from '../errors.ts';
 import { changeBetween, changeSize } from './files/changes.ts';
 import { readText, replaceFile } from './files/content.ts';
-import { findExact, findTolerant, lineAt, type Match, nearestLine } from './files/passage.ts';
+import { findExact, findTolerant, lineAt, type Match, MATCHES_MAX, nearestLine } from './files/passage.ts';
 import { exclusively, type Place, tidyPath, writablePlace } from './files/paths.ts';
 import { defineTool, type ToolOutput } from './tool.ts';
 
@@ -62,6 +62,10 @@ function matchesIn(
   const exact = findExact(text, old, replacement);
   const matches = exact.length > 0 ? exact : findTolerant(text, old, replacement);
   if (matches.length === 0) throw new ToolError(`old was not found in ${shown}${nearestLine(text, old)}`);
+  if (matches.length === MATCHES_MAX)
+    throw new ToolError(
+      `old occurs ${MATCHES_MAX} times or more in ${shown}, and one edit replaces fewer: give a longer passage, or use a command`,
+    );
   if (matches.length > 1 && !all) {
     const lines = matches.slice(0, MATCHES_TOLD_MAX).map((match) => lineAt(text, match.from));
     const more = matches.length > MATCHES_TOLD_MAX ? ', …' : '';

@@ -3,7 +3,8 @@
 // Models often lose line ends, trailing blanks and indentation. The tolerant search ignores white space, matches
 // whole lines, and gives the new text the indentation of the file.
 
-const MATCHES_MAX = 10_000;
+/** A search stops at this number of matches, so it means so many or more. */
+export const MATCHES_MAX = 10_000;
 
 /** `replacement` replaces text.slice(from, to). */
 export type Match = { readonly from: number; readonly to: number; readonly replacement: string };
