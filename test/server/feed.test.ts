@@ -4,7 +4,8 @@ import { appendFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Bus, type Store } from '@drover/core/bus';
-import { EVENTS, type Recorded } from '@drover/protocol/events';
+import { EVENTS, type Event, type Recorded } from '@drover/protocol/events';
+import { DeltaLog } from '@drover/server/streams/delta-log';
 import { Feed } from '@drover/server/streams/feed';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../support/agent.ts';
@@ -75,4 +76,23 @@ test('a feed without a bus is idle once its last reader has left', async () => {
   expect([feed.size, idle]).toEqual([1, 0]);
   second.leave();
   expect([feed.size, idle]).toEqual([0, 1]);
+});
+
+test('the log of deltas keeps recent answers, and evicts older ones when it is full', () => {
+  const log = new DeltaLog(10);
+  const ANSWERS = 20;
+  for (let answer = 0; answer < ANSWERS; answer++) {
+    const events: readonly Event[] = [
+      { type: 'text_start', part: 0 },
+      { type: 'text_delta', part: 0, delta: 'a' },
+      { type: 'text_delta', part: 0, delta: 'b' },
+      { type: 'text_end', part: 0, text: 'ab' },
+      { type: 'message_end', message: { role: 'user', content: [] } },
+    ];
+    events.forEach((event, at) =>
+      log.take({ v: 1, session: 's', at: '', seq: answer * events.length + at + 1, worker: 0, ...event }),
+    );
+  }
+  const kept = Array.from({ length: ANSWERS }, (_, answer) => log.hasEnding(answer * 5 + 4));
+  expect([kept[0], kept.at(-1), kept.filter(Boolean).length <= 10]).toEqual([false, true, true]);
 });

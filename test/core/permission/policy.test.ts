@@ -358,7 +358,7 @@ test('thousands of wrappers in one command are judged quickly', async () => {
   }
 });
 
-test('a tool of a program that writes to .git is allowed by a rule, and a file tool by none', async () => {
+test('no rule lets a file tool write to .git; one may allow a program’s own tool', async () => {
   const refused = { subject: '.git/config', obstacle: 'git-folder' } as const;
   expect(await remedyFor({ tool: 'deploy', ...refused })).toContain("--allow 'deploy(");
   expect(await remedyFor({ tool: 'edit', ...refused })).toMatch(/^no rule lets a file tool write there/);
