@@ -250,6 +250,7 @@ export class Talk {
       price,
       asked: this.#asked,
       contained: box.contained,
+      runLater: box.runLater,
       store,
       past,
       tools: sessionTools,

@@ -21,9 +21,12 @@ import type { BroughtFolder, SandboxPolicy, SandboxSystem } from '@drover/sandbo
 import { unsealPaths } from '@drover/sandbox/seal';
 import type { Diagnose } from '@drover/core/diagnosis';
 import type { Io } from '../io.ts';
+import { ripgrepFile } from '@drover/core/tools/files/ripgrep';
+import { gitEnvironment } from '@drover/core/tools/process/environment';
 import { distrustPrograms } from '@drover/core/tools/process/program';
 import { codeOf } from '../start/settings.ts';
 import { cannotKeep } from '../start/state-problem.ts';
+import { gitRunLater } from './git-run-later.ts';
 import { recordPlaceholders, removeLeftPlaceholders } from './placeholders.ts';
 import { projectView, topOf } from './project-view.ts';
 import type { SandboxWish } from './sandbox-options.ts';
@@ -38,7 +41,9 @@ export type Containment = {
   readonly missing?: string;
   /** Absent where commands run in the open. */
   readonly workspaces: ((place: Outside) => Contain) | undefined;
-  readonly folder: ((place: Outside & Folder) => Promise<Contained>) | undefined;
+  readonly folder: ((place: Outside & OwnFolder) => Promise<Contained>) | undefined;
+  /** Paths in the user's own folder that git runs something from; they may be missing. */
+  readonly runLater: (root: string) => Promise<readonly string[]>;
 };
 
 /** A sandbox needs this of the agent that it is for. */
@@ -50,6 +55,7 @@ type Outside = {
 type Label = { readonly worker?: number; readonly task?: string; readonly attempt?: number };
 
 type Folder = { readonly root: string; readonly folder: string };
+type OwnFolder = Folder & { readonly runLater: readonly string[] };
 
 type Place = {
   readonly io: Io;
@@ -66,19 +72,21 @@ export async function openContainment(wish: SandboxWish, place: Place): Promise<
   const { mode } = wish;
   const use = { mode, net: wish.net.map(({ text }) => text), writable: wish.writable };
   // The user has said so; there is no need to say it back.
-  if (mode === 'off') return open({ ...use, used: 'off' }, undefined);
+  const runLater: Containment['runLater'] = (root) => gitRunLater({ root: realOf(root), env: gitEnvironment(io.env) });
+  if (mode === 'off') return { ...open({ ...use, used: 'off' }, undefined), runLater };
   const distrusted = distrustedFolders(io, [project, ...wish.writable]);
   distrustPrograms(distrusted);
   const found = suitable(await findSandbox(io, state, { avoid: distrusted }), place);
   if (found.works) {
     const { system } = found;
-    const outside = { state, distrusted, upstream: upstreamIn(io.env) };
+    const outside = { state, distrusted, upstream: upstreamIn(io.env), own: ownFolders(io, state) };
     return {
       use: { ...use, used: system.backend, version: system.version },
       notice: undefined,
       workspaces: (given) => (view) =>
         enclose(system, wish, { ...given, ...view, ...outside, sealed: [], label: view }),
       folder: (given) => encloseFolder(system, wish, { ...given, ...outside }),
+      runLater,
     };
   }
   const { missing, fix } = found;
@@ -88,6 +96,7 @@ export async function openContainment(wish: SandboxWish, place: Place): Promise<
     );
   return {
     ...open({ ...use, used: 'none' }, `no sandbox: ${missing}, so every command is asked about; ${fix}`),
+    runLater,
     missing,
   };
 }
@@ -109,12 +118,17 @@ function suitable(found: FoundSandbox, { root, state }: Pick<Place, 'root' | 'st
     throw new UsageError(
       `drover's state in ${state} is, or holds, the folder that is worked on; set DROVER_HOME to another one`,
     );
-  if (!found.works || root === undefined || !isIn(found.system.home, realOf(root))) return found;
+  if (!found.works || root === undefined) return found;
+  if (realOf(root) === realOf(tmpdir())) {
+    const why = `${root} is the folder for temporary files, where drover's own lie`;
+    return { works: false, missing: why, fix: 'work in a folder below it, or set TMPDIR to another', checks: [] };
+  }
+  if (!isIn(found.system.home, realOf(root))) return found;
   const missing = `${root} is, or holds, your home folder, and a sandbox would show all of it`;
   return { works: false, missing, fix: 'work in a folder below it', checks: [] };
 }
 
-function open(use: SandboxUse, notice: string | undefined): Containment {
+function open(use: SandboxUse, notice: string | undefined): Omit<Containment, 'runLater'> {
   return { use, notice, workspaces: undefined, folder: undefined };
 }
 
@@ -143,6 +157,8 @@ type Enclosed = Outside &
     readonly brought?: readonly BroughtFolder[];
     readonly sealed: readonly string[];
     readonly state: string;
+    /** Folders of drover itself. No sandbox shows them. */
+    readonly own: readonly string[];
     readonly upstream: string | undefined;
     readonly distrusted: readonly string[];
     readonly label: Label;
@@ -151,11 +167,11 @@ type Enclosed = Outside &
 async function encloseFolder(
   system: SandboxSystem,
   wish: SandboxWish,
-  place: Outside & Folder & Pick<Enclosed, 'state' | 'upstream' | 'distrusted'>,
+  place: Outside & OwnFolder & Pick<Enclosed, 'state' | 'own' | 'upstream' | 'distrusted'>,
 ): Promise<Contained> {
   const root = realOf(place.root);
   removeLeftPlaceholders(place.state);
-  const contained = await enclose(system, wish, { ...place, root, ...projectView(root), label: {} });
+  const contained = await enclose(system, wish, { ...place, root, ...projectView(root, place.runLater), label: {} });
   const endRecord = recordPlaceholders(place.state, contained.policy.sealed);
   return {
     ...contained,
@@ -164,6 +180,12 @@ async function encloseFolder(
       endRecord();
     },
   };
+}
+
+/** Folders of drover itself. Sockets of its proxies are among the temporary files, and so is code that Node compiled. */
+function ownFolders({ env }: Io, state: string): readonly string[] {
+  const { NODE_COMPILE_CACHE: compiled } = env;
+  return [state, tmpdir(), ...(compiled === undefined ? [] : [compiled])];
 }
 
 /** The user's own proxy, through which allowed hosts are reached then. */
@@ -175,22 +197,23 @@ function upstreamIn(env: Io['env']): string | undefined {
 let groups = 0;
 
 async function enclose(system: SandboxSystem, wish: SandboxWish, place: Enclosed): Promise<Contained> {
-  const { root, folder, rules, state } = place;
+  const { root, folder, rules } = place;
   for (const name of ['home', 'tmp']) mkdirSync(join(folder, name), { recursive: true, mode: 0o700 });
   const denied = deniedPaths(rules, root);
   const group = openControlGroup(String(groups++), system.limits);
   const proxy = wish.net.length === 0 ? undefined : await openSocket(wish, place);
-  const real = realOf(state);
   const shown = [root, ...place.readable, ...wish.writable];
+  const own = place.own.map(realOf).filter((each) => shown.some((other) => isIn(each, other)));
   const policy: SandboxPolicy = {
     system,
     root,
     folder,
-    readable: place.readable.map(realOf),
+    // Searches run inside, too.
+    readable: [...place.readable.map(realOf), await ripgrepFile()],
     writable: wish.writable,
     ...(place.brought !== undefined && { brought: place.brought }),
     sealed: [...place.sealed, ...denied.sealed],
-    hidden: [...denied.hidden, ...(shown.some((each) => isIn(real, each)) ? [real] : [])],
+    hidden: [...denied.hidden, ...own],
     distrusted: place.distrusted,
     groups: group.folders,
     ...(proxy !== undefined && { proxy: { socket: proxy.socket, rules: wish.net.map(({ rule }) => rule) } }),

@@ -14,15 +14,15 @@ const NESTED_MAX = 64;
 
 export type ProjectView = { readonly readable: readonly string[]; readonly sealed: readonly string[] };
 
-/** `root` is real. */
-export function projectView(root: string): ProjectView {
+/** `root` is real, and so is `later`: further paths inside it that are read-only. */
+export function projectView(root: string, later: readonly string[] = []): ProjectView {
   const top = topOf(root);
   const git = top === undefined ? [] : gitFolders(join(top, '.git'));
-  const hooks = top === undefined ? [] : git.flatMap((folder) => hooksFolder(folder, top));
-  const inside = [...git, ...hooks].filter((path) => isIn(path, root));
+  const inside = git.filter((path) => isIn(path, root));
+  const names = [...RUN_LATER, ...later.map((path) => relative(root, path))];
   return {
     readable: [...(top === undefined || top === root ? [] : [top]), ...git.filter((path) => !isIn(path, root))],
-    sealed: [...new Set([...RUN_LATER.flatMap((name) => sealable(root, name)), ...inside, ...nestedIn(root)])],
+    sealed: [...new Set([...names.flatMap((name) => sealable(root, name)), ...inside, ...nestedIn(root)])],
   };
 }
 
@@ -60,31 +60,27 @@ export function topOf(folder: string): string | undefined {
   }
 }
 
-/** The path itself, or the folder above it where that is missing: then the whole folder is kept from being made. */
+/** The path itself, or the first folder of it that is missing: then the whole folder is kept from being made. */
 function sealable(root: string, name: string): readonly string[] {
-  const path = join(root, name);
-  const above = dirname(path);
-  const isThere = lstatSync(above, { throwIfNoEntry: false })?.isDirectory() === true;
-  const wanted = isThere ? path : above;
+  const parts = name.split('/');
+  const folders = parts.map((_, at) => join(root, ...parts.slice(0, at + 1)));
+  const wanted = folders.find((path) => !isRealFolder(path)) ?? join(root, name);
   // The target of a link inside the folder is sealed with it.
   if (lstatSync(wanted, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return [wanted];
   const real = realOf(wanted);
   return isIn(real, root) && real !== root ? [wanted, real] : [wanted];
 }
 
+function isRealFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
 /** The folder of a repository, and of the one whose worktree it is. A `.git` may be a file that names it. */
-function gitFolders(path: string): readonly string[] {
+export function gitFolders(path: string): readonly string[] {
   const named = statSync(path).isDirectory() ? path : pathIn(path, /^gitdir: (.+)$/m);
   if (named === undefined) return [];
   const common = pathIn(join(named, 'commondir'), /^(.+)$/m);
   return [...new Set([named, ...(common === undefined ? [] : [common])].map(realOf))];
-}
-
-/** Hooks that the repository keeps beside its files. */
-function hooksFolder(git: string, top: string): readonly string[] {
-  const config = textOf(join(git, 'config'));
-  const path = /^\s*hookspath\s*=\s*"?([^"\n;#]+?)"?\s*$/im.exec(config ?? '')?.[1];
-  return path === undefined ? [] : [realOf(resolve(top, path))];
 }
 
 function pathIn(file: string, pattern: RegExp): string | undefined {

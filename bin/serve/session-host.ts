@@ -56,6 +56,7 @@ export async function hostSession(
     {
       provider,
       contained: box.contained,
+      runLater: box.runLater,
       price: priceOf(model, budget, settings),
       asked: { remembered: questions.remembered, ask: (...asked) => questions.askOrLeave(...asked) },
       store: journal.store,

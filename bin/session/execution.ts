@@ -50,6 +50,7 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
   const session = openSession(work, surroundings, {
     provider,
     contained,
+    runLater: box.runLater,
     price,
     asked: questionsTo(person),
     check: (emit, signal) => gates.check(emit, signal),

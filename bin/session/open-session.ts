@@ -54,6 +54,8 @@ export type Opened = Pick<SessionJournal, 'store' | 'past'> & {
   readonly check?: SessionOptions['check'];
   /** Contains its commands; undefined if they run without a sandbox. */
   readonly contained: Contained | undefined;
+  /** Paths that git runs something from; the file tools ask before they change them. */
+  readonly runLater: readonly string[];
   /** Spending before the session was opened; counts against the budget. */
   readonly spentBefore?: Spent;
   /** Mode of a chat, asked before each call. */
@@ -71,10 +73,13 @@ export async function containSession(
 ): Promise<SessionBox> {
   let tell: (event: NetworkEvent) => void = () => undefined;
   const folder = join(sessionFolder(home, id), 'box');
-  const contained = await containment.folder?.({ root: cwd, folder, rules, onConnection: (event) => tell(event) });
+  const runLater = await containment.runLater(cwd);
+  const place = { root: cwd, folder, rules, runLater };
+  const contained = await containment.folder?.({ ...place, onConnection: (event) => tell(event) });
   const cleared = removeLeftovers(cwd); // runs in the background; the session never uses these files
   return {
     contained,
+    runLater,
     tellTo: (session) => (tell = (event) => session.bus.emit(event, {})),
     async close() {
       await cleared;
@@ -86,6 +91,7 @@ export async function containSession(
 
 type SessionBox = {
   readonly contained: Contained | undefined;
+  readonly runLater: readonly string[];
   readonly tellTo: (session: Session) => void;
   readonly close: () => Promise<void>;
 };
@@ -96,7 +102,8 @@ export function openSession(
   opened: Opened,
 ) {
   const { settings, io } = place;
-  const { provider, price, asked, store, past, tools, remoteTimeoutMs, spentBefore, stepsBefore, contained } = opened;
+  const { provider, price, asked, store, past, tools, remoteTimeoutMs, spentBefore, stepsBefore } = opened;
+  const { contained, runLater } = opened;
   const { session: id } = work;
   const facts = factsOf(work.model.name);
   const redaction = new EventRedaction(redactorOf(settings));
@@ -131,7 +138,10 @@ export function openSession(
       ...(work.timeoutMs !== undefined && { timeoutMs: work.timeoutMs }),
     },
     retry: defaultRetry,
-    ...permissionFor({ ...work, contained: contained !== undefined, ...(opened.mode && { mode: opened.mode }) }, asked),
+    ...permissionFor(
+      { ...work, contained: contained !== undefined, runLater, ...(opened.mode && { mode: opened.mode }) },
+      asked,
+    ),
     ...(opened.beforeCall !== undefined && { beforeCall: opened.beforeCall }),
     pass: (event, moment) => redaction.pass(event, moment),
     store,

@@ -13,6 +13,8 @@ type Wishes = {
   readonly rules: readonly Rule[];
   readonly yes: boolean;
   readonly contained: boolean;
+  /** Paths that git runs something from. */
+  readonly runLater: readonly string[];
   /** Asked before each call; absent outside chats. */
   readonly mode?: () => Mode;
 };
@@ -24,7 +26,7 @@ export type Asked = Pick<Questions, 'ask' | 'remembered'>;
 export type SessionAsked = Pick<Asked, 'remembered'> & { readonly ask: SessionOptions['question'] };
 
 export function permissionFor(wishes: Wishes, asked: SessionAsked): Pick<SessionOptions, 'judge' | 'question'> {
-  const { cwd: root, rules, yes, contained } = wishes;
+  const { cwd: root, rules, yes, contained, runLater } = wishes;
   // A user who starts an agent in a folder wants it to write there.
   const policy: Policy = {
     root,
@@ -33,6 +35,7 @@ export function permissionFor(wishes: Wishes, asked: SessionAsked): Pick<Session
     contained,
     workspace: true,
     isOwnFolder: true,
+    runLater,
     remembered: asked.remembered,
   };
   return {

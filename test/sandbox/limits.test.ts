@@ -1,7 +1,7 @@
 // Resource limits: a bomb ends its own command only. Processes, memory, files, descriptors, CPU time and disk are
 // bounded. The limits here are small to spare the machine.
 
-import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openControlGroup } from '@drover/sandbox/linux/limits';
@@ -61,9 +61,9 @@ inSandbox('limits of a command', (system) => {
   test('files in RAM are bounded', async () => {
     const ran = await runInside(
       bounded({}),
-      'head -c 20M /dev/zero > /run/big; df --output=size -k /dev/shm | tail -1',
+      'head -c 20M /dev/zero > /run/big; echo x > /dev/big; echo x > /dev/null; df --output=size -k /dev/shm | tail -1',
     );
-    expect(ran.output).toMatch(/No space left on device\n *524288\n/);
+    expect(ran.output).toMatch(/No space left on device\n.*\/dev\/big: Read-only file system\n *524288\n/);
   });
 
   test('a file grows no further than its limit', async () => {
@@ -83,6 +83,22 @@ inSandbox('limits of a command', (system) => {
     const ran = await runInside(here, script, { timeoutMs: 30_000 });
     expect({ isDiskFull: ran.isDiskFull, endedBy: ran.endedBy }).toEqual({ isDiskFull: true, endedBy: 'abort' });
     expect(readdirSync(root)).toEqual(['fill']);
+  });
+
+  test('a command that fills the disk of its private /tmp is ended too', async () => {
+    // A file system of its own, while the folder that is worked on stays on another.
+    const folder = mkdtempSync('/dev/shm/drover-limits-');
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    for (const name of ['home', 'tmp']) mkdirSync(join(folder, name));
+    const { bavail, bsize } = statfsSync(folder);
+    const root = mkdtempSync(join(process.cwd(), 'node_modules', '.drover-limits-'));
+    onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+    const isApart = statSync(root).dev !== statSync(folder).dev && statfsSync(root).bavail > bavail;
+    if (!isApart) return void process.stderr.write('\n*** LEFT OUT, for want of two disks: a full private /tmp.\n\n');
+    const plain = box(system, { root, limits: { diskFreeBytes: bavail * bsize - 64 * MIB } });
+    const script = 'while :; do head -c 8M /dev/zero >> /tmp/fill; sleep 0.02; done';
+    const ran = await runInside({ root, policy: { ...plain.policy, folder } }, script, { timeoutMs: 30_000 });
+    expect({ isDiskFull: ran.isDiskFull, endedBy: ran.endedBy }).toEqual({ isDiskFull: true, endedBy: 'abort' });
   });
 
   test('a command whose folder is removed runs to its end', async () => {

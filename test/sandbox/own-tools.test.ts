@@ -2,10 +2,15 @@
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Json } from '@drover/protocol/json';
+import { ripgrepFile } from '@drover/core/tools/files/ripgrep';
+import { glob } from '@drover/core/tools/glob';
+import { grep } from '@drover/core/tools/grep';
+import { runTool, type Tool } from '@drover/core/tools/tool';
 import { expect, test } from 'vitest';
 import { runSync } from '../support/process/run-sync.ts';
 import { calls, planned, RunDesk, statuses, submits } from '../support/run/run-desk.ts';
-import { inSandbox } from '../support/sandbox/box.ts';
+import { box, inSandbox } from '../support/sandbox/box.ts';
 import { MARK } from '../support/sandbox/hostile/world.ts';
 
 const LOG = calls('git', { action: 'log' });
@@ -23,7 +28,7 @@ function makePrivateRepository(folder: string): void {
   git('commit', '-q', '-m', MARK);
 }
 
-inSandbox('drover’s own tools in a hostile workspace', () => {
+inSandbox('drover’s own tools in a hostile workspace', (system) => {
   test.each([
     ['a .git file', 'rm -rf .git; echo "gitdir: $(cat place)/.git" > .git'],
     ['a work tree', 'git config core.worktree "$(cat place)"'],
@@ -39,6 +44,29 @@ inSandbox('drover’s own tools in a hostile workspace', () => {
     const sent = desk.server.requests.map(({ rawBody, body }) => `${rawBody}${JSON.stringify(body)}`).join('');
     expect(Object.keys(statuses(ran.end))).toEqual(['one']);
     expect(sent).not.toContain(MARK);
+  });
+
+  test('searches run in the sandbox, and say what is wrong', async () => {
+    const { policy, root } = box(system);
+    for (const [name, text] of Object.entries({ 'seen.txt': 'needle 1\n', "it's.txt": 'needle 2\n', hidden: MARK }))
+      writeFileSync(join(root, name), `needle\n${text}`);
+    const shown = { ...policy, hidden: [join(root, 'hidden')], readable: [await ripgrepFile()] };
+    const context = {
+      cwd: root,
+      env: { PATH: '/usr/bin:/bin' },
+      outputFolder: join(policy.folder, 'out'),
+      sandbox: shown,
+    };
+    const call = { callId: 'call_1', signal: new AbortController().signal };
+    const search = async (tool: Tool, input: Json) => {
+      const parsed = tool.parse(input);
+      if (!parsed.ok) throw new Error(parsed.problem);
+      return (await runTool(tool, parsed.input, { ...context, ...call })).output;
+    };
+    expect(await search(grep, { pattern: 'needle .|MARK' })).toBe("it's.txt:2:needle 2\nseen.txt:2:needle 1");
+    expect(await search(glob, { pattern: '*.txt' })).toBe("it's.txt\nseen.txt");
+    expect(await search(grep, { pattern: 'a(b' })).toMatch(/^regex parse error:[^]*unclosed group$/);
+    expect(await search(grep, { pattern: 'nowhere' })).toBe('no matches');
   });
 
   test.each(['.gitignore', 'docs/.gitattributes'])('a pipe named %s holds up no commit', async (name) => {

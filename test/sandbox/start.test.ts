@@ -34,6 +34,15 @@ inSandbox('a command in the sandbox', (system) => {
     expect((await runInside(box(system), script)).output).toBe('end unset\n');
   });
 
+  test.each(['', ':', '/nowhere:'])('a library that a command wrote does not reach the start: %j', async (before) => {
+    const { policy, root } = box(system);
+    // Bubblewrap would fail to start with one of these, and load a real one.
+    for (const name of ['libcap.so.2', 'libselinux.so.1']) writeFileSync(join(root, name), 'not a library');
+    const env = { PATH: '/usr/bin:/bin', LD_LIBRARY_PATH: `${before}${root}` };
+    const ran = await runInside({ policy, root }, 'echo "$LD_LIBRARY_PATH"', { env });
+    expect(ran.output).toBe(`${before}${root}\n`);
+  });
+
   test('inherited descriptors of drover are unusable inside, even in the first process', async () => {
     const { policy, root, around } = box(system);
     const secret = join(around, 'secret');

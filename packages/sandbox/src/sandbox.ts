@@ -41,14 +41,16 @@ export function confine(policy: SandboxPolicy, env: Readonly<Record<string, stri
   };
   const command = [system.shell, '-c', `${prelude(system.limits)}${relayed(policy)}${runScript(system.shell)}`];
   switch (system.backend) {
-    case 'bubblewrap':
+    case 'bubblewrap': {
       prepareMountPoints(policy);
+      const { outside, options } = apart(inner);
       return {
-        ...prepared(policy.groups, [system.program, ...bubblewrapArguments(policy), '--', ...command]),
-        env: inner,
+        ...prepared(policy.groups, [system.program, ...bubblewrapArguments(policy), ...options, '--', ...command]),
+        env: outside,
         files: [system.filter],
         report: true,
       };
+    }
     case 'seatbelt':
       return {
         file: system.program,
@@ -58,6 +60,19 @@ export function confine(policy: SandboxPolicy, env: Readonly<Record<string, stri
         report: false,
       };
   }
+}
+
+/**
+ * Bubblewrap itself starts outside, in the workspace. So variables of the dynamic loader are set inside only: they may
+ * name a folder of libraries that a command has written.
+ */
+function apart(env: Readonly<Record<string, string>>) {
+  const all = Object.entries(env);
+  const isLoaders = (name: string) => name.startsWith('LD_');
+  return {
+    outside: Object.fromEntries(all.filter(([name]) => !isLoaders(name))),
+    options: all.flatMap(([name, value]) => (isLoaders(name) ? ['--setenv', name, value] : [])),
+  };
 }
 
 /** Whether the command was started, by what the sandbox reported on its descriptor. */

@@ -39,6 +39,16 @@ test('a task workspace has no such files, except .git', async () => {
   expect(await effect('.git/config', false)).toBe('ask');
 });
 
+test('further files that run later are asked about, and so is what is inside such a folder', async () => {
+  const { cwd: root } = await workspace({ 'tools/hooks/x': '', 'shared.gitconfig': '' });
+  symlinkSync('tools/hooks', join(root, 'link'));
+  const runLater = ['tools/hooks', 'shared.gitconfig'].map((path) => join(root, path));
+  const policy: Policy = { root, rules: [], yes: false, workspace: true, contained: true, isOwnFolder: true, runLater };
+  const paths = ['tools/hooks/pre-commit', 'link/pre-commit', './shared.gitconfig', 'tools/other', 'tools/hooks2'];
+  const verdicts = await Promise.all(paths.map((path) => judge(policy, write, { path, content: 'x' })));
+  expect(verdicts.map((each) => each.effect)).toEqual(['ask', 'ask', 'ask', 'allow', 'allow']);
+});
+
 test('edit follows the same rules', async () => {
   const { cwd: root } = await workspace({ '.envrc': 'x' });
   const policy: Policy = { root, rules: [], yes: false, workspace: true, contained: true, isOwnFolder: true };

@@ -3,7 +3,8 @@
 import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { distrustPrograms, programOn, trustedPath } from '@drover/core/tools/process/program';
+import { childEnvironment } from '@drover/core/tools/process/environment';
+import { distrustPrograms, programOn, trustedEnvironment, trustedPath } from '@drover/core/tools/process/program';
 import { startProcess } from '@drover/core/tools/process/start';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../support/workspace.ts';
@@ -54,4 +55,38 @@ test('a program in a folder that commands may write to is not found, even by lin
   expect(programOn(on, 'tool')).toBe(join(bin, 'tool'));
   distrustPrograms([project]);
   expect([programOn(on, 'tool'), trustedPath(on)]).toEqual([join(folder, 'own', 'tool'), join(folder, 'own')]);
+});
+
+test('no variable leads a process outside the sandbox to a folder that commands may write to', async () => {
+  const folder = await temporaryFolder();
+  const [project, own] = [join(folder, 'project'), join(folder, 'own')];
+  mkdirSync(project);
+  mkdirSync(own);
+  distrustPrograms([project]);
+  const env = {
+    PATH: `${project}:${own}`,
+    LD_LIBRARY_PATH: `:${project}/lib:lib:${own}`,
+    XDG_CONFIG_HOME: join(project, '.config'),
+    GIT_CONFIG_GLOBAL: join(project, 'gitconfig'),
+    LANG: 'C',
+  };
+  expect(trustedEnvironment(env)).toEqual({ PATH: own, LD_LIBRARY_PATH: own, LANG: 'C' });
+  expect(trustedEnvironment({ LD_LIBRARY_PATH: project })).toEqual({});
+
+  const { stdout } = await startProcess({ file: '/usr/bin/env', args: [], cwd: project, env, detached: false });
+  expect((await text(stdout)).trim().split('\n').toSorted()).toEqual([
+    `LANG=C`,
+    `LD_LIBRARY_PATH=${own}`,
+    `PATH=${own}`,
+  ]);
+});
+
+test.each([
+  [{ LD_LIBRARY_PATH: '/opt/lib:' }, { LD_LIBRARY_PATH: '/opt/lib' }],
+  [{ LD_LIBRARY_PATH: '::lib' }, {}],
+  [{ PATH: '.:/bin:' }, { PATH: '/bin' }],
+  [{ XDG_CONFIG_HOME: '.config' }, {}],
+  [{ XDG_CONFIG_HOME: '/h/.config' }, { XDG_CONFIG_HOME: '/h/.config' }],
+])('a process does not look into its current folder for code: %j', (env, passed) => {
+  expect(childEnvironment(env)).toEqual(passed);
 });

@@ -6,6 +6,7 @@ import type { Json } from '@drover/protocol/json';
 import { glob } from '@drover/core/tools/glob';
 import { grep } from '@drover/core/tools/grep';
 import { runTool, type Tool } from '@drover/core/tools/tool';
+import { runSync } from '../../support/process/run-sync.ts';
 import { expect, test } from 'vitest';
 import { workspace } from '../../support/workspace.ts';
 
@@ -97,6 +98,12 @@ test('a missing path is an error', async () => {
     output: 'srcs does not exist: did you mean src?',
     isError: true,
   });
+});
+
+test('a search in a pipe is refused, since reading it could block', async () => {
+  const { call, cwd } = await workspace(PROJECT);
+  runSync('mkfifo', ['pipe'], { cwd });
+  expect((await call(grep, { pattern: 'a', path: 'pipe' })).output).toBe('pipe is not a regular file');
 });
 
 test('grep is bounded in lines and in their length', async () => {

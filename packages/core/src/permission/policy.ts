@@ -36,6 +36,8 @@ export type Policy = {
   readonly workspace: boolean; // writing inside `root` needs no approval
   /** The workspace is the user's own folder: files that other programs run later need approval. */
   readonly isOwnFolder?: boolean;
+  /** Real paths of further files that other programs run later, or of folders that hold them. */
+  readonly runLater?: readonly string[];
   readonly contained: boolean; // shell commands run inside the sandbox
   /** Answers that hold for the rest of the run, by answerKey. Absent if another process keeps them. */
   readonly remembered?: ReadonlyMap<string, boolean>;
@@ -68,7 +70,7 @@ function judgePlain(policy: Policy, tool: Tool, subject: string): Verdict {
 }
 
 function byDefault(policy: Policy, tool: Tool, subject: string): Verdict {
-  const { root, workspace, isOwnFolder = false } = policy;
+  const { root, workspace, isOwnFolder = false, runLater = [] } = policy;
   switch (tool.access) {
     case 'read':
     case 'none':
@@ -79,8 +81,10 @@ function byDefault(policy: Policy, tool: Tool, subject: string): Verdict {
       if (obstacle === 'outside') return { effect: 'ask', why: 'it writes outside the workspace', obstacle };
       if (obstacle === 'git-folder') return { effect: 'ask', why: 'what git keeps in .git can run programs', obstacle };
       const folder = realRoot(root);
-      if (isOwnFolder && [subject, relative(folder, realPath(folder, subject))].some(isRunLater))
-        return { effect: 'ask', why: 'other programs run what it says there' };
+      const real = realPath(folder, subject);
+      const isLater =
+        [subject, relative(folder, real)].some(isRunLater) || runLater.some((each) => isInside(each, real));
+      if (isOwnFolder && isLater) return { effect: 'ask', why: 'other programs run what it says there' };
       return { effect: 'allow', why: 'it writes in the workspace' };
     }
     case 'run':

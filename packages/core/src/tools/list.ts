@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import * as z from 'zod/mini';
 import { ToolError } from '../errors.ts';
 import { withNearNames } from './files/content.ts';
+import { holdFolder } from './files/held.ts';
 import { codeOf, readablePlace, tidyPath } from './files/paths.ts';
 import { defineTool } from './tool.ts';
 
@@ -21,13 +22,16 @@ export const list = defineTool({
   async run({ path = '.' }, context) {
     const place = await readablePlace(path, context);
     const { real, shown } = place;
-    const entries = await readdir(real, { withFileTypes: true }).catch(async (error: unknown) => {
+    await using folder = await holdFolder(real, { shown }).catch(async (error: unknown) => {
       if (codeOf(error) === 'ENOTDIR') throw new ToolError(`${shown} is a file: use read`);
+      throw await withNearNames(error, place);
+    });
+    const entries = await readdir(folder.at, { withFileTypes: true }).catch(async (error: unknown) => {
       throw await withNearNames(error, place);
     });
     if (entries.length === 0) return '(empty folder)';
     const sorted = entries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    const lines = await Promise.all(sorted.slice(0, ENTRIES_MAX).map((entry) => told(real, entry)));
+    const lines = await Promise.all(sorted.slice(0, ENTRIES_MAX).map((entry) => told(folder.at, entry)));
     const more = entries.length - ENTRIES_MAX;
     return [...lines, ...(more > 0 ? [`[${more} more]`] : [])].join('\n');
   },

@@ -66,6 +66,9 @@ export function bubblewrapArguments(policy: SandboxPolicy): readonly string[] {
     '--dev',
     '/dev',
     ...emptyFolder('/dev/shm', SHARED_MEMORY_BYTES),
+    // Files in it would use memory without a bound. Devices stay writable.
+    '--remount-ro',
+    '/dev',
     ...emptyFolder('/run', RUN_BYTES),
     '--dir',
     '/var',

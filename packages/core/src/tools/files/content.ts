@@ -1,10 +1,11 @@
 // File access of the tools: opens only regular files, and replaces files atomically.
 
 import { constants, type Stats } from 'node:fs';
-import { access, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { access, type FileHandle, lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { ToolError } from '../../errors.ts';
 import { byteSize, isPlainText } from '../output/bytes.ts';
+import { checkPlace, type HeldFolder, holdFolder } from './held.ts';
 import { temporaryName } from './leftovers.ts';
 import { codeOf, type Place, unusable } from './paths.ts';
 import { bestEffort } from '../../promises.ts';
@@ -20,6 +21,12 @@ export async function openFile({ real, shown }: Place): Promise<{ readonly file:
   const file = await open(real, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(async (error: unknown) => {
     throw await withNearNames(error, { real, shown });
   });
+  try {
+    checkPlace(file, { real, shown });
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
   const stats = await file.stat();
   if (stats.isFile()) return { file, stats };
   await file.close();
@@ -44,15 +51,24 @@ export async function readText(place: Place): Promise<{ readonly text: string; r
 
 /** Replaces a file atomically: readers see the old or the new text. Preserves the mode; creates folders. */
 export async function replaceFile({ real, shown }: Place, text: string): Promise<void> {
-  const temporary = join(dirname(real), temporaryName(basename(real)));
   try {
-    const before = await existing(real);
+    await using folder = await holdFolder(dirname(real), { make: true, shown });
+    await replaceIn(folder, { name: basename(real), shown }, text);
+  } catch (error) {
+    throw unusable(error, shown);
+  }
+}
+
+type Named = { readonly name: string; readonly shown: string };
+
+async function replaceIn(folder: HeldFolder, { name, shown }: Named, text: string): Promise<void> {
+  const [target, temporary] = [name, temporaryName(name)].map((each) => join(folder.at, each)) as [string, string];
+  try {
+    const before = await existing(target);
     if (before !== undefined) {
       if (!before.isFile()) throw new ToolError(`${shown} is ${before.isDirectory() ? 'a folder' : 'not a file'}`);
       // A rename needs write permission on the folder only, so check that the file is not read-only.
-      await access(real, constants.W_OK);
-    } else {
-      await mkdir(dirname(real), { recursive: true });
+      await access(target, constants.W_OK);
     }
     const file = await open(temporary, 'wx', before === undefined ? 0o666 : before.mode & 0o7777);
     try {
@@ -62,16 +78,17 @@ export async function replaceFile({ real, shown }: Place, text: string): Promise
     } finally {
       await file.close();
     }
-    await rename(temporary, real);
+    await rename(temporary, target);
   } catch (error) {
     await bestEffort(rm(temporary, { force: true }));
-    throw unusable(error, shown);
+    throw error;
   }
 }
 
-async function existing(real: string): Promise<Stats | undefined> {
+/** The path is real: a link there was put there meanwhile. */
+async function existing(path: string): Promise<Stats | undefined> {
   try {
-    return await stat(real);
+    return await lstat(path);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
@@ -88,7 +105,7 @@ export async function withNearNames(error: unknown, { real, shown }: Place): Pro
 
 async function nearNames(real: string, shown: string): Promise<readonly string[]> {
   const wanted = basename(real);
-  const entries = await readdir(dirname(real)).catch(() => []);
+  const entries = await namesIn(dirname(real));
   return entries
     .slice(0, NEAR_ENTRIES_MAX)
     .map((name) => ({ name, distance: editDistance(name.toLowerCase(), wanted.toLowerCase()) }))
@@ -96,6 +113,16 @@ async function nearNames(real: string, shown: string): Promise<readonly string[]
     .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
     .slice(0, NEAR_NAMES_MAX)
     .map(({ name }) => join(dirname(shown), name));
+}
+
+async function namesIn(real: string): Promise<readonly string[]> {
+  try {
+    await using folder = await holdFolder(real);
+    return await readdir(folder.at);
+  } catch {
+    // There is no such folder, or it is not for this user: nothing to suggest.
+    return [];
+  }
 }
 
 function editDistance(a: string, b: string): number {

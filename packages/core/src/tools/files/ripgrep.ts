@@ -2,12 +2,20 @@
 //
 // ripgrep respects the project's ignore files. Its --glob would override them, so a pattern is passed as a file
 // type, which matches names only. This module matches the folders of the pattern.
+//
+// With a sandbox that shows ripgrep, it runs inside: a command of another session in the same folder could put a link in
+// the place of a folder while it is searched.
 
 import { stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, matchesGlob } from 'node:path';
+import { quoted } from '@drover/sandbox/sandbox';
+import { realOf } from '@drover/sandbox/paths';
 import { ToolError } from '../../errors.ts';
 import { textOf } from '../output/bytes.ts';
-import { runChild } from '../process/child.ts';
+import { newId } from '../../ids.ts';
+import { type ChildEnd, runChild } from '../process/child.ts';
+import { commandEnvironment } from '../process/git-environment.ts';
+import { runShell } from '../process/run-shell.ts';
 import { Capture } from '../output/capture.ts';
 import { withNearNames } from '../files/content.ts';
 import type { Place } from '../files/paths.ts';
@@ -37,45 +45,77 @@ export async function askRipgrep(
   const lines = new LineSplitter((line) => {
     if (!enough.signal.aborted && !onLine(line.replace(/^\.\//, ''))) enough.abort();
   });
-  const problem = new Capture(outputFile(context));
   const { real, shown } = question.place;
   const leftOut = (context.ignore ?? []).map((pattern) => `--glob=!${pattern}`);
-  await stat(real).catch(async (error: unknown) => {
+  const found = await stat(real).catch(async (error: unknown) => {
     throw await withNearNames(error, question.place);
   });
-  const end = await runChild(
-    {
-      file,
-      // Prefix with "./": a name may begin like an option.
-      args: [
-        ...COMMON,
-        ...leftOut,
-        ...question.args,
-        '--',
-        isAbsolute(shown) ? shown : `./${shown === '.' ? '' : shown}`,
-      ],
-      cwd: context.cwd,
-      env: context.env,
-      callId: context.callId,
-      timeoutMs: TIMEOUT_MS,
-      onStdout: (chunk) => lines.add(chunk),
-      onStderr: (chunk) => problem.write(chunk),
-    },
-    AbortSignal.any([context.signal, enough.signal]),
-  );
+  // Reading a pipe could block until the time limit.
+  if (!found.isFile() && !found.isDirectory()) throw new ToolError(`${shown} is not a regular file`);
+  // Prefix with "./": a name may begin like an option.
+  const start = isAbsolute(shown) ? shown : `./${shown === '.' ? '' : shown}`;
+  const search: Search = { file, args: [...COMMON, ...leftOut, ...question.args, '--', start], lines };
+  const signal = AbortSignal.any([context.signal, enough.signal]);
+  const sandbox = isAbsolute(shown) ? undefined : context.sandbox;
+  const { end, complaint } = await (sandbox?.readable.includes(file) === true
+    ? searchInside(search, { ...context, sandbox, signal })
+    : searchOutside(search, { ...context, signal }));
   lines.end();
   if (enough.signal.aborted) return;
   if (end.endedBy === 'abort') throw new ToolError('interrupted');
   if (end.endedBy === 'timeout') throw new ToolError(`stopped after ${TIMEOUT_MS / 1_000} s: narrow the search`);
   if (end.signal !== undefined) throw new ToolError(`the search was ended by ${end.signal}`);
   // Unreadable files make ripgrep fail without a message. Its other matches are still valid.
-  const { text } = await problem.finish();
-  if (end.exitCode !== 0 && text !== '') throw new ToolError(text.trim().replace(/^rg: /, ''));
+  if (end.exitCode !== 0 && complaint !== '') throw new ToolError(complaint.trim().replace(/^rg: /, ''));
+}
+
+type Search = { readonly file: string; readonly args: readonly string[]; readonly lines: LineSplitter };
+type Searched = { readonly end: ChildEnd; readonly complaint: string };
+
+async function searchOutside({ file, args, lines }: Search, context: ToolContext): Promise<Searched> {
+  const { cwd, env, callId, signal } = context;
+  const problem = new Capture(outputFile(context));
+  const end = await runChild(
+    {
+      file,
+      args,
+      cwd,
+      env,
+      callId,
+      timeoutMs: TIMEOUT_MS,
+      onStdout: (chunk) => lines.add(chunk),
+      onStderr: (chunk) => problem.write(chunk),
+    },
+    signal,
+  );
+  return { end, complaint: (await problem.finish()).text };
+}
+
+// A sandbox has one stream of output, so stderr follows stdout, behind a line that no file can hold.
+async function searchInside(
+  { file, args, lines }: Search,
+  { cwd, env, callId, signal, sandbox }: ToolContext,
+): Promise<Searched> {
+  const border = newId('call');
+  const complaint: string[] = [];
+  let isOver = false;
+  const all = new LineSplitter((line) => {
+    if (isOver) complaint.push(line);
+    else if (line === border) isOver = true;
+    else lines.line(line);
+  });
+  const command = [file, ...args].map(quoted).join(' ');
+  const script = `{ e=$(${command} 2>&1 >&3); c=$?; } 3>&1; [ $c -lt 2 ] || printf '%s\\n%s\\n' ${border} "$e"; exit $c`;
+  const place = { cwd, sandbox, callId, env: commandEnvironment(env) };
+  const onOutput = (chunk: Buffer): undefined => all.add(chunk);
+  const end = await runShell({ ...place, script, timeoutMs: TIMEOUT_MS, onOutput }, signal);
+  all.end();
+  return { end, complaint: complaint.join('\n') };
 }
 
 /** Returns the path of the ripgrep that comes with drover. */
 export async function ripgrepFile(): Promise<string> {
-  return (await import('@vscode/ripgrep')).rgPath;
+  return realOf((await import('@vscode/ripgrep')).rgPath);
 }
 
 /** A pattern without a folder matches names in any folder. */
@@ -99,6 +139,10 @@ class LineSplitter {
 
   constructor(onLine: (line: string) => void) {
     this.#onLine = onLine;
+  }
+
+  line(text: string): void {
+    this.#onLine(text);
   }
 
   add(chunk: Buffer): undefined {

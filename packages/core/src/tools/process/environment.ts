@@ -17,12 +17,17 @@ const ALLOWED = new Set(
     .split(/\s+/),
 );
 
+const LISTS = new Set(['PATH', 'LD_LIBRARY_PATH']);
+
 const PROXIES = new Set(['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy']);
 
 export function childEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const allowed: Record<string, string> = {};
   for (const [name, value] of Object.entries(env)) {
-    if (value !== undefined && isAllowed(name, value)) allowed[name] = name === 'PATH' ? absolute(value) : value;
+    if (value === undefined || !isAllowed(name, value)) continue;
+    const safe = LISTS.has(name) ? absolute(value) : value;
+    // An empty list of libraries would mean the current folder.
+    if (safe !== '' || value === '' || name === 'PATH') allowed[name] = safe;
   }
   return allowed;
 }
@@ -33,7 +38,8 @@ export function gitEnvironment(env: Readonly<Record<string, string | undefined>>
   return { ...childEnvironment(env), ...(global !== undefined && { GIT_CONFIG_GLOBAL: global }) };
 }
 
-// A relative entry of PATH is in the workspace, where a file could replace an allowed command.
+// A relative or empty entry is in the workspace, where a file could replace an allowed command, or a library of the
+// program that starts the sandbox.
 function absolute(path: string): string {
   return path.split(delimiter).filter(isAbsolute).join(delimiter);
 }
@@ -41,5 +47,7 @@ function absolute(path: string): string {
 function isAllowed(name: string, value: string): boolean {
   // The URL of a proxy may contain a password.
   if (PROXIES.has(name)) return !value.includes('@');
+  // Git would look for a relative folder of settings in the workspace.
+  if (name === 'XDG_CONFIG_HOME') return isAbsolute(value);
   return ALLOWED.has(name) || name.startsWith('LC_');
 }

@@ -21,6 +21,29 @@ export function distrustPrograms(folders: readonly string[]): void {
 
 const trusted = new Map<string, string>(); // by PATH
 
+// Lists of folders from which a process takes programs or libraries.
+const LISTS = ['PATH', 'LD_LIBRARY_PATH'];
+// Settings of git, which name programs.
+const SETTINGS = ['XDG_CONFIG_HOME', 'GIT_CONFIG_GLOBAL'];
+
+/** Returns the environment of a process outside the sandbox: nothing in it leads to a distrusted folder. */
+export function trustedEnvironment(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  if (distrusted.size === 0) return env;
+  const checked = { ...env };
+  for (const name of LISTS) {
+    const list = env[name];
+    if (list === undefined) continue;
+    checked[name] = trustedPath(list);
+    // An empty list of libraries means the current folder.
+    if (name !== 'PATH' && checked[name] === '') delete checked[name];
+  }
+  for (const name of SETTINGS) {
+    const place = env[name];
+    if (place !== undefined && isDistrusted(place)) delete checked[name];
+  }
+  return checked;
+}
+
 /** Returns a PATH without distrusted folders, for a process outside the sandbox. */
 export function trustedPath(path: string): string {
   if (distrusted.size === 0) return path;

@@ -4,7 +4,7 @@
 //   1. With a sandbox, the command never runs outside it. A sandbox that does not start is a DroverError, never a
 //      result of the command.
 //   2. stdout and stderr arrive as one stream, in the order they were written.
-//   3. A command that fills the disk is ended while there is still space for drover's own files.
+//   3. A command that fills a disk, with bytes or with files, is ended while there is still space for drover's own files.
 
 import { statfsSync } from 'node:fs';
 import { mounts } from '@drover/sandbox/linux/bubblewrap';
@@ -20,6 +20,7 @@ import { programOn } from './program.ts';
 
 const COMPLAINT_CHARS_MAX = 1_000;
 const DISK_LOOK_MS = 500;
+const FILES_FREE_MIN = 20_000;
 const INTERRUPTED = 'interrupted before it was started';
 
 export type ShellSpec = {
@@ -105,24 +106,27 @@ function checkFolders(policy: SandboxPolicy): void {
       throw new DroverError({ kind: 'sandbox.failed', message: `${from} was replaced by a symbolic link` });
 }
 
-/** Aborts when the disk gets nearly full during the command. Does nothing if it was full before. */
-function watchDisk({ root, system }: SandboxPolicy): Disposable & { readonly signal: AbortSignal } {
+/**
+ * Aborts when a disk that the command may write to gets nearly full. A disk that was full before does not count: the
+ * command may be there to clean up.
+ */
+function watchDisk({ root, folder, writable, system }: SandboxPolicy): Disposable & { readonly signal: AbortSignal } {
   const full = new AbortController();
-  const isFull = () => freeBytes(root) < system.limits.diskFreeBytes;
-  if (isFull()) return { signal: full.signal, [Symbol.dispose]: () => undefined };
+  const hasRoom = (place: string) => hasRoomIn(place, system.limits.diskFreeBytes);
+  const places = [root, folder, ...writable].filter(hasRoom);
   const timer = setInterval(() => {
-    if (isFull()) full.abort();
+    if (!places.every(hasRoom)) full.abort();
   }, DISK_LOOK_MS);
   return { signal: full.signal, [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-// Returns Infinity for a folder that was removed: it cannot fill the disk.
-function freeBytes(folder: string): number {
+// A folder that was removed cannot fill the disk. Some file systems do not count their files.
+function hasRoomIn(folder: string, bytesMin: number): boolean {
   try {
-    const { bavail, bsize } = statfsSync(folder);
-    return bavail * bsize;
+    const { bavail, bsize, files, ffree } = statfsSync(folder);
+    return bavail * bsize >= bytesMin && (files === 0 || ffree >= FILES_FREE_MIN);
   } catch (error) {
-    if (error instanceof Error && 'code' in error) return Infinity;
+    if (error instanceof Error && 'code' in error) return true;
     throw error;
   }
 }

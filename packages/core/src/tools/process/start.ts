@@ -12,7 +12,7 @@ import {
   type ProcessSpec,
   type StartedProcess,
 } from './launcher.ts';
-import { programOn, trustedPath } from './program.ts';
+import { programOn, trustedEnvironment } from './program.ts';
 
 let launcher: Launcher | undefined;
 let launcherAddress: LauncherAddress | undefined;
@@ -46,9 +46,7 @@ export async function startProcess(spec: ProcessSpec, input?: ProcessInput): Pro
 // Finds the program on the PATH. Keeps argv0, because programs print it in messages.
 function located(given: ProcessSpec): ProcessSpec {
   // `report` marks a sandbox. Commands inside it may use every program they see.
-  const PATH = given.env['PATH'];
-  const isOutside = given.report !== true && PATH !== undefined;
-  const spec = isOutside ? { ...given, env: { ...given.env, PATH: trustedPath(PATH) } } : given;
+  const spec = given.report === true ? given : { ...given, env: trustedEnvironment(given.env) };
   const file = spec.file.includes('/') ? undefined : programOn(spec.env['PATH'] ?? '', spec.file);
   return file === undefined ? spec : { ...spec, file, argv0: spec.file };
 }

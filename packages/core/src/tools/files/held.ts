@@ -1,0 +1,63 @@
+// Access that no exchanged folder can lead elsewhere. Between the check of a path and its use, a command of another
+// session in the same folder could put a link in the place of a folder.
+//
+// Guarantees, on Linux
+//   1. An opened file or folder was at its path when it was opened, or is refused.
+//   2. A held folder is the same one until it is closed, whatever happens to its path.
+//   3. Missing folders are made inside held ones only.
+//
+// Elsewhere there is no /proc/self/fd: paths are used as they are.
+
+import { constants, readlinkSync } from 'node:fs';
+import { type FileHandle, mkdir, open } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { ToolError } from '../../errors.ts';
+import { codeOf } from './paths.ts';
+
+const O_PATH = 0x20_0000; // Node has no name for it
+const isLinux = process.platform === 'linux';
+
+export type HeldFolder = AsyncDisposable & {
+  /** Leads to the folder, whatever its path leads to. */
+  readonly at: string;
+};
+
+/** Throws ToolError if the open file is not at its real path. */
+export function checkPlace(
+  { fd }: FileHandle,
+  { real, shown }: { readonly real: string; readonly shown: string },
+): void {
+  if (!isLinux) return;
+  const place = readlinkSync(`/proc/self/fd/${fd}`);
+  // A file that was replaced meanwhile is told as deleted.
+  if (place === real || place === `${real} (deleted)`) return;
+  throw new ToolError(`${shown} was exchanged for something else while it was opened: try again`);
+}
+
+/** Opens a folder by its real path. With `make`, missing folders are made. Throws the errors of open. */
+export async function holdFolder(real: string, { make = false, shown = real } = {}): Promise<HeldFolder> {
+  if (!isLinux) {
+    if (make) await mkdir(real, { recursive: true });
+    return { at: real, [Symbol.asyncDispose]: async () => undefined };
+  }
+  const handle = await openFolder(real).catch(async (error: unknown) => {
+    if (!make || codeOf(error) !== 'ENOENT') throw error;
+    await using above = await holdFolder(dirname(real), { make, shown });
+    const inside = join(above.at, basename(real));
+    await mkdir(inside).catch((problem: unknown) => {
+      if (codeOf(problem) !== 'EEXIST') throw problem;
+    });
+    return await openFolder(inside);
+  });
+  try {
+    checkPlace(handle, { real, shown });
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+  return { at: `/proc/self/fd/${handle.fd}`, [Symbol.asyncDispose]: () => handle.close() };
+}
+
+function openFolder(path: string): Promise<FileHandle> {
+  return open(path, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+}
