@@ -28,7 +28,7 @@ test('the arguments of a policy come in the order in which they are mounted', ()
       '--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-net --unshare-cgroup-try',
       '--die-with-parent --new-session --cap-drop ALL --hostname drover --disable-userns --seccomp 3 --json-status-fd 4',
       '--ro-bind /usr /usr --symlink usr/bin /bin --ro-bind /s/etc /etc --ro-bind-try /etc/ssl/certs /etc/ssl/certs --proc /proc --remount-ro /proc --dev /dev',
-      '--size 536870912 --tmpfs /dev/shm --size 16777216 --tmpfs /run --dir /var --symlink /tmp /var/tmp',
+      '--size 536870912 --tmpfs /dev/shm --remount-ro /dev --size 16777216 --tmpfs /run --dir /var --symlink /tmp /var/tmp',
       '--bind /box/tmp /tmp --bind /w/project /w/project --bind /box/home /h/person --ro-bind /h/person/.tools /h/person/.tools',
       '--ro-bind /s/proxy /run/drover-proxy --remount-ro / --chdir /w/project',
     ].join(' '),

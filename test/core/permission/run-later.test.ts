@@ -39,7 +39,7 @@ test('a task workspace has no such files, except .git', async () => {
   expect(await effect('.git/config', false)).toBe('ask');
 });
 
-test('further files that run later are asked about, and so is what is inside such a folder', async () => {
+test('further files that run later, and files in such folders, are asked about', async () => {
   const { cwd: root } = await workspace({ 'tools/hooks/x': '', 'shared.gitconfig': '' });
   symlinkSync('tools/hooks', join(root, 'link'));
   const runLater = ['tools/hooks', 'shared.gitconfig'].map((path) => join(root, path));

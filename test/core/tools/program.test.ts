@@ -57,7 +57,7 @@ test('a program in a folder that commands may write to is not found, even by lin
   expect([programOn(on, 'tool'), trustedPath(on)]).toEqual([join(folder, 'own', 'tool'), join(folder, 'own')]);
 });
 
-test('no variable leads a process outside the sandbox to a folder that commands may write to', async () => {
+test('no variable leads a process outside to a folder that commands may write', async () => {
   const folder = await temporaryFolder();
   const [project, own] = [join(folder, 'project'), join(folder, 'own')];
   mkdirSync(project);

@@ -1,14 +1,14 @@
-// What git runs later because the repository says so: a command in the user's own folder cannot plant it. Each test lets
-// a command try, and then runs plain git as the user would.
+// A command in the user's own folder cannot plant programs that git runs later because the repository says so. Each test
+// lets a command try, and then runs plain git as the user would.
 
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { unsealPaths } from '@drover/sandbox/seal';
 import { expect, test } from 'vitest';
-import { gitRunLater } from '../../bin/sandbox/git-run-later.ts';
-import { projectView } from '../../bin/sandbox/project-view.ts';
-import { runSync } from '../support/process/run-sync.ts';
-import { box, inSandbox, runInside, temporary } from '../support/sandbox/box.ts';
+import { gitRunLater } from '../../../bin/sandbox/git-run-later.ts';
+import { projectView } from '../../../bin/sandbox/project-view.ts';
+import { runSync } from '../../support/process/run-sync.ts';
+import { box, inSandbox, runInside, temporary } from '../../support/sandbox/box.ts';
 
 const PERSON = ['-c', 'user.name=A Person', '-c', 'user.email=person@example.com'];
 

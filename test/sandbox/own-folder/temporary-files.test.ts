@@ -4,8 +4,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { Program } from '../cli/program.ts';
-import { inSandbox, temporary } from '../support/sandbox/box.ts';
+import { Program } from '../../cli/program.ts';
+import { inSandbox, temporary } from '../../support/sandbox/box.ts';
 
 async function exec(cwd: string, tmp: string, command: string) {
   const home = temporary();
