@@ -36,13 +36,13 @@ test('worker and gate find the setup’s files, and only the worker’s files la
   expect(desk.git('diff', '--name-only', 'main', merged).split('\n')).toEqual(['made/mine.txt', 'one.txt', 'two.txt']);
 });
 
-test('a failed setup ends the run once with its output, and no worker is asked', async () => {
+test('a failed setup ends the run once with its output, before any request', async () => {
   const desk = await RunDesk.with(SCRIPT, FILES);
   const { end, code } = await desk.run(['run', 'go', '--yes', '--setup', 'echo no network; exit 7']);
   expect(code).toBe(3);
   expect(end.reason).toBe("the workspace could not be prepared by 'echo no network; exit 7':\nno network\nexit code 7");
   expect(end.tasks.flatMap(({ failure }) => failure ?? [])).toEqual([]);
-  expect(JSON.stringify(desk.server.requests)).not.toContain('Your task is');
+  expect(desk.server.requests).toEqual([]);
 });
 
 test('a setup that changes tracked files is refused', async () => {

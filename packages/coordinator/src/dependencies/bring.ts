@@ -11,27 +11,26 @@
 // Crash: a copy gets its name once it is complete, so an interrupted one is made again.
 
 import { createHash } from 'node:crypto';
-import { existsSync, lstatSync, mkdirSync, readFileSync, realpathSync } from 'node:fs';
 import {
-  chmod,
-  cp,
-  link,
-  lstat,
-  mkdir,
-  opendir,
-  readFile,
-  readlink,
-  rename,
-  rm,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  symlinkSync,
+} from 'node:fs';
+import { chmod, cp, lstat, mkdir, opendir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { BroughtFolder } from '@drover/sandbox/policy';
 import { isCode } from '../git/removal.ts';
 
 const CACHES = ['.cache', '.vite'];
 const WRITE_BITS = 0o222;
+const FOLDERS_A_TURN = 50;
 const STATE_SUFFIX = '.json';
 /** Packagers note what they installed; a change of these files means another state. */
 const STATES = [
@@ -183,12 +182,18 @@ export async function linkCopy(copy: string, folders: readonly string[], tree: s
   }
 }
 
+// One call after another in this thread takes a third of the time of promises: each link is a few microseconds.
 async function linkFolder(from: string, to: string): Promise<void> {
-  await mkdir(to);
-  for await (const entry of await opendir(from)) {
-    const [source, target] = [join(from, entry.name), join(to, entry.name)];
-    if (entry.isDirectory()) await linkFolder(source, target);
-    else if (entry.isSymbolicLink()) await symlink(await readlink(source), target);
-    else if (entry.isFile()) await link(source, target);
+  const waiting: (readonly [from: string, to: string])[] = [[from, to]];
+  for (let next = waiting.pop(), n = 0; next !== undefined; next = waiting.pop(), n++) {
+    if (n % FOLDERS_A_TURN === 0) await nextTurn();
+    const [source, target] = next;
+    mkdirSync(target);
+    for (const entry of readdirSync(source, { withFileTypes: true })) {
+      const [there, here] = [`${source}/${entry.name}`, `${target}/${entry.name}`];
+      if (entry.isDirectory()) waiting.push([there, here]);
+      else if (entry.isSymbolicLink()) symlinkSync(readlinkSync(there), here);
+      else if (entry.isFile()) linkSync(there, here);
+    }
   }
 }

@@ -99,3 +99,12 @@ export const PACKAGERS: readonly Packager[] = [
     hosts: ['repo.packagist.org', 'api.github.com', 'codeload.github.com'],
   },
 ];
+
+const SETTINGS =
+  'pnpm-workspace.yaml .npmrc .yarnrc .yarnrc.yml Cargo.toml Gemfile composer.json setup.cfg requirements-dev.txt constraints.txt .tool-versions .nvmrc .python-version Makefile';
+
+/** Names of files that decide what an installation makes, wherever they lie. */
+export const MANIFESTS: ReadonlySet<string> = new Set([
+  ...PACKAGERS.flatMap(({ lockfiles, manifests }) => [...lockfiles, ...(manifests?.files ?? [])]),
+  ...SETTINGS.split(' '),
+]);

@@ -1,11 +1,12 @@
-// The base check: prepares a workspace on the base commit and runs the gates there, while the coordinator plans.
+// The base check: runs setup before the first request, and the gates on the base commit while the coordinator plans.
 //
 // Guarantees
-//   1. No worker starts before it has passed, so a project that can't be set up or tested costs no worker's request.
+//   1. No worker starts before it has passed, so a project that can't be tested costs no worker's request.
 //   2. The results are gate events of the base's tree. A resumed run knows them, and so does the merge train.
 
 import { DroverError } from '@drover/core/errors';
 import type { RunSettings } from '@drover/protocol/run';
+import type { Slots, Wish } from '../slots/slots.ts';
 import type { MergeTrain } from './train.ts';
 
 /** Words of programs that miss another program or a library. */
@@ -15,17 +16,22 @@ const MISSING =
 export type BaseOrder = {
   readonly settings: Pick<RunSettings, 'gates' | 'setup' | 'dependencies'>;
   readonly train: Pick<MergeTrain, 'baseVerdict'>;
-  /** Prepares a workspace on the base, and returns it. */
-  readonly prepare: () => Promise<void>;
 };
 
-/** Returns the gates that fail and may do so. Throws DroverError with `base.failed` if a gate is red, and with `setup.failed` if no workspace can be prepared. */
-export async function checkBase({ settings, train, prepare }: BaseOrder): Promise<readonly string[]> {
-  const { gates, setup = [] } = settings;
-  if (gates.length === 0) {
-    if (setup.length > 0) await prepare();
-    return [];
-  }
+type SetupPlace = { readonly slots: Pick<Slots, 'take'>; readonly settings: Pick<RunSettings, 'setup' | 'base'> };
+
+/** Prepares a workspace before the first request: a project that can't be prepared costs nothing. Throws DroverError with `setup.failed`. */
+export async function trySetup(
+  { slots, settings: { setup = [], base } }: SetupPlace,
+  owner: Omit<Wish, 'base' | 'signal'>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (setup.length > 0) await (await slots.take({ ...owner, base, signal })).release();
+}
+
+/** Returns the gates that fail and may do so. Throws DroverError with `base.failed` if a gate is red. */
+export async function checkBase({ settings, train }: BaseOrder): Promise<readonly string[]> {
+  if (settings.gates.length === 0) return [];
   const { verdict, red } = await train.baseVerdict();
   if (verdict.passed) return red;
   const { command, reason: output } = verdict;

@@ -82,6 +82,10 @@ function underRedGate(state: RunState, failure: Failure): readonly TaskRow[] {
   });
 }
 
+export function asError(error: unknown): DroverError {
+  return error instanceof DroverError ? error : new DroverError(asFailure(error), { cause: error });
+}
+
 export function asFailure(error: unknown): Failure {
   if (error instanceof DroverError) return error.failure;
   return { kind: 'internal', message: error instanceof Error ? error.message : String(error) };

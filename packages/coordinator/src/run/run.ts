@@ -26,10 +26,19 @@ import type { AttemptContext } from '../attempt/attempt.ts';
 import { differences, fingerprint } from '../git/audit.ts';
 import { canaryVerdict } from '../batch/canary.ts';
 import { executePlan, type ExecuteContext, type KnownResult } from './execute.ts';
-import { asFailure, countLines, resultFailure, runEnd, type Ended, type RunEnd, type RunEnding } from './end.ts';
+import {
+  asError,
+  asFailure,
+  countLines,
+  resultFailure,
+  runEnd,
+  type Ended,
+  type RunEnd,
+  type RunEnding,
+} from './end.ts';
 import type { Limiter } from './dispatch.ts';
 import { deliver } from '../merge/deliver.ts';
-import { checkBase } from '../merge/base-check.ts';
+import { checkBase, trySetup } from '../merge/base-check.ts';
 import { MergeTrain } from '../merge/train.ts';
 import { lostWords, readAgentHistory, type RunHistory, type Writable } from './history.ts';
 import { isKept, TaskLedger } from './tasks.ts';
@@ -114,8 +123,7 @@ class Run {
     const signal = AbortSignal.any([outer, this.#stop.signal]);
     const { repository, env, slots, settings, past, bus } = this.#options;
     const looking = fingerprint(repository, env);
-    // Awaited below.
-    handled(looking);
+    handled(looking); // awaited below
     slots.reclaim(({ task, attempt }) => isKept(this.#ledger.task(task), attempt));
     // Attempts that were cut off go on in those they have.
     const open = [...this.#ledger.tasks.values()].filter(({ step }) => step.at === 'attempting').length;
@@ -156,6 +164,7 @@ class Run {
   async #work(signal: AbortSignal): Promise<string> {
     const { past, settings } = this.#options;
     this.#train = this.#openTrain(signal);
+    if (!this.#ledger.isBegun) await trySetup(this.#options, GATES, signal);
     this.#checkingBase = this.#checkBase(this.#train, signal);
     const tasks = this.#options.plan ?? past?.plans.find(({ by }) => by === 'file')?.tasks;
     if (tasks !== undefined) {
@@ -219,7 +228,7 @@ class Run {
     };
   }
 
-  /** To the coordinator a plan that broke off would be a call that failed; to the run it is the end. */
+  /** To the coordinator a plan that broke off would be a failed call; to the run it is the end. */
   #breakOff(error: unknown): never {
     this.#stop.abort(asError(error));
     throw error;
@@ -227,12 +236,9 @@ class Run {
 
   /** Resumed runs whose workers have started skip it, unless the base may be red: then later gates are compared with it. */
   async #checkBase(train: MergeTrain, signal: AbortSignal): Promise<void> {
-    const { slots, settings } = this.#options;
-    const isBegun = this.#ledger.tasks.values().some(({ started }) => started > 0);
-    if (isBegun && settings.allowRedBase !== true) return;
-    const prepare = async () => (await slots.take({ ...GATES, base: settings.base, signal })).release();
+    if (this.#ledger.isBegun && this.#options.settings.allowRedBase !== true) return;
     try {
-      for (const gate of await checkBase({ settings, train, prepare }))
+      for (const gate of await checkBase({ settings: this.#options.settings, train }))
         this.#tell({ type: 'warning', message: `the gate '${gate}' fails on the base commit, so it may stay red` });
     } catch (error) {
       if (!signal.aborted) this.#stop.abort(asError(error));
@@ -387,10 +393,6 @@ class Run {
     this.#state.take({ v: 1, seq: 0, at, run: this.#options.id, ...place, ...event } as Recorded);
     this.#options.bus.emit(event, place);
   }
-}
-
-function asError(error: unknown): DroverError {
-  return error instanceof DroverError ? error : new DroverError(asFailure(error), { cause: error });
 }
 
 // Gates have a workspace like a task's; no task may have this id.

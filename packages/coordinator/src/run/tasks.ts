@@ -73,6 +73,11 @@ export class TaskLedger {
     return this.#landed;
   }
 
+  /** Whether a worker has started. */
+  get isBegun(): boolean {
+    return this.#tasks.values().some(({ started }) => started > 0);
+  }
+
   /** The commit that holds everything landed; undefined if nothing has. */
   get head(): string | undefined {
     return this.#head;

@@ -2,8 +2,14 @@
 //
 // Their changes are not the worker's work. New files are kept out of its commit, ignored or not. A tracked file that
 // setup changes is refused, because the change could not be told from the worker's.
+//
+// What setup made stays in a slot for the tasks after it, until a lockfile, a manifest or a command changes.
 
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { DroverError } from '@drover/core/errors';
+import { MANIFESTS } from '../dependencies/packagers.ts';
 import type { Git } from '../git/git.ts';
 import { type CommandPlace, runCommand, tailOf } from './shell-command.ts';
 
@@ -36,6 +42,33 @@ export async function setUp(
   if (made.length > MADE_MAX)
     refuse(`it makes ${made.length} files that git does not ignore; have it ignore them`, made);
   return made;
+}
+
+/** Files in HOME that installations leave and no later command needs. */
+const CACHES =
+  /^(?:\.npm|\.cache\/(?:pip|uv|pypoetry|yarn|node|node-gyp|pnpm|composer|bundle)|\.local\/(?:share|state)\/pnpm)\//;
+
+/** True if setup left nothing in the private HOME that later commands could need: the next task begins with an empty one. */
+export function isHomeUnused(box: string): boolean {
+  const home = join(box, 'home');
+  if (!existsSync(home)) return true;
+  return readdirSync(home, { withFileTypes: true, recursive: true }).every(
+    (entry) => entry.isDirectory() || CACHES.test(`${join(entry.parentPath, entry.name).slice(home.length + 1)}`),
+  );
+}
+
+export type PreparationFacts = {
+  readonly commands: readonly string[];
+  readonly copy: string | undefined; // of shared dependencies
+  readonly path: string | undefined; // where commands find their tools
+};
+
+/** Names everything that decides what setup makes on this commit. A commit without manifests stands for itself. */
+export async function preparationKey(facts: PreparationFacts, base: string, git: Git): Promise<string> {
+  const { out } = await git(['ls-tree', '-r', '-z', '--full-tree', base]);
+  const files = out.split('\0').filter((line) => MANIFESTS.has(basename(line.slice(line.indexOf('\t') + 1))));
+  const parts = [facts.commands, facts.copy ?? '', facts.path ?? '', files.length === 0 ? out : files];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
 async function paths(git: Git, args: readonly string[], signal: AbortSignal): Promise<readonly string[]> {

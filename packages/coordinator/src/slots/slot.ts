@@ -5,6 +5,7 @@
 //               git/        drover's index of the tree, the commit of that index, and more ignore rules
 //               owner.json  the attempt that owns the slot; while it is there, no other attempt takes the slot
 //               box/        HOME and /tmp of the commands that run in it
+//               prepared.json  what setup made in the tree, which later tasks find again
 //               trash/      renamed folders, to be removed later
 //               .git        invalid on purpose, so that git in a tree without `.git` finds no repository above
 //
@@ -40,7 +41,16 @@ import { EMPTY_INDEX, type IndexEntry, type IndexFile, readIndex } from '../git/
 import { isCode, removeAll, setAside } from '../git/removal.ts';
 import { fileMode } from './renewal/own-file.ts';
 import { restore } from './renewal/restore.ts';
-import { forgetYoung, type KnownFolders, learnFolders, type Sight, sweep, type SweepOrder } from './renewal/sweep.ts';
+import { PreparedTree, stateOf, without } from './renewal/prepared.ts';
+import {
+  forgetYoung,
+  type KnownFolders,
+  learnFolders,
+  type Sight,
+  strayPaths,
+  sweep,
+  type SweepOrder,
+} from './renewal/sweep.ts';
 import { type KeptIndex, SlotIndex } from './renewal/slot-index.ts';
 import { bestEffort } from '@drover/core/promises';
 
@@ -59,6 +69,9 @@ const OWNER = z.object({
 });
 
 export type Owner = Readonly<z.infer<typeof OWNER>>;
+
+/** Files that git does not ignore, and whether the tree holds all that setup made. */
+export type SetUp = { readonly made: readonly string[]; readonly isWhole: boolean };
 
 export type Differences = {
   readonly changes: readonly Change[];
@@ -88,6 +101,7 @@ export class Slot {
   #at: string | undefined;
   readonly #index: SlotIndex;
   readonly #folders: KnownFolders = new Map();
+  readonly #prepared: PreparedTree;
   #aloneUntilMs: number | undefined; // see Sight
   #sight: (Sight & { readonly sinceMs: number }) | undefined;
 
@@ -100,6 +114,7 @@ export class Slot {
     this.#index = new SlotIndex(own, options.objectFormat, fileMode(this.folderMode));
     this.index = this.#index.path;
     this.exclude = join(own, 'exclude');
+    this.#prepared = new PreparedTree(this.folder, this.tree);
     this.#options = options;
     this.#lock = lock;
   }
@@ -133,13 +148,34 @@ export class Slot {
     return this.#at === base;
   }
 
-  /** Brings the tree to a commit, with nothing else in it. */
-  async goTo(base: string, signal: AbortSignal): Promise<void> {
+  /** Brings the tree to a commit, with nothing else in it but what setup made for the same key. */
+  async goTo(base: string, signal: AbortSignal, key?: string): Promise<void> {
     if (this.isAt(base)) return;
     this.disown();
-    const problem = await this.#move(base, signal);
+    const problem = await this.#move(base, signal, key);
     if (problem !== undefined) await this.#makeAnew(base, signal);
     this.#at = base;
+  }
+
+  /** Files that setup made for this key and git does not ignore; undefined if setup has to run. */
+  madeFor(key: string | undefined): readonly string[] | undefined {
+    return this.#prepared.madeFor(key);
+  }
+
+  /** Keeps what setup makes for later tasks with this key, unless it says that they need more than the tree. */
+  async prepare(key: string, shared: readonly string[], setUp: () => Promise<SetUp>): Promise<readonly string[]> {
+    this.#prepared.forget();
+    const before = await this.#strays();
+    const state = await stateOf(this.tree, without(before, shared));
+    const { made, isWhole } = await setUp();
+    const after = await this.#strays();
+    if (isWhole) await this.#prepared.note({ key, made }, { before: without(before, shared), after, state });
+    return made;
+  }
+
+  async #strays(): Promise<readonly string[]> {
+    const kept = this.#index.read();
+    return kept === undefined ? [] : strayPaths(this.#sweepOrder(kept));
   }
 
   /** Learns the tree while no task waits, so that the next sweep reads less. */
@@ -245,7 +281,7 @@ export class Slot {
   }
 
   // The reason why the tree cannot be proven clean, if there is one.
-  async #move(base: string, signal: AbortSignal): Promise<DroverError | undefined> {
+  async #move(base: string, signal: AbortSignal, key?: string): Promise<DroverError | undefined> {
     const unclean = (message: string) => new DroverError({ kind: 'workspace.failed', message });
     if (!this.hasTree()) {
       // A link, or a file; a folder that isn't the one it should be stays where it is.
@@ -256,7 +292,7 @@ export class Slot {
     }
     const kept = this.#index.read();
     if (kept === undefined) return unclean('the index is damaged');
-    const missing = await this.#sweep(kept);
+    const missing = await this.#sweep(kept, await this.#prepared.keep(key, this.#trash()));
     if (missing === undefined) return unclean('something in the workspace could not be removed');
     try {
       const isThere = kept.base === base;
@@ -308,10 +344,10 @@ export class Slot {
     return { top, index, format, indexMs, folders: this.#folders, mode, trash: this.#trash() };
   }
 
-  async #sweep(kept: KeptIndex): Promise<readonly IndexEntry[] | undefined> {
+  async #sweep(kept: KeptIndex, prepared: ReadonlySet<string>): Promise<readonly IndexEntry[] | undefined> {
     try {
       const sight = this.#takeSight();
-      return await sweep({ ...this.#sweepOrder(kept), ...(sight !== undefined && { sight }) });
+      return await sweep({ ...this.#sweepOrder(kept), kept: prepared, ...(sight !== undefined && { sight }) });
     } catch (error) {
       if (error instanceof Error && 'code' in error) return undefined;
       throw error;
@@ -320,6 +356,7 @@ export class Slot {
 
   async #makeAnew(base: string, signal: AbortSignal): Promise<void> {
     this.#index.remove();
+    this.#prepared.forget();
     if (this.hasTree() && !setAside(this.tree, this.#trash())) {
       const message = `${this.tree} can't be removed: remove it by hand`;
       throw new DroverError({ kind: 'workspace.failed', message });

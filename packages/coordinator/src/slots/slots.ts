@@ -27,7 +27,7 @@ import {
 } from './include.ts';
 import { auditCopy, type Dependencies, linkCopy, mountsOf, privateCopy, removeCopy } from '../dependencies/bring.ts';
 import { fileMode, writeOwn } from './renewal/own-file.ts';
-import { setUp } from './setup.ts';
+import { isHomeUnused, preparationKey, setUp } from './setup.ts';
 import { type Owner, Slot, slotNumbers, type SlotOptions } from './slot.ts';
 import { openStore, type Store, textOf } from '../store/store.ts';
 import { writeWorkerGit } from './renewal/worker-git.ts';
@@ -87,6 +87,7 @@ export class Slots {
   #objects: Promise<readonly string[]> | undefined;
   #userExcludes: Promise<string> | undefined;
   #copied: Promise<string> | undefined;
+  readonly #keys = new Map<string, Promise<string | undefined>>();
 
   private constructor(options: SlotsOptions, store: Store, lines: readonly IncludeLine[]) {
     this.#options = options;
@@ -123,7 +124,7 @@ export class Slots {
     const slot = await this.#find(wish);
     try {
       if (signal.aborted) throw new DroverError(failureOf(signal));
-      await slot.goTo(base, signal);
+      await slot.goTo(base, signal, await this.#keyAt(base));
       slot.settleTimes();
       return await this.#furnish(slot, wish);
     } catch (error) {
@@ -205,7 +206,12 @@ export class Slots {
     await before;
     // What fails is done again, and told, when somebody wants the slot.
     // If it fails, the slot is brought there when a task takes it.
-    await bestEffort(slot.goTo(this.#options.repository.head, this.#closing.signal).then(() => slot.getToKnow()));
+    const { head } = this.#options.repository;
+    const bring = async () => {
+      await slot.goTo(head, this.#closing.signal, await this.#keyAt(head));
+      await slot.getToKnow();
+    };
+    await bestEffort(bring());
     return slot;
   }
 
@@ -233,7 +239,7 @@ export class Slots {
 
   async #furnish(slot: Slot, wish: Wish): Promise<Workspace> {
     const { worker, task, attempt, base, signal } = wish;
-    const { repository, run, env, setup } = this.#options;
+    const { repository, run } = this.#options;
     const { included } = await this.inclusion();
     this.#userExcludes ??= this.#readUserExcludes();
     const exclude = `${asIgnored(included)}${await this.#userExcludes}`;
@@ -246,9 +252,7 @@ export class Slots {
     slot.clearBox();
     const contained = await this.#contain(slot, wish);
     try {
-      const sandbox = contained?.policy;
-      const place = { cwd: tree, env, outputFolder: setup?.outputFolder ?? '', git: slot.git(index), sandbox };
-      const made = await setUp(setup?.commands ?? [], place, signal);
+      const made = await this.#setUp(slot, { base, sandbox: contained?.policy }, signal);
       const owner = { run, task, attempt, worker, base, included: [...included.map(({ path }) => path), ...made] };
       slot.handOver(owner);
       return this.#workspace(slot, owner, contained);
@@ -258,11 +262,52 @@ export class Slots {
     }
   }
 
+  /** Runs the setup commands, unless an earlier task left what they make. Returns files to keep out of commits. */
+  async #setUp(
+    slot: Slot,
+    { base, sandbox }: { readonly base: string; readonly sandbox: SandboxPolicy | undefined },
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
+    const { setup, env, dependencies } = this.#options;
+    const key = await this.#keyAt(base);
+    if (key === undefined) return [];
+    const kept = slot.madeFor(key);
+    if (kept !== undefined) return kept;
+    const shared = dependencies?.how === 'link' ? dependencies.folders : [];
+    const place = { cwd: slot.tree, env, outputFolder: setup?.outputFolder ?? '', git: slot.git(slot.index), sandbox };
+    return slot.prepare(key, shared, async () => ({
+      made: await setUp(setup?.commands ?? [], place, signal),
+      isWhole: isHomeUnused(slot.box),
+    }));
+  }
+
+  /** Undefined if workspaces need no preparation. */
+  #keyAt(base: string): Promise<string | undefined> {
+    const known = this.#keys.get(base);
+    if (known !== undefined) return known;
+    const made = this.#key(base);
+    this.#keys.set(base, made);
+    handled(made);
+    return made;
+  }
+
+  async #key(base: string): Promise<string | undefined> {
+    const { setup, dependencies, env } = this.#options;
+    const commands = setup?.commands ?? [];
+    const copy = dependencies?.how === 'link' ? await this.#copy(dependencies.folders) : undefined;
+    if (commands.length === 0 && copy === undefined) return undefined;
+    return preparationKey({ commands, copy, path: env['PATH'] }, base, this.store.git);
+  }
+
+  #copy(folders: readonly string[]): Promise<string> {
+    this.#copied ??= privateCopy(folders, this.#options.repository.top, this.store.folder);
+    return this.#copied;
+  }
+
   async #linkDependencies({ tree }: Slot): Promise<void> {
-    const { dependencies, repository } = this.#options;
-    if (dependencies?.how !== 'link') return;
-    this.#copied ??= privateCopy(dependencies.folders, repository.top, this.store.folder);
-    await linkCopy(await this.#copied, dependencies.folders, tree);
+    const { dependencies } = this.#options;
+    if (dependencies?.how === 'link')
+      await linkCopy(await this.#copy(dependencies.folders), dependencies.folders, tree);
   }
 
   async #contain(

@@ -51,13 +51,18 @@ export type SweepOrder = {
   /** The folder for removed files. */
   readonly trash: string;
   readonly sight?: Sight;
+  /** Paths that stay, one character per byte: prepared, and proven to be as they were. */
+  readonly kept?: ReadonlySet<string>;
 };
 
 /** The files that are missing now; undefined where something couldn't be taken away. */
 export async function sweep(order: SweepOrder): Promise<readonly IndexEntry[] | undefined> {
   const takeAway = (strays: readonly Buffer[]): boolean => strays.every((place) => setAside(place, order.trash));
   // Folders first: then whatever is looked at by its path is really there.
-  if (!takeAway(await strayNames(order)) || !takeAway(unfitGit(order))) return undefined;
+  const { kept } = order;
+  const strays = await strayNames(order);
+  const removed = kept === undefined ? strays : strays.filter((place) => !kept.has(pathIn(order.top, place)));
+  if (!takeAway(removed) || !takeAway(unfitGit(order))) return undefined;
   const { changed, missing } = await changedFiles(order);
   if (!takeAway(changed.map(({ path }) => placeOf(order.top, path)))) return undefined;
   return [...missing, ...changed];
@@ -72,6 +77,16 @@ export function forgetYoung(folders: KnownFolders): void {
 /** Gets to know the folders of a clean tree, so that the next sweep needn't read them. */
 export async function learnFolders(order: SweepOrder): Promise<void> {
   await strayNames(order);
+}
+
+/** The topmost paths in the tree that the index does not have, one character per byte. */
+export async function strayPaths(order: SweepOrder): Promise<readonly string[]> {
+  const strays = await strayNames({ ...order, folders: new Map() });
+  return strays.map((place) => pathIn(order.top, place)).toSorted();
+}
+
+function pathIn(top: string, place: Buffer): string {
+  return place.toString('latin1', Buffer.byteLength(top) + 1);
 }
 
 // The worker's git folder has files of which the index knows nothing.

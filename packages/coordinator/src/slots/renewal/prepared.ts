@@ -1,0 +1,175 @@
+// What setup made in a slot, kept from task to task: installed packages, a venv, hard links to shared dependencies.
+//
+// Guarantees
+//   1. Kept paths are as setup left them: each file has its inode, mode, size and ctime, and what a worker added is
+//      gone. Otherwise nothing is kept, and setup runs again.
+//   2. A file with several names is compared by mtime, because each further link changes its ctime.
+//   3. Nothing is kept for another key, which covers lockfiles, manifests, commands and the PATH.
+//   4. Nothing outside the tree is looked at or removed, whatever links a worker left.
+//
+// Crash: the record is removed before setup begins, and written whole after it.
+
+import {
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import * as z from 'zod/mini';
+import { isCode, setAside } from '../../git/removal.ts';
+
+const ENTRIES_MAX = 300_000; // more are made anew each time
+const ENTRIES_A_TURN = 2_000;
+
+const RECORD = z.object({
+  key: z.string(),
+  /** Files that git does not ignore. They are kept out of commits. */
+  made: z.readonly(z.array(z.string())),
+  /** Topmost paths that no commit has, one character per byte. */
+  paths: z.readonly(z.array(z.string())),
+  state: z.record(z.string(), z.string()),
+});
+
+type PreparedRecord = Readonly<z.infer<typeof RECORD>>;
+export type TreeState = Readonly<Record<string, string>>;
+
+type SetUpChange = {
+  /** What was in the tree besides its commit, and is not to be kept. */
+  readonly before: readonly string[];
+  readonly state: TreeState | undefined; // of `before`
+  readonly after: readonly string[];
+};
+
+const NONE: ReadonlySet<string> = new Set();
+
+export class PreparedTree {
+  readonly #file: string;
+  readonly #tree: string;
+  #kept: PreparedRecord | undefined;
+
+  constructor(slotFolder: string, tree: string) {
+    this.#file = join(slotFolder, 'prepared.json');
+    this.#tree = tree;
+  }
+
+  /** Files that setup made and git does not ignore; undefined if setup has to run. */
+  madeFor(key: string | undefined): readonly string[] | undefined {
+    return key !== undefined && this.#kept?.key === key ? this.#kept.made : undefined;
+  }
+
+  /** The paths that a sweep leaves in place. */
+  async keep(key: string | undefined, trash: string): Promise<ReadonlySet<string>> {
+    const record = key === undefined ? undefined : this.#read();
+    const isSound = record?.key === key && record !== undefined && (await this.#isAsRecorded(record, trash));
+    if (!isSound) {
+      this.forget();
+      return NONE;
+    }
+    this.#kept = record;
+    return new Set(record.paths);
+  }
+
+  forget(): void {
+    this.#kept = undefined;
+    rmSync(this.#file, { force: true });
+  }
+
+  /** Keeps what came to what was there before. Keeps nothing if setup changed that. */
+  async note({ key, made }: Pick<PreparedRecord, 'key' | 'made'>, change: SetUpChange): Promise<void> {
+    const paths = without(change.after, change.before);
+    const state = await stateOf(this.#tree, paths);
+    const isUnchanged = JSON.stringify(await stateOf(this.#tree, change.before)) === JSON.stringify(change.state);
+    if (state === undefined || !isUnchanged) return;
+    const draft = `${this.#file}.new`;
+    writeFileSync(draft, JSON.stringify({ key, made, paths, state } satisfies PreparedRecord));
+    renameSync(draft, this.#file);
+  }
+
+  #read(): PreparedRecord | undefined {
+    try {
+      return RECORD.parse(JSON.parse(readFileSync(this.#file, 'utf8')));
+    } catch (error) {
+      if (isCode(error, 'ENOENT') || error instanceof SyntaxError || error instanceof z.core.$ZodError)
+        return undefined;
+      throw error;
+    }
+  }
+
+  /** Removes what was added meanwhile. False if anything else is different. */
+  async #isAsRecorded({ paths, state }: PreparedRecord, trash: string): Promise<boolean> {
+    const added: Buffer[] = [];
+    let same = 0;
+    const isSame = await walk(this.#tree, paths, (path, found) => {
+      const recorded = state[path];
+      if (recorded === undefined) {
+        added.push(placeIn(this.#tree, path));
+        return 'leave out';
+      }
+      same += 1;
+      return recorded === lookOf(found, recorded.startsWith('c')) ? 'go on' : 'stop';
+    });
+    return isSame && same === Object.keys(state).length && added.every((place) => setAside(place, trash));
+  }
+}
+
+/** Undefined if there is too much, or something that is no file, folder or link. */
+export async function stateOf(tree: string, paths: readonly string[]): Promise<TreeState | undefined> {
+  const state: Record<string, string> = {};
+  let count = 0;
+  const isWhole = await walk(tree, paths, (path, found) => {
+    count += 1;
+    if (count > ENTRIES_MAX || !(found.isFile() || found.isDirectory() || found.isSymbolicLink())) return 'stop';
+    state[path] = lookOf(found, found.nlink === 1);
+    return 'go on';
+  });
+  return isWhole ? state : undefined;
+}
+
+/** A folder looks the same with other names in it: those are looked at themselves. */
+function lookOf(found: Stats, isSingle: boolean): string {
+  if (found.isDirectory()) return `d ${found.ino} ${found.mode}`;
+  return `${isSingle ? `c ${found.ctimeMs}` : `m ${found.mtimeMs}`} ${found.ino} ${found.mode} ${found.size}`;
+}
+
+type Look = (path: string, found: Stats) => 'go on' | 'leave out' | 'stop';
+
+/** Returns whether it came to the end: every path was there, in a real folder, and `look` did not stop it. */
+async function walk(tree: string, paths: readonly string[], look: Look): Promise<boolean> {
+  const waiting = paths.toReversed();
+  if (!paths.every((path) => isInTree(tree, path))) return false;
+  for (let path = waiting.pop(), n = 1; path !== undefined; path = waiting.pop(), n++) {
+    if (n % ENTRIES_A_TURN === 0) await nextTurn();
+    const place = placeIn(tree, path);
+    const found = lstatSync(place, { throwIfNoEntry: false });
+    if (found === undefined) return false;
+    const next = look(path, found);
+    if (next === 'stop') return false;
+    if (next === 'go on' && found.isDirectory())
+      for (const name of readdirSync(place, { encoding: 'latin1' })) waiting.push(`${path}/${name}`);
+  }
+  return true;
+}
+
+function isInTree(tree: string, path: string): boolean {
+  const folder = dirname(placeIn(tree, path).toString('latin1'));
+  try {
+    return realpathSync(Buffer.from(folder, 'latin1'), { encoding: 'latin1' }) === folder;
+  } catch (error) {
+    if (isCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES')) return false;
+    throw error;
+  }
+}
+
+function placeIn(tree: string, path: string): Buffer {
+  return Buffer.concat([Buffer.from(`${tree}/`), Buffer.from(path, 'latin1')]);
+}
+
+export function without(paths: readonly string[], others: readonly string[]): readonly string[] {
+  return paths.filter((path) => !others.includes(path));
+}
