@@ -8,9 +8,10 @@ import type { Script } from '@drover/rehearsal/script';
 import { openPool } from '@drover/coordinator/pool/pool';
 import { afterAll, expect, test } from 'vitest';
 import { never, rehearsal } from '../support/agent.ts';
-import { inPool } from '../support/run/shared-thread.ts';
+import { inPool } from '../support/threads/shared-thread.ts';
 import { story } from '../support/story.ts';
-import { ended, listener, poolOf, taskOn } from '../support/task.ts';
+import type { Provider } from '@drover/core/model/provider';
+import { ended, listener, poolOf, provider, taskOn } from '../support/task.ts';
 import { proves } from '../support/proves.ts';
 
 const faulty = fileURLToPath(new URL('../support/run/faulty-worker.ts', import.meta.url));
@@ -82,3 +83,34 @@ for (const [fault, culprit] of FAULTS)
     // Each answer was asked for once.
     expect(servers.map(({ requests }) => requests.length)).toEqual([4, 4, 4]);
   });
+
+test('an answer under way when its thread is lost is not asked for again', async () => {
+  const slow: Script = {
+    answers: [{ calls: [{ name: 'shell', args: { command: 'echo one' } }] }, { text: { repeat: 'word ', times: 400 } }],
+    chunkChars: 20,
+    order: 'conversation',
+  };
+  const lost = Promise.withResolvers<void>();
+  const stream: Provider['stream'] = async function* (request, signal) {
+    for await (const event of provider.stream(request, signal)) {
+      yield event;
+      if (event.type === 'text_delta') await lost.promise;
+    }
+  };
+  const servers = await Promise.all([rehearsal(slow), rehearsal(slow)]);
+  const specs = await Promise.all(servers.map((server) => taskOn(server, 'tell me a lot')));
+  const guilty = await taskOn(await rehearsal(meet), 'go wrong', { task: 'throw' });
+  const [bad, ...good] = [guilty, ...specs].map((spec) => inPool(crew, spec, { stream }));
+  await Promise.all([bad!.run.heard('tool_execution_start'), ...good.map(({ run }) => run.heard('text_delta'))]);
+  await writeFile(join(guilty.workspace, 'now'), '');
+
+  expect((await bad!.outcome).failure?.kind).toBe('worker.lost');
+  lost.resolve();
+  for (const { outcome, moves, run } of good) {
+    expect(await outcome).toMatchObject({ status: 'finished', summary: 'word '.repeat(400).trim() });
+    expect(moves.length).toBe(1);
+    expect(story(run.events())).not.toContainEqual(expect.stringContaining('discards'));
+    expect(run.settlements.length).toBe(2);
+  }
+  expect(servers.map(({ requests }) => requests.length)).toEqual([2, 2]);
+});

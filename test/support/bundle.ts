@@ -6,11 +6,14 @@ import parts from '../../rolldown.config.ts';
 type Changes = {
   /** What the process begins with instead of drover's own program, which is then only a part. */
   readonly child?: string;
+  /** What its threads begin with instead of drover's own entry. */
+  readonly worker?: string;
   readonly minify?: false;
 };
 
-export async function bundleInto(dir: string, { child, ...changes }: Changes = {}): Promise<void> {
-  const made = child === undefined ? parts : parts.map((part) => begunBy(part, child));
+export async function bundleInto(dir: string, { child, worker, ...changes }: Changes = {}): Promise<void> {
+  const own = worker === undefined ? parts : parts.map((part) => workedBy(part, worker));
+  const made = child === undefined ? own : own.map((part) => begunBy(part, child));
   for (const part of made) {
     const [output] = [part.output ?? []].flat();
     await build({ ...part, output: { ...output, ...changes, dir }, logLevel: 'silent' });
@@ -21,4 +24,8 @@ function begunBy(part: RolldownOptions, child: string): RolldownOptions {
   const { drover, ...others } = part.input as Readonly<Record<string, string>>;
   if (drover === undefined) return part;
   return { ...part, input: { ...others, child }, transform: { define: { 'import.meta.main': 'false' } } };
+}
+
+function workedBy(part: RolldownOptions, worker: string): RolldownOptions {
+  return 'worker' in (part.input as object) ? { ...part, input: { worker } } : part;
 }

@@ -9,6 +9,8 @@ import type { Admission, Seen, Wanted } from '@drover/core/model/spending/admiss
 import { anthropic } from '@drover/core/model/providers/anthropic';
 import type { Provider } from '@drover/core/model/provider';
 import type { Usage } from '@drover/protocol/messages';
+import { askHere } from '@drover/core/task/asking';
+import type { Price } from '@drover/core/model/catalog';
 import type { TaskLink } from '@drover/core/task/link';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
 import type { Displaced, ModelSpec, TaskSpec } from '@drover/core/task/task';
@@ -86,7 +88,14 @@ export type Listener = {
   readonly heard: (type: Event['type']) => Promise<Event>;
 };
 
-export function listener(overrides: Partial<TaskLink> = {}): Listener {
+/** The parts of a run that a test replaces. */
+export type RunParts = Partial<Pick<TaskLink, 'settled' | 'question'>> & {
+  readonly admission?: Admission;
+  readonly stream?: Provider['stream'];
+  readonly price?: { readonly price: Price };
+};
+
+export function listener(overrides: RunParts = {}): Listener {
   const told: Told[] = [];
   const wanted: Wanted[] = [];
   const settlements: Settlement[] = [];
@@ -110,17 +119,22 @@ export function listener(overrides: Partial<TaskLink> = {}): Listener {
     questions.push(asked);
     return { allowed: false, by: 'nobody', always: false, reason: 'nobody to ask' };
   };
+  const models = overrides.stream === undefined ? provider : { ...provider, stream: overrides.stream };
+  const route = { provider: models, model: 'scripted', contextTokens: 200_000, outputTokensMax: 8_192 };
   const link: TaskLink = {
     emit: (event, at) => {
       told.push({ event, at });
       void heard(event.type);
       awaited.get(event.type)?.resolve(event);
     },
-    settled: async () => undefined,
-    admission,
-    stream: (_model, request, signal) => provider.stream(request, signal),
-    question,
-    ...overrides,
+    settled: overrides.settled ?? (async () => undefined),
+    ask: (order, hooks, signal) =>
+      askHere(
+        order,
+        { route: { ...route, ...overrides.price }, admission: overrides.admission ?? admission, hooks },
+        signal,
+      ),
+    question: overrides.question ?? question,
   };
   return { link, told, events: () => told.map(({ event }) => event), wanted, settlements, questions, heard };
 }

@@ -5,16 +5,12 @@ import type { Question } from '@drover/core/agent/calls/calls';
 import type { Decision, Event } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
-import type { Admitted, Wanted } from '@drover/core/model/spending/admission';
-import type { TaskLink } from '@drover/core/task/link';
 import { linkOver, type Line, type Served, serveTask } from '@drover/core/task/wire';
 import { expect, onTestFinished, test } from 'vitest';
 import { never } from '../support/agent.ts';
-import { listener, type Listener } from '../support/task.ts';
+import { listener, type Listener, type RunParts } from '../support/task.ts';
 
 const AT = { turn: 1, step: 2 };
-const NOTHING = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
-const WANTED: Wanted = { inputTokens: 100, outputTokensMax: 50 };
 const LABEL = { callId: 'call_1', toolUseId: 't', callIndex: 0, index: 0, name: 'shell', summary: 'shell: ls' };
 const QUESTION: Question = {
   requestId: 'ask_1',
@@ -33,7 +29,7 @@ type Wired = Line & {
   readonly messages: number[];
 };
 
-function wired(overrides: Partial<TaskLink> = {}): Wired {
+function wired(overrides: RunParts = {}): Wired {
   const { port1, port2 } = new MessageChannel();
   const run = listener(overrides);
   const begun: number[] = [];
@@ -91,33 +87,19 @@ test('an event is durable only when the run has stored it', async () => {
   link.emit({ type: 'warning', message: 'w' }, AT);
   const safe = link.settled().then(() => (isSafe = true));
   // What is asked later is answered later, unless the first answer has to wait.
-  await link.admission.admit(WANTED, never);
+  await link.question(QUESTION, never);
   expect({ told: run.told.length, isSafe }).toEqual({ told: 1, isSafe: false });
   stored.resolve();
   await safe;
 });
 
-test('admission crosses the wire and is returned with its usage', async () => {
-  const { link, run } = wired();
-  const { outputTokensMax, settle } = await link.admission.admit(WANTED, never);
-  const usage = { input: 90, output: 10, cacheRead: 1, cacheWrite: 2 };
-  const seen = { headers: { 'retry-after': '3' }, failure: { kind: 'answer.empty' as const } };
-  settle(usage, seen);
-  await link.settled();
-  expect({ outputTokensMax, wanted: run.wanted, settlements: run.settlements }).toEqual({
-    outputTokensMax: 50,
-    wanted: [WANTED],
-    settlements: [{ usage, seen }],
-  });
-});
-
 test('a failure of the run arrives as a failure', async () => {
   const failure: Failure = { kind: 'limit.reached', limit: 'budget', message: 'no more' };
   const { link } = wired({
-    admission: { admit: () => Promise.reject(new DroverError(failure)) },
+    question: () => Promise.reject(new DroverError(failure)),
     settled: () => Promise.reject(new Error('disk on fire')),
   });
-  expect(await failureFrom(link.admission.admit(WANTED, never))).toEqual(failure);
+  expect(await failureFrom(link.question(QUESTION, never))).toEqual(failure);
   expect(await failureFrom(link.settled())).toEqual({ kind: 'internal', message: 'disk on fire' });
 });
 
@@ -159,7 +141,7 @@ test('a stop carries its reason', async () => {
 test('when the run hangs up, requests fail, the task stops, and its events are dropped', async () => {
   const { link, served, signal, run } = wired({ settled: () => new Promise(() => undefined) });
   const waiting = failureFrom(link.settled());
-  await link.admission.admit(WANTED, never);
+  await link.question(QUESTION, never);
   served.close('ignored');
   expect(await waiting).toEqual({ kind: 'aborted', by: 'shutdown' });
   expect(signal.aborted).toBe(true);
@@ -168,27 +150,21 @@ test('when the run hangs up, requests fail, the task stops, and its events are d
   expect(run.told).toEqual([]);
 });
 
-test('hanging up withdraws the task’s requests and returns late admissions', async () => {
+test('hanging up withdraws the task’s questions', async () => {
   const signals: AbortSignal[] = [];
-  const given = Promise.withResolvers<Admitted>();
-  const settled = Promise.withResolvers<unknown>();
   const asked = Promise.withResolvers<void>();
   const { link, served } = wired({
-    admission: {
-      admit: (_, signal) => {
-        signals.push(signal);
-        asked.resolve();
-        return given.promise;
-      },
+    question: (_, signal) => {
+      signals.push(signal);
+      asked.resolve();
+      return new Promise(() => undefined);
     },
   });
-  const leave = failureFrom(link.admission.admit(WANTED, never));
+  const decision = failureFrom(link.question(QUESTION, never));
   await asked.promise;
   served.close('ignored');
   expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
-  given.resolve({ outputTokensMax: 50, settle: (usage) => settled.resolve(usage) });
-  expect(await settled.promise).toEqual(NOTHING);
-  expect(await leave).toEqual({ kind: 'aborted', by: 'shutdown' });
+  expect(await decision).toEqual({ kind: 'aborted', by: 'shutdown' });
 });
 
 test('messages received before the run hangs up can be read first', async () => {

@@ -14,10 +14,11 @@ import type { Failure } from '@drover/protocol/failures';
 import { newId } from '@drover/core/ids';
 import type { Json } from '@drover/protocol/json';
 import type { Message } from '@drover/protocol/messages';
-import { labelOf, type ModelRoute } from '@drover/core/model/fallback';
+import type { ModelRoute } from '@drover/core/model/fallback';
 import { NO_SPENDING, spentIn, type Spent } from '@drover/core/model/spending/spent';
 import { deniedIn } from '@drover/core/permission/denied-paths';
 import { judge, type Policy } from '@drover/core/permission/policy';
+import { askOver } from '@drover/core/task/asking';
 import type { TaskLink } from '@drover/core/task/link';
 import { ownMessages, summaryIn } from '@drover/core/task/summary';
 import type { ModelSpec, TaskSpec } from '@drover/core/task/task';
@@ -50,23 +51,27 @@ export async function runTask(spec: TaskSpec, link: TaskLink, signal: AbortSigna
 function counting(link: TaskLink, tally: { spent: Spent }): TaskLink {
   return {
     ...link,
-    emit: (event, step) => {
-      if (event.type === 'usage') tally.spent = spentIn({ usage: event.total, cost: event.cost });
-      link.emit(event, step);
+    ask: async (...asked) => {
+      const result = await link.ask(...asked);
+      tally.spent = result.total;
+      return result;
     },
   };
 }
 
-/** The model as a route whose requests go over the link. */
-function routeOf({ provider, name: model, contextTokens, outputTokensMax, price }: ModelSpec, link: TaskLink) {
-  const label = labelOf({ provider, model });
+/** The model as a route that is asked over the link, and never itself. */
+function routeOf({ provider, name: model, contextTokens, outputTokensMax, price }: ModelSpec) {
   return {
-    provider: { ...provider, stream: (request, signal) => link.stream(label, request, signal) },
+    provider: { ...provider, stream: askedByTheRun },
     model,
     contextTokens,
     outputTokensMax,
     ...(price !== undefined && { price }),
   } satisfies ModelRoute;
+}
+
+function askedByTheRun(): never {
+  throw new Error('the run asks the models of its tasks');
 }
 
 function openSession(spec: TaskSpec, link: TaskLink): Session {
@@ -75,8 +80,8 @@ function openSession(spec: TaskSpec, link: TaskLink): Session {
   return new Session({
     id: newId('ses'),
     worker: 0, // the run that receives the events fills in the worker
-    ...routeOf(model, link),
-    fallbacks: fallbacks.map((each) => routeOf(each, link)),
+    ...routeOf(model),
+    fallbacks: fallbacks.map(routeOf),
     ...(model.charsPerToken !== undefined && { charsPerToken: model.charsPerToken }),
     tools: runTools(noPlans),
     definitions: spec.tools,
@@ -93,7 +98,7 @@ function openSession(spec: TaskSpec, link: TaskLink): Session {
     cacheKey: spec.cacheKey,
     limits: spec.limits,
     retry: spec.retry,
-    admission: link.admission,
+    ask: askOver(link),
     judge: (tool, input) => judgeInRole(mode, policy, tool, input),
     question: link.question,
     pass: (event) => [event],

@@ -11,7 +11,7 @@ import { linkOver } from '@drover/core/task/wire';
 import { work as workWell } from '@drover/worker/entry';
 import { runTask } from '@drover/worker/task';
 
-const faults: Record<string, () => void> = {
+export const faults: Readonly<Record<string, () => void>> = {
   throw: () => {
     throw new Error('thrown on purpose');
   },

@@ -10,8 +10,9 @@ import { describe, type Failure, FAILURES } from '@drover/protocol/failures';
 import { DroverError } from '@drover/core/errors';
 import type { Message } from '@drover/protocol/messages';
 import type { Past } from '@drover/core/journal/history';
+import { askHere } from '@drover/core/task/asking';
 import type { TaskLink } from '@drover/core/task/link';
-import { type RunModels, sharesCache, streamOf, taskModels } from '@drover/core/task/models';
+import { type RunModels, modelRoute, sharesCache, taskModels } from '@drover/core/task/models';
 import type { PlannedTask } from '@drover/protocol/plan';
 import type { RunTask, TaskSpec } from '@drover/core/task/task';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
@@ -272,8 +273,8 @@ function linkOf(context: AttemptContext, given: AttemptOptions): { link: TaskLin
       if (miss !== undefined) context.tell({ type: 'warning', message: miss }, { ...place, ...step });
     },
     settled: context.settled,
-    admission,
-    stream: streamOf(context.models),
+    ask: (order, hooks, signal) =>
+      askHere(order, { route: modelRoute(context.models, order.model), admission, hooks }, signal),
     question: (question, signal) => context.question({ ...question, task: task.id }, signal),
   };
   const close = () => {

@@ -8,7 +8,9 @@
 //
 // Guarantees
 //   1. Everything that the attempt told is durable before its history is read.
-//   2. A place that blames the attempt tells an outcome, so moves end: each of them follows the end of another attempt,
+//   2. A request that was under way is not repeated: the run goes on reading the answer, and the next place gets it when
+//      it asks for the same thing (held-answer.ts).
+//   3. A place that blames the attempt tells an outcome, so moves end: each of them follows the end of another attempt,
 //      or leads to a place of its own, whose loss names the attempt.
 
 import type { Event } from '@drover/protocol/events';
@@ -16,6 +18,7 @@ import type { TaskOutcome } from '@drover/protocol/outcomes';
 import type { Past } from '@drover/core/journal/history';
 import type { TaskLink } from '@drover/core/task/link';
 import type { RunTask, TaskSpec } from '@drover/core/task/task';
+import { HeldAnswer } from './held-answer.ts';
 
 export type MovableAttempt = {
   readonly spec: TaskSpec;
@@ -28,15 +31,20 @@ export type MovableAttempt = {
 
 /** Runs an attempt in one place after another, until one of them tells its outcome. */
 export async function runMoving(attempt: MovableAttempt, signal: AbortSignal): Promise<TaskOutcome> {
-  const { link, runTask, history, tell } = attempt;
+  const { runTask, history, tell } = attempt;
+  const held = new HeldAnswer(attempt.link, signal);
   let spec = attempt.spec;
   for (;;) {
-    const ended = await runTask(spec, link, signal);
+    const ended = await runTask(spec, held.link, signal);
     if (ended.status !== 'displaced') return ended;
     const { why, alone } = ended;
     tell({ type: 'attempt_moved', reason: why, alone });
-    await link.settled();
-    spec = { ...resumedFrom(attempt.spec, await history()), ...(alone && { alone }) };
+    const step = await held.hold();
+    await held.link.settled();
+    const past = await history();
+    // It takes the held answer in the step in which it was asked for.
+    const resumed = resumedFrom(attempt.spec, past && step !== undefined ? { ...past, steps: step - 1 } : past);
+    spec = { ...resumed, ...(alone && { alone }) };
   }
 }
 

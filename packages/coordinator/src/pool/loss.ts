@@ -1,27 +1,23 @@
-// The open ends of an attempt: calls, questions, a half answer, leave to send a request. They are followed here so
-// that they can be closed when the thread is gone.
+// The open ends of an attempt: calls, questions, a request under way. They are followed here so that they can be closed
+// when the thread is gone.
 //
 // Everything that an attempt tells passes here. If it cannot tell its own end any more, `end` tells it, in the order in
-// which the worker itself would have: open ends first, then the turn and the session. `cut` closes only the request, for
-// an attempt that resumes elsewhere.
+// which the worker itself would have: open ends first, then the turn and the session.
 
 import { failureOf } from '@drover/core/agent/limits';
 import type { CallLabel, Event } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
-import type { Admitted, Wanted } from '@drover/core/model/spending/admission';
+import { DroverError } from '@drover/core/errors';
 import { isCutOff } from '@drover/core/model/partial-answer';
-import { NO_SPENDING, priced, spentIn, sumSpent, type Spent } from '@drover/core/model/spending/spent';
-import type { Message, Usage } from '@drover/protocol/messages';
+import { NO_SPENDING, spentIn, sumSpent, type Spent } from '@drover/core/model/spending/spent';
+import type { Message } from '@drover/protocol/messages';
 import { failedTurn, type TaskOutcome } from '@drover/protocol/outcomes';
 import type { TaskLink } from '@drover/core/task/link';
 import { ownMessages, summaryIn } from '@drover/core/task/summary';
 import type { TaskSpec } from '@drover/core/task/task';
 import { outputSummary } from '@drover/core/tools/summary';
 
-const CHARS_PER_TOKEN = 4;
-
 type Step = Parameters<TaskLink['emit']>[1];
-type OpenRequest = { readonly wanted: Wanted; readonly admitted: Admitted };
 type Requested = Extract<Event, { type: 'permission_request' }>;
 
 export class Unfinished {
@@ -29,14 +25,14 @@ export class Unfinished {
   readonly #spec: TaskSpec;
   readonly #calls = new Map<string, CallLabel>(); // by callId
   readonly #requested = new Map<string, Requested>(); // by requestId
-  readonly #tickets = new Set<OpenRequest>();
+  readonly #asks = new Set<Promise<unknown>>();
+  readonly #over = new AbortController();
   readonly #messages: Message[] = [];
   #step: Step | undefined; // undefined while nothing was told
   #spent = NO_SPENDING; // since it was begun, or resumed
   #total: Spent;
   #answers: number;
   #isAnswering = false;
-  #shownChars = 0; // of the answer that is arriving
   #isTurnEnded = false;
   #isSessionEnded = false;
 
@@ -51,7 +47,15 @@ export class Unfinished {
         this.#follow(event);
         link.emit(event, step);
       },
-      admission: { admit: async (wanted, signal) => this.#held(wanted, await link.admission.admit(wanted, signal)) },
+      ask: async (order, hooks, signal) => {
+        const asked = link.ask(order, hooks, AbortSignal.any([signal, this.#over.signal]));
+        this.#asks.add(asked);
+        try {
+          return await asked;
+        } finally {
+          this.#asks.delete(asked);
+        }
+      },
     };
   }
 
@@ -61,7 +65,10 @@ export class Unfinished {
   }
 
   /** Tells the end that the attempt did not live to tell. */
-  end(failure: Failure, signal: AbortSignal): TaskOutcome {
+  async end(failure: Failure, signal: AbortSignal): Promise<TaskOutcome> {
+    // The provider charges for a request that is under way, and for what of its answer has arrived.
+    this.#over.abort(new DroverError(failure));
+    await Promise.allSettled(this.#asks);
     if (this.#step !== undefined && !this.#isSessionEnded) this.#endSession(failure, this.#step);
     const before = ownMessages(this.#spec.past?.messages ?? [], this.#spec.seed.length);
     return {
@@ -73,31 +80,7 @@ export class Unfinished {
     };
   }
 
-  /** The attempt goes on elsewhere: an answer that was arriving is taken back, and its request charged. */
-  cut(failure: Failure): void {
-    const step = this.#step;
-    if (step === undefined) return;
-    const emit = (event: Event) => this.link.emit(event, step);
-    for (const ticket of this.#tickets) this.#settle(ticket, failure, emit);
-    this.#tickets.clear();
-    if (this.#isAnswering) emit({ type: 'attempt_discarded', reason: describe(failure), failure });
-  }
-
-  #held(wanted: Wanted, admitted: Admitted): Admitted {
-    const ticket = { wanted, admitted };
-    this.#tickets.add(ticket);
-    this.#shownChars = 0;
-    return {
-      ...admitted,
-      settle: (usage, seen) => {
-        this.#tickets.delete(ticket);
-        admitted.settle(usage, seen);
-      },
-    };
-  }
-
   #follow(event: Event): void {
-    if ('delta' in event) this.#shownChars += event.delta.length;
     switch (event.type) {
       case 'tool_execution_start':
         this.#calls.set(event.callId, labelIn(event));
@@ -141,7 +124,6 @@ export class Unfinished {
   #endSession(failure: Failure, step: Step): void {
     const emit = (event: Event) => this.link.emit(event, step);
     const reason = describe(failure);
-    for (const ticket of this.#tickets) this.#settle(ticket, failure, emit);
     if (this.#isAnswering) emit({ type: 'attempt_discarded', reason, failure });
     for (const { type: _, subject: _subject, why: _why, ...request } of this.#requested.values())
       emit({ type: 'permission_decision', allowed: false, by: 'cancel', always: false, reason, ...request });
@@ -153,17 +135,6 @@ export class Unfinished {
     if (!this.#isTurnEnded)
       emit('failure' in outcome ? { type: outcome.status, failure, reason } : { type: 'cancelled' });
     emit({ type: 'session_end', outcome: outcome.status, reason, messages: this.#messages, ...this.#spent });
-  }
-
-  // The provider charges for the request, and for what of its answer had arrived.
-  #settle({ wanted, admitted }: OpenRequest, failure: Failure, emit: (event: Event) => void): void {
-    const output = Math.min(admitted.outputTokensMax, Math.ceil(this.#shownChars / CHARS_PER_TOKEN));
-    const usage: Usage = { input: wanted.inputTokens, output, cacheRead: 0, cacheWrite: 0, estimated: true };
-    admitted.settle(usage, { failure });
-    const request = priced(usage, this.#spec.model.price);
-    const { usage: total, cost } = sumSpent(this.#total, request);
-    const requestCost = request.cost === undefined ? {} : { requestCost: request.cost };
-    emit({ type: 'usage', usage, total, ...(cost !== undefined && { cost }), ...requestCost });
   }
 }
 

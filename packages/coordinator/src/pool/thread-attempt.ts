@@ -99,7 +99,7 @@ export class ThreadAttempt {
       const outcome = await Promise.race([ordered, this.#dropped.promise]);
       if (outcome === undefined) throw new Error('it ended without an outcome');
       served.close(outcome === DROPPED ? 'ignored' : 'heard');
-      return outcome === DROPPED ? this.#unfinished.end(failureOf(signal), signal) : outcome;
+      return outcome === DROPPED ? await this.#unfinished.end(failureOf(signal), signal) : outcome;
     } catch (error) {
       return await this.#afterLoss(served, error, signal);
     } finally {
@@ -139,7 +139,7 @@ export class ThreadAttempt {
     return this.#lost(this.#why ?? '', signal);
   }
 
-  #lost(why: string, signal: AbortSignal): TaskOutcome {
+  #lost(why: string, signal: AbortSignal): Promise<TaskOutcome> {
     const failure: Failure = signal.aborted ? failureOf(signal) : { kind: 'worker.lost', message: why };
     this.#tell('a worker was ended', why);
     return this.#unfinished.end(failure, signal);
@@ -147,7 +147,6 @@ export class ThreadAttempt {
 
   #displaced({ why, culprit }: Loss): Displaced {
     this.#tell('a worker lost its thread and is moved', why);
-    this.#unfinished.cut({ kind: 'worker.lost', message: why });
     return { status: 'displaced', why, alone: culprit === undefined };
   }
 

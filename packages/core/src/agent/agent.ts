@@ -8,6 +8,7 @@ import { type Admission, budgetOnly } from '../model/spending/admission.ts';
 import { Budget } from '../model/spending/budget.ts';
 import type { Spent } from '../model/spending/spent.ts';
 import { definitionOf } from '../tools/tool.ts';
+import { ask, type AskNotes } from './ask.ts';
 import { unhurried } from './limits.ts';
 import { toolNamed } from './calls/calls.ts';
 import { REMOTE_TIMEOUT_MS_DEFAULT } from './calls/remote-calls.ts';
@@ -15,7 +16,7 @@ import type { SessionOptions } from '../session/session-options.ts';
 import type { Agent } from './turn.ts';
 
 /** The parts of a session that its agent uses. */
-export type Ties = Pick<Agent, 'conversation' | 'routes' | 'emit' | 'settled' | 'spend' | 'inbox'> & {
+export type Ties = Pick<Agent, 'conversation' | 'routes' | 'emit' | 'settled' | 'spend' | 'book' | 'inbox'> & {
   readonly conversation: Conversation;
   readonly instructions: Instructions;
   /** Usage and cost of the session so far. */
@@ -26,11 +27,18 @@ export type Ties = Pick<Agent, 'conversation' | 'routes' | 'emit' | 'settled' | 
 
 export function makeAgent(options: SessionOptions, ties: Ties): Agent {
   const { tools, context, limits, retry, judge, question, worker, beforeCall } = options;
-  const { conversation, routes, instructions, emit, settled, spend, total, progress } = ties;
+  const { conversation, routes, instructions, emit, settled, spend, book, total, progress } = ties;
   const definitions = options.definitions ?? tools.map(definitionOf);
   const budget = new Budget(options.cap, options.price);
   if (options.spentBefore !== undefined) budget.spend(options.spentBefore);
   const notes = { emit: (event: Event) => emit(event, { worker }), settled, total, price: () => routes.current.price };
+  const prepare = () => tools.forEach((tool) => tool.prepare?.(context, 'possible'));
+  const agentNotes: AskNotes = {
+    // As soon as a request was sent, tools may prepare for calls.
+    admitted: () => void setImmediate(prepare),
+    calling: (name) => toolNamed(tools, name)?.prepare?.(context, 'certain'),
+    progress,
+  };
   const remoteTimeoutMs = options.remoteTimeoutMs ?? REMOTE_TIMEOUT_MS_DEFAULT;
   return {
     conversation,
@@ -50,27 +58,30 @@ export function makeAgent(options: SessionOptions, ties: Ties): Agent {
     },
     limits,
     retry,
-    admission: preparing(unhurried(options.admission ?? budgetOnly(budget, notes), progress), options),
+    admission: preparing(unhurried(options.admission ?? budgetOnly(budget, notes), progress), agentNotes.admitted),
+    ask: options.ask ?? ask,
+    notes: agentNotes,
     cacheKey: options.cacheKey ?? options.id,
     sampling: options.sampling,
     inbox: ties.inbox,
     emit: (event, place) => {
       if (EVENTS[event.type].progress) progress();
-      if (event.type === 'toolcall_start') toolNamed(tools, event.name)?.prepare?.(context, 'certain');
+      if (event.type === 'toolcall_start') agentNotes.calling(event.name);
       emit(event, place);
     },
     settled,
     spend,
+    book,
+    total,
   };
 }
 
-/** Lets tools prepare for calls as soon as a request was sent. */
-function preparing({ admit }: Admission, { tools, context }: SessionOptions): Admission {
-  const prepare = () => tools.forEach((tool) => tool.prepare?.(context, 'possible'));
+/** Tells when a request is about to be sent. */
+function preparing({ admit }: Admission, onAdmitted: () => void): Admission {
   return {
     admit: async (wanted, signal) => {
       const admitted = await admit(wanted, signal);
-      setImmediate(prepare);
+      onAdmitted();
       return admitted;
     },
   };

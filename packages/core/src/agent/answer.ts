@@ -6,13 +6,13 @@
 
 import { promptTokensMax, utf8Bytes } from '../conversation/prompt-bound.ts';
 import { DroverError } from '../errors.ts';
-import type { AssistantMessage, Message } from '@drover/protocol/messages';
+import type { AssistantMessage, Message, Usage } from '@drover/protocol/messages';
 import { buildRequest, isBlank } from '../model/request.ts';
-import { ask, type Answer } from './ask.ts';
+import type { Answer } from './ask.ts';
 import { fallBack } from './fall-back.ts';
 import { answerTokensMax, compact, isOverflow, isTooLong } from './compact.ts';
 import { textFormCall } from './text-form/text-calls.ts';
-import { addAnswer, ATTEMPTS_MAX, emit, endOfAnswer, textOf, type Agent, type Turn } from './turn.ts';
+import { addAnswer, asked, ATTEMPTS_MAX, emit, endOfAnswer, textOf, type Agent, type Turn } from './turn.ts';
 
 const PAUSES_MAX = 8;
 const NUDGE = 'Your last answer was empty. Go on with the work, or say that it is done and what came of it.';
@@ -105,8 +105,14 @@ async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<A
   const estimated = conversation.estimate(agent.definitionChars);
   const { routes, definitions: tools, cacheKey, sampling } = agent;
   const { provider, model } = routes.current;
-  return ask(
+  const calibrate = (usage: Usage) => {
+    const { input, cacheRead, cacheWrite } = usage;
+    if (usage.estimated !== true) conversation.calibrate(estimated, input + cacheRead + cacheWrite);
+  };
+  return agent.ask(
     {
+      ...asked(agent, turn, estimated),
+      isShown: true,
       route: routes.current,
       fallsBack: routes.hasNext,
       request: (outputTokensMax) =>
@@ -127,11 +133,14 @@ async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<A
       retry: agent.retry,
       patience: turn.patience,
       emit: (event) => emit(agent, turn, event),
-      // Calibrate first, so that the usage event includes the ratio of this prompt.
       spend: (usage) => {
-        const { input, cacheRead, cacheWrite } = usage;
-        if (usage.estimated !== true) conversation.calibrate(estimated, input + cacheRead + cacheWrite);
-        return agent.spend(usage, estimated);
+        const cost = agent.spend(usage, estimated);
+        calibrate(usage);
+        return cost;
+      },
+      book: (usage) => {
+        agent.book(usage);
+        calibrate(usage);
       },
       keep: (partial) => addAnswer(agent, turn, partial),
     },

@@ -7,7 +7,7 @@
 
 import { NO_USAGE } from '../model/spending/usage.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Event } from '@drover/protocol/events';
+import type { Event, Place } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
 import { DroverError } from '../errors.ts';
 import type { Admission, Admitted, Seen } from '../model/spending/admission.ts';
@@ -17,10 +17,26 @@ import { ATTEMPTS_BEFORE_FALLBACK, isAvailability, labelOf, type ModelRoute } fr
 import { PartialAnswer } from '../model/partial-answer.ts';
 import { retryDelayMs, type RetryPolicy } from '../model/retry.ts';
 import { inGroups } from '../one-by-one.ts';
+import type { Tally } from '../model/spending/tally.ts';
 import { failureOf } from './limits.ts';
+
+/** News of a request, for the agent that made it. */
+export type AskNotes = {
+  /** The request is about to be sent. */
+  readonly admitted: () => void;
+  /** The answer calls a tool of this name. */
+  readonly calling: (name: string) => void;
+  /** Something happened, so the agent is not idle. */
+  readonly progress: () => void;
+};
 
 export type Asking = {
   readonly route: ModelRoute;
+  readonly place: Pick<Place, 'turn' | 'step'>;
+  readonly tally: Tally;
+  readonly notes: AskNotes;
+  readonly idleMs: number | undefined;
+  readonly isShown: boolean; // views show the answer
   /** Another model is asked if this one is unavailable, so an unavailable model is retried less often. */
   readonly fallsBack: boolean;
   readonly request: (outputTokensMax: number) => ModelRequest;
@@ -34,6 +50,8 @@ export type Asking = {
   readonly emit: (event: Event) => void;
   /** Records the usage of each attempt, failed ones included. Returns its cost in US dollars. */
   readonly spend: (usage: Usage) => number | undefined;
+  /** Adds the usage of a request that was told where its answer arrived. Tells nothing. */
+  readonly book: (usage: Usage) => void;
   /** Stores the partial text of the last attempt. If omitted, that text is discarded. */
   readonly keep?: (partial: Omit<Answer, 'notes'>) => void;
 };
@@ -44,7 +62,12 @@ export type Answer = {
   readonly cost: number | undefined; // US dollars; undefined if the price is unknown
 };
 
-export async function ask(asking: Asking, signal: AbortSignal): Promise<Answer> {
+/** Takes an answer: in this thread, or over the link of a task. */
+export type Ask = (asking: Asking, signal: AbortSignal) => Promise<Answer>;
+
+type Requesting = Omit<Asking, 'place' | 'tally' | 'notes' | 'idleMs' | 'isShown' | 'book'>;
+
+export async function ask(asking: Requesting, signal: AbortSignal): Promise<Answer> {
   const begun = performance.now();
   let waitedMs = 0; // for admission; not counted as time of the provider
   for (let attempt = 1; ; attempt++) {
@@ -76,12 +99,12 @@ export async function ask(asking: Asking, signal: AbortSignal): Promise<Answer> 
   }
 }
 
-function attemptsMax(asking: Asking, failure: Failure): number {
+function attemptsMax(asking: Requesting, failure: Failure): number {
   const { attemptsMax: most } = asking.retry;
   return isAskedElsewhere(asking, failure) ? Math.min(most, ATTEMPTS_BEFORE_FALLBACK) : most;
 }
 
-function isAskedElsewhere({ fallsBack }: Asking, failure: Failure): boolean {
+function isAskedElsewhere({ fallsBack }: Requesting, failure: Failure): boolean {
   return fallsBack && isAvailability(failure);
 }
 
@@ -96,7 +119,7 @@ type FailedAttempt = {
   readonly cost: number | undefined;
 };
 
-async function tryOnce(asking: Asking, admitted: Admitted, signal: AbortSignal): Promise<Attempt> {
+async function tryOnce(asking: Requesting, admitted: Admitted, signal: AbortSignal): Promise<Attempt> {
   const settle = (reported: Usage, seen: Seen) => {
     const usage = admitted.charged?.(reported, seen) ?? reported;
     admitted.settle(usage, seen);
@@ -130,7 +153,7 @@ async function tryOnce(asking: Asking, admitted: Admitted, signal: AbortSignal):
 }
 
 /** Ends the last attempt. It is discarded if the caller asks again: after a compaction, or another model. */
-function endAttempt(asking: Asking, failed: FailedAttempt, signal: AbortSignal): void {
+function endAttempt(asking: Requesting, failed: FailedAttempt, signal: AbortSignal): void {
   const { failure, shown, usage, cost } = failed;
   const isAskedAgain = failure.kind === 'context.overflow' || isAskedElsewhere(asking, failure);
   if (asking.keep === undefined || !shown.partial.hasText || isAskedAgain) return discard(asking, failed);
@@ -138,7 +161,7 @@ function endAttempt(asking: Asking, failed: FailedAttempt, signal: AbortSignal):
   asking.keep({ message: shown.partial.message(signal.aborted ? 'aborted' : 'error', usage), cost });
 }
 
-function discard({ emit }: Asking, { failure, shown, usage }: FailedAttempt): void {
+function discard({ emit }: Requesting, { failure, shown, usage }: FailedAttempt): void {
   if (shown.started) emit({ type: 'attempt_discarded', reason: describe(failure), failure, usage });
 }
 

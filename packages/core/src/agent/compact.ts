@@ -19,9 +19,8 @@ import { promptTokensMax, utf8Bytes } from '../conversation/prompt-bound.ts';
 import { DroverError } from '../errors.ts';
 import type { Message } from '@drover/protocol/messages';
 import { buildRequest } from '../model/request.ts';
-import { ask } from './ask.ts';
 import { fallBack } from './fall-back.ts';
-import { emit, textOf, Turn, type Agent } from './turn.ts';
+import { asked, emit, textOf, Turn, type Agent } from './turn.ts';
 
 // Share of the window reserved for the answer: `outputTokensMax`, within these bounds.
 const ANSWER_SHARE = { min: 0.2, max: 0.4 };
@@ -148,8 +147,10 @@ async function summaryOf(
   const { provider, model, contextTokens } = routes.current;
   const messages: readonly Message[] = [{ role: 'user', content: [{ type: 'text', text }] }];
   const fixed = { provider, model, system: SUMMARY_SYSTEM, tools: [], messages, cacheKey: `${cacheKey}-summary` };
-  const { message } = await ask(
+  const { message } = await agent.ask(
     {
+      ...asked(agent, turn),
+      isShown: false,
       route: routes.current,
       fallsBack: routes.hasNext,
       request: (outputTokensMax) => buildRequest({ ...fixed, outputTokensMax }),
@@ -162,6 +163,7 @@ async function summaryOf(
       patience: turn.patience,
       emit: () => undefined, // views do not show this request
       spend: (usage) => agent.spend(usage),
+      book: (usage) => agent.book(usage),
     },
     signal,
   );

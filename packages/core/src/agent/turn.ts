@@ -12,7 +12,8 @@ import type { RetryPolicy } from '../model/retry.ts';
 import type { Sampling } from '@drover/protocol/model';
 import { failedTurn, type TurnOutcome } from '@drover/protocol/outcomes';
 import { DroverError } from '../errors.ts';
-import type { Answer } from './ask.ts';
+import type { Answer, Ask, Asking, AskNotes } from './ask.ts';
+import type { Spent } from '../model/spending/spent.ts';
 import type { Limits } from '@drover/protocol/limits';
 import type { RefusedCalls } from './calls/refused-calls.ts';
 import type { Repeats } from './calls/repeats.ts';
@@ -42,6 +43,11 @@ export type Agent = {
    * `estimate` is drover's token count of the prompt; omit it for requests outside the conversation.
    */
   readonly spend: (usage: Usage, estimate?: number) => number | undefined;
+  /** Adds the usage of a request without telling it. */
+  readonly book: (usage: Usage) => void;
+  readonly total: () => Spent;
+  readonly ask: Ask;
+  readonly notes: AskNotes;
 };
 
 /** Maximum number of requests for one answer, over all retries, discards, reminders and compactions. */
@@ -73,6 +79,26 @@ export class Turn {
 
 export function emit(agent: Agent, turn: Turn, event: Event): void {
   agent.emit(event, { worker: agent.bench.worker, turn: turn.number, step: turn.steps });
+}
+
+/** The parts of a request that say whose it is. */
+export function asked(
+  { conversation, routes, limits, notes, total }: Agent,
+  { number, steps }: Turn,
+  estimate?: number,
+): Pick<Asking, 'place' | 'tally' | 'notes' | 'idleMs'> {
+  const { ratio } = conversation;
+  return {
+    place: { turn: number, step: steps },
+    tally: {
+      total: total(),
+      window: routes.current.contextTokens,
+      ...(estimate !== undefined && { estimate }),
+      ...(ratio !== undefined && { ratio }),
+    },
+    notes,
+    idleMs: limits.idleMs,
+  };
 }
 
 export function addMessage(agent: Agent, turn: Turn, message: Exclude<Message, AssistantMessage>): void {

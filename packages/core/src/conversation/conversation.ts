@@ -111,8 +111,7 @@ export class Conversation {
   calibrate(estimated: number, reported: number): void {
     if (estimated <= 0 || reported <= 0) return;
     this.#reported = reported;
-    const observed = reported / estimated;
-    this.#ratio = this.#ratio === undefined ? observed : this.#ratio * (1 - RATIO_WEIGHT) + observed * RATIO_WEIGHT;
+    this.#ratio = calibrated(this.#ratio, estimated, reported);
   }
 
   get #correction(): number {
@@ -136,6 +135,13 @@ export function codePoints(text: string): number {
   // Counting surrogate pairs is faster than iterating the string: nearly all text has none.
   const pairs = text.match(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g);
   return text.length - (pairs?.length ?? 0);
+}
+
+/** The ratio after another report. Without an estimate or a report it stays as it was. */
+export function calibrated(ratio: number | undefined, estimated: number, reported: number): number | undefined {
+  if (estimated <= 0 || reported <= 0) return ratio;
+  const observed = reported / estimated;
+  return ratio === undefined ? observed : ratio * (1 - RATIO_WEIGHT) + observed * RATIO_WEIGHT;
 }
 
 export function rounded(ratio: number): number {

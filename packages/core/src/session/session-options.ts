@@ -15,6 +15,7 @@ import type { Spent } from '../model/spending/spent.ts';
 import type { SandboxUse } from '@drover/protocol/run';
 import type { Tool, TurnContext } from '../tools/tool.ts';
 import type { Inbox } from './inbox.ts';
+import type { Ask } from '../agent/ask.ts';
 import type { Question, Verdict } from '../agent/calls/calls.ts';
 
 export type SessionOptions = ModelRoute & {
@@ -27,6 +28,8 @@ export type SessionOptions = ModelRoute & {
   readonly spentBefore?: Spent;
   /** Admission of its requests, if sessions share a provider. Default: its own cap. */
   readonly admission?: Admission;
+  /** Takes the answers of the model. Default: this thread asks the providers of the routes. */
+  readonly ask?: Ask;
   readonly charsPerToken?: number;
   readonly tools: readonly Tool[];
   /** Definitions to send to the model, byte for byte. Default: made from `tools`. */

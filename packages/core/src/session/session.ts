@@ -8,7 +8,7 @@
 // Crash: `past`, read from the journal, restores messages, open calls, spending and the state of the last turn.
 
 import { Bus } from '../bus.ts';
-import { CHARS_PER_TOKEN_DEFAULT, Conversation, rounded, type TokenFigures } from '../conversation/conversation.ts';
+import { CHARS_PER_TOKEN_DEFAULT, Conversation, type TokenFigures } from '../conversation/conversation.ts';
 import { Instructions } from '../conversation/instructions.ts';
 import { systemPrompt } from '../conversation/prompt.ts';
 import type { Event, PendingCall } from '@drover/protocol/events';
@@ -18,6 +18,7 @@ import type { Past } from '../journal/history.ts';
 import type { Usage } from '@drover/protocol/messages';
 import { checkSampling } from '../model/sampling.ts';
 import { labelOf, ModelRoutes } from '../model/fallback.ts';
+import { chargeTo } from '../model/spending/tally.ts';
 import { NO_SPENDING, priced, spentIn, sumSpent, type Spent } from '../model/spending/spent.ts';
 import { tokensOf } from '../model/spending/usage.ts';
 import { failedTurn, type TurnOutcome } from '@drover/protocol/outcomes';
@@ -88,6 +89,7 @@ export class Session {
       emit: (event, place) => this.#outlet.emit(event, place),
       settled: (signal) => this.#settled(signal),
       spend: (usage, estimate) => this.#spend(usage, estimate),
+      book: (usage) => this.#book(usage),
       total: () => this.#total,
       progress: () => this.#progress(),
       inbox: this.#inbox,
@@ -376,23 +378,20 @@ export class Session {
     await unlessAborted(this.#outlet.settled(), signal);
   }
 
-  /** Adds the usage of a request to the totals. Returns its cost in US dollars. */
+  /** Adds the usage of a request to the totals, and tells it. Returns its cost in US dollars. */
   #spend(usage: Usage, estimate: number | undefined): number | undefined {
     const { price, contextTokens: window } = this.#routes.current;
-    const request = priced(usage, price);
+    const { ratio } = this.conversation;
+    const figures = { ...(estimate !== undefined && { estimate }), ...(ratio !== undefined && { ratio }) };
+    const { cost, event } = chargeTo({ total: this.#total, window, ...figures }, usage, price);
+    this.#book(usage);
+    this.#emit(event);
+    return cost;
+  }
+
+  #book(usage: Usage): void {
+    const request = priced(usage, this.#routes.current.price);
     this.#spent = sumSpent(this.#spent, request);
     this.#total = sumSpent(this.#total, request);
-    const { usage: total, cost } = this.#total;
-    const { ratio } = this.conversation;
-    this.#emit({
-      type: 'usage',
-      usage,
-      total,
-      ...(cost !== undefined && { cost }),
-      ...(request.cost !== undefined && { requestCost: request.cost }),
-      ...(estimate !== undefined && { estimate, window }),
-      ...(ratio !== undefined && { estimateRatio: rounded(ratio) }),
-    });
-    return request.cost;
   }
 }

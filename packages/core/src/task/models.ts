@@ -4,7 +4,6 @@ import type { PlannedTask } from '@drover/protocol/plan';
 import type { ModelRoles } from '@drover/protocol/run';
 import type { ModelRoute } from '../model/fallback.ts';
 import type { Provider } from '../model/provider.ts';
-import type { TaskLink } from './link.ts';
 import type { ModelSpec, TaskSpec } from './task.ts';
 
 type OpenModel = { readonly spec: ModelSpec; readonly provider: Provider };
@@ -38,9 +37,9 @@ export function sharesCache({ roles }: RunModels, { model = roles.work[0] }: Pla
   return model === roles.plan[0];
 }
 
-/** Sends each request to the provider of its model. */
-export function streamOf(models: RunModels): TaskLink['stream'] {
-  return (label, request, signal) => openModel(models, label).provider.stream(request, signal);
+/** An opened model, by its label. */
+export function modelRoute(models: RunModels, label: string): ModelRoute {
+  return routeOf(openModel(models, label));
 }
 
 function openModel({ open }: RunModels, label: string): OpenModel {

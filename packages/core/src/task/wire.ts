@@ -1,47 +1,40 @@
 // Task wire: both ends of the connection between a task in its own thread and its run.
 //
 // Messages
-//   The thread sends events, requests (events durable, admission, model answer, permission), and that it fell.
-//   The run sends the answer as it streams, one reply to each request, and stop. Messages are plain data. An error is
-//   sent as its Failure, because a thrown error would lose its name and fields.
-//   The run talks to the provider for all threads. One warm SDK and fetch take a third of the time that eight would
-//   spend. No thread knows the key.
+//   The thread sends events, requests (events durable, an answer of a model, a decision), and that it fell.
+//   The run sends one reply to each request, news of the answer that is under way, and stop. Messages are plain data. An
+//   error is sent as its Failure, because a thrown error would lose its name and fields.
+//   The run talks to the provider for all threads: one warm SDK and fetch, and no thread knows the key. An answer passes
+//   the wire once, whole: the run has shown it, journaled it and told its cost by then.
 //
 // Guarantees
 //   1. Messages of the thread arrive in order. Events are batched for a moment, and adjacent deltas of a block are
 //      joined. A request flushes the batch, so `settled` covers every event before it.
 //   2. A request whose signal aborts is withdrawn and still gets exactly one reply, from the run.
 //
-// Failure: when the port closes, requests fail, the task's signal aborts, and later messages are ignored.
+// Failure: when the port closes, requests fail, the task's signal aborts, and later messages are ignored. At the run's
+// end, questions are withdrawn; an answer under way is left to the owner of the link, which moves or ends the attempt.
 
-import { NO_USAGE } from '../model/spending/usage.ts';
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import type { Question } from '../agent/calls/calls.ts';
 import { failureOf } from '../agent/limits.ts';
 import type { Decision, Event, Place } from '@drover/protocol/events';
 import { DroverError } from '../errors.ts';
 import type { Failure } from '@drover/protocol/failures';
-import type { Admitted, Seen, Wanted } from '../model/spending/admission.ts';
-import type { ModelEvent, ModelRequest } from '@drover/protocol/model';
-import type { Usage } from '@drover/protocol/messages';
-import { inGroups, oneByOne } from '../one-by-one.ts';
+import type { AskHooks, AskOrder, AskResult } from './asking.ts';
 import type { TaskLink } from './link.ts';
 import type { Opening } from './order.ts';
 
 // Not noticeable to a user, but long enough to batch most of a step. Each message wakes a thread.
 const WAIT_MS = 5;
+// News of progress is told so often in an idle limit.
+const PROGRESS_PART = 1 / 10;
 
 type Step = Pick<Place, 'turn' | 'step'>;
 
 type Request =
   | { readonly type: 'settled' }
-  | { readonly type: 'admit'; readonly wanted: Wanted }
-  | {
-      readonly type: 'stream';
-      readonly model: string; // provider/name
-      readonly request: ModelRequest;
-      readonly ticket: number | undefined;
-    }
+  | { readonly type: 'ask'; readonly order: AskOrder }
   | { readonly type: 'question'; readonly question: Question };
 
 type FromTask =
@@ -49,18 +42,19 @@ type FromTask =
   | { readonly type: 'fell' } // code of this task ends the thread
   | { readonly type: 'event'; readonly event: Event; readonly step: Step }
   | { readonly type: 'request'; readonly id: number; readonly request: Request }
-  | { readonly type: 'withdraw'; readonly id: number; readonly failure: Failure }
-  | { readonly type: 'settle'; readonly ticket: number; readonly usage: Usage; readonly seen: Seen };
+  | { readonly type: 'withdraw'; readonly id: number; readonly failure: Failure };
 
 type Reply =
   | { readonly type: 'stored' }
-  | { readonly type: 'admitted'; readonly outputTokensMax: number } // the request id is the ticket
+  | { readonly type: 'answered'; readonly result: AskResult }
   | { readonly type: 'decision'; readonly decision: Decision }
-  | { readonly type: 'finished'; readonly events: readonly ModelEvent[] } // the last events of an answer
   | { readonly type: 'failed'; readonly failure: Failure };
 
+/** News of an answer that is under way: a tool name, or which of the notes it is. */
+type News = { readonly calling: string } | 'admitted' | 'progress';
+
 type FromRun =
-  | { readonly type: 'events'; readonly id: number; readonly events: readonly ModelEvent[] } // part of an answer
+  | { readonly type: 'news'; readonly id: number; readonly news: News }
   | { readonly type: 'reply'; readonly id: number; readonly reply: Reply }
   | { readonly type: 'stop'; readonly failure: Failure };
 
@@ -78,16 +72,13 @@ export function linkOver({ port }: Opening, thread: number): Line {
   const wire = new ThreadEnd(port);
   wire.send({ type: 'begin', thread });
   wire.flush();
-  const admit = async (wanted: Wanted, signal: AbortSignal): Promise<Admitted> => {
-    const { id, reply } = await wire.ask({ type: 'admit', wanted }, signal);
-    if (reply.type !== 'admitted') throw unexpected(reply);
-    const settle = (usage: Usage, seen: Seen) => wire.send({ type: 'settle', ticket: id, usage, seen });
-    wire.ticket = id;
-    // No `began` here: the run sees the start of the answer itself, before this thread does.
-    return { outputTokensMax: reply.outputTokensMax, settle };
+  const ask = async (order: AskOrder, hooks: AskHooks, signal: AbortSignal): Promise<AskResult> => {
+    const reply = await wire.ask({ type: 'ask', order }, signal, (news) => tellNews(news, hooks));
+    if (reply.type !== 'answered') throw unexpected(reply);
+    return reply.result;
   };
   const question = async (asked: Question, signal: AbortSignal): Promise<Decision> => {
-    const { reply } = await wire.ask({ type: 'question', question: asked }, signal);
+    const reply = await wire.ask({ type: 'question', question: asked }, signal);
     if (reply.type !== 'decision') throw unexpected(reply);
     return reply.decision;
   };
@@ -95,8 +86,7 @@ export function linkOver({ port }: Opening, thread: number): Line {
     link: {
       emit: (event, { turn, step }) => wire.send({ type: 'event', event, step: stepOf(turn, step) }),
       settled: async () => void (await wire.ask({ type: 'settled' }, NEVER)),
-      admission: { admit },
-      stream: (model, request, signal) => oneByOne(wire.stream({ model, request }, signal)),
+      ask,
       question,
     },
     signal: wire.signal,
@@ -118,18 +108,19 @@ function unexpected({ type }: Reply): Error {
   return new Error(`a reply of the wrong kind: ${type}`);
 }
 
-type Waiting = PromiseWithResolvers<Answered> & { readonly onEvents: (events: readonly ModelEvent[]) => void };
+function tellNews(news: News, hooks: AskHooks): void {
+  if (typeof news === 'object') hooks.calling(news.calling);
+  else hooks[news]();
+}
 
-type Answered = { readonly id: number; readonly reply: Exclude<Reply, { type: 'failed' }> };
+type Waiting = PromiseWithResolvers<Answered> & { readonly onNews: (news: News) => void };
 
-type Asked = { readonly model: string; readonly request: ModelRequest };
+type Answered = Exclude<Reply, { type: 'failed' }>;
 
 class ThreadEnd {
   readonly #port: MessagePort;
   readonly #stop = new AbortController();
   readonly #waiting = new Map<number, Waiting>();
-  /** The admission ticket for the next model request. */
-  ticket: number | undefined;
   #batch: FromTask[] = [];
   #due: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -159,11 +150,11 @@ class ThreadEnd {
     this.#batch = [];
   }
 
-  async ask(request: Request, signal: AbortSignal, onEvents: Waiting['onEvents'] = () => {}): Promise<Answered> {
+  async ask(request: Request, signal: AbortSignal, onNews: Waiting['onNews'] = () => {}): Promise<Answered> {
     if (this.#isClosed) throw gone();
     this.#lastId += 1;
     const id = this.#lastId;
-    const waiting: Waiting = { ...Promise.withResolvers<Answered>(), onEvents };
+    const waiting: Waiting = { ...Promise.withResolvers<Answered>(), onNews };
     this.#waiting.set(id, waiting);
     const withdraw = () => this.#withdraw(id, failureOf(signal));
     this.send({ type: 'request', id, request });
@@ -184,31 +175,6 @@ class ThreadEnd {
     this.flush();
   }
 
-  /** Yields an answer in the batches in which it arrives. Withdraws the request if the caller stops reading. */
-  async *stream(asked: Asked, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[]> {
-    const arrived: ModelEvent[] = [];
-    let news = Promise.withResolvers<undefined>();
-    const onEvents = (events: readonly ModelEvent[]) => {
-      arrived.push(...events);
-      news.resolve(undefined);
-    };
-    const { ticket } = this;
-    const whole = this.ask({ type: 'stream', ...asked, ticket }, signal, onEvents);
-    const id = this.#lastId;
-    try {
-      for (;;) {
-        // Batches that arrived before the end, or before a failure, come first.
-        const last = await Promise.race([news.promise, whole]);
-        news = Promise.withResolvers<undefined>();
-        if (last === undefined) yield arrived.splice(0);
-        else if (last.reply.type === 'finished') return yield last.reply.events;
-        else throw unexpected(last.reply);
-      }
-    } finally {
-      this.#withdraw(id, GONE);
-    }
-  }
-
   close(): void {
     if (this.#isClosed) return;
     this.flush();
@@ -226,11 +192,11 @@ class ThreadEnd {
   #hear(message: FromRun): void {
     if (message.type === 'stop') return this.#stop.abort(new DroverError(message.failure));
     const waiting = this.#waiting.get(message.id);
-    if (message.type === 'events') return waiting?.onEvents(message.events);
+    if (message.type === 'news') return waiting?.onNews(message.news);
     const { id, reply } = message;
     this.#waiting.delete(id);
     if (reply.type === 'failed') waiting?.reject(new DroverError(reply.failure));
-    else waiting?.resolve({ id, reply });
+    else waiting?.resolve(reply);
   }
 }
 
@@ -285,7 +251,7 @@ class RunEnd {
   readonly #link: TaskLink;
   readonly #ear: Ear;
   readonly #requests = new Map<number, AbortController>();
-  readonly #tickets = new Map<number, Admitted>();
+  readonly #ending = new Map<number, AbortController>(); // those that end with the wire
   #isClosed = false;
 
   constructor(port: MessagePort, link: TaskLink, ear: Ear) {
@@ -310,9 +276,8 @@ class RunEnd {
     if (last === 'heard') this.hear();
     this.#isClosed = true;
     this.#port.close();
-    for (const withdrawn of this.#requests.values()) withdrawn.abort(gone());
+    for (const withdrawn of this.#ending.values()) withdrawn.abort(gone());
     this.#requests.clear();
-    this.#tickets.clear();
   }
 
   #post(message: FromRun): void {
@@ -336,19 +301,17 @@ class RunEnd {
       case 'request':
         return void this.#answer(message.id, message.request);
       case 'withdraw':
-        return this.#requests.get(message.id)?.abort(new DroverError(message.failure));
-      case 'settle': {
-        this.#tickets.get(message.ticket)?.settle(message.usage, message.seen);
-        this.#tickets.delete(message.ticket);
-      }
+        this.#requests.get(message.id)?.abort(new DroverError(message.failure));
     }
   }
 
   async #answer(id: number, request: Request): Promise<void> {
     const withdrawn = new AbortController();
     this.#requests.set(id, withdrawn);
+    if (request.type !== 'ask') this.#ending.set(id, withdrawn);
     const reply = await this.#replyTo(id, request, withdrawn.signal).catch(failed);
     this.#requests.delete(id);
+    this.#ending.delete(id);
     this.#post({ type: 'reply', id, reply });
   }
 
@@ -357,32 +320,29 @@ class RunEnd {
       case 'settled':
         await this.#link.settled();
         return { type: 'stored' };
-      case 'admit': {
-        const admitted = await this.#link.admission.admit(request.wanted, signal);
-        // The task is gone and cannot return the admission, so return it here.
-        if (this.#isClosed) admitted.settle(NO_USAGE, {});
-        else this.#tickets.set(id, admitted);
-        return { type: 'admitted', outputTokensMax: admitted.outputTokensMax };
+      case 'ask': {
+        const { order } = request;
+        return { type: 'answered', result: await this.#link.ask(order, this.#hooks(id, order), signal) };
       }
-      case 'stream':
-        return this.#stream(id, request, signal);
       case 'question':
         return { type: 'decision', decision: await this.#link.question(request.question, signal) };
     }
   }
 
-  async #stream(
-    id: number,
-    { model, request, ticket = -1 }: Extract<Request, { type: 'stream' }>,
-    signal: AbortSignal,
-  ): Promise<Reply> {
-    for await (const events of inGroups(this.#link.stream(model, request, signal))) {
-      const [first] = events;
-      if (first?.type === 'started') this.#tickets.get(ticket)?.began?.(first.headers ?? {});
-      if (events.at(-1)?.type === 'finished') return { type: 'finished', events };
-      if (events.length > 0) this.#post({ type: 'events', id, events });
-    }
-    throw new Error('a provider ended its stream without `finished`');
+  #hooks(id: number, { place, idleMs }: AskOrder): AskHooks {
+    const tell = (news: News) => this.#post({ type: 'news', id, news });
+    let toldAt = -Infinity;
+    return {
+      emit: (event) => this.#link.emit(event, place),
+      admitted: () => tell('admitted'),
+      calling: (name) => tell({ calling: name }),
+      progress: () => {
+        // Only a task with an idle limit wants to know, and not of each delta.
+        if (idleMs === undefined || performance.now() - toldAt < idleMs * PROGRESS_PART) return;
+        toldAt = performance.now();
+        tell('progress');
+      },
+    };
   }
 }
 

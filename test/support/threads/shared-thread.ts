@@ -8,12 +8,12 @@ import { pastOf } from '@drover/core/journal/history';
 import { runMoving } from '@drover/coordinator/attempt/moving';
 import type { Pool } from '@drover/coordinator/pool/pool';
 import { never } from '../agent.ts';
-import { listener, type Listener } from '../task.ts';
+import { listener, type Listener, type RunParts } from '../task.ts';
 
 export type Moved = { readonly run: Listener; readonly moves: Event[]; readonly outcome: Promise<TaskOutcome> };
 
-export function inPool(pool: Pool, spec: TaskSpec): Moved {
-  const run = listener();
+export function inPool(pool: Pool, spec: TaskSpec, parts: RunParts = {}): Moved {
+  const run = listener(parts);
   const moves: Event[] = [];
   const history = async () =>
     pastOf(run.told.map(({ event, at }, seq) => ({ seq, ...at, ...event }) as unknown as JsonObject));

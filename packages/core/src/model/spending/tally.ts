@@ -1,0 +1,39 @@
+// Tally: what an agent has spent so far, and what a request adds to it. Plain data, so that the charge of a request can
+// be told where its answer arrives, which may be another thread than the agent's.
+
+import type { Event } from '@drover/protocol/events';
+import type { Usage } from '@drover/protocol/messages';
+import { calibrated, rounded } from '../../conversation/conversation.ts';
+import type { Price } from '../catalog.ts';
+import { priced, sumSpent, type Spent } from './spent.ts';
+
+export type Tally = {
+  readonly total: Spent; // of all requests so far
+  readonly window: number; // of the model
+  readonly estimate?: number; // of the prompt, in tokens; absent for requests outside the conversation
+  readonly ratio?: number; // reported ÷ estimated tokens
+};
+
+type Charge = { readonly tally: Tally; readonly cost: number | undefined; readonly event: Event };
+
+/** Adds a request. Returns the new tally, the cost of the request in US dollars, and the event that tells it. */
+export function chargeTo(tally: Tally, usage: Usage, price: Price | undefined): Charge {
+  const request = priced(usage, price);
+  const spent = sumSpent(tally.total, request);
+  const ratio = tally.estimate === undefined ? tally.ratio : ratioAfter(tally.estimate, usage, tally.ratio);
+  const event: Event = {
+    type: 'usage',
+    usage,
+    total: spent.usage,
+    ...(spent.cost !== undefined && { cost: spent.cost }),
+    ...(request.cost !== undefined && { requestCost: request.cost }),
+    ...(tally.estimate !== undefined && { estimate: tally.estimate, window: tally.window }),
+    ...(ratio !== undefined && { estimateRatio: rounded(ratio) }),
+  };
+  return { tally: { ...tally, total: spent, ...(ratio !== undefined && { ratio }) }, cost: request.cost, event };
+}
+
+function ratioAfter(estimate: number, usage: Usage, ratio: number | undefined): number | undefined {
+  const reported = usage.estimated === true ? 0 : usage.input + usage.cacheRead + usage.cacheWrite;
+  return calibrated(ratio, estimate, reported);
+}
