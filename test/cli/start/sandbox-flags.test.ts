@@ -71,6 +71,20 @@ test('without a sandbox a run in CI exits 2 before anything is spent', async () 
   );
 });
 
+test('without a sandbox doctor has a note, and an error where commands must be contained', async () => {
+  const desk = await commanding('true');
+  const PATH = await pathWithoutBubblewrap();
+  const found = async (env: Record<string, string>) => {
+    const { stdout } = await desk.drover(['doctor', '--json'], { env: { PATH, ...env } });
+    const { checks } = JSON.parse(stdout) as { checks: { check: string; state: string; says: string }[] };
+    return checks.flatMap(({ check, state, says: words }) => (check === 'sandbox' ? [[state, words]] : []));
+  };
+  expect([await found({}), await found({ CI: 'true' })]).toEqual([
+    [['note', `${MISSING}, so every command of an agent is asked about`]],
+    [['bad', `${MISSING}, and commands must be contained`]],
+  ]);
+});
+
 test('--sandbox off asks about every command, and journal and report say so', async () => {
   const desk = await commanding('touch x');
   const { code, events, end } = await desk.run(['run', 'go', '--sandbox', 'off', '--yes']);
