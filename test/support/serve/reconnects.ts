@@ -1,4 +1,4 @@
-// A reader whose connection is cut at random during random answers.
+// A reader whose connection is cut at random during random answers, some of which are discarded.
 //
 // Journal, bus and feed are real. The reader is minimal: it reconnects with the last event id and sums deltas.
 
@@ -82,7 +82,8 @@ async function tell({ bus, worker, chance, reader, connectionsMin }: Telling): P
   };
   while (reader.connections < connectionsMin) {
     emit({ type: 'message_start', role: 'assistant' });
-    for (let part = 0; part <= chance(2); part++) {
+    let isDiscarded = false;
+    for (let part = 0; part <= chance(2) && !isDiscarded; part++) {
       const kind = chance(3) === 0 ? 'thinking' : 'text';
       emit({ type: `${kind}_start`, part });
       let text = '';
@@ -92,12 +93,16 @@ async function tell({ bus, worker, chance, reader, connectionsMin }: Telling): P
         emit({ type: `${kind}_delta`, part, delta });
         if (chance(20) === 0) emit({ type: 'warning', message: 'something else happens' });
         if (chance(3) === 0) await turn();
+        isDiscarded = chance(100) === 0;
+        if (isDiscarded) break;
       }
+      if (isDiscarded) break;
       emit({ type: `${kind}_end`, part, text });
       if (chance(2) === 0) await turn();
     }
     const message = { role: 'assistant', content: [], stop: 'stop', usage: NO_USAGE } as const;
-    emit({ type: 'message_end', message });
+    if (isDiscarded) emit({ type: 'attempt_discarded', reason: 'a test', usage: NO_USAGE });
+    else emit({ type: 'message_end', message });
     for (let turns = chance(20); turns > 0; turns--) await turn();
     // The answers of a model come slower than a reader reads.
     while (reader.lag > LAG_MAX && reader.connections < connectionsMin) await turn();
@@ -145,13 +150,21 @@ class CutReader {
   #take({ id, data }: Told): void {
     this.#last = id ?? this.#last;
     if (EVENTS[data.type].delivery !== 'lossy') this.#heard.push(data);
+    if (data.type === 'attempt_discarded') this.#discard(data.worker);
     if (!('part' in data)) return;
     const key = `${data.worker} ${data.part}`;
     if (data.type === 'text_start' || data.type === 'thinking_start') this.#open.set(key, '');
+    // A delta of no open block belongs to an answer that was discarded, or was never told to begin.
+    if ('delta' in data && !this.#open.has(key)) this.#wrong.push({ heard: data.delta, text: '' });
     if ('delta' in data) this.#open.set(key, (this.#open.get(key) ?? '') + data.delta);
     if (data.type !== 'text_end' && data.type !== 'thinking_end') return;
     this.#blocks += 1;
     const heard = this.#open.get(key) ?? '';
+    this.#open.delete(key);
     if (heard !== data.text) this.#wrong.push({ heard, text: data.text });
+  }
+
+  #discard(worker: number | undefined): void {
+    for (const key of this.#open.keys()) if (key.startsWith(`${worker} `)) this.#open.delete(key);
   }
 }
