@@ -71,7 +71,7 @@ test('without a sandbox a run in CI exits 2 before anything is spent', async () 
   );
 });
 
-test('without a sandbox doctor has a note, and an error where commands must be contained', async () => {
+test('without a sandbox doctor notes it, and fails where it is required', async () => {
   const desk = await commanding('true');
   const PATH = await pathWithoutBubblewrap();
   const found = async (env: Record<string, string>) => {
