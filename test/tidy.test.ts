@@ -25,11 +25,15 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'packages/rehearsal': ['documents'],
   'packages/core': ['protocol', 'sandbox'],
   'packages/trust': ['core', 'protocol'],
+  'packages/mcp': ['core', 'protocol', 'sandbox'],
   'packages/coordinator': ['core', 'protocol', 'sandbox'],
   'packages/worker': ['core', 'protocol'],
   'packages/client': ['protocol'], // types only
   'packages/server': ['client', 'coordinator', 'core', 'protocol'],
-  bin: ['client', 'coordinator', 'core', 'documents', 'protocol', 'rehearsal', 'sandbox', 'server', 'trust', 'worker'],
+  bin: [
+    ...['client', 'coordinator', 'core', 'documents', 'mcp', 'protocol', 'rehearsal', 'sandbox', 'server', 'trust'],
+    'worker',
+  ],
 };
 
 test('packages import only downwards', () => {
@@ -49,6 +53,7 @@ const HOME_OF: Record<string, string> = {
   unbash: 'packages/core/src/permission/',
   'p-queue': 'packages/coordinator/src/run/dispatch.ts',
   piscina: 'packages/coordinator/src/pool/threads.ts',
+  '@modelcontextprotocol/client': 'packages/mcp/src/sdk/',
   listr2: 'bin/views/dashboard/',
   hono: 'packages/server/src/',
   '@hono/node-server': 'packages/server/src/',

@@ -25,7 +25,7 @@ import type { Surroundings } from '../session/execution.ts';
 import type { ModelChoice } from '../model/model-choice.ts';
 import { openJournal } from '../session/open-journal.ts';
 import { openProvider, type OpenedProvider } from '../model/open-provider.ts';
-import { containSession, openSession, type SessionWork } from '../session/open-session.ts';
+import { containSession, openSession, openSessionServers, type SessionWork } from '../session/open-session.ts';
 import type { Asked } from '../terminal/permission.ts';
 import { priceOf } from '../model/price.ts';
 import { tokensOf } from '../views/text/figures.ts';
@@ -243,6 +243,7 @@ export class Talk {
     const undo = await UndoLog.open(join(sessionFolder(settings.home, this.id), 'undo'), folder);
     this.#undo = undo;
     const box = await containSession(this.#work, settings.home);
+    const servers = await openSessionServers(this.#work, this.#surroundings);
     const work = { ...this.#work, budget: this.#budgetLeft() };
     const price = priceOf(work.model, undefined, settings);
     const session = openSession(work, this.#surroundings, {
@@ -254,6 +255,7 @@ export class Talk {
       store,
       past,
       tools: sessionTools,
+      servers,
       remoteTimeoutMs: undefined,
       stepsBefore: 0,
       mode: () => this.#mode,
@@ -262,6 +264,7 @@ export class Talk {
     if (past !== undefined) this.#used = { usage: past.usage, cost: past.cost };
     box.tellTo(session);
     const close = async () => {
+      await servers.close();
       await box.close();
       await journal.close();
     };

@@ -11,7 +11,7 @@ import { exitCode } from '../start/exit-code.ts';
 import type { Io } from '../io.ts';
 import { parseSessionName } from '../history/id.ts';
 
-const { model, cwd, log, allow, ask, deny, yes, sandbox, net, writable, steps, timeout, budget } = agentOptions;
+const { model, cwd, log, allow, ask, deny, yes, sandbox, net, writable, steps, timeout, budget, mcp } = agentOptions;
 const { 'trust-project': trustProject } = agentOptions;
 
 export const chat = command({
@@ -33,6 +33,7 @@ export const chat = command({
     steps: { ...steps, about: `Maximum number of steps per message (default: ${STEPS_MAX_DEFAULT})` },
     timeout: { ...timeout, about: 'Time limit per message, such as 90s or 30m (default: none)' },
     budget,
+    mcp,
   },
   examples: [
     ['drover chat --model anthropic/claude-sonnet-4-5', 'Chat about this folder, and let the agent change it'],

@@ -11,7 +11,7 @@ const PORT_DEFAULT = 7117;
 const PORT_MAX = 65_535;
 const NAME = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
 
-const { model, log, yes, sandbox, net, writable, steps, budget } = agentOptions;
+const { model, log, yes, sandbox, net, writable, steps, budget, mcp } = agentOptions;
 
 export const serve = command({
   options: {
@@ -36,6 +36,7 @@ export const serve = command({
     writable,
     steps,
     budget,
+    mcp,
   },
   examples: [
     ['drover serve', 'Serve this folder and print the address of the page'],
@@ -58,6 +59,7 @@ export const serve = command({
           sandbox: args,
           steps: args.steps,
           budget: args.budget,
+          mcp: args.mcp,
           diagnostics,
           io,
         },

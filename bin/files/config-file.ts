@@ -13,6 +13,7 @@ import { readServedRule } from '../permission/rule-names.ts';
 import { parseHost, SANDBOX_MODES } from '../sandbox/hosts-and-modes.ts';
 import type { ReadDocument } from '@drover/documents/read-document';
 import { requireDocument } from './document.ts';
+import { mcpEntries } from './mcp-file.ts';
 import { duration, mapOf, numberFrom, parsed, text, texts, wholeNumberFrom } from './values.ts';
 
 const address = parsed(
@@ -151,6 +152,11 @@ export const configSchema = z.strictObject({
     .exactOptional()
     .describe(
       'Calls that are never allowed, also with --yes. In the sandbox a denied path is denied to every program, and a denied shell command is a tripwire: a script can hide one. Default: none.',
+    ),
+  mcp: mcpEntries
+    .exactOptional()
+    .describe(
+      'MCP servers whose tools agents may use, by name. Default: none; those of an approved .mcp.json are added.',
     ),
   timeouts: timeouts
     .exactOptional()

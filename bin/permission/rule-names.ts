@@ -5,7 +5,7 @@
 
 import { UsageError } from '@drover/core/errors';
 import { type Effect, parseRule, type Rule } from '@drover/core/permission/rules';
-import { TOOL_NAMES, usualName } from '@drover/core/permission/tool-names';
+import { isToolName, TOOL_NAMES, usualName } from '@drover/core/permission/tool-names';
 import { nearest } from '@drover/documents/suggestion';
 
 /** Throws UsageError if the text is no rule, or names no tool of drover's. */
@@ -44,5 +44,5 @@ export function foreignRules({ path, config }: RuleFile): readonly string[] {
 }
 
 function isKnown({ tool }: Rule): boolean {
-  return tool === '*' || TOOL_NAMES.includes(tool);
+  return tool === '*' || isToolName(tool);
 }

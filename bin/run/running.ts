@@ -19,10 +19,12 @@ import type { Dependencies } from '@drover/coordinator/dependencies/bring';
 import { Slots } from '@drover/coordinator/slots/slots';
 import type { Bus } from '@drover/core/bus';
 import type { Pot } from '@drover/core/model/spending/budget';
+import { factsOf } from '@drover/core/model/catalog';
 import { defaultRetry } from '@drover/core/model/retry';
 import type { Rule } from '@drover/core/permission/rules';
 import type { Redactor } from '@drover/core/redaction/redactor';
 import type { RunSettings } from '@drover/protocol/run';
+import type { ToolServers } from '@drover/core/tools/served/tool-servers';
 import type { RunTask } from '@drover/core/task/task';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { endAllChildren } from '@drover/core/tools/process/child';
@@ -41,6 +43,8 @@ import { type Containment, diagnoseSandbox } from '../sandbox/containment.ts';
 import { jsonText } from '../views/json.ts';
 import type { RunView } from '../views/view.ts';
 import { approval } from './plan/approval.ts';
+import type { ServerSources } from '../mcp/server-list.ts';
+import { openServers, type ServersWish } from '../mcp/open-servers.ts';
 import { openLauncher, type RunLauncher } from './open-launcher.ts';
 import { openBus, openRun } from './open-run.ts';
 
@@ -55,6 +59,8 @@ export type RunWork = {
   readonly yes: boolean;
   readonly containment: Containment;
   readonly mayBePartial: boolean;
+  /** Where MCP servers are named; absent where none are used. */
+  readonly servers?: ServerSources;
   readonly result: string | undefined; // a file
   readonly companion?: Companion;
   readonly shared?: Shared;
@@ -139,6 +145,7 @@ type RunParts = {
   readonly slots: Slots;
   readonly redactor: Redactor;
   readonly bus: Bus;
+  readonly servers: ToolServers;
 };
 
 async function openParts(work: RunWork, surroundings: Surroundings, opened: AsyncDisposableStack): Promise<RunParts> {
@@ -189,8 +196,25 @@ async function openParts(work: RunWork, surroundings: Surroundings, opened: Asyn
   const redactor = redactorOf(config);
   const bus = openBus(id, redactor, { store, past });
   work.onBus?.(bus);
+  const servers = opened.adopt(await openServers(serversWish(work, surroundings), { io, ...diagnostics }), (each) =>
+    each.close(),
+  );
   opened.defer(() => workers.close());
-  return { settings, repository, env, stop, workers, person, opened: models, past, slots, redactor, bus };
+  return { settings, repository, env, stop, workers, person, opened: models, past, slots, redactor, bus, servers };
+}
+
+function serversWish(work: RunWork, { settings }: Surroundings): ServersWish {
+  const { models, repository, rules, containment, servers, id } = work;
+  const windows = [...models.chosen.values()].map(({ model }) => factsOf(model.name).contextTokens);
+  return {
+    settings,
+    rules,
+    containment,
+    sources: servers ?? { project: { trusted: () => [] }, files: [] },
+    top: repository.top,
+    contextTokens: settings.contextTokens ?? Math.min(...windows),
+    frozenAt: join(runFolder(settings.home, id), 'mcp.json'),
+  };
 }
 
 function runOptions(
@@ -200,7 +224,7 @@ function runOptions(
 ): Omit<Parameters<typeof run>[0], 'known'> {
   const { settings: config, io } = surroundings;
   const { id, view, yes } = work;
-  const { settings, repository, env, workers, person, bus, past, slots, redactor, stop } = parts;
+  const { settings, repository, env, workers, person, bus, past, slots, redactor, stop, servers } = parts;
   const asked = work.asked ?? questionsTo(person);
   const { models } = parts.opened;
   const modelOf = (name: string) => openLabel(name, models, config);
@@ -220,6 +244,7 @@ function runOptions(
     runTask: workers.run,
     ...(team !== undefined && { limit: team.limit }),
     admission: (emit) => new RunAdmission({ ...allowance(work, parts), emit, settled: () => bus.settled() }),
+    servers,
     policy: { rules: work.rules, yes, contained: work.containment.workspaces !== undefined },
     question: (question, signal) => view.whileAsking(() => asked.ask(question, signal)),
     retry: defaultRetry,

@@ -90,7 +90,7 @@ export type Start = Surrounded & {
 
 export async function startRun(
   args: RunArgs,
-  { id, run, tasks, planned, settings, repository, shared }: Start,
+  { id, run, tasks, planned, settings, repository, project, shared }: Start,
   io: Io,
 ): Promise<number> {
   const models = choicesOf(run, tasks ?? planned ?? [], { settings, top: repository.top });
@@ -121,6 +121,7 @@ export async function startRun(
         rules: [...settings.rules, ...args.allow, ...args.ask, ...args.deny],
         yes: args.yes,
         containment,
+        servers: { project, files: args.mcp },
         mayBePartial: args['allow-partial'],
         result: args.result,
         ...(companion !== undefined && { companion }),

@@ -29,6 +29,7 @@ import { cannotKeep } from '../start/state-problem.ts';
 import { gitRunLater } from './git-run-later.ts';
 import { recordPlaceholders, removeLeftPlaceholders } from './placeholders.ts';
 import { projectView, topOf } from './project-view.ts';
+import { parseHost } from './hosts-and-modes.ts';
 import type { SandboxWish } from './sandbox-options.ts';
 import { isIn, realOf } from '@drover/sandbox/paths';
 
@@ -44,6 +45,23 @@ export type Containment = {
   readonly folder: ((place: Outside & OwnFolder) => Promise<Contained>) | undefined;
   /** Paths in the user's own folder that git runs something from; they may be missing. */
   readonly runLater: (root: string) => Promise<readonly string[]>;
+  /** For a server that all agents share: it reads the project, and writes to a private folder. */
+  readonly server?: (place: ServerPlace) => Promise<Contained>;
+  /** For a server of one task: it may do in the workspace what commands may. */
+  readonly taskServer?: (policy: SandboxPolicy, rights: ServerRights) => Promise<Contained>;
+};
+
+type ServerRights = {
+  readonly net: readonly string[];
+  readonly readable: readonly string[];
+  readonly writable: readonly string[];
+};
+
+type ServerPlace = ServerRights & {
+  readonly rules: readonly Rule[];
+  /** Holds its private files, which it finds again at its next start. */
+  readonly folder: string;
+  readonly project: string;
 };
 
 /** A sandbox needs this of the agent that it is for. */
@@ -87,6 +105,8 @@ export async function openContainment(wish: SandboxWish, place: Place): Promise<
         enclose(system, wish, { ...given, ...view, ...outside, sealed: [], label: view }),
       folder: (given) => encloseFolder(system, wish, { ...given, ...outside }),
       runLater,
+      server: (given) => encloseServer(system, given, outside),
+      taskServer: (policy, rights) => withRights(policy, rights, outside.upstream),
     };
   }
   const { missing, fix } = found;
@@ -188,6 +208,43 @@ function ownFolders({ env }: Io, state: string): readonly string[] {
   return [state, tmpdir(), ...(compiled === undefined ? [] : [compiled])];
 }
 
+type FarSide = Pick<Enclosed, 'state' | 'upstream' | 'distrusted' | 'own'>;
+
+async function encloseServer(system: SandboxSystem, given: ServerPlace, outside: FarSide): Promise<Contained> {
+  const { folder, project, rules } = given;
+  const root = join(folder, 'work');
+  mkdirSync(root, { recursive: true, mode: 0o700 });
+  const net = given.net.map(parseHost);
+  const writable = given.writable.map(realOf);
+  const place = { ...outside, root: realOf(root), folder: realOf(folder), rules: [], label: {}, sealed: [] };
+  const readable = [project, ...given.readable];
+  const wish: SandboxWish = { mode: 'auto', net, writable };
+  const contained = await enclose(system, wish, { ...place, readable, onConnection: () => undefined });
+  const { policy } = contained;
+  const hidden = [...policy.hidden, ...deniedPaths(rules, realOf(project)).hidden];
+  return { ...contained, policy: { ...policy, hidden } };
+}
+
+/** The same sandbox with the rights of a server added. */
+async function withRights(
+  policy: SandboxPolicy,
+  rights: ServerRights,
+  upstream: string | undefined,
+): Promise<Contained> {
+  const net = rights.net.map(parseHost);
+  const onConnection = () => undefined;
+  const proxy = net.length === 0 ? undefined : await openSocket({ net }, { onConnection, label: {}, upstream });
+  return {
+    policy: {
+      ...policy,
+      readable: [...policy.readable, ...rights.readable.map(realOf)],
+      writable: [...policy.writable, ...rights.writable.map(realOf)],
+      ...(proxy !== undefined && { proxy: { socket: proxy.socket, rules: net.map(({ rule }) => rule) } }),
+    },
+    close: async () => proxy?.close(),
+  };
+}
+
 /** The user's own proxy, through which allowed hosts are reached then. */
 function upstreamIn(env: Io['env']): string | undefined {
   const names = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'];
@@ -230,8 +287,8 @@ async function enclose(system: SandboxSystem, wish: SandboxWish, place: Enclosed
 
 /** Where a path of a socket may be, it is at most a hundred characters long: not in the state folder. */
 async function openSocket(
-  { net }: SandboxWish,
-  { onConnection, label, upstream }: Enclosed,
+  { net }: Pick<SandboxWish, 'net'>,
+  { onConnection, label, upstream }: Pick<Enclosed, 'onConnection' | 'label' | 'upstream'>,
 ): Promise<{ readonly socket: string; readonly close: () => Promise<void> }> {
   const socket = join(mkdtempSync(join(tmpdir(), 'drover-net-')), 'proxy');
   const { worker, task, attempt } = label;

@@ -54,7 +54,7 @@ type Carrying = {
 };
 
 async function carry(start: Start, { wishes, io, stops, approve }: Carrying): Promise<HostedRun> {
-  const { id, run, planned = [], settings, repository, shared } = start;
+  const { id, run, planned = [], settings, repository, project, shared } = start;
   const { diagnostics } = wishes;
   const questions = new Questions(() => undefined);
   const plans = new PlanQuestion();
@@ -70,6 +70,7 @@ async function carry(start: Start, { wishes, io, stops, approve }: Carrying): Pr
       rules: [...settings.rules, ...wishes.rules],
       yes: wishes.yes,
       containment: wishes.containment,
+      servers: { project, files: wishes.mcp },
       mayBePartial: false,
       result: undefined,
       asked: questions,

@@ -9,9 +9,10 @@ import type { HostedSession, SessionWanted } from '@drover/server/host';
 import { chooseModel, inFolder } from '../model/model-choice.ts';
 import { openJournal } from '../session/open-journal.ts';
 import { openProvider } from '../model/open-provider.ts';
-import { containSession, openSession } from '../session/open-session.ts';
+import { containSession, openSession, openSessionServers } from '../session/open-session.ts';
 import { priceOf } from '../model/price.ts';
-import { loadSettings, stateFolder } from '../start/settings.ts';
+import { findProject } from '../trust/open-project.ts';
+import { loadSettings, ONLY_APPROVED, type Settings, stateFolder } from '../start/settings.ts';
 import type { ServeWishes } from './wishes.ts';
 
 export async function hostSession(
@@ -37,19 +38,9 @@ export async function hostSession(
   const { provider } = opened.adopt(await openProvider(model, settings, diagnostics), ({ close }) => close());
   // Questions become events one after the other; any client may answer.
   const questions = opened.adopt(new Questions(() => undefined), (each) => each.close());
-  const work = {
-    session: id,
-    cwd,
-    model,
-    rules: [...settings.rules, ...wishes.rules],
-    yes: wishes.yes,
-    gates: settings.gates,
-    steps: wishes.steps,
-    timeoutMs: undefined,
-    budget,
-    containment: wishes.containment,
-  };
+  const work = { session: id, cwd, model, ...(await wishedFor(cwd, settings, wishes)) };
   const box = opened.adopt(await containSession(work, settings.home), (each) => each.close());
+  const servers = opened.adopt(await openSessionServers(work, { settings, io, diagnostics }), (each) => each.close());
   const session = openSession(
     work,
     { settings, io },
@@ -61,6 +52,7 @@ export async function hostSession(
       asked: { remembered: questions.remembered, ask: (...asked) => questions.askOrLeave(...asked) },
       store: journal.store,
       past,
+      servers,
       tools: begin === undefined ? [...sessionTools, ...(past?.remoteTools ?? []).map(remoteTool)] : tools,
       remoteTimeoutMs: begin?.remoteTimeoutMs ?? past?.remoteTimeoutMs,
       ...(begin !== undefined && { opening: begin.messages }),
@@ -73,6 +65,13 @@ export async function hostSession(
   box.tellTo(session);
   const kept = opened.move();
   return { session, questions, close: () => kept.disposeAsync() };
+}
+
+/** Combines the flags of the server with the configs of the folder. */
+async function wishedFor(cwd: string, { rules, gates }: Settings, wishes: ServeWishes) {
+  const { yes, steps, budget, containment, io, mcp: files } = wishes;
+  const servers = { project: await findProject(io, cwd, ONLY_APPROVED), files };
+  return { rules: [...rules, ...wishes.rules], yes, gates, steps, timeoutMs: undefined, budget, containment, servers };
 }
 
 async function usableModel(wanted: string | undefined, cwd: string, { io, model }: ServeWishes) {

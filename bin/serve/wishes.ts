@@ -14,6 +14,7 @@ export type ServeWishes = {
   readonly containment: Containment;
   readonly steps: number | undefined;
   readonly budget: Budget | undefined; // of each session, and of each run that says nothing else
+  readonly mcp: readonly string[]; // files of --mcp
   readonly diagnostics: Diagnostics;
   readonly io: Io;
 };

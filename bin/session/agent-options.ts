@@ -45,6 +45,7 @@ export const agentOptions = {
   timeout: value('Limits:', 'TIME', 'Time limit, such as 90s, 30m or 1h30m (default: none)', parseDuration),
   budget: value('Limits:', 'AMOUNT', 'Maximum to spend, such as 5usd or 200ktok (default: no limit)', parseBudget),
   gate: list('Limits:', 'CMD', 'Command that must pass when the agent is done', nonEmpty),
+  mcp: list('Tools:', 'FILE', 'MCP servers to use, in a file like .mcp.json', nonEmpty),
 };
 
 export async function runAgent(
@@ -83,13 +84,14 @@ export async function sessionWork(
     await complain(io, warning);
   const project = await openProject(io, cwd, trust);
   const model = modelFor(args.model, session, { settings, io, cwd });
-  const { allow, ask, deny, yes, steps, timeout: timeoutMs, budget, gate } = args;
+  const { allow, ask, deny, yes, steps, timeout: timeoutMs, budget, gate, mcp } = args;
   const rules = [...settings.rules, ...allow, ...ask, ...deny];
   const gates = [...settings.gates, ...gate];
   const wish = sandboxWish(args, { settings, cwd: io.cwd, root: cwd });
   const containment = await openContainment(wish, { io, state: settings.home, root: cwd, project: cwd });
   if (containment.notice !== undefined) await complain(io, containment.notice);
-  const work = { session: session.id, cwd, model, rules, yes, gates, steps, timeoutMs, budget, containment };
+  const servers = { project, files: mcp };
+  const work = { session: session.id, cwd, model, rules, yes, gates, steps, timeoutMs, budget, containment, servers };
   return { settings, project, work };
 }
 

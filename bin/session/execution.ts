@@ -15,7 +15,7 @@ import type { View } from '../views/view.ts';
 import { Gates } from './gate.ts';
 import { openJournal } from './open-journal.ts';
 import { openProvider } from '../model/open-provider.ts';
-import { containSession, openSession, type SessionWork } from './open-session.ts';
+import { containSession, openSession, openSessionServers, type SessionWork } from './open-session.ts';
 import { questionsTo } from '../terminal/permission.ts';
 import { Person } from '../terminal/person.ts';
 import { priceOf } from '../model/price.ts';
@@ -46,6 +46,7 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
 
   const box = opened.adopt(await containSession(work, settings.home), (each) => each.close());
   const { contained } = box;
+  const servers = opened.adopt(await openSessionServers(work, surroundings), (each) => each.close());
   const gates = new Gates({ gates: work.gates, cwd, sandbox: contained?.policy }, io);
   const session = openSession(work, surroundings, {
     provider,
@@ -57,6 +58,7 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
     store,
     past,
     tools: sessionTools,
+    servers,
     remoteTimeoutMs: undefined,
     // A resumed turn gets its full number of steps again.
     stepsBefore: 'resume' in work.input ? (past?.steps ?? 0) : 0,

@@ -17,16 +17,20 @@ import type { Rule } from '@drover/core/permission/rules';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
 import { removeLeftovers } from '@drover/core/tools/files/leftovers';
 import { childEnvironment } from '@drover/core/tools/process/environment';
+import { servedTools } from '@drover/core/tools/served/served';
 import type { Tool } from '@drover/core/tools/tool';
 import type { Contained } from '@drover/coordinator/slots/containment';
-import type { NetworkEvent } from '@drover/protocol/events';
+import type { Event, NetworkEvent } from '@drover/protocol/events';
 import type { Mode } from '../chat/mode.ts';
-import type { Io } from '../io.ts';
+import { complain, type Io } from '../io.ts';
 import type { Budget } from '../start/quantities.ts';
 import type { Containment } from '../sandbox/containment.ts';
 import { redactorOf } from '../secrets/own-secrets.ts';
 import type { Settings } from '../start/settings.ts';
+import type { Surroundings } from './execution.ts';
 import type { ModelChoice } from '../model/model-choice.ts';
+import { type OpenServers, openServers } from '../mcp/open-servers.ts';
+import type { ServerSources } from '../mcp/server-list.ts';
 import { type SessionAsked, permissionFor } from '../terminal/permission.ts';
 
 export type SessionWork = {
@@ -40,6 +44,7 @@ export type SessionWork = {
   readonly timeoutMs: number | undefined;
   readonly budget: Budget | undefined;
   readonly containment: Containment;
+  readonly servers: ServerSources;
 };
 
 export type Opened = Pick<SessionJournal, 'store' | 'past'> & {
@@ -47,6 +52,7 @@ export type Opened = Pick<SessionJournal, 'store' | 'past'> & {
   readonly price: Price | undefined;
   readonly asked: SessionAsked;
   readonly tools: readonly Tool[];
+  readonly servers: OpenServers;
   readonly remoteTimeoutMs: number | undefined;
   /** First messages of a new session. */
   readonly opening?: readonly Message[];
@@ -89,6 +95,19 @@ export async function containSession(
   };
 }
 
+/** Opens the MCP servers of a session, and tells the user what was left out. */
+export async function openSessionServers(
+  work: SessionWork,
+  { settings, io, diagnostics }: Surroundings,
+): Promise<OpenServers> {
+  const { cwd: top, rules, containment, servers: sources, model } = work;
+  const contextTokens = settings.contextTokens ?? factsOf(model.name).contextTokens;
+  const wish = { settings, top, rules, containment, sources, contextTokens, frozenAt: undefined };
+  const servers = await openServers(wish, { io, diagnose: diagnostics.diagnose });
+  for (const warning of servers.warnings) await complain(io, warning);
+  return servers;
+}
+
 type SessionBox = {
   readonly contained: Contained | undefined;
   readonly runLater: readonly string[];
@@ -107,7 +126,11 @@ export function openSession(
   const { session: id } = work;
   const facts = factsOf(work.model.name);
   const redaction = new EventRedaction(redactorOf(settings));
-  return new Session({
+  // It is called after the session was made.
+  const emit = (event: Event) => session.bus.emit(event, {});
+  const sandbox = contained?.policy;
+  const line = opened.servers.lineFor({ cwd: work.cwd, sandbox, emit, question: asked.ask });
+  const session: Session = new Session({
     id,
     worker: 0,
     provider,
@@ -118,7 +141,7 @@ export function openSession(
     ...(work.budget !== undefined && { cap: work.budget }),
     ...(spentBefore !== undefined && { spentBefore }),
     ...(settings.charsPerToken !== undefined && { charsPerToken: settings.charsPerToken }),
-    tools,
+    tools: [...tools, ...servedTools(opened.servers.tools, line.call)],
     ...(remoteTimeoutMs !== undefined && { remoteTimeoutMs }),
     ...(opened.opening !== undefined && { opening: opened.opening }),
     ...(opened.sampling !== undefined && { sampling: opened.sampling }),
@@ -147,4 +170,5 @@ export function openSession(
     store,
     ...(past !== undefined && { past }),
   });
+  return session;
 }

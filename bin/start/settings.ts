@@ -19,6 +19,7 @@ import { knownProviders, type Price } from '@drover/core/model/catalog';
 import type { Rule } from '@drover/core/permission/rules';
 import type { ModelRoles, SandboxMode } from '@drover/protocol/run';
 import type { Config, ProviderConfig, ReadConfig, Timeouts } from '../files/config-file.ts';
+import type { McpEntry } from '../files/mcp-file.ts';
 import type { Io } from '../io.ts';
 import type { ConfiguredModel } from '../model/model-roles.ts';
 import { foreignRules } from '../permission/rule-names.ts';
@@ -53,6 +54,8 @@ export type Settings = {
   readonly sandbox: SandboxMode | undefined;
   readonly net: readonly HostName[];
   readonly writable: readonly string[]; // absolute
+  /** MCP servers of the configs, with their places. */
+  readonly mcp: ReadonlyMap<string, { readonly entry: McpEntry; readonly place: string }>;
   /** For the user to read: what of the project's config was left out. */
   readonly warnings: readonly string[];
 };
@@ -137,6 +140,7 @@ export async function settingsFrom(
       ...absolutePaths(homeOf(env), own.writable),
       ...(project === undefined ? [] : absolutePaths(dirname(dirname(project.path)), trusted.writable)),
     ],
+    mcp: new Map([...(approved ? serversIn(project) : []), ...serversIn(user)]),
     warnings: [
       ...(project === undefined || approved ? [] : leftOut(project, approval, { cwd, userPath })),
       ...(project === undefined ? [] : loosening(project, cwd)),
@@ -148,6 +152,12 @@ export async function settingsFrom(
 function rolesIn(file: ConfigFile | undefined, role: keyof ModelRoles): readonly ConfiguredModel[] | undefined {
   const names = file?.config.models?.[role];
   return names?.map((name, at) => ({ name, place: file?.place(['models', role, at]) ?? '' }));
+}
+
+function serversIn(file: ConfigFile | undefined) {
+  return Object.entries(file?.config.mcp ?? {}).map(
+    ([name, entry]) => [name, { entry, place: file?.place(['mcp', name]) ?? '' }] as const,
+  );
 }
 
 /** A relative path begins in HOME in the user's config, and at the folder of the project in the project's. */

@@ -5,6 +5,7 @@ import { seedOf } from '@drover/coordinator/plan/seed';
 import type { Event } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
+import { NO_SERVERS } from '@drover/core/tools/served/tool-servers';
 import type { RunTask } from '@drover/core/task/task';
 import { expect, test } from 'vitest';
 
@@ -33,6 +34,7 @@ function benchFor(runTask: RunTask): { readonly bench: AttemptContext; readonly 
     question: async () => ({ allowed: false, by: 'nobody', always: false }),
     models: { roles: { plan: ['a/b'], work: ['a/b'] }, open: new Map([['a/b', { spec: {}, provider: {} }]]) },
     common: {},
+    servers: NO_SERVERS,
     outputFolder: () => '/nowhere',
     caches: () => false,
     redact: (text: string) => text,

@@ -14,6 +14,7 @@ import type { Price } from '@drover/core/model/catalog';
 import type { TaskLink } from '@drover/core/task/link';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
 import type { Displaced, ModelSpec, TaskSpec } from '@drover/core/task/task';
+import { NO_SERVERS } from '@drover/core/tools/served/tool-servers';
 import { runDefinitions } from '@drover/core/tools/builtin';
 import type { Rehearsal } from '@drover/rehearsal/server';
 import { type Pool, openPool, type PoolOptions } from '@drover/coordinator/pool/pool';
@@ -60,6 +61,7 @@ export async function taskOn(
     model: scripted(200_000),
     system: 'You are an agent.',
     tools: runDefinitions(),
+    served: [],
     seed: [],
     begin: { content: prompt },
     workspace: folder,
@@ -73,6 +75,8 @@ export async function taskOn(
     ...overrides,
   };
 }
+
+const NOBODY = { cwd: '/', sandbox: undefined, emit: () => undefined, question: async () => undefined };
 
 export type Told = { readonly event: Event; readonly at: Pick<Place, 'turn' | 'step'> };
 export type Settlement = { readonly usage: Usage; readonly seen: Seen };
@@ -135,6 +139,7 @@ export function listener(overrides: RunParts = {}): Listener {
         signal,
       ),
     question: overrides.question ?? question,
+    callServed: NO_SERVERS.lineFor(NOBODY).call,
   };
   return { link, told, events: () => told.map(({ event }) => event), wanted, settlements, questions, heard };
 }

@@ -10,6 +10,7 @@ import { EventRedaction } from '@drover/core/redaction/event-redaction';
 import { coordinatorRoute } from '@drover/core/task/models';
 import { rolesOf, type RunSettings } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
+import { NO_SERVERS } from '@drover/core/tools/served/tool-servers';
 import { endAllChildren } from '@drover/core/tools/process/child';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { choicesOf } from '../../model/model-roles.ts';
@@ -59,6 +60,7 @@ export async function makePlan(
       {
         settings: run,
         limits,
+        servers: NO_SERVERS,
         policy: { root: repository.top, rules: settings.rules, yes: false, contained: false, workspace: false },
         warn: (message) => bus.emit({ type: 'warning', message }, { worker: 0 }),
         session: {

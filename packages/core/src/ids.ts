@@ -6,7 +6,7 @@ const ID_BYTES = 16;
 // Random bytes are fetched in batches, because each call to randomBytes is slow.
 const IDS_AT_ONCE = 64;
 
-export type IdPrefix = 'run' | 'ses' | 'call' | 'ask' | 'msg';
+export type IdPrefix = 'run' | 'ses' | 'call' | 'ask' | 'msg' | 'mcp';
 
 let random = Buffer.alloc(0);
 

@@ -32,6 +32,28 @@ function runScript(shell: string): string {
 
 /** The process that runs a script in the sandbox. Its stderr is its stdout. */
 export function confine(policy: SandboxPolicy, env: Readonly<Record<string, string>>): ConfinedProcess {
+  const { system } = policy;
+  return enclosed(policy, env, ['-c', `${prelude(system.limits)}${relayed(policy)}${runScript(system.shell)}`]);
+}
+
+/** A program with its arguments, and the folder it starts in. */
+export type Program = { readonly argv: readonly string[]; readonly cwd: string };
+
+/** The process that is a program in the sandbox. Its standard streams are the program's own. */
+export function confineProgram(
+  policy: SandboxPolicy,
+  env: Readonly<Record<string, string>>,
+  { argv, cwd }: Program,
+): ConfinedProcess {
+  const begin = `${prelude(policy.system.limits)}${relayed(policy)}cd -- "$1" && shift && exec "$@"`;
+  return enclosed(policy, env, ['-c', begin, 'drover', cwd, ...argv]);
+}
+
+function enclosed(
+  policy: SandboxPolicy,
+  env: Readonly<Record<string, string>>,
+  shellArguments: readonly string[],
+): ConfinedProcess {
   const { system, proxy } = policy;
   const inner = {
     ...env,
@@ -39,7 +61,7 @@ export function confine(policy: SandboxPolicy, env: Readonly<Record<string, stri
     ...(proxy === undefined ? offlineEnvironment() : proxyEnvironment(RELAY_PORT)),
     ...innerPlaces(policy, env),
   };
-  const command = [system.shell, '-c', `${prelude(system.limits)}${relayed(policy)}${runScript(system.shell)}`];
+  const command = [system.shell, ...shellArguments];
   switch (system.backend) {
     case 'bubblewrap': {
       prepareMountPoints(policy);

@@ -25,6 +25,7 @@ import type { ModelSpec, TaskSpec } from '@drover/core/task/task';
 import type { TaskMode } from '@drover/protocol/plan';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
 import { runTools } from '@drover/core/tools/builtin';
+import { servedTools } from '@drover/core/tools/served/served';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 import { distrustPrograms } from '@drover/core/tools/process/program';
 import type { Tool } from '@drover/core/tools/tool';
@@ -83,7 +84,7 @@ function openSession(spec: TaskSpec, link: TaskLink): Session {
     ...routeOf(model),
     fallbacks: fallbacks.map(routeOf),
     ...(model.charsPerToken !== undefined && { charsPerToken: model.charsPerToken }),
-    tools: runTools(noPlans),
+    tools: [...runTools(noPlans), ...servedTools(spec.served, link.callServed)],
     definitions: spec.tools,
     context: {
       cwd: workspace,

@@ -30,6 +30,7 @@ const ALL_KEYS = [
   'allow',
   'ask',
   'deny',
+  'mcp',
   'timeouts',
 ];
 

@@ -7,6 +7,7 @@ import { runDefinitions, sessionTools } from '@drover/core/tools/builtin';
 import { expect, test } from 'vitest';
 import { readRule, readServedRule } from '../../../bin/permission/rule-names.ts';
 import { loadSettings } from '../../../bin/start/settings.ts';
+import { FIND_TOOLS } from '@drover/core/tools/served/find-tools';
 import { drover, FakeIo, temporaryFolder } from '../fake-io.ts';
 
 async function withConfig(text: string): Promise<string> {
@@ -17,7 +18,7 @@ async function withConfig(text: string): Promise<string> {
 }
 
 test('rules know every tool name', () => {
-  const names = [...sessionTools, ...runDefinitions()].map(({ name }) => name);
+  const names = [...sessionTools, ...runDefinitions()].map(({ name }) => name).concat(FIND_TOOLS);
   expect([...TOOL_NAMES].sort()).toEqual([...new Set(names)].sort());
 });
 

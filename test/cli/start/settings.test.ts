@@ -76,6 +76,7 @@ const NOTHING_SET = {
   sandbox: undefined,
   net: [],
   writable: [],
+  mcp: new Map(),
   warnings: [],
 };
 
@@ -105,6 +106,7 @@ timeouts: {headers: 30s, firstByte: 1m, silence: 90s, progress: 1h}
 sandbox: required
 net: [packages.example.com]
 writable: [/var/cache/builds]
+mcp: { memory: { command: mcp-server-memory, timeout: 5s } }
 `;
 
 const ALLOW = { effect: 'allow', tool: 'shell', pattern: 'pnpm *', text: 'shell(pnpm *)' };
@@ -135,6 +137,7 @@ const EVERYTHING_SET = {
   sandbox: 'required',
   net: [{ text: 'packages.example.com', rule: { host: 'packages.example.com', subdomains: false } }],
   writable: ['/var/cache/builds'],
+  mcp: new Map([['memory', { entry: { command: 'mcp-server-memory', timeout: 5_000 }, place: expect.any(String) }]]),
 };
 
 test('without any config nothing is set', async () => {
@@ -162,7 +165,7 @@ test('a project config may only tighten or wish; other keys are named and ignore
     rules: [ASK, DENY],
     sandbox: 'required',
     warnings: [
-      '.drover/config.yaml may not set model, providers, prices, contextTokens, charsPerToken, textCallRetries, setup, net, writable, allow, timeouts, so it is ignored; if you want it, move it to <root>/.config/drover/config.yaml, or approve the file as it is: drover trust',
+      '.drover/config.yaml may not set model, providers, prices, contextTokens, charsPerToken, textCallRetries, setup, net, writable, allow, mcp, timeouts, so it is ignored; if you want it, move it to <root>/.config/drover/config.yaml, or approve the file as it is: drover trust',
       ".drover/config.yaml names a gate, which is not run unless you ask for it: --gate 'pnpm test'",
     ],
   });
@@ -241,7 +244,7 @@ test.each<[string, string, string]>([
   [
     'an unknown key far from any',
     'turns: 3\ncolour: red',
-    "2:1: unknown key 'colour'; known are model, models, providers, prices, contextTokens, charsPerToken, workers, threads, author, steps, turns, textCallRetries, gates, setup, ignore, sandbox, net, writable, allow, ask, deny, timeouts",
+    "2:1: unknown key 'colour'; known are model, models, providers, prices, contextTokens, charsPerToken, workers, threads, author, steps, turns, textCallRetries, gates, setup, ignore, sandbox, net, writable, allow, ask, deny, mcp, timeouts",
   ],
   [
     'an unknown key inside',

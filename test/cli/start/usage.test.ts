@@ -197,6 +197,9 @@ test('help of a command has groups, examples and exit codes, and fits the termin
           --budget   <amount>: Maximum to spend, such as 5usd or 200ktok (default: no limit)
           --gate     <cmd>: Command that must pass when the agent is done (repeatable)
 
+    Tools:
+          --mcp  <file>: MCP servers to use, in a file like .mcp.json (repeatable)
+
     Options:
       -h, --help  Show help
 

@@ -31,7 +31,7 @@ export async function servedApp({ given, home, root, wishes, bounds = {} }: Serv
     about: () => diagnostics,
     close: async () => undefined,
   };
-  const typed = { model: undefined, rules: [], yes: true, steps: undefined, budget: undefined };
+  const typed = { model: undefined, rules: [], yes: true, steps: undefined, budget: undefined, mcp: [] };
   const host = hostFor({ ...typed, containment, diagnostics, io, ...wishes }, { root, version: '0.0.0-test' });
   const app = createApp(host, { token: TOKEN, hosts: () => [ADDRESS], bounds });
   onTestFinished(() => app.close());

@@ -14,6 +14,7 @@ import { askHere } from '@drover/core/task/asking';
 import type { TaskLink } from '@drover/core/task/link';
 import { type RunModels, modelRoute, sharesCache, taskModels } from '@drover/core/task/models';
 import type { PlannedTask } from '@drover/protocol/plan';
+import type { ToolServers } from '@drover/core/tools/served/tool-servers';
 import type { RunTask, TaskSpec } from '@drover/core/task/task';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
@@ -38,9 +39,10 @@ export type AttemptContext = {
   readonly runTask: RunTask;
   readonly admission: RunAdmission;
   readonly models: RunModels;
+  readonly servers: ToolServers;
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
   /** The fields that are equal in every TaskSpec of the run. */
-  readonly common: Pick<TaskSpec, 'tools' | 'env' | 'ignore' | 'limits' | 'retry' | 'policy' | 'cacheKey'>;
+  readonly common: Pick<TaskSpec, 'tools' | 'served' | 'env' | 'ignore' | 'limits' | 'retry' | 'policy' | 'cacheKey'>;
   readonly outputFolder: (task: string, attempt: number) => string;
   /** Reads the history of an attempt from the run's journal, after the messages that it was seeded with. */
   readonly historyOf: (
@@ -141,13 +143,13 @@ class TaskAttempt {
   async #work(begun: BegunAttempt): Promise<TaskOutcome> {
     const { runTask, tell, historyOf } = this.#context;
     const spec = specOf(this.#context, this.#given, begun);
-    const open = linkOf(this.#context, this.#given);
+    const open = linkOf(this.#context, this.#given, begun.workspace);
     const { link } = open;
     const history = () => historyOf(this.#place, spec.seed);
     try {
       return await runMoving({ spec, link, runTask, history, tell: (event) => tell(event, this.#place) }, this.#signal);
     } finally {
-      open.close();
+      await open.close();
     }
   }
 
@@ -256,10 +258,19 @@ function specOf(context: AttemptContext, given: AttemptOptions, { workspace, pas
   return resumedFrom(spec, past);
 }
 
-function linkOf(context: AttemptContext, given: AttemptOptions): { link: TaskLink; close: () => void } {
+type OpenLink = { readonly link: TaskLink; readonly close: () => Promise<void> };
+
+function linkOf(context: AttemptContext, given: AttemptOptions, workspace: Workspace): OpenLink {
   const { task, attempt, worker, onAnswer } = given;
   const place = { worker, task: task.id, attempt };
   const admission = context.admission.admissionFor(place);
+  const question: TaskLink['question'] = (asked, signal) => context.question({ ...asked, task: task.id }, signal);
+  const line = context.servers.lineFor({
+    cwd: workspace.path,
+    sandbox: workspace.sandbox,
+    emit: (event) => context.tell(relabelled(event, worker), place),
+    question,
+  });
   let isOpen = true;
   let isMeasured = given.past !== undefined || !sharesCache(context.models, task);
   const link: TaskLink = {
@@ -275,11 +286,13 @@ function linkOf(context: AttemptContext, given: AttemptOptions): { link: TaskLin
     settled: context.settled,
     ask: (order, hooks, signal) =>
       askHere(order, { route: modelRoute(context.models, order.model), admission, hooks }, signal),
-    question: (question, signal) => context.question({ ...question, task: task.id }, signal),
+    question,
+    callServed: line.call,
   };
-  const close = () => {
+  const close = async () => {
     isOpen = false;
     admission.abandon();
+    await line.close();
   };
   return { link, close };
 }

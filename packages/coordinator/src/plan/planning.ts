@@ -12,12 +12,16 @@ import type { ExecutionResult } from '@drover/core/session/execution';
 import type { Outlet, SessionOptions } from '@drover/core/session/session-options';
 import type { Snapshot } from '@drover/core/conversation/conversation';
 import { DroverError } from '@drover/core/errors';
+import type { Event } from '@drover/protocol/events';
 import type { Past } from '@drover/core/journal/history';
 import { judge, type Policy } from '@drover/core/permission/policy';
 import type { Json } from '@drover/protocol/json';
 import type { RunSettings, TaskRow } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { runTools } from '@drover/core/tools/builtin';
+import { FIND_TOOLS } from '@drover/core/tools/served/find-tools';
+import { servedTools } from '@drover/core/tools/served/served';
+import type { ToolServers } from '@drover/core/tools/served/tool-servers';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 import type { Tool, ToolContext, ToolOutput } from '@drover/core/tools/tool';
 import { problems } from './graph.ts';
@@ -47,6 +51,7 @@ export type Planning = {
   readonly session: Omit<SessionOptions, 'tools' | 'judge' | 'question' | 'limits' | 'pass'>;
   readonly policy: Policy;
   readonly limits: Limits;
+  readonly servers: ToolServers;
   readonly past: Past | undefined;
   /** How many plans there have been. */
   readonly rounds: () => number;
@@ -66,7 +71,10 @@ export type PlanningResult = { readonly result: ExecutionResult; readonly answer
 
 /** Runs the coordinator's turn, with all the plans it submits in it. */
 export async function plan(planning: Planning, signal: AbortSignal): Promise<PlanningResult> {
-  const { settings, past, limits } = planning;
+  const { settings, past, limits, servers } = planning;
+  const { context, outlet } = planning.session;
+  const emit = (event: Event) => outlet?.emit(event, { worker: 0 });
+  const line = servers.lineFor({ cwd: context.cwd, sandbox: undefined, emit, question: async () => undefined });
   let invalid = 0;
   const judged = async (tasks: readonly PlannedTask[], context: ToolContext): Promise<ToolOutput> => {
     const isBegun = planning.isBegun(context.callId);
@@ -92,13 +100,20 @@ export async function plan(planning: Planning, signal: AbortSignal): Promise<Pla
     ...planning.session,
     ...(past !== undefined && { past }),
     limits,
-    tools: runTools(judged),
+    tools: [...runTools(judged), ...servedTools(servers.tools, line.call)],
     judge: async (tool, input) => judgeInRole(planning.policy, tool, input),
     question: async () => ({ allowed: false, by: 'nobody', always: false }),
     pass: (event) => [event],
   });
   const begin = past === undefined || past.turn === 0 ? { content: firstWords(settings) } : { resume: true as const };
-  const result = await session.run(begin, signal);
+  const take = async (): Promise<ExecutionResult> => {
+    try {
+      return await session.run(begin, signal);
+    } finally {
+      await line.close();
+    }
+  };
+  const result = await take();
   if (signal.aborted) throw new DroverError(failureOf(signal));
   return { result, answer: lastWords(result) };
 }
@@ -147,8 +162,19 @@ function wholeGoal(goal: string): PlannedTask {
 /** The user's rules about reading hold for the coordinator, too: it reads in the user's own checkout. */
 async function judgeInRole(policy: Policy, tool: Tool, input: Json): Promise<Verdict> {
   if (tool.name === SUBMIT_PLAN) return { effect: 'allow', why: 'it is the coordinator’s' };
-  if (tool.access === 'read') return judge(policy, tool, input);
+  if (tool.access === 'read' || tool.name === FIND_TOOLS) return judge(policy, tool, input);
+  if (tool.served !== undefined) return judgeServed(policy, tool, input);
   return { effect: 'deny', why: 'you coordinate, and change nothing yourself; make it a task of the plan' };
+}
+
+/** The user is never asked about the coordinator's calls, so it may only make those that a rule allows. */
+async function judgeServed(policy: Policy, tool: Tool, input: Json): Promise<Verdict> {
+  const verdict = await judge(policy, tool, input);
+  if (verdict.effect !== 'ask') return verdict;
+  return {
+    effect: 'deny',
+    why: `you coordinate, and ${verdict.why}, which no rule allows; make it a task of the plan`,
+  };
 }
 
 function firstWords({ goal, notIncluded, roundsMax, tasksMax, gates }: RunSettings): string {

@@ -21,6 +21,7 @@ import { coordinatorRoute, type RunModels } from '@drover/core/task/models';
 import type { RunTask } from '@drover/core/task/task';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { runDefinitions } from '@drover/core/tools/builtin';
+import type { ToolServers } from '@drover/core/tools/served/tool-servers';
 import type { RunAdmission } from '../admission/admission.ts';
 import type { AttemptContext } from '../attempt/attempt.ts';
 import { differences, fingerprint } from '../git/audit.ts';
@@ -58,6 +59,7 @@ export type RunOptions = {
   readonly repository: Repository;
   readonly slots: Slots;
   readonly models: RunModels;
+  readonly servers: ToolServers;
   readonly runTask: RunTask;
   readonly limit?: Limiter; // worker slots that it shares with other runs
   /** Its events go over the bus of the run. */
@@ -121,7 +123,7 @@ class Run {
 
   async toTheEnd(outer: AbortSignal): Promise<RunEnd> {
     const signal = AbortSignal.any([outer, this.#stop.signal]);
-    const { repository, env, slots, settings, past, bus } = this.#options;
+    const { repository, env, slots, settings, servers, past, bus } = this.#options;
     const looking = fingerprint(repository, env);
     handled(looking); // awaited below
     slots.reclaim(({ task, attempt }) => isKept(this.#ledger.task(task), attempt));
@@ -130,8 +132,8 @@ class Run {
     slots.prepare(Math.max(1, settings.workers - open));
     const before = await looking;
     this.#tell({ type: 'run_start', resumed: past !== undefined, ...settings });
-    const lost = lostWords(past?.lostRequests ?? 0);
-    if (lost !== undefined) this.#tell({ type: 'warning', message: lost });
+    const early = [lostWords(past?.lostRequests ?? 0) ?? [], servers.warnings].flat();
+    for (const message of early) this.#tell({ type: 'warning', message });
     const ending: Writable<Ended> = {};
     try {
       for (const message of await slots.warnings()) this.#tell({ type: 'warning', message });
@@ -184,6 +186,7 @@ class Run {
         session: this.#coordinator(),
         policy: { ...this.#options.policy, root: this.#options.repository.top, workspace: false },
         limits: settings.taskLimits,
+        servers: this.#options.servers,
         past: past?.coordinator,
         rounds: () => this.#ledger.rounds,
         isBegun: (callId) => past?.plans.some((each) => each.callId === callId) ?? false,
@@ -313,13 +316,15 @@ class Run {
       runTask,
       admission: this.#admission,
       models,
+      servers: this.#options.servers,
       question,
       tell: (event, place) => this.#tell(event, place),
       settled: () => bus.settled(),
       redact: this.#options.redact,
       caches: () => this.#state.usage.cacheRead + this.#state.usage.cacheWrite > 0,
       common: {
-        tools: runDefinitions(),
+        tools: runDefinitions(this.#options.servers.tools),
+        served: this.#options.servers.tools,
         env,
         ignore,
         limits: settings.taskLimits,

@@ -1,13 +1,12 @@
 // Builds an agent from the options of its session.
 
 import { type Event, EVENTS } from '@drover/protocol/events';
-import { codePoints, type Conversation } from '../conversation/conversation.ts';
+import type { Conversation } from '../conversation/conversation.ts';
 import type { Instructions } from '../conversation/instructions.ts';
-import { utf8Bytes } from '../conversation/prompt-bound.ts';
 import { type Admission, budgetOnly } from '../model/spending/admission.ts';
 import { Budget } from '../model/spending/budget.ts';
 import type { Spent } from '../model/spending/spent.ts';
-import { definitionOf } from '../tools/tool.ts';
+import { Toolset } from '../tools/served/toolset.ts';
 import { ask, type AskNotes } from './ask.ts';
 import { unhurried } from './limits.ts';
 import { toolNamed } from './calls/calls.ts';
@@ -28,7 +27,6 @@ export type Ties = Pick<Agent, 'conversation' | 'routes' | 'emit' | 'settled' | 
 export function makeAgent(options: SessionOptions, ties: Ties): Agent {
   const { tools, context, limits, retry, judge, question, worker, beforeCall } = options;
   const { conversation, routes, instructions, emit, settled, spend, book, total, progress } = ties;
-  const definitions = options.definitions ?? tools.map(definitionOf);
   const budget = new Budget(options.cap, options.price);
   if (options.spentBefore !== undefined) budget.spend(options.spentBefore);
   const notes = { emit: (event: Event) => emit(event, { worker }), settled, total, price: () => routes.current.price };
@@ -43,9 +41,7 @@ export function makeAgent(options: SessionOptions, ties: Ties): Agent {
   return {
     conversation,
     routes,
-    definitions,
-    definitionChars: codePoints(JSON.stringify(definitions)),
-    definitionBytes: utf8Bytes(JSON.stringify(definitions)),
+    toolset: new Toolset(tools, options.definitions),
     bench: {
       tools,
       worker,

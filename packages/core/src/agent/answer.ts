@@ -63,7 +63,7 @@ function isWrittenCall(agent: Agent, turn: Turn, { message, notes }: Answer): bo
   const limit = agent.limits.textCallRetriesMax;
   if (limit === 0 || message.content.some(({ type }) => type === 'tool_call')) return false;
   const text = message.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
-  const names = agent.definitions.map(({ name }) => name);
+  const names = agent.toolset.definitions.map(({ name }) => name);
   const found = textFormCall(text, names, notes.announcesCalls === true ? 'tool_calls' : message.stop);
   if (found === undefined) return false;
   emit(agent, turn, {
@@ -98,12 +98,13 @@ async function askCompacting(agent: Agent, turn: Turn, signal: AbortSignal): Pro
 }
 
 async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<Answer> {
-  const { conversation } = agent;
+  const { conversation, toolset } = agent;
+  toolset.update(conversation.messages);
   const reminder: readonly Message[] =
     turn.reminder === undefined ? [] : [{ role: 'user', content: [{ type: 'text', text: turn.reminder }] }];
   const messages = [...conversation.messages, ...reminder];
-  const estimated = conversation.estimate(agent.definitionChars);
-  const { routes, definitions: tools, cacheKey, sampling } = agent;
+  const estimated = conversation.estimate(toolset.chars);
+  const { routes, cacheKey, sampling } = agent;
   const { provider, model } = routes.current;
   const calibrate = (usage: Usage) => {
     const { input, cacheRead, cacheWrite } = usage;
@@ -120,14 +121,14 @@ async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<A
           provider,
           model,
           system: conversation.system,
-          tools,
+          tools: toolset.definitions,
           messages,
           outputTokensMax,
           cacheKey,
           sampling,
         }),
-      inputTokens: conversation.expectedTokens(agent.definitionChars),
-      inputTokensMax: promptTokensMax(messages, utf8Bytes(conversation.system) + agent.definitionBytes),
+      inputTokens: conversation.expectedTokens(toolset.chars),
+      inputTokensMax: promptTokensMax(messages, utf8Bytes(conversation.system) + toolset.bytes),
       outputTokensMax: answerTokensMax(agent),
       admission: agent.admission,
       retry: agent.retry,

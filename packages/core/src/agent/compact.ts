@@ -54,12 +54,12 @@ export async function compact(
   signal: AbortSignal,
 ): Promise<boolean> {
   if (turn.compactionsInARow >= COMPACTIONS_IN_A_ROW_MAX) return false;
-  const { conversation, definitionChars } = agent;
+  const { conversation, toolset } = agent;
   // After an overflow, the real window is smaller than the catalog says, or the provider counts more tokens.
   const { contextTokens } = agent.routes.current;
   const window = reason === 'overflow' ? Math.min(contextTokens, tokensNow(agent)) : contextTokens;
   const room = {
-    tokensOf: (messages: readonly Message[]) => conversation.expectedTokensWith(messages, definitionChars),
+    tokensOf: (messages: readonly Message[]) => conversation.expectedTokensWith(messages, toolset.chars),
     limit: promptLimit(agent, window),
     summaryTokens: summaryTokensMax(agent, window),
   };
@@ -108,7 +108,7 @@ async function shortened(
 ): Promise<{ readonly messages: readonly Message[]; readonly summary: string | undefined }> {
   const before = agent.conversation.messages;
   const isShorter = (messages: readonly Message[]): boolean =>
-    agent.conversation.expectedTokensWith(messages, agent.definitionChars) < tokensNow(agent);
+    agent.conversation.expectedTokensWith(messages, agent.toolset.chars) < tokensNow(agent);
   // Request a summary only if even the shortest one would make the history shorter.
   if (cut === undefined || !isShorter(applyCut(before, cut, '-'))) throw failed(NO_GAIN);
   const head = cut.tail === undefined ? [] : before.slice(0, before.length - cut.tail);
@@ -170,8 +170,8 @@ async function summaryOf(
   return textOf(message) ?? '';
 }
 
-function tokensNow({ conversation, definitionChars }: Agent): number {
-  return conversation.expectedTokens(definitionChars);
+function tokensNow({ conversation, toolset }: Agent): number {
+  return conversation.expectedTokens(toolset.chars);
 }
 
 function promptLimit({ routes }: Agent, window: number): number {

@@ -5,7 +5,7 @@ import type { Conversation } from '../conversation/conversation.ts';
 import type { Event, Place } from '@drover/protocol/events';
 import { describe } from '@drover/protocol/failures';
 import type { Admission } from '../model/spending/admission.ts';
-import type { AssistantMessage, Message, ToolDefinition, Usage } from '@drover/protocol/messages';
+import type { AssistantMessage, Message, Usage } from '@drover/protocol/messages';
 import type { ModelRoutes } from '../model/fallback.ts';
 import { isBlank } from '../model/request.ts';
 import type { RetryPolicy } from '../model/retry.ts';
@@ -18,15 +18,14 @@ import type { Limits } from '@drover/protocol/limits';
 import type { RefusedCalls } from './calls/refused-calls.ts';
 import type { Repeats } from './calls/repeats.ts';
 import type { Inbox } from '../session/inbox.ts';
+import type { Toolset } from '../tools/served/toolset.ts';
 import type { SessionOptions } from '../session/session-options.ts';
 
 export type Agent = {
   readonly conversation: Conversation;
   /** The models to ask; requests go to the current one. */
   readonly routes: ModelRoutes;
-  readonly definitions: readonly ToolDefinition[];
-  readonly definitionChars: number;
-  readonly definitionBytes: number;
+  readonly toolset: Toolset;
   readonly bench: Omit<Bench, 'emit' | 'settled'>;
   readonly limits: Limits;
   readonly retry: RetryPolicy;

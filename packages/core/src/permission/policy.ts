@@ -88,6 +88,8 @@ function byDefault(policy: Policy, tool: Tool, subject: string): Verdict {
       return { effect: 'allow', why: 'it writes in the workspace' };
     }
     case 'run':
+      if (tool.served !== undefined)
+        return { effect: 'ask', why: `it is a tool of the MCP server ${tool.served.server}` };
       return { effect: 'ask', why: 'it runs something' };
   }
 }

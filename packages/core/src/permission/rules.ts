@@ -3,6 +3,7 @@
 //   read                 every call of the tool, and of every tool that only reads
 //   write(src/**)        paths relative to the workspace; * matches within a folder, ** across folders
 //   shell(pnpm test*)    one simple command, word by word; see command-pattern.ts
+//   mcp(github.get_*)    tools of an MCP server: server.tool, where * is any text; mcp(github.*) is the whole server
 //   *                    every call of every tool
 //
 // `read` and `write` stand for every tool with that access: denying write(secrets/**) also denies edits.
@@ -23,6 +24,8 @@ export type Rule = {
 };
 
 export const SHELL = 'shell';
+/** Stands for all tools of MCP servers; the subject is server.tool. */
+export const MCP = 'mcp';
 
 // The subjects of these tools are command words, not paths.
 const WORDY: ReadonlySet<string> = new Set([SHELL, 'git']);
@@ -64,7 +67,7 @@ export function matches(rule: Rule, { tool, subject }: RuledCall, root: string):
 }
 
 function concerns(rule: Rule, tool: Tool): boolean {
-  if (rule.tool === '*' || rule.tool === tool.name) return true;
+  if (rule.tool === '*' || rule.tool === tool.name || (rule.tool === MCP && tool.served !== undefined)) return true;
   return rule.tool === tool.access && (rule.tool === 'read' || rule.tool === 'write');
 }
 

@@ -1,5 +1,8 @@
 // Tool names that rules may use: drover's own tools, and other agents' names for them.
 
+import { SERVED_PREFIX } from '../tools/served/names.ts';
+import { MCP } from './rules.ts';
+
 /** Every tool of drover. A test compares this list with the tools. */
 export const TOOL_NAMES: readonly string[] = [
   'read',
@@ -13,7 +16,13 @@ export const TOOL_NAMES: readonly string[] = [
   'commit',
   'submit_plan',
   'submit_result',
+  'find_tools',
 ];
+
+/** Whether a rule may name it: a tool of drover, mcp for all tools of MCP servers, or one of them. */
+export function isToolName(name: string): boolean {
+  return TOOL_NAMES.includes(name) || name === MCP || name.startsWith(SERVED_PREFIX);
+}
 
 const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   shell: ['bash', 'sh', 'zsh', 'cmd', 'command', 'exec', 'execute', 'powershell', 'run', 'run_command', 'terminal'],

@@ -125,7 +125,7 @@ export class Session {
 
   /** Token figures of the next prompt, tools included. */
   get tokens(): TokenFigures {
-    return this.conversation.figures(this.#agent.definitionChars, this.#routes.current.contextTokens);
+    return this.conversation.figures(this.#agent.toolset.chars, this.#routes.current.contextTokens);
   }
 
   /** Resolves when all work begun so far has ended. */

@@ -1,8 +1,9 @@
-// Task link: what a running task needs from its run. It emits events, asks questions, and gets answers of models. In the
-// run's own thread the link is the run itself; in another thread it is a wire (wire.ts).
+// Task link: what a running task needs from its run. It emits events, asks questions, calls tools of servers, and gets
+// answers of models. In the run's own thread the link is the run itself; in another thread it is a wire (wire.ts).
 
 import type { Question } from '../agent/calls/calls.ts';
 import type { Decision, Event, Place } from '@drover/protocol/events';
+import type { CallServed } from '../tools/served/served.ts';
 import type { AskHooks, AskOrder, AskResult } from './asking.ts';
 
 export type TaskLink = {
@@ -13,4 +14,6 @@ export type TaskLink = {
   /** Takes an answer from one of the run's models. Its events, retries and costs are told on the way. */
   readonly ask: (order: AskOrder, hooks: AskHooks, signal: AbortSignal) => Promise<AskResult>;
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
+  /** Calls a tool of a server that the run is connected to. */
+  readonly callServed: CallServed;
 };

@@ -12,6 +12,7 @@ import type { Provider } from '../model/provider.ts';
 import type { Message, ToolDefinition } from '@drover/protocol/messages';
 import type { RetryPolicy } from '../model/retry.ts';
 import type { Policy } from '../permission/policy.ts';
+import type { ServedTool } from '../tools/served/served.ts';
 import type { TaskLink } from './link.ts';
 
 /** A model as data. The run asks its provider; a task needs only the limits of its wire format. */
@@ -35,6 +36,8 @@ export type TaskSpec = {
   readonly fallbacks?: readonly ModelSpec[];
   readonly system: string; // the coordinator's system prompt, byte for byte
   readonly tools: readonly ToolDefinition[]; // the coordinator's tool definitions, byte for byte
+  /** Tools of servers that the run is connected to. Their definitions are in `tools`, unless they are deferred. */
+  readonly served: readonly ServedTool[];
   readonly seed: readonly Message[];
   readonly begin: Input;
   /** The history of this attempt from before a crash. Its messages begin with the seed. */

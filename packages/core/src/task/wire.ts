@@ -1,7 +1,8 @@
 // Task wire: both ends of the connection between a task in its own thread and its run.
 //
 // Messages
-//   The thread sends events, requests (events durable, an answer of a model, a decision), and that it fell.
+//   The thread sends events, requests (events durable, an answer of a model, a decision, the call of a served
+//   tool), and that it fell.
 //   The run sends one reply to each request, news of the answer that is under way, and stop. Messages are plain data. An
 //   error is sent as its Failure, because a thrown error would lose its name and fields.
 //   The run talks to the provider for all threads: one warm SDK and fetch, and no thread knows the key. An answer passes
@@ -22,6 +23,8 @@ import type { Decision, Event, Place } from '@drover/protocol/events';
 import { DroverError } from '../errors.ts';
 import type { Failure } from '@drover/protocol/failures';
 import type { AskHooks, AskOrder, AskResult } from './asking.ts';
+import type { CallServed, ServedCall } from '../tools/served/served.ts';
+import type { ToolOutput } from '../tools/tool.ts';
 import type { TaskLink } from './link.ts';
 import type { Opening } from './order.ts';
 
@@ -35,7 +38,8 @@ type Step = Pick<Place, 'turn' | 'step'>;
 type Request =
   | { readonly type: 'settled' }
   | { readonly type: 'ask'; readonly order: AskOrder }
-  | { readonly type: 'question'; readonly question: Question };
+  | { readonly type: 'question'; readonly question: Question }
+  | { readonly type: 'served'; readonly call: ServedCall };
 
 type FromTask =
   | { readonly type: 'begin'; readonly thread: number }
@@ -48,6 +52,7 @@ type Reply =
   | { readonly type: 'stored' }
   | { readonly type: 'answered'; readonly result: AskResult }
   | { readonly type: 'decision'; readonly decision: Decision }
+  | { readonly type: 'output'; readonly output: ToolOutput } // of a served tool
   | { readonly type: 'failed'; readonly failure: Failure };
 
 /** News of an answer that is under way: a tool name, or which of the notes it is. */
@@ -55,6 +60,7 @@ type News = { readonly calling: string } | 'admitted' | 'progress';
 
 type FromRun =
   | { readonly type: 'news'; readonly id: number; readonly news: News }
+  | { readonly type: 'delta'; readonly id: number; readonly delta: string } // output of a served tool while it runs
   | { readonly type: 'reply'; readonly id: number; readonly reply: Reply }
   | { readonly type: 'stop'; readonly failure: Failure };
 
@@ -73,7 +79,7 @@ export function linkOver({ port }: Opening, thread: number): Line {
   wire.send({ type: 'begin', thread });
   wire.flush();
   const ask = async (order: AskOrder, hooks: AskHooks, signal: AbortSignal): Promise<AskResult> => {
-    const reply = await wire.ask({ type: 'ask', order }, signal, (news) => tellNews(news, hooks));
+    const reply = await wire.ask({ type: 'ask', order }, signal, { onNews: (news) => tellNews(news, hooks) });
     if (reply.type !== 'answered') throw unexpected(reply);
     return reply.result;
   };
@@ -82,12 +88,18 @@ export function linkOver({ port }: Opening, thread: number): Line {
     if (reply.type !== 'decision') throw unexpected(reply);
     return reply.decision;
   };
+  const callServed: CallServed = async (call, { onDelta }, signal) => {
+    const reply = await wire.ask({ type: 'served', call }, signal, { onDelta });
+    if (reply.type !== 'output') throw unexpected(reply);
+    return reply.output;
+  };
   return {
     link: {
       emit: (event, { turn, step }) => wire.send({ type: 'event', event, step: stepOf(turn, step) }),
       settled: async () => void (await wire.ask({ type: 'settled' }, NEVER)),
       ask,
       question,
+      callServed,
     },
     signal: wire.signal,
     fall: () => {
@@ -113,7 +125,10 @@ function tellNews(news: News, hooks: AskHooks): void {
   else hooks[news]();
 }
 
-type Waiting = PromiseWithResolvers<Answered> & { readonly onNews: (news: News) => void };
+/** Readers of messages that arrive for a request before its reply. */
+type Meanwhile = { readonly onNews?: (news: News) => void; readonly onDelta?: (delta: string) => void };
+
+type Waiting = PromiseWithResolvers<Answered> & Meanwhile;
 
 type Answered = Exclude<Reply, { type: 'failed' }>;
 
@@ -150,11 +165,11 @@ class ThreadEnd {
     this.#batch = [];
   }
 
-  async ask(request: Request, signal: AbortSignal, onNews: Waiting['onNews'] = () => {}): Promise<Answered> {
+  async ask(request: Request, signal: AbortSignal, meanwhile: Meanwhile = {}): Promise<Answered> {
     if (this.#isClosed) throw gone();
     this.#lastId += 1;
     const id = this.#lastId;
-    const waiting: Waiting = { ...Promise.withResolvers<Answered>(), onNews };
+    const waiting: Waiting = { ...Promise.withResolvers<Answered>(), ...meanwhile };
     this.#waiting.set(id, waiting);
     const withdraw = () => this.#withdraw(id, failureOf(signal));
     this.send({ type: 'request', id, request });
@@ -192,7 +207,8 @@ class ThreadEnd {
   #hear(message: FromRun): void {
     if (message.type === 'stop') return this.#stop.abort(new DroverError(message.failure));
     const waiting = this.#waiting.get(message.id);
-    if (message.type === 'news') return waiting?.onNews(message.news);
+    if (message.type === 'news') return waiting?.onNews?.(message.news);
+    if (message.type === 'delta') return waiting?.onDelta?.(message.delta);
     const { id, reply } = message;
     this.#waiting.delete(id);
     if (reply.type === 'failed') waiting?.reject(new DroverError(reply.failure));
@@ -326,6 +342,10 @@ class RunEnd {
       }
       case 'question':
         return { type: 'decision', decision: await this.#link.question(request.question, signal) };
+      case 'served': {
+        const onDelta = (delta: string) => this.#post({ type: 'delta', id, delta });
+        return { type: 'output', output: await this.#link.callServed(request.call, { onDelta }, signal) };
+      }
     }
   }
 

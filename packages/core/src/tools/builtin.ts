@@ -9,6 +9,7 @@ import { glob } from './glob.ts';
 import { grep } from './grep.ts';
 import { list } from './list.ts';
 import { read } from './read.ts';
+import { type ServedTool, servedTools } from './served/served.ts';
 import { shell } from './shell.ts';
 import { submitPlan, type CarryOut } from './submit-plan.ts';
 import { submitResult } from './submit-result.ts';
@@ -25,9 +26,10 @@ export function runTools(carryOut: CarryOut): readonly Tool[] {
   return [...builtinTools, submitPlan(carryOut), submitResult];
 }
 
-/** Returns the tool definitions of a run, the same for the coordinator and all workers. */
-export function runDefinitions(): readonly ToolDefinition[] {
-  return runTools(unplanned).map(definitionOf);
+/** Returns the tool definitions of a run, the same for the coordinator and all workers. Those of servers come last. */
+export function runDefinitions(served: readonly ServedTool[] = []): readonly ToolDefinition[] {
+  const tools = [...runTools(unplanned), ...servedTools(served, unplanned)];
+  return tools.filter(({ served }) => served?.isDeferred !== true).map(definitionOf);
 }
 
 async function unplanned(): Promise<never> {

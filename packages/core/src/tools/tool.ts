@@ -9,6 +9,7 @@ import { catchall, never, type ZodMiniObject } from 'zod/mini';
 import { type $ZodType, type output, toJSONSchema } from 'zod/v4/core';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
 import { DroverError, ToolError } from '../errors.ts';
+import type { CallLabel } from '@drover/protocol/events';
 import { isJsonObject, type Json } from '@drover/protocol/json';
 import type { ImagePart, ToolDefinition } from '@drover/protocol/messages';
 import { type ParsedArguments, parseArguments } from './arguments.ts';
@@ -38,10 +39,12 @@ export type ToolContext = {
   /** Sandbox of the commands that tools run; absent if they run without one. */
   readonly sandbox?: SandboxPolicy;
   readonly signal: AbortSignal;
+  /** The call for views and questions; absent outside of an agent. */
+  readonly label?: CallLabel;
 };
 
 /** Context of a turn, before there is a call. */
-export type TurnContext = Omit<ToolContext, 'callId' | 'signal'>;
+export type TurnContext = Omit<ToolContext, 'callId' | 'signal' | 'label'>;
 
 /** How likely a call is: `possible` once a request was sent, `certain` once the model has begun a call. */
 export type Likelihood = 'possible' | 'certain';
@@ -80,6 +83,8 @@ export type Tool = {
   readonly repeatable: boolean;
   /** True if a successful call ends the turn. */
   readonly final: boolean;
+  /** The server that runs the tool (see served.ts). Rules name it as `mcp(server.tool)`. */
+  readonly served?: { readonly server: string; readonly tool: string; readonly isDeferred: boolean };
   /** True if a client runs the tool. The session waits for the result. */
   readonly remote?: true;
   /** Timeout of a remote call (default: that of the session). */

@@ -21,7 +21,7 @@ import type { Json } from '@drover/protocol/json';
 import type { CallPart, ToolResult } from '@drover/protocol/messages';
 import { endOrphans } from '../../tools/process/tree.ts';
 import { inputSummary, outputSummary } from '../../tools/summary.ts';
-import { runTool, type Tool, type ToolContext, type ToolOutput } from '../../tools/tool.ts';
+import { runTool, type Tool, type ToolOutput, type TurnContext } from '../../tools/tool.ts';
 import type { Instructions } from '../../conversation/instructions.ts';
 import { Lanes } from './lanes.ts';
 import { refusal } from './refused-calls.ts';
@@ -55,7 +55,7 @@ export type Question = {
 export type Bench = {
   readonly tools: readonly Tool[];
   readonly worker: number;
-  readonly context: Omit<ToolContext, 'callId' | 'signal'>;
+  readonly context: TurnContext;
   readonly instructions: Instructions;
   readonly judge: (tool: Tool, input: Json) => Promise<Verdict>;
   /** Resolves to undefined if the question stays open for the next process. */
@@ -276,7 +276,7 @@ async function execute(
   const onDelta = (delta: string) => {
     if (isOpen) bench.emit({ type: 'tool_execution_delta', delta, callId, callIndex, index, name });
   };
-  const context = { ...bench.context, callId, signal, onDelta };
+  const context = { ...bench.context, callId, signal, onDelta, label };
   const output = await runTool(tool, input, context).catch((error: unknown): ToolOutput => {
     if (!(error instanceof DroverError)) throw error;
     settling.failures.push(error.failure);

@@ -80,6 +80,12 @@ export function endOrphans(callId: string): number {
   return orphans.length;
 }
 
+/** When a process began, as the system counts; undefined if there is no such process, or no way to know. */
+export function startOf(id: number): string | undefined {
+  const stat = attempt(() => readFileSync(`/proc/${id}/stat`, 'latin1'));
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+}
+
 /** Sends a signal. Returns false if there is no such process. */
 export function sendSignal(id: number, signal: NodeJS.Signals | 0): boolean {
   try {

@@ -1,0 +1,43 @@
+// The servers that a run or a session is connected to, as the agents in it use them.
+
+import type { Question } from '../../agent/calls/calls.ts';
+import type { Decision, Event } from '@drover/protocol/events';
+import type { SandboxPolicy } from '@drover/sandbox/policy';
+import { ToolError } from '../../errors.ts';
+import type { CallServed, ServedTool } from './served.ts';
+
+export type ToolServers = {
+  /** Frozen: agents declare these tools to the end, whatever the servers offer later. */
+  readonly tools: readonly ServedTool[];
+  /** For the user: servers and tools that are left out. */
+  readonly warnings: readonly string[];
+  /** Gives one agent its line to the servers. */
+  readonly lineFor: (agent: ServedAgent) => ServerLine;
+};
+
+/** An agent that calls served tools. */
+export type ServedAgent = {
+  /** The folder it works in, where servers of its own start. */
+  readonly cwd: string;
+  readonly sandbox: SandboxPolicy | undefined;
+  readonly emit: (event: Event) => void;
+  /** Puts a question of a server to the user; undefined if it stays open. */
+  readonly question: (question: Question, signal: AbortSignal) => Promise<Decision | undefined>;
+};
+
+export type ServerLine = {
+  readonly call: CallServed;
+  /** Ends the servers of this agent alone. */
+  readonly close: () => Promise<void>;
+};
+
+export const NO_SERVERS: ToolServers = {
+  tools: [],
+  warnings: [],
+  lineFor: () => ({
+    call: async ({ server }) => {
+      throw new ToolError(`the MCP server ${server} is not connected`);
+    },
+    close: async () => undefined,
+  }),
+};
