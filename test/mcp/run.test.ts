@@ -11,7 +11,7 @@ const EVERYTHING = fileURLToPath(
 );
 const MODULES = fileURLToPath(new URL('../../node_modules', import.meta.url));
 
-test('a worker calls a tool of an MCP server', async () => {
+test('a worker calls a tool of an MCP server', { timeout: 120_000 }, async () => {
   const desk = await RunDesk.with(
     planned({ one: { answers: [calls('mcp__everything__echo', { message: 'hello' }), submits('done')] } }),
   );

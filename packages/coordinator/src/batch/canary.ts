@@ -20,6 +20,21 @@ export function canaryFirst<Task>(tasks: readonly Task[], count: number): readon
   return [...tasks.filter((task) => ahead.has(task)), ...tasks.filter((task) => !ahead.has(task))];
 }
 
+/** The canary of a run, as the execution of its plan uses it; undefined if the run has none. */
+export function canaryOf(
+  { canary, workers }: RunSettings,
+  rows: () => readonly TaskRow[],
+  tell: (message: string) => void,
+): { readonly tasks: number; readonly judge: () => Failure | undefined } | undefined {
+  if (canary === undefined) return undefined;
+  const judge = () => {
+    const { message, failure } = canaryVerdict(rows(), { ...canary, workers });
+    tell(message);
+    return failure;
+  };
+  return { tasks: canary.tasks, judge };
+}
+
 /** `rows` are of all tasks of the plan, those that went ahead first. */
 export function canaryVerdict(rows: readonly TaskRow[], { tasks, cost: allowed, workers }: Canary): CanaryVerdict {
   const ahead = rows.slice(0, tasks);

@@ -25,7 +25,7 @@ import type { ToolServers } from '@drover/core/tools/served/tool-servers';
 import type { RunAdmission } from '../admission/admission.ts';
 import type { AttemptContext } from '../attempt/attempt.ts';
 import { differences, fingerprint } from '../git/audit.ts';
-import { canaryVerdict } from '../batch/canary.ts';
+import { canaryOf } from '../batch/canary.ts';
 import { executePlan, type ExecuteContext, type KnownResult } from './execute.ts';
 import {
   asError,
@@ -267,6 +267,8 @@ class Run {
     await this.#checkingBase;
     if (signal.aborted) throw new DroverError(failureOf(signal));
     const seed = seedOf(settings.seeding, given.snapshot, { goal: settings.goal, tasks });
+    const hasEnded = past?.records.some(({ type }) => type === 'run_end') === true;
+    const warn = (message: string) => this.#tell({ type: 'warning', message });
     const conditions: ExecuteContext = {
       context: this.#attemptContext(),
       train: this.#train ?? this.#openTrain(signal),
@@ -277,7 +279,8 @@ class Run {
       attemptsMax: settings.attemptsMax,
       failuresMax: settings.failuresMax ?? Infinity,
       known: this.#options.known,
-      canary: this.#canary(),
+      // Resuming a run that its canary stopped means: do the other tasks too.
+      canary: hasEnded ? undefined : canaryOf(settings, () => rowsOf(this.#state), warn),
       ledger: this.#ledger,
       past,
     };
@@ -292,19 +295,6 @@ class Run {
     const { text, leftOut } = await new Instructions(this.#options.repository.top).forStart();
     for (const message of leftOut) this.#tell({ type: 'warning', message });
     return systemPrompt(text);
-  }
-
-  /** Resuming a run that its canary stopped means: do the other tasks too. */
-  #canary(): ExecuteContext['canary'] {
-    const { settings, past } = this.#options;
-    const { canary } = settings;
-    if (canary === undefined || past?.records.some(({ type }) => type === 'run_end') === true) return undefined;
-    const judge = () => {
-      const { message, failure } = canaryVerdict(rowsOf(this.#state), { ...canary, workers: settings.workers });
-      this.#tell({ type: 'warning', message });
-      return failure;
-    };
-    return { tasks: canary.tasks, judge };
   }
 
   #attemptContext(): AttemptContext {
