@@ -64,10 +64,13 @@ export const configSchema = z.strictObject({
     .strictObject({
       plan: modelList.exactOptional().describe('The model that plans a run. Default: as model.'),
       work: modelList.exactOptional().describe('The model of the workers of a run. Default: as model.'),
+      review: modelList
+        .exactOptional()
+        .describe('The model that reads what the tasks of a plan changed, as a last task. Default: no review.'),
     })
     .exactOptional()
     .describe(
-      'Models of a run by role. In a list, each model is asked only if the one before stays unavailable after retries. --model, --plan-model and --work-model win over it. Default: model for both.',
+      'Models of a run by role. In a list, each model is asked only if the one before stays unavailable after retries. --model, --plan-model and --work-model win over it. Default: model for plan and work, and no review.',
     ),
   providers: mapOf(provider)
     .exactOptional()

@@ -1,5 +1,6 @@
 // Lists known providers and models from the catalog, the config and the environment. Shows no key.
 
+import type { ModelRoles } from '@drover/protocol/run';
 import { UsageError } from '@drover/core/errors';
 import { factsOf, knownModels, knownProviders, type Price } from '@drover/core/model/catalog';
 import { type Settings, textOf } from '../start/settings.ts';
@@ -28,18 +29,19 @@ export type ListedModels = {
   /** Absent if the user must name one. */
   readonly default?: { readonly model: string; readonly because: string };
   /** In order: the first is preferred, the others are fallbacks. Empty if the user must name one. */
-  readonly roles: { readonly plan: readonly string[]; readonly work: readonly string[] };
+  readonly roles: ModelRoles;
 };
 
 export function listModels(settings: Settings): ListedModels {
   const chosen = defaultIn(settings);
-  const role = (name: 'plan' | 'work') =>
-    settings.models[name]?.map((each) => labelIn(each.name, settings)) ?? (chosen === undefined ? [] : [chosen.model]);
+  const named = (name: keyof ModelRoles) => settings.models[name]?.map((each) => labelIn(each.name, settings));
+  const role = (name: 'plan' | 'work') => named(name) ?? (chosen === undefined ? [] : [chosen.model]);
+  const review = named('review');
   return {
     providers: [...catalogProviders(settings), ...configuredProviders(settings)],
     models: modelsIn(settings),
     ...(chosen !== undefined && { default: chosen }),
-    roles: { plan: role('plan'), work: role('work') },
+    roles: { plan: role('plan'), work: role('work'), ...(review !== undefined && { review }) },
   };
 }
 
@@ -111,7 +113,7 @@ export function shownAddress(address: string): string {
 type Page = { readonly columns: number; readonly style: Style };
 
 export function modelsText(listed: ListedModels, { columns, style }: Page): string {
-  const { plan, work } = listed.roles;
+  const { plan, work, review } = listed.roles;
   const words = (labels: readonly string[]) => (labels.length === 0 ? 'none: pass --model' : labels.join(', else '));
   const chosen = listed.default;
   const providers = listed.providers.map(({ provider, keyEnv, hasKey: has, baseUrl }) => [
@@ -130,6 +132,7 @@ export function modelsText(listed: ListedModels, { columns, style }: Page): stri
     ['default', chosen === undefined ? 'none: pass --model, or set a key' : `${chosen.model} (${chosen.because})`],
     ['plan', words(plan)],
     ['work', words(work)],
+    ...(review === undefined ? [] : [['review', words(review)]]),
   ];
   const section = (title: string, rows: readonly (readonly string[])[]) =>
     [style('bold', title), ...table(rows).map((line) => cut(`  ${line}`, columns))].join('\n');

@@ -15,7 +15,8 @@ import { chooseModel, inFolder, type ModelChoice, nameModel } from './model-choi
 import { tellDefault } from './model-names.ts';
 import { priceOf } from './price.ts';
 
-type Role = keyof ModelRoles;
+/** Roles that every run has, with a flag each. Only a config chooses models for `review`. */
+type Role = 'plan' | 'work';
 
 /** A model that a config names, and where: file:line:column. */
 export type ConfiguredModel = { readonly name: string; readonly place: string };
@@ -38,7 +39,9 @@ export async function chooseRoles(args: RoleArgs, isPlanned: boolean, place: Rol
   const read = (models: readonly ConfiguredModel[] | undefined) =>
     models === undefined ? [modelLabel(undefined, args, place)] : models.map((each) => placedLabel(each, args, place));
   const work = unique(read(wanted.work));
-  return { plan: isPlanned ? work : unique(read(wanted.plan)), work };
+  if (isPlanned) return { plan: work, work };
+  const { review } = settings.models;
+  return { plan: unique(read(wanted.plan)), work, ...(review !== undefined && { review: unique(read(review)) }) };
 }
 
 /** Undefined: the default model. */
@@ -72,7 +75,7 @@ export function changedRoles(args: RoleArgs, before: ModelRoles, place: RolePlac
     const names = typed.length > 0 ? typed : args.model === undefined ? [] : [args.model];
     return names.length === 0 ? before[role] : unique(names.map((name) => modelLabel(name, args, place)));
   };
-  return { plan: of('plan'), work: of('work') };
+  return { ...before, plan: of('plan'), work: of('work') };
 }
 
 function unique(labels: readonly string[]): readonly string[] {
@@ -82,7 +85,8 @@ function unique(labels: readonly string[]): readonly string[] {
 /** The settings that hold the roles. Roles that all use one model need no list. */
 export function roleSettings(roles: ModelRoles): Pick<RunSettings, 'model' | 'models'> {
   const [model = ''] = roles.plan;
-  const isPlain = [roles.plan, roles.work].every((labels) => labels.length === 1 && labels[0] === model);
+  const isSame = [roles.plan, roles.work].every((labels) => labels.length === 1 && labels[0] === model);
+  const isPlain = isSame && roles.review === undefined;
   return { model, ...(!isPlain && { models: roles }) };
 }
 
@@ -100,7 +104,7 @@ export function choicesOf(
 ): RunChoices {
   const roles = rolesOf(run);
   const own = tasks.flatMap(({ model }) => (model === undefined ? [] : [model]));
-  const chosen = [...new Set([...roles.plan, ...roles.work, ...own])].map((label) => {
+  const chosen = [...new Set([...roles.plan, ...roles.work, ...(roles.review ?? []), ...own])].map((label) => {
     const model = chooseModel(label, settings, top);
     const [price] = [run.cap, run.taskCap, run.canary?.cost].map((cap) => priceOf(model, cap, settings));
     return [label, { model, price }] as const;

@@ -35,7 +35,7 @@ export type Settings = {
   readonly env: Io['env'];
   readonly model: string | undefined;
   /** Models by role, as the config names them; undefined where it names none. */
-  readonly models: { readonly [Role in keyof ModelRoles]: readonly ConfiguredModel[] | undefined };
+  readonly models: { readonly [Role in keyof Required<ModelRoles>]: readonly ConfiguredModel[] | undefined };
   readonly providers: ReadonlyMap<string, ProviderConfig>;
   readonly prices: ReadonlyMap<string, Price>;
   readonly charsPerToken: number | undefined;
@@ -108,6 +108,7 @@ export async function settingsFrom(
     models: {
       plan: rolesIn(user, 'plan') ?? (approved ? rolesIn(project, 'plan') : undefined),
       work: rolesIn(user, 'work') ?? (approved ? rolesIn(project, 'work') : undefined),
+      review: rolesIn(user, 'review') ?? (approved ? rolesIn(project, 'review') : undefined),
     },
     providers: new Map([...(trusted.providers ?? []), ...(own.providers ?? [])]),
     prices: new Map([...(trusted.prices ?? []), ...(own.prices ?? [])]),

@@ -23,12 +23,12 @@ export function modelLines({ settings, tasks, fallbacks }: RunState): readonly s
 }
 
 /** The roles, one line each, or one line if they use the same models. */
-export function roleLines({ plan, work }: ModelRoles): readonly string[] {
+export function roleLines({ plan, work, review }: ModelRoles): readonly string[] {
   const words = ([first = '', ...others]: readonly string[]) =>
     others.length === 0 ? first : `${first}, else ${others.join(', else ')}`;
-  return words(plan) === words(work)
-    ? [`plan and work: ${words(plan)}`]
-    : [`plan: ${words(plan)}`, `work: ${words(work)}`];
+  const both =
+    words(plan) === words(work) ? [`plan and work: ${words(plan)}`] : [`plan: ${words(plan)}`, `work: ${words(work)}`];
+  return review === undefined ? both : [...both, `review: ${words(review)}`];
 }
 
 function moveLines(fallbacks: RunState['fallbacks']): readonly string[] {

@@ -18,7 +18,11 @@ export type SandboxUse = {
 };
 
 /** Models by role, as provider/name. The first is preferred, the others are fallbacks in order. */
-export type ModelRoles = { readonly plan: readonly string[]; readonly work: readonly string[] };
+export type ModelRoles = {
+  readonly plan: readonly string[];
+  readonly work: readonly string[];
+  readonly review?: readonly string[]; // absent: results are not reviewed
+};
 
 export type Delivery = 'branch' | 'merge' | 'patch';
 

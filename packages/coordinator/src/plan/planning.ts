@@ -16,7 +16,7 @@ import type { Event } from '@drover/protocol/events';
 import type { Past } from '@drover/core/journal/history';
 import { judge, type Policy } from '@drover/core/permission/policy';
 import type { Json } from '@drover/protocol/json';
-import type { RunSettings, TaskRow } from '@drover/protocol/run';
+import { rolesOf, type RunSettings, type TaskRow } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { runTools } from '@drover/core/tools/builtin';
 import { FIND_TOOLS } from '@drover/core/tools/served/find-tools';
@@ -25,6 +25,7 @@ import type { ToolServers } from '@drover/core/tools/served/tool-servers';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 import type { Tool, ToolContext, ToolOutput } from '@drover/core/tools/tool';
 import { problems } from './graph.ts';
+import { withReview } from './review.ts';
 
 const INVALID_MAX = 2;
 const TITLE_CHARS_MAX = 72;
@@ -84,8 +85,11 @@ export async function plan(planning: Planning, signal: AbortSignal): Promise<Pla
     const found = problems(tasks, { tasksMax: settings.tasksMax, done: planning.done() });
     const snapshot = session.conversation.snapshot();
     const { callId } = context;
-    if (found.length === 0 || isBegun)
-      return told(await planning.execute({ tasks, by: 'coordinator', callId, snapshot }, context.signal));
+    const executed = async (planned: readonly PlannedTask[], by: Submitted['by']) => {
+      const reviewed = withReview(planned, settings, planning.done());
+      return told(await planning.execute({ tasks: reviewed, by, callId, snapshot }, context.signal));
+    };
+    if (found.length === 0 || isBegun) return executed(tasks, 'coordinator');
     invalid += 1;
     if (invalid <= INVALID_MAX)
       return {
@@ -93,8 +97,7 @@ export async function plan(planning: Planning, signal: AbortSignal): Promise<Pla
         isError: true,
       };
     planning.warn('the plan made no sense three times, so the whole goal becomes one task');
-    const whole = [wholeGoal(settings.goal)];
-    return told(await planning.execute({ tasks: whole, by: 'fallback', callId, snapshot }, context.signal));
+    return executed([wholeGoal(settings.goal)], 'fallback');
   };
   const session = new Session({
     ...planning.session,
@@ -177,13 +180,17 @@ async function judgeServed(policy: Policy, tool: Tool, input: Json): Promise<Ver
   };
 }
 
-function firstWords({ goal, notIncluded, roundsMax, tasksMax, gates }: RunSettings): string {
+function firstWords(settings: RunSettings): string {
+  const { goal, notIncluded, roundsMax, tasksMax, gates } = settings;
   const left = notIncluded.slice(0, NOT_INCLUDED_MAX).join(', ');
   return [
     `The goal: ${goal}`,
     `You coordinate. Look at the repository as far as you need to, with the tools that read; then call submit_plan. Each task is done by a worker of its own, in a copy of the repository of its own, at the same time as the others; workers begin with this conversation, so what you have read here they need not read again. What they change is committed and merged in the order of the plan${gates.length === 0 ? '' : `, and must pass: ${gates.join('; ')}`}.`,
     `Make tasks that touch different files, and say with dependsOn where one builds on another. Work that can't be split is one task. A question is answered with tasks of mode read, or by you at once. At most ${tasksMax} tasks a plan and ${roundsMax} plans.`,
     'The result of submit_plan says what became of each task. Then either submit a further plan for what failed or was found, or say in a few sentences what was achieved and what was not.',
+    ...(rolesOf(settings).review === undefined
+      ? []
+      : ['A reviewer reads what the tasks of a plan changed; what it finds comes with their results.']),
     ...(left === '' ? [] : [`Not part of the repository that workers get, since it isn't committed: ${left}`]),
   ].join('\n\n');
 }

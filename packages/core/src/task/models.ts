@@ -24,9 +24,11 @@ export function coordinatorRoute(models: RunModels): ModelRoute & Pick<ModelSpec
 
 type Fallbacks = { readonly fallbacks: readonly ModelRoute[] };
 
-/** The models of a task, for its worker: the one that the task names, or those of the role `work`. */
+/** The models of a task: the one that it names, or those of the role `work`. A review has those of its role. */
 export function taskModels(models: RunModels, task: PlannedTask): Pick<TaskSpec, 'model' | 'fallbacks'> {
-  const labels = task.model === undefined ? models.roles.work : [task.model];
+  const { work, review = [] } = models.roles;
+  const named = task.model === review[0] ? review : [task.model ?? ''];
+  const labels = task.model === undefined ? work : named;
   const [model, ...fallbacks] = labels.map((label) => openModel(models, label).spec);
   if (model === undefined) throw new Error('the role work has no model');
   return { model, ...(fallbacks.length > 0 && { fallbacks }) };
