@@ -55,23 +55,16 @@ test('the program for arm64 makes its call and exits with the error', () => {
   ]);
 });
 
-// Written out here a second time, so that a call which leaves the table is missed.
+// Written out here a second time, so that a call which leaves the table is missed: calls that look into processes, keys,
+// io_uring, bpf, perf and userfaultfd, mounts, namespaces, kernels and modules.
 const MUST_FAIL: Readonly<Record<Architecture, readonly number[]>> = {
   x64: [
-    ...[101, 310, 311, 312, 438], // looks into other processes
-    ...[248, 249, 250], // keys
-    ...[425, 426, 427, 321, 298, 323], // io_uring, bpf, perf, userfaultfd
-    ...[165, 166, 155, 161, 428, 429, 430, 431, 432, 433, 442, 304], // mounts
-    ...[272, 308], // namespaces
-    ...[246, 320, 175, 313], // kernels and modules
+    101, 310, 311, 312, 438, 248, 249, 250, 425, 426, 427, 321, 298, 323, 165, 166, 155, 161, 428, 429, 430, 431, 432,
+    433, 442, 304, 272, 308, 246, 320, 175, 313,
   ],
   arm64: [
-    ...[117, 270, 271, 272, 438],
-    ...[217, 218, 219],
-    ...[425, 426, 427, 280, 241, 282],
-    ...[40, 39, 41, 51, 428, 429, 430, 431, 432, 433, 442, 265],
-    ...[97, 268],
-    ...[104, 294, 105, 273],
+    117, 270, 271, 272, 438, 217, 218, 219, 425, 426, 427, 280, 241, 282, 40, 39, 41, 51, 428, 429, 430, 431, 432, 433,
+    442, 265, 97, 268, 104, 294, 105, 273,
   ],
 };
 
