@@ -114,6 +114,18 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import('./commands/serve.ts')).serve,
   },
   {
+    name: 'worker',
+    words: '',
+    about: 'Work on tasks of runs on other machines, which a Redis queue hands out',
+    load: async () => (await import('./commands/worker.ts')).worker,
+  },
+  {
+    name: 'hosts',
+    words: '',
+    about: 'List the worker hosts at a queue, and what they work on',
+    load: async () => (await import('./commands/hosts.ts')).hosts,
+  },
+  {
     name: 'trust',
     words: '',
     about: 'Approve the config of this project, so that keys such as model and allow apply',

@@ -51,6 +51,7 @@ export const guarantees = {
   'cache.shared': 'Workers start with the coordinator’s exact prefix, so all share the provider’s cache.',
   'worker.lost-alone':
     'A worker that crashes, hangs or runs out of memory costs its own attempt alone, and leaves no process. Workers that shared its thread resume in another: no attempt counts, no answer is bought twice, no call runs twice.',
+  'hosts.keys-stay': 'Worker hosts need no provider key and get none: only the coordinator asks models.',
   'server.strangers-out':
     'Without its token, from a foreign page, or under a foreign name, the server does nothing and tells nothing.',
   'server.bounded':

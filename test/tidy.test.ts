@@ -29,8 +29,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'packages/coordinator': ['core', 'protocol', 'sandbox'],
   'packages/worker': ['core', 'protocol'],
   'packages/client': ['protocol'], // types only
+  'packages/hosts': ['coordinator', 'core', 'protocol'],
   'packages/server': ['client', 'coordinator', 'core', 'protocol'],
-  bin: 'client coordinator core documents mcp protocol rehearsal sandbox server trust worker'.split(' '),
+  bin: 'client coordinator core documents hosts mcp protocol rehearsal sandbox server trust worker'.split(' '),
 };
 
 test('packages import only downwards', () => {
@@ -49,6 +50,8 @@ const HOME_OF: Record<string, string> = {
   diff: 'packages/core/src/tools/',
   unbash: 'packages/core/src/permission/',
   'p-queue': 'packages/coordinator/src/run/dispatch.ts',
+  ioredis: 'packages/hosts/src/line/redis.ts',
+  bullmq: 'packages/hosts/src/placing/queue.ts',
   piscina: 'packages/coordinator/src/pool/threads.ts',
   '@modelcontextprotocol/client': 'packages/mcp/src/sdk/',
   listr2: 'bin/views/dashboard/',

@@ -22,6 +22,8 @@ const {
   summary,
   workers,
   threads,
+  queue,
+  local,
   'allow-partial': allowPartial,
   'allow-red-base': redBase,
 } = runOptions;
@@ -39,6 +41,8 @@ const resumeOptions = {
   summary,
   workers: { ...workers, group: 'Limits:', about: 'Number of tasks of a run to run at once (default: as before)' },
   threads: { ...threads, group: 'Limits:' },
+  queue: { ...queue, about: 'For a run: place its tasks on the worker hosts at this Redis; pass it again each time' },
+  local,
   'allow-partial': allowPartial,
   'allow-red-base': redBase,
 };
@@ -69,7 +73,8 @@ export const resume = command({
 });
 
 async function resumeSession(args: Values<typeof resumeOptions>, kept: KeptSession, io: Io): Promise<number> {
-  const { view: wanted, result: file, junit: xml, summary: report, workers: many, threads: few, ...rest } = args;
+  const { queue: url, local: here, workers: many, threads: few, ...unplaced } = args;
+  const { view: wanted, result: file, junit: xml, summary: report, ...rest } = unplaced;
   const { 'allow-partial': isPartly, ...others } = rest;
   const forRuns = {
     '--view dashboard': wanted === 'dashboard',
@@ -78,6 +83,8 @@ async function resumeSession(args: Values<typeof resumeOptions>, kept: KeptSessi
     '--summary': report !== undefined,
     '--workers': many !== undefined,
     '--threads': few !== undefined,
+    '--queue': url !== undefined,
+    '--local': here !== undefined,
     '--allow-partial': isPartly,
   };
   const stray = Object.entries(forRuns).find(([, isGiven]) => isGiven)?.[0];

@@ -32,6 +32,9 @@ const task = z
     model: text
       .exactOptional()
       .describe('Model of the worker, as --model takes it. Default: the models of the role work.'),
+    runsOn: texts
+      .exactOptional()
+      .describe('Labels that a worker host must have; only with --queue. Default: every host may.'),
   })
   .transform(
     ({
@@ -43,6 +46,7 @@ const task = z
       mode = 'write',
       gates,
       model,
+      runsOn,
     }): PlannedTask => ({
       id,
       title,
@@ -52,6 +56,7 @@ const task = z
       mode,
       ...(gates !== undefined && { gates }),
       ...(model !== undefined && { model }),
+      ...(runsOn !== undefined && { runsOn }),
     }),
   );
 

@@ -14,7 +14,7 @@ import { parseAuthor } from '../start/result-options.ts';
 import type { Settings } from '../start/settings.ts';
 import { isContinuousIntegration, runViewOptions } from '../views/view-choice.ts';
 
-const WORKERS_MAX = 64;
+export const WORKERS_MAX = 64;
 const THREADS_MAX = 64;
 const WORKERS_DEFAULT_MAX = 8;
 const TASKS_MAX = 1_000;
@@ -62,6 +62,10 @@ export const runOptions = {
     'N',
     'Number of threads that the workers share; 0 uses this thread (default: one per core)',
     (text) => parseCount(text, 0, THREADS_MAX),
+  ),
+  queue: value('Hosts:', 'URL', 'Run tasks on the worker hosts at this Redis, such as redis://host:6379', nonEmpty),
+  local: value('Hosts:', 'N', 'Number of tasks to run on this machine as well (default: 0; with --queue)', (text) =>
+    parseCount(text, 0, WORKERS_MAX),
   ),
   setup: list(
     'Workers:',

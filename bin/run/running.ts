@@ -15,9 +15,11 @@ import type { RunEnd } from '@drover/coordinator/run/end';
 import type { ApprovePlan } from '@drover/coordinator/plan/approval';
 import { run } from '@drover/coordinator/run/run';
 import { readRunRecords, runFolder } from '@drover/coordinator/run/journal';
+import type { Fleet } from '@drover/hosts/placing/fleet';
 import type { Dependencies } from '@drover/coordinator/dependencies/bring';
-import { Slots } from '@drover/coordinator/slots/slots';
+import { Slots, type Workspaces } from '@drover/coordinator/slots/slots';
 import type { Bus } from '@drover/core/bus';
+import type { Diagnose } from '@drover/core/diagnosis';
 import type { Pot } from '@drover/core/model/spending/budget';
 import { factsOf } from '@drover/core/model/catalog';
 import { defaultRetry } from '@drover/core/model/retry';
@@ -45,6 +47,7 @@ import type { RunView } from '../views/view.ts';
 import { approval } from './plan/approval.ts';
 import type { ServerSources } from '../mcp/server-list.ts';
 import { openServers, type ServersWish } from '../mcp/open-servers.ts';
+import { hostedWorkspaces, type HostsWish, openFleet } from '../hosts/open-fleet.ts';
 import { openLauncher, type RunLauncher } from './open-launcher.ts';
 import { openBus, openRun } from './open-run.ts';
 
@@ -54,6 +57,8 @@ export type RunWork = {
   readonly repository: Repository;
   readonly models: RunChoices;
   readonly plan: readonly PlannedTask[] | undefined;
+  /** Worker hosts, if it has any. */
+  readonly hosts?: HostsWish;
   readonly view: RunView;
   readonly rules: readonly Rule[];
   readonly yes: boolean;
@@ -114,12 +119,14 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const known = (await work.companion?.known(slots.store.git, stop.signal)) ?? new Map<string, KnownResult>();
   const startedAt = past?.startedAt ?? new Date().toISOString();
   const shown = showAll(bus.reader(), { view, person, io });
-  const ended = run({ ...runOptions(work, surroundings, parts), known }, stop.signal).finally(() => {
+  const hosted = await hostedOptions(work, parts, startedAt);
+  const ended = run({ ...runOptions(work, surroundings, parts), ...hosted, known }, stop.signal).finally(() => {
     bus.close();
     // Close the workers while the view shows the last events.
     void workers.close();
   });
   const [end] = await Promise.all([ended, shown]);
+  if (parts.fleet !== undefined) parts.fleet.isOver = end.outcome === 'done';
   diagnostics.diagnose('run ended', { outcome: end.outcome, exitCode: end.exitCode }, 'info');
   await work.companion?.ended(end, {
     git: slots.store.git,
@@ -146,7 +153,10 @@ type RunParts = {
   readonly redactor: Redactor;
   readonly bus: Bus;
   readonly servers: ToolServers;
+  readonly fleet: OpenFleet | undefined;
 };
+
+type OpenFleet = { readonly fleet: Fleet; isOver: boolean };
 
 async function openParts(work: RunWork, surroundings: Surroundings, opened: AsyncDisposableStack): Promise<RunParts> {
   const { settings: config, io, diagnostics } = surroundings;
@@ -166,10 +176,9 @@ async function openParts(work: RunWork, surroundings: Surroundings, opened: Asyn
     ({ close }) => close(),
   );
   // Open the pool first, so its threads start while the rest opens. It closes before the resources its tasks use.
-  const workers = opened.adopt(
-    team?.workers ??
-      (await openWorkers({ workers: settings.workers, threads: config.threads }, { ...surroundings, launcher })),
-    (each) => each.close(),
+  const here = { workers: work.hosts?.local ?? settings.workers, threads: config.threads };
+  const workers = opened.adopt(team?.workers ?? (await openWorkers(here, { ...surroundings, launcher })), (each) =>
+    each.close(),
   );
   const person = opened.adopt(Person.at(io), (someone) => someone?.close());
   const opening = { settings: config, diagnostics, workers: settings.workers, laneOf: team?.laneOf };
@@ -193,6 +202,7 @@ async function openParts(work: RunWork, surroundings: Surroundings, opened: Asyn
     }),
     (each) => each.close(),
   );
+  const fleet = opened.adopt(await fleetOf(work, diagnostics.diagnose), async (each) => each?.fleet.close(each.isOver));
   const redactor = redactorOf(config);
   const bus = openBus(id, redactor, { store, past });
   work.onBus?.(bus);
@@ -200,7 +210,12 @@ async function openParts(work: RunWork, surroundings: Surroundings, opened: Asyn
     each.close(),
   );
   opened.defer(() => workers.close());
-  return { settings, repository, env, stop, workers, person, opened: models, past, slots, redactor, bus, servers };
+  const kept = { past, slots, redactor, bus };
+  return { settings, repository, env, stop, workers, person, opened: models, ...kept, servers, fleet };
+}
+
+async function fleetOf({ hosts, id }: RunWork, onDiagnostic: Diagnose): Promise<OpenFleet | undefined> {
+  return hosts && { fleet: await openFleet(hosts, id, onDiagnostic), isOver: false };
 }
 
 function serversWish(work: RunWork, { settings }: Surroundings): ServersWish {
@@ -255,6 +270,23 @@ function runOptions(
     warm: (threads) => workers.warm(threads),
     exitCodeOf: (ending) => codeOfRun({ ...ending, stop: stop.cause(), mayBePartial: work.mayBePartial }),
   };
+}
+
+/** Where attempts work in a run with hosts. */
+async function hostedOptions(
+  { id, hosts, rules }: RunWork,
+  { fleet, slots, env, repository, settings, past, bus }: RunParts,
+  startedAt: string,
+): Promise<Pick<Parameters<typeof run>[0], 'workspaces'>> {
+  if (fleet === undefined || hosts === undefined) return {};
+  const { setup = [], sandbox } = settings;
+  const asked = { setup, sandbox: sandbox?.mode ?? 'required', net: sandbox?.net ?? [], rules };
+  const common = { id, slots, local: hosts.local, startedAt, env, repository, asked };
+  const open = await hostedWorkspaces();
+  const rest = { settled: () => bus.settled(), records: past?.records ?? [] };
+  // The same for all plans of the run: they count their placements together.
+  let workspaces: Workspaces | undefined;
+  return { workspaces: (tell) => (workspaces ??= open(fleet.fleet, { ...common, ...rest, tell })) };
 }
 
 /** The lanes and the budget that admit the requests of a run. */

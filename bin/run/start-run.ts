@@ -28,7 +28,8 @@ import { openProject } from '../trust/open-project.ts';
 import { openRunView } from '../views/view-choice.ts';
 import { chooseDependencies } from '../preflight/dependencies.ts';
 import { tellUncommitted } from '../preflight/uncommitted.ts';
-import { type RunArgs, settingsOf } from './run-options.ts';
+import { checkHosts, hostsWish, type HostsWish } from '../hosts/open-fleet.ts';
+import { type RunArgs, settingsOf, WORKERS_MAX } from './run-options.ts';
 import { resultSettings } from '../start/result-options.ts';
 import type { Companion, Shared } from './running.ts';
 
@@ -103,6 +104,8 @@ export async function startRun(
     project: repository.top,
   });
   if (containment.notice !== undefined) await complain(io, containment.notice);
+  const hosts = hostsWish(args, settings);
+  const work = hosts === undefined ? run : await hostedSettings({ hosts, args, run, tasks, repository, settings });
   const view = await openRunView(args, io);
   const diagnostics = await openDiagnostics(io, args.log);
   const [{ carryRun }, companion] = await Promise.all([
@@ -113,7 +116,8 @@ export async function startRun(
     const { exitCode } = await carryRun(
       {
         id,
-        settings: run,
+        settings: work,
+        ...(hosts !== undefined && { hosts }),
         repository,
         models,
         plan: tasks,
@@ -133,6 +137,18 @@ export async function startRun(
   } finally {
     await diagnostics.close();
   }
+}
+
+type HostedStart = Pick<Start, 'run' | 'tasks' | 'repository' | 'settings'> & {
+  readonly hosts: HostsWish;
+  readonly args: RunArgs;
+};
+
+/** Throws UsageError if the run could not work with its hosts. By default it does as many tasks at once as they can. */
+async function hostedSettings({ hosts, args, run, tasks, repository, settings }: HostedStart): Promise<RunSettings> {
+  const { env } = settings;
+  const slots = await checkHosts(hosts, { repository, base: run.base, tasks: tasks ?? [], env });
+  return { ...run, workers: args.workers ?? Math.min(WORKERS_MAX, Math.max(1, slots + hosts.local)) };
 }
 
 /** Throws UsageError for an output file that can't be written, before anything is spent. */

@@ -142,6 +142,7 @@ class Lines {
     delivered: UNTOLD,
     task_ready: UNTOLD,
     task_start: UNTOLD,
+    placement: UNTOLD,
     task_end: UNTOLD,
     attempt_moved: UNTOLD,
     merge_start: UNTOLD,

@@ -87,6 +87,10 @@ class RunLines {
         return this.#changes(event) + this.#group(event);
       case 'attempt_moved':
         return this.#line(event, { mark: WARNING, text: movedWords(event) }) + this.#changes(event);
+      case 'placement':
+        return event.state === 'accepted'
+          ? this.#line(event, { mark: looksOf.starting, text: `on ${event.host.name}` })
+          : '';
       case 'permission_decision':
         return this.#decision(event) + this.#changes(event);
       case 'warning':

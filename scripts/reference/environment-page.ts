@@ -20,6 +20,11 @@ export const VARIABLES: readonly (readonly [name: string, sets: string, otherwis
     'The level of diagnostics on stderr, or in the file of `--log`: `error`, `warn` (a lost thread, a repaired journal, a missing sandbox), `info` (beginnings and ends), `debug` (each request, call, wait and merge), `trace`',
     'none; `debug` with `--log`',
   ],
+  [
+    'DROVER_QUEUE_KEY',
+    'Signs what a coordinator and its worker hosts send each other; the same on all of them',
+    'none; required unless the queue is on this machine',
+  ],
   ['DROVER_DEBUG', '`1` prints the stack of an internal error', 'off'],
   ['DROVER_CHARS_PER_TOKEN', 'Characters per token in estimates, 1 to 32', '`charsPerToken` of the config, or 4'],
   [

@@ -76,6 +76,8 @@ function told(event: Event): string | undefined {
       return undefined;
     case 'task_start':
       return 'task starts';
+    case 'placement':
+      return event.state === 'queued' ? 'offered to hosts' : `placement ${event.state}`;
     case 'task_end':
       return `task ${event.status}${event.again ? ', again' : ''}`;
     case 'attempt_moved':

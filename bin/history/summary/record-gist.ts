@@ -1,6 +1,6 @@
 // A record of a journal in a few words, for the user.
 
-import { fallbackWords, movedWords, type Recorded } from '@drover/protocol/events';
+import { fallbackWords, movedWords, placementWords, type Recorded } from '@drover/protocol/events';
 import type { Message } from '@drover/protocol/messages';
 import { count, dollars, duration, tokens } from '../../views/text/figures.ts';
 
@@ -20,7 +20,9 @@ const GISTS: { readonly [Type in Known['type']]?: (record: Extract<Known, { read
   tasks_reopened: (record) => `the user retries ${record.tasks.map(({ id }) => id).join(', ')}`,
   delivered: ({ delivered: { deliver, branch } }) =>
     `delivered as ${deliver}${branch === undefined ? '' : `: ${branch}`}`,
-  task_start: (record) => `from ${short(record.base)} in ${record.workspace}`,
+  task_start: (record) =>
+    `from ${short(record.base)} in ${record.workspace}${record.host === undefined ? '' : ` on ${record.host}`}`,
+  placement: placementWords,
   task_end: (record) =>
     `${endingWords(record.status, record.reason ?? record.summary)}${record.again ? '; it is tried again' : ''}`,
   attempt_moved: movedWords,

@@ -49,6 +49,7 @@ export function taskLines(summary: TaskSummary, task: TaskProgress, paper: Paper
       ['after', plan.dependsOn.join(', ')],
       ['state', `${looks.word}${task.reason === undefined ? '' : `: ${task.reason}`}`, looks],
       ['tries', task.attempts === 0 ? '' : `${count(task.attempts)}${took}`],
+      ['host', task.attempt?.host ?? ''],
       ['files', `${files}${more}`],
       ['commit', task.commit ?? ''],
       ['branch', row?.branch ?? ''],

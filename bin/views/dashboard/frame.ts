@@ -75,12 +75,13 @@ type Row = {
 
 function rowOf(state: RunState, task: TaskProgress, { now }: Canvas): Row {
   const { id, plan, startedMs, endedMs, usage, cost } = task;
+  const host = task.isOpen ? task.attempt?.host : undefined;
   const spentTokens = tokensOf(usage);
   return {
     name: cell(id, NAME_COLUMNS_MAX),
     state: task.state,
     looks: looksOfTask(task),
-    doing: doingOf(task) || plan.title,
+    doing: (doingOf(task) || plan.title) + (host === undefined ? '' : ` on ${host}`),
     tokens: spentTokens === 0 ? '' : shortCount(spentTokens),
     cost: cost === undefined || spentTokens === 0 ? '' : dollars(cost),
     time: startedMs === undefined ? '' : shortDuration((endedMs ?? state.elapsedMs(now)) - startedMs),

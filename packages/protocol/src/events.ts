@@ -13,6 +13,8 @@ import type { Sampling } from './model.ts';
 import type { PlannedTask, SeedSummary } from './plan.ts';
 import type { Delivered, RunSettings, SandboxUse, TaskRow } from './run.ts';
 
+const COMMIT_CHARS = 8;
+
 /** How compaction shortens a history. Without `tail` there is no summary: clipped results are enough. */
 export type Cut = {
   /** Results among the first `messages` messages keep at most `chars` characters each, and no images. */
@@ -57,6 +59,16 @@ export type NetworkEvent = {
   readonly reason?: string; // why the host was denied
 };
 
+/** A host that works for a run. */
+export type HostName = { readonly id: string; readonly name: string };
+
+/** Where an attempt stands on its way to a host, and on it. */
+type PlacementState =
+  | { readonly state: 'queued' } // durable before any host can take it
+  | { readonly state: 'accepted'; readonly host: HostName; readonly workspace: string }
+  | { readonly state: 'checkpoint'; readonly commit: string; readonly leftOut: readonly string[] }
+  | { readonly state: 'lost'; readonly host: HostName; readonly reason: string };
+
 export type Event = RunEvent | SessionEvent;
 
 /** Events of a run and its tasks. */
@@ -73,9 +85,17 @@ export type RunEvent =
   | { readonly type: 'plan_comment'; readonly comment: string; readonly callId?: string } // goes back to the coordinator
   | { readonly type: 'tasks_reopened'; readonly tasks: readonly PlannedTask[] } // the user wants them retried
   | { readonly type: 'task_ready' } // its dependencies have landed
-  | { readonly type: 'task_start'; readonly base: string; readonly workspace: string; readonly seed: SeedSummary }
-  /** The attempt lost its thread, and resumes in another one from the journal. */
+  | {
+      readonly type: 'task_start';
+      readonly base: string;
+      readonly workspace: string;
+      readonly seed: SeedSummary;
+      readonly host?: string; // absent: on the coordinator's machine
+    }
+  /** The attempt lost its thread or its host, and resumes in another one from the journal. */
   | { readonly type: 'attempt_moved'; readonly reason: string; readonly alone: boolean }
+  /** `epoch` rises with every placement of the run. Messages of older ones are ignored. */
+  | ({ readonly type: 'placement'; readonly epoch: number } & PlacementState)
   | {
       readonly type: 'task_end'; // ends one attempt; a skipped task has an end without a start
       readonly status: 'finished' | 'failed' | 'cancelled' | 'skipped';
@@ -278,6 +298,7 @@ export const EVENTS: Readonly<Record<EventType, EventTraits>> = {
   task_ready: { scope: 'run', delivery: 'reliable', durable: false, progress: true },
   task_start: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
   attempt_moved: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
+  placement: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
   task_end: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
   merge_start: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
   merge_end: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
@@ -328,7 +349,21 @@ export function fallbackWords({ from, to, reason }: Pick<Fallback, 'from' | 'to'
 
 /** Describes a move to another thread in one line. */
 export function movedWords({ reason, alone }: Extract<RunEvent, { readonly type: 'attempt_moved' }>): string {
-  return `lost its thread, and resumes in ${alone ? 'one of its own' : 'another'}: ${reason}`;
+  return `resumes in ${alone ? 'a thread of its own' : 'another place'}: ${reason}`;
+}
+
+/** Describes a placement in one line. */
+export function placementWords(event: Extract<RunEvent, { readonly type: 'placement' }>): string {
+  switch (event.state) {
+    case 'queued':
+      return `offered to the hosts (epoch ${event.epoch})`;
+    case 'accepted':
+      return `taken by ${event.host.name}`;
+    case 'checkpoint':
+      return `saved as ${event.commit.slice(0, COMMIT_CHARS)}`;
+    case 'lost':
+      return `${event.host.name} lost it: ${event.reason}`;
+  }
 }
 
 /** Whether this version knows the type. A journal of a newer version may hold others. */

@@ -12,6 +12,8 @@ export type PlannedTask = {
   readonly mode: TaskMode;
   /** Commands that must pass in the task's workspace before it lands. If absent, only the merged tree is tested. */
   readonly gates?: readonly string[];
+  /** Labels that a host must have to work on it. */
+  readonly runsOn?: readonly string[];
   /** The model of its worker, as provider/name. If absent, the models of the role `work`. */
   readonly model?: string;
 };

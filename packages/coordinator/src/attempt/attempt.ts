@@ -22,7 +22,7 @@ import type { RunAdmission } from '../admission/admission.ts';
 import { assignment, beginningOf, firstDifference, type Seed } from '../plan/seed.ts';
 import { resumedFrom, runMoving } from './moving.ts';
 import { gateFailure, type TaskGates } from '../merge/task-gates.ts';
-import type { Slots, Workspace } from '../slots/slots.ts';
+import type { Slots, Workspace, Workspaces } from '../slots/slots.ts';
 
 const CALLS_MAX = 100; // in one answer, so that indexes of two workers don't meet
 
@@ -36,6 +36,7 @@ export type AttemptContext = {
   ) => void;
   readonly settled: () => Promise<void>;
   readonly slots: Slots;
+  readonly workspaces: Workspaces;
   readonly runTask: RunTask;
   readonly admission: RunAdmission;
   readonly models: RunModels;
@@ -122,11 +123,12 @@ class TaskAttempt {
   }
 
   async #begin(): Promise<BegunAttempt> {
-    const { slots, tell, settled } = this.#context;
-    const { goesOn, base, seed, turn } = this.#given;
-    const { task, attempt } = this.#place;
-    const again = goesOn ? await slots.again({ task, attempt }) : undefined;
-    const workspace = again ?? (await slots.take({ ...this.#place, base, signal: this.#signal }));
+    const { workspaces, tell, settled } = this.#context;
+    const { goesOn, base, seed, turn, task } = this.#given;
+    const { runsOn } = task;
+    const wish = { ...this.#place, base, signal: this.#signal, ...(runsOn !== undefined && { runsOn }) };
+    const again = goesOn ? await workspaces.again(wish) : undefined;
+    const workspace = again ?? (await workspaces.take(wish));
     this.#workspace = workspace;
     await turn(this.#signal);
     if (this.#signal.aborted) {
@@ -134,14 +136,17 @@ class TaskAttempt {
       if (again === undefined) await workspace.release();
       throw new DroverError(failureOf(this.#signal));
     }
-    tell({ type: 'task_start', base, workspace: workspace.path, seed: seed.summary }, this.#place);
+    const host = workspace.host?.name();
+    const where = { workspace: workspace.path, ...(host !== undefined && { host }) };
+    tell({ type: 'task_start', base, ...where, seed: seed.summary }, this.#place);
     await settled();
     // In another workspace what it remembers of the first one would be untrue.
     return { workspace, past: again === undefined ? undefined : this.#given.past };
   }
 
   async #work(begun: BegunAttempt): Promise<TaskOutcome> {
-    const { runTask, tell, historyOf } = this.#context;
+    const { tell, historyOf } = this.#context;
+    const runTask = begun.workspace.host?.run ?? this.#context.runTask;
     const spec = specOf(this.#context, this.#given, begun);
     const open = linkOf(this.#context, this.#given, begun.workspace);
     const { link } = open;
@@ -197,8 +202,7 @@ class TaskAttempt {
       if (workspace !== undefined && result.status !== 'cancelled')
         result = { ...result, ...(await this.#commit(workspace, summary)) };
       if (workspace !== undefined && result.status === 'finished') {
-        const { commit } = result;
-        const failure = await gateFailure(gatesOf(this.#context, this.#given, { workspace, commit }), this.#signal);
+        const failure = await this.#test(workspace, result.commit);
         if (failure !== undefined) result = { ...result, status: 'failed', failure };
       }
       return { isOver: result.status !== 'cancelled', result };
@@ -206,6 +210,20 @@ class TaskAttempt {
       if (!(error instanceof DroverError)) throw error;
       const status = this.#signal.aborted ? 'cancelled' : 'failed';
       return { isOver: false, result: { ...result, status, failure: error.failure } };
+    }
+  }
+
+  /** The task's gates run in its workspace. For one on a host, they run here, in a workspace with the same tree. */
+  async #test(workspace: Workspace, commit: string | undefined): Promise<Failure | undefined> {
+    const { base, task } = this.#given;
+    const isElsewhere = workspace.host !== undefined && (task.gates ?? []).length > 0;
+    const wish = { ...this.#place, task: `${task.id}.gates`, base: commit ?? base, signal: this.#signal };
+    const copy = isElsewhere ? await this.#context.slots.take(wish) : undefined;
+    try {
+      const left = { workspace: copy ?? workspace, commit };
+      return await gateFailure(gatesOf(this.#context, this.#given, left), this.#signal);
+    } finally {
+      await copy?.release();
     }
   }
 

@@ -48,7 +48,7 @@ import { plan, type GivenPlan } from '../plan/planning.ts';
 import { FALLBACK, type Repository } from '../git/repository.ts';
 import { seedOf } from '../plan/seed.ts';
 import { rowsOf, RunState } from '../view/state.ts';
-import type { Slots } from '../slots/slots.ts';
+import type { Slots, Workspaces } from '../slots/slots.ts';
 import { bestEffort, handled } from '@drover/core/promises';
 
 const DELIVERY_MS_MAX = 300_000;
@@ -58,6 +58,7 @@ export type RunOptions = {
   readonly settings: RunSettings;
   readonly repository: Repository;
   readonly slots: Slots;
+  readonly workspaces?: (tell: (event: Event, place: Place) => void) => Workspaces;
   readonly models: RunModels;
   readonly servers: ToolServers;
   readonly runTask: RunTask;
@@ -79,10 +80,8 @@ export type RunOptions = {
   readonly plan: readonly PlannedTask[] | undefined;
   /** Results of tasks that an earlier run has found. */
   readonly known: ReadonlyMap<string, KnownResult>;
-  /** Starts this many workers, which will be wanted soon. */
-  readonly warm: (workers: number) => void;
-  /** Undefined if plans run as they are. */
-  readonly approve: ApprovePlan | undefined;
+  readonly warm: (workers: number) => void; // starts so many workers, which will be needed soon
+  readonly approve: ApprovePlan | undefined; // undefined: plans run as they are
   readonly exitCodeOf: (ending: RunEnding) => number;
 };
 
@@ -129,7 +128,7 @@ class Run {
     slots.reclaim(({ task, attempt }) => isKept(this.#ledger.task(task), attempt));
     // Attempts that were cut off go on in those they have.
     const open = [...this.#ledger.tasks.values()].filter(({ step }) => step.at === 'attempting').length;
-    slots.prepare(Math.max(1, settings.workers - open));
+    slots.prepare(Math.max(1, (this.#options.workspaces === undefined ? settings.workers : 0) - open));
     const before = await looking;
     this.#tell({ type: 'run_start', resumed: past !== undefined, ...settings });
     const early = [lostWords(past?.lostRequests ?? 0) ?? [], servers.warnings].flat();
@@ -303,6 +302,7 @@ class Run {
       run: id,
       startedAt: this.#startedAt,
       slots,
+      workspaces: this.#options.workspaces?.((event, place) => this.#tell(event, place)) ?? slots,
       runTask,
       admission: this.#admission,
       models,

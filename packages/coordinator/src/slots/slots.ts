@@ -10,6 +10,7 @@ import { failureOf } from '@drover/core/agent/limits';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { RunTask } from '@drover/core/task/task';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
 import { objectFolders, type Repository } from '../git/repository.ts';
 import { Blobs } from '../store/blobs.ts';
@@ -43,6 +44,8 @@ export type Workspace = {
   readonly base: string;
   /** Contains the commands that run in it. */
   readonly sandbox: SandboxPolicy | undefined;
+  /** The workspace is on a host, and only that host can work in it. */
+  readonly host?: { readonly name: () => string; readonly run: RunTask };
   /** Undefined where nothing was changed. May be done again, and gives the same. */
   readonly commit: (order: CommitOrder) => Promise<Committed | undefined>;
   /** Returns the slot to the pool. Idempotent. With 'commit': the tree was not touched since its commit. */
@@ -67,6 +70,14 @@ export type Wish = {
   readonly attempt: number;
   readonly base: string;
   readonly signal: AbortSignal;
+  /** Labels that a host must have. */
+  readonly runsOn?: readonly string[];
+};
+
+/** Gives attempts their workspaces, on this machine or on others. */
+export type Workspaces = {
+  readonly take: (wish: Wish) => Promise<Workspace>;
+  readonly again: (wish: Wish) => Promise<Workspace | undefined>;
 };
 
 export class Slots {

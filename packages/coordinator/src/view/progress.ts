@@ -51,7 +51,12 @@ export type TaskProgress = Omit<Progress, 'activity'> & {
 };
 
 /** Inputs of the last attempt. */
-export type AttemptStart = { readonly base: string; readonly workspace: string; readonly seed: SeedSummary };
+export type AttemptStart = {
+  readonly base: string;
+  readonly workspace: string;
+  readonly seed: SeedSummary;
+  readonly host?: string; // absent: on the coordinator's machine
+};
 
 export type Of<Type extends Recorded['type']> = Extract<Recorded, { readonly type: Type }>;
 type AgentEvent = Extract<Recorded, SessionEvent | { readonly type: 'throttle_wait' | 'attempt_moved' }>;
@@ -290,7 +295,7 @@ export class Task implements TaskProgress {
     if (this.isOpen) this.progress.rest();
   }
 
-  start({ base, workspace, seed, attempt, worker }: Of<'task_start'>, clock: number): void {
+  start({ base, workspace, seed, host, attempt, worker }: Of<'task_start'>, clock: number): void {
     this.#return('waiting');
     // The same attempt may begin once more after a crash: what it has used is its own still.
     const isNew = !this.isOpen || attempt !== this.attempts;
@@ -299,9 +304,15 @@ export class Task implements TaskProgress {
     this.isReady = true;
     this.isOpen = true;
     this.attempts = attempt ?? this.attempts + 1;
-    this.attempt = { base, workspace, seed };
+    this.attempt = { base, workspace, seed, ...(host !== undefined && { host }) };
     if (worker !== undefined) this.worker = worker;
     this.startedMs ??= clock;
+  }
+
+  /** The attempt moved to a host, or to another one. */
+  placed(event: Of<'placement'>): void {
+    if (event.state !== 'accepted' || this.attempt === undefined) return;
+    this.attempt = { ...this.attempt, workspace: event.workspace, host: event.host.name };
   }
 
   endAttempt(event: Of<'task_end'>, clock: number): void {

@@ -187,6 +187,8 @@ export class RunState {
         return this.#task(event)?.ready();
       case 'task_start':
         return this.#task(event)?.start(event, this.#time.ms);
+      case 'placement':
+        return this.#task(event)?.placed(event);
       case 'task_end':
         return this.#endAttempt(event);
       case 'merge_start':
@@ -214,14 +216,16 @@ export class RunState {
         this.#agent(event)?.take(event);
         if (event.task === undefined) this.#coordinator.rest();
         return;
-      case 'network': {
-        const host = `${event.host}:${event.port}`;
-        if (!event.allowed) this.#blockedHosts.set(host, (this.#blockedHosts.get(host) ?? 0) + 1);
-        return;
-      }
+      case 'network':
+        return this.#connect(event);
       default: // every other event tells of one agent
         return this.#agent(event)?.take(event);
     }
+  }
+
+  #connect({ host: name, port, allowed }: Of<'network'>): void {
+    const host = `${name}:${port}`;
+    if (!allowed) this.#blockedHosts.set(host, (this.#blockedHosts.get(host) ?? 0) + 1);
   }
 
   #begin(event: Of<'run_start'>): void {

@@ -16,7 +16,7 @@
 // Failure: when the port closes, requests fail, the task's signal aborts, and later messages are ignored. At the run's
 // end, questions are withdrawn; an answer under way is left to the owner of the link, which moves or ends the attempt.
 
-import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+import { MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import type { Question } from '../agent/calls/calls.ts';
 import { failureOf } from '../agent/limits.ts';
 import type { Decision, Event, Place } from '@drover/protocol/events';
@@ -26,7 +26,7 @@ import type { AskHooks, AskOrder, AskResult } from './asking.ts';
 import type { CallServed, ServedCall } from '../tools/served/served.ts';
 import type { ToolOutput } from '../tools/tool.ts';
 import type { TaskLink } from './link.ts';
-import type { Opening } from './order.ts';
+import type { WirePort } from './wire-port.ts';
 
 // Not noticeable to a user, but long enough to batch most of a step. Each message wakes a thread.
 const WAIT_MS = 5;
@@ -74,7 +74,7 @@ export type Line = {
   readonly close: () => void;
 };
 
-export function linkOver({ port }: Opening, thread: number): Line {
+export function linkOver({ port }: { readonly port: WirePort }, thread: number): Line {
   const wire = new ThreadEnd(port);
   wire.send({ type: 'begin', thread });
   wire.flush();
@@ -133,7 +133,7 @@ type Waiting = PromiseWithResolvers<Answered> & Meanwhile;
 type Answered = Exclude<Reply, { type: 'failed' }>;
 
 class ThreadEnd {
-  readonly #port: MessagePort;
+  readonly #port: WirePort;
   readonly #stop = new AbortController();
   readonly #waiting = new Map<number, Waiting>();
   #batch: FromTask[] = [];
@@ -141,9 +141,9 @@ class ThreadEnd {
   #isClosed = false;
   #lastId = 0;
 
-  constructor(port: MessagePort) {
+  constructor(port: WirePort) {
     this.#port = port;
-    port.on('message', (message: FromRun) => this.#hear(message));
+    port.on('message', (message) => this.#hear(message as FromRun));
     port.on('close', () => this.close());
   }
 
@@ -257,24 +257,24 @@ export type Ear = {
   readonly onFell: () => void;
 };
 
-export function serveTask(port: MessagePort, link: TaskLink, ear: Ear): Served {
+export function serveTask(port: WirePort, link: TaskLink, ear: Ear): Served {
   const end = new RunEnd(port, link, ear);
   return { stop: (failure) => end.stop(failure), hear: () => end.hear(), close: (last) => end.close(last) };
 }
 
 class RunEnd {
-  readonly #port: MessagePort;
+  readonly #port: WirePort;
   readonly #link: TaskLink;
   readonly #ear: Ear;
   readonly #requests = new Map<number, AbortController>();
   readonly #ending = new Map<number, AbortController>(); // those that end with the wire
   #isClosed = false;
 
-  constructor(port: MessagePort, link: TaskLink, ear: Ear) {
+  constructor(port: WirePort, link: TaskLink, ear: Ear) {
     this.#port = port;
     this.#link = link;
     this.#ear = ear;
-    port.on('message', (messages: readonly FromTask[]) => this.#hear(messages));
+    port.on('message', (messages) => this.#hear(messages as readonly FromTask[]));
   }
 
   stop(failure: Failure): void {
@@ -282,7 +282,8 @@ class RunEnd {
   }
 
   hear(): void {
-    if (this.#isClosed) return;
+    // Messages of a network line are heard as they come.
+    if (this.#isClosed || !(this.#port instanceof MessagePort)) return;
     for (let next = receiveMessageOnPort(this.#port); next !== undefined; next = receiveMessageOnPort(this.#port))
       this.#hear(next.message as readonly FromTask[]);
   }

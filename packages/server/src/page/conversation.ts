@@ -134,7 +134,9 @@ export class Conversation {
   #remark(event: Recorded, clock: number): void {
     switch (event.type) {
       case 'task_start':
-        return this.#add('heading', clock, { title: `Attempt ${event.attempt ?? 1}` });
+        return this.#add('heading', clock, {
+          title: `Attempt ${event.attempt ?? 1}${event.host === undefined ? '' : ` on ${event.host}`}`,
+        });
       case 'task_end':
         if (event.reason === undefined && event.failure === undefined) return;
         return this.#note(event.reason ?? (event.failure ? describe(event.failure) : ''), clock, 'bad');

@@ -1,0 +1,70 @@
+// drover hosts: lists the worker hosts at a queue, and what they work on.
+
+import { UsageError } from '@drover/core/errors';
+import { command, flag, nonEmpty, value } from '../start/command.ts';
+import { exitCode } from '../start/exit-code.ts';
+import { print } from '../io.ts';
+import { jsonText } from '../views/json.ts';
+import { styleFor } from '../views/text/style.ts';
+import { cell, columnsOf, forLog, widthOfText } from '../views/text/terminal-text.ts';
+
+export const hosts = command({
+  options: {
+    queue: value('Hosts:', 'URL', 'Redis where the hosts take work (required)', nonEmpty),
+    json: flag('Output:', 'Print one JSON object per line'),
+  },
+  examples: [
+    ['drover hosts --queue redis://127.0.0.1:6379', 'List them, with their slots and tasks'],
+    ['drover hosts --queue redis://127.0.0.1:6379 --json', 'The same for programs'],
+  ],
+  async run({ queue: url, json }, io) {
+    if (url === undefined) throw new UsageError('say which hosts: drover hosts --queue redis://127.0.0.1:6379');
+    const [{ checkQueue }, { presentHosts }] = await Promise.all([
+      import('@drover/hosts/line/redis'),
+      import('../hosts/open-fleet.ts'),
+    ]);
+    const queue = { url, key: io.env['DROVER_QUEUE_KEY'] };
+    await checkQueue(queue);
+    const found = await presentHosts(queue);
+    if (json) {
+      const rows = found.map(({ id, name, version, slots, labels, work }) =>
+        jsonText({ id, name, version, slots, labels, work }),
+      );
+      await print(io.stdout, rows.map((row) => `${row}\n`).join(''));
+    } else if (found.length === 0) {
+      await print(io.stdout, 'No hosts are there. Start one with drover worker --queue …\n');
+    } else {
+      const rows = found.map(({ name, version, slots, labels, work }) => [
+        name,
+        version,
+        `${work.length}/${slots}`,
+        labels.join(', '),
+        work.map(({ task }) => task).join(', '),
+      ]);
+      const style = styleFor(io.stdout, io.env);
+      await print(
+        io.stdout,
+        forLog(
+          tableOf(rows, columnsOf(io.stdout), (text) => style('dim', text)),
+          io.env,
+        ),
+      );
+    }
+    return exitCode.done;
+  },
+});
+
+const HEADS = ['host', 'drover', 'busy', 'labels', 'tasks'];
+
+function tableOf(rows: readonly (readonly string[])[], columns: number, dim: (text: string) => string): string {
+  const shown = HEADS.map((_, at) => at).filter((at) => rows.some((row) => row[at] !== ''));
+  const width = (at: number) => Math.max(...[HEADS, ...rows].map((row) => widthOfText(row[at] ?? '')));
+  const line = (row: readonly string[]) => {
+    const cells = shown.map((at) => {
+      const text = row[at] ?? '';
+      return at === shown.at(-1) ? text : text + ' '.repeat(Math.max(0, width(at) - widthOfText(text)));
+    });
+    return cell(cells.join('  ').trimEnd(), columns);
+  };
+  return [dim(line(HEADS)), ...rows.map(line), ''].join('\n');
+}
