@@ -1,7 +1,7 @@
-// What one agent costs, next to a bare Node program that does the same with fetch alone.
+// Cost of one agent, compared with a bare Node program that does the same with fetch alone.
 //
-// The machine is noisy and its absolute times mean little; the ratios hold. Both programs are measured
-// in turns, against the same server, and the median is shown.
+// Absolute times depend on the machine; the ratios hold. The programs run alternately against the same server, and
+// the median is shown.
 
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ type Run = {
   readonly stepMs: number;
 };
 
-/** Lines to print. */
+/** The lines to print. */
 export async function lines(): Promise<readonly string[]> {
   const rows = [
     await compare(
@@ -84,7 +84,7 @@ async function measure(script: Script, times: number): Promise<Runs> {
   for (let n = 0; n <= times; n++) {
     for (const program of ['bare', 'drover'] as const) {
       const run = await measureOnce(program, script);
-      // The first of each warms the disk and the compile cache.
+      // The first run of each program warms the disk and the compile cache.
       if (n > 0) runs[program].push(run);
     }
   }

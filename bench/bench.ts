@@ -1,6 +1,6 @@
-// What drover costs, each part next to the floor of what it does, measured in the same run.
+// All benchmarks: the cost of each part of drover, compared with the least that its work can cost in the same run.
 //
-//   node bench/bench.ts            all parts, each in a process of its own: what one leaves in memory slows the next
+//   node bench/bench.ts            all parts, each in its own process, so that none slows the next by its memory
 //   node bench/bench.ts run        one of them
 
 import { spawnSync } from 'node:child_process';

@@ -82,7 +82,7 @@ async function sample(top: string): Promise<Repository> {
   return openRepository(top, env);
 }
 
-/** Time, and the space that it took on the disk. */
+/** The time taken, and the disk space used. */
 async function cost(folder: string, work: () => Promise<void>): Promise<Cost> {
   const before = used(folder);
   const begun = performance.now();

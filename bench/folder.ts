@@ -1,5 +1,5 @@
-// Folders to measure in. They are removed together, when all is measured: for a minute after many files were removed,
-// some systems take far longer to make new ones.
+// Temporary folders for measurements, all removed at the end: for a minute after many files were removed, some file
+// systems create new ones far more slowly.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,10 +1,10 @@
-// What the journal costs: per step, per record however long it is, and to go on from a long one.
+// Cost of the journal: per step, per record of any length, and to resume from a long one.
 // `node bench/journal.ts` measures nothing else.
 //
-// Nearly all of it is waiting for the disk, and disks differ, also from one second to the next. So what a
-// step costs is shown next to what it costs to do the same by hand: write and sync as many bytes before each
-// call, and as many again while the model is asked. Both are measured in turns, and each figure is the median
-// of many steps. The aim is one in milliseconds all the same; what is drover's own says who missed it.
+// Most of the time is spent waiting for the disk, and disks differ, even from one second to the next. So each step is
+// compared with the same work by hand: as many bytes are written and synced before each call, and as many again while
+// the model is asked. Both run alternately, and each figure is the median of many steps. The target is still in
+// milliseconds; drover's own share shows which side missed it.
 
 import { mkdirSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -21,9 +21,9 @@ import { newFolder } from './folder.ts';
 
 const HOOKS = { onTrouble: () => undefined, onRecovery: () => undefined, diagnose: () => undefined };
 const ROUNDS = 25;
-const STEPS = 20; // a round
+const STEPS = 20; // per round
 const STEP_MS_AIM = 1.5;
-// What the journal writes in a step: an answer with its call's intent, and the result.
+// The records of one step: an answer with its call's intent, and the result.
 const ANSWER_BYTES = 1_500;
 const RESULT_BYTES = 900;
 const RECORD = { v: 1, type: 'warning', message: 'x'.repeat(150) };
@@ -85,7 +85,7 @@ async function synced<T>(path: string, measure: (sync: Sync) => Promise<T>): Pro
   }
 }
 
-/** From request to request, in ms. */
+/** The time between requests, in ms. */
 async function stepTimes(
   cwd: string,
   { store, sync = async () => undefined }: { readonly store?: Store; readonly sync?: Sync },

@@ -1,6 +1,6 @@
-// What a whole run costs: eight workers with twenty steps each, planned, isolated, merged and delivered, next
-// to a bare process that runs eight such loops and does nothing else. Once with every command in the open, as the bare
-// process has them, and once with every command in the sandbox.
+// Cost of a whole run: eight workers with twenty steps each, planned, isolated, merged and delivered. A bare process
+// that runs eight such loops and does nothing else is the comparison. The run is measured twice: without a sandbox, like
+// the bare process, and with every command in the sandbox.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -48,17 +48,17 @@ function work(id: string): readonly Answer[] {
 
 type Program = 'bare' | 'drover' | 'contained';
 
-/** Lines to print. */
+/** The lines to print. */
 export async function lines(): Promise<readonly string[]> {
   const wall: Record<Program, number[]> = { bare: [], drover: [], contained: [] };
   for (let n = 0; n <= TIMES; n++) {
     for (const program of ['bare', 'drover', 'contained'] as const) {
       const wallMs = await measured(program, timed);
-      // The first of each warms the disk and the compile cache.
+      // The first run of each kind warms the disk and the compile cache.
       if (n > 0) wall[program].push(wallMs);
     }
   }
-  // By itself: to look at the memory of a process takes its time.
+  // Memory is measured in a run of its own, because reading it takes time.
   const [bareMb, droverMb] = [await measured('bare', watched), await measured('drover', watched)];
   const [bareMs, droverMs, containedMs] = [median(wall.bare), median(wall.drover), median(wall.contained)];
   const what = `${WORKERS} workers x ${STEPS} steps`;
@@ -85,10 +85,10 @@ const PROGRAMS: Readonly<Record<Program, readonly string[]>> = {
   contained: [...DROVER, '--sandbox=auto'],
 };
 
-// The probe of the sandbox is kept from run to run, as it is on a user's machine.
+// The sandbox probe is cached between runs, as on a user's machine.
 const probed = join(newFolder(), 'sandbox');
 
-/** A figure of one run, from its start to its end. */
+/** One measured value of a run, from its start to its end. */
 async function measured(program: Program, figure: (child: ChildProcess) => Promise<number>): Promise<number> {
   const server = await startRehearsal(script);
   const folder = newFolder();
@@ -143,10 +143,10 @@ function repositoryIn(folder: string): string {
   return top;
 }
 
-/** Of the process and all that it has started; 0 where the system doesn't tell. */
+/** Memory of the process and its descendants; 0 if the system does not report it. */
 function memoryOf(pid: number): number {
   try {
-    // What is shared counts once: a child that has just been forked still has all of its parent's pages.
+    // Shared pages count once: a child that was just forked still shares all pages of its parent.
     const memory = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
     const own = Number(/^Pss:\s+(\d+)/m.exec(memory)?.[1] ?? 0) / 1024;
     const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
@@ -154,7 +154,7 @@ function memoryOf(pid: number): number {
     );
     return children.reduce((sum, each) => sum + memoryOf(Number(each)), own);
   } catch (error) {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
     if (error instanceof Error && 'code' in error) return 0;
     throw error;
   }

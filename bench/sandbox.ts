@@ -22,7 +22,7 @@ const TURNS = 21;
 const THOUGHT_MS = 300; // between the start of a turn and its first command
 const ADDED_MS_AIM = 10;
 
-/** Lines to print. */
+/** The lines to print. */
 export async function lines(): Promise<readonly string[]> {
   const folder = newFolder();
   const root = join(folder, 'project');
@@ -88,7 +88,7 @@ async function measured<Name extends string>(
   return Object.fromEntries(names.map((name) => [name, median(times.get(name) ?? [])])) as Record<Name, number>;
 }
 
-/** Each command in a turn of its own, in which the model thinks before it. */
+/** Each command has a turn of its own, and the model thinks before it. */
 async function firstOfTurn<Name extends string>(
   policies: Readonly<Record<Name, SandboxPolicy>>,
   cwd: string,

@@ -1,11 +1,11 @@
-// What it costs to have a session heard by many: events a second from one session of `drover serve` to a hundred
-// readers, next to a bare node:http server that writes the same bytes to as many, in one run.
-// `node bench/server.ts` measures nothing else, and wants a bundle.
+// Cost of many readers of one session: events per second from `drover serve` to a hundred readers, compared with a bare
+// node:http server that writes the same bytes to as many. `node bench/server.ts` measures nothing else, and needs a
+// bundle.
 //
-// They are measured in turns, in processes of their own, by the same readers in this one. The clock starts with
-// the first piece of the answer that anybody hears and stops when all have heard its end. The bare server is
-// measured twice: writing each event by itself, as a server would that has nothing else to do, and writing as
-// many at once as the model's answer brings in one read, which is the least that can be done.
+// Both servers run alternately in their own processes, with the same readers in this one. The clock starts when the
+// first reader gets the first piece of the answer, and stops when all have its end. The bare server is measured twice:
+// with one write per event, as a simple server would do it, and with one write for all events of one read from the
+// model, which is the least possible work.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,14 +18,14 @@ import { newFolder } from './folder.ts';
 const READERS = 100;
 const EVENTS = 4_000;
 const TIMES = 5;
-const BURST = 64; // events that come in one read, more or less
+const BURST = 64; // events that arrive in one read, roughly
 const AIM = 1;
 
 const root = join(import.meta.dirname, '..');
 const BEGINNING = 'event: text_delta';
 const END = 'event: session_end';
 
-/** Lines to print. */
+/** The lines to print. */
 export async function lines(): Promise<readonly string[]> {
   const folder = newFolder();
   const file = join(folder, 'frames');
@@ -35,7 +35,7 @@ export async function lines(): Promise<readonly string[]> {
     writeFileSync(file, drover.text);
     const bare = await bareRate(file, 1);
     const burst = await bareRate(file, BURST);
-    // The first of each warms the disk and the compiler.
+    // The first run of each server warms the disk and the compiler.
     if (n === 0) continue;
     rates.drover.push(drover.rate);
     rates.bare.push(bare.rate);
@@ -119,7 +119,7 @@ async function hear(responses: readonly IncomingMessage[]): Promise<Heard> {
         tail = text.slice(-END.length);
         if (keep) chunks.push(chunk);
         if (!text.includes(END)) return;
-        // What is left of the last event is a few bytes: it comes with the end, or is not missed.
+        // The rest of the last event is a few bytes, which arrive with the end or do not matter.
         response.destroy();
         resolve(chunks);
       });

@@ -1,5 +1,5 @@
-// What workspaces cost, next to eight plain `git worktree add` of the same repository in the same run: the best of
-// some rounds of both, by the clock and in time of processors, which a busy machine changes less.
+// Cost of workspaces, compared with eight plain `git worktree add` of the same repository in the same run. Both are
+// measured for some rounds, and the best one counts: by the clock, and in CPU time, which load changes less.
 
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const FOLDERS = 100;
 const FILES_A_FOLDER = 20;
 const ROUNDS = 3;
 const NEXT_SECOND_MS = 1_100;
-// As long as a coordinator plans at the very least.
+// The shortest time for which a coordinator plans.
 const PLANNING_MS = 1_500;
 
 const run = promisify(execFile);
@@ -32,7 +32,7 @@ export async function lines(): Promise<readonly string[]> {
   const repository = await sample(join(folder, 'project'));
   const rounds: Round[] = [];
   for (let n = 0; n < ROUNDS; n++) rounds.push(await round(repository, join(folder, `round-${n}`)));
-  // What else the machine does only ever adds to it.
+  // Other load on the machine can only add to this time.
   const best = (key: keyof Round, cost: keyof Cost) => Math.min(...rounds.map((each) => each[key][cost]));
   const row = (what: string, key: keyof Round, aim: number, more = '') => {
     const [wall, floor] = [best(key, 'wallMs'), best('floor', 'wallMs')];
@@ -70,7 +70,7 @@ async function sample(top: string): Promise<Repository> {
   git('add', '--all');
   git('-c', 'user.name=U', '-c', 'user.email=u@example.com', 'commit', '--quiet', '--message=first');
   git('repack', '-adq');
-  // As any that is not of this second: git reads every file that was written in the same one as its index.
+  // The file gets an older time: git reads every file that was written in the same second as its index.
   await delay(NEXT_SECOND_MS);
   git('read-tree', 'HEAD');
   git('update-index', '--refresh');
@@ -119,7 +119,7 @@ async function round(repository: Repository, folder: string): Promise<Round> {
   return { floor, first, commit, next, prepared, nextRun, audit };
 }
 
-// One after another: side by side, both would mostly wait for the same processors.
+// The tasks run in sequence, since concurrent ones would mostly wait for the same processors.
 async function inTurn<T>(make: (n: number) => Promise<T>): Promise<readonly T[]> {
   const made: T[] = [];
   for (let n = 1; n <= WORKERS; n++) made.push(await make(n));
@@ -158,7 +158,7 @@ async function timed(work: () => Promise<unknown>): Promise<Cost> {
   return { wallMs, cpuMs: (user + system) / 1_000 + childrenCpuMs() - children };
 }
 
-// Of those that have ended; in steps of ten milliseconds.
+// CPU time of the child processes that ended, in steps of ten milliseconds.
 function childrenCpuMs(): number {
   if (!existsSync('/proc/self/stat')) return 0;
   const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? [];

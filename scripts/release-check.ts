@@ -60,7 +60,7 @@ function installed(args: readonly string[]): string | undefined {
   return run(join(folder, 'bin/drover'), args, folder);
 }
 
-/** Undefined if the program succeeds; otherwise the end of what it printed. */
+/** Returns the end of the program's output if it fails; undefined if it succeeds. */
 function run(program: string, args: readonly string[], cwd: string): string | undefined {
   const { status, stdout, stderr } = spawnSync(program, args, { cwd, encoding: 'utf8' });
   return status === 0

@@ -19,7 +19,7 @@ const { output, code } = await record(`'${process.execPath}' '${DROVER}' demo --
   const rows = Array.from({ length: terminal.rows }, (_, row) =>
     active.getLine(active.viewportY + row)?.translateToString(true),
   );
-  // The liveliest moment shows the most: tasks that are done, at work, and waiting.
+  // The liveliest moment: tasks are done, running and waiting.
   const text = rows.join('\n');
   const states = STATES.filter((state) => new RegExp(`^\\S \\S+ +${state}\\b`, 'm').test(text)).length;
   if (states > dashboard.states) dashboard = { states, svg: terminalSvg(terminal, 'The dashboard of a drover run') };

@@ -10,7 +10,7 @@ import { temporaryFolder } from './support/workspace.ts';
 
 const RUN = resolve('.ci/run');
 
-// npx -y pnpm@… <step> …: fails where it is told to, and leaves the results of the tests.
+// Stands in for `npx -y pnpm@… <step>`: fails on request, and writes the test results.
 const NPX = `#!/usr/bin/env bash
 step=$3
 if [ "$step" = exec ]; then exec "\${@:4}"; fi
@@ -24,7 +24,7 @@ case " $FAILING " in *" $step "*) exit 1;; esac
 
 async function ran(failing: string, numPassedTests?: number, numFailedTests?: number) {
   const folder = await temporaryFolder();
-  // What it would install is there.
+  // Chromium and bubblewrap are reported as installed, so that .ci/run installs nothing.
   for (const [name, program] of [['npx', NPX], ...['git', 'chromium'].map((each) => [each, '#!/bin/sh\n'])] as const)
     await writeFile(join(folder, name ?? ''), program ?? '', { mode: 0o755 });
   const env = {

@@ -5,7 +5,7 @@ import { knownProviders } from '@drover/core/model/catalog';
 import { expect, test } from 'vitest';
 import { VARIABLES } from '../scripts/reference/environment-page.ts';
 
-// Drover sets these for its own children, and users do not.
+// Drover sets these for its own children; users do not.
 const INTERNAL = ['DROVER_CHILD', 'DROVER_PROBE'];
 
 test('the reference lists every variable that drover reads, and no other', () => {

@@ -8,7 +8,7 @@ import { drover } from '../cli/fake-io.ts';
 import { SPEC } from '../support/run/batch-desk.ts';
 import { runSync } from '../support/process/run-sync.ts';
 
-// Nothing of this gets as far as a model, so there is none.
+// None of these inputs reaches a model, so the test starts none.
 let folder: string;
 
 beforeAll(async () => {

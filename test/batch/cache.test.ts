@@ -92,7 +92,7 @@ test('a result without changes is cached too', async () => {
   await batch.run();
   const { code } = await batch.run();
   expect([code, batch.requests, await states(batch)]).toEqual([0, 1, ['src-file1.ts no_change cached']]);
-  // Until the file, or what agents are told about it, is another.
+  // The cache holds until the file or the prompt changes.
   await batch.desk.write({ 'src/file1.ts': 'console.log(2);\n' });
   batch.commit();
   await batch.run();

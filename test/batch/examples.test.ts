@@ -63,7 +63,7 @@ test('drover accepts every command line in the example CI files', async () => {
     const typed =
       argv[0] === 'batch' ? [...argv.map((word) => (word === 'refactor.yaml' ? spec : word)), '--dry-run'] : argv;
     const { code, stderr } = await drover(typed, given);
-    // There is nothing to join yet; but what was typed is right.
+    // There are no shards to join yet, but the command line is valid.
     expect([line, code, stderr]).toEqual(
       argv[0] === 'batch' ? [line, 0, ''] : [line, 2, expect.stringMatching(/^drover: --merge: .* cannot be read/)],
     );

@@ -7,7 +7,7 @@ import type { Answer } from '@drover/rehearsal/script';
 import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/run/batch-desk.ts';
 import { calls, type RanRun } from '../support/run/run-desk.ts';
 
-/** What every ending has to show: the same code in the event, the process and the files, and a row a task. */
+/** Every ending must show the same code in the event, the process and the files, and one row per task. */
 async function expectTold(batch: BatchDesk, { code, end }: RanRun, expected: number): Promise<void> {
   const summary = JSON.parse(await batch.text('summary.json')) as { readonly exitCode: number };
   const rows = (await batch.results()).map(({ task }) => task);
@@ -42,7 +42,7 @@ test('0: every file is in order already, so there is nothing to do', async () =>
 
 test('1: drover or the machine itself failed', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(2));
-  // Somebody puts a folder where drover's index was, which nothing in it is made for.
+  // A folder replaces drover's index, so reading it fails with an unexpected error.
   const index = join(batch.desk.home, 'workspaces', '*', 'slots', '*', 'git', 'index');
   await batch.spec(`${SPEC}  gate: ["for each in ${index}; do rm -rf $each; mkdir $each; done"]\n`);
   await expectTold(batch, await batch.run(['--sandbox', 'off']), 1);
@@ -133,7 +133,7 @@ test('4: a gate of the batch fails on its base, so no task starts', async () => 
 });
 
 test('5: the changes conflict', async () => {
-  // All three begin on the same commit, and the two that are tried again as well.
+  // All three tasks and both second attempts begin on the same commit.
   const shared = (path: string, step: number): Answer | undefined =>
     step === 1
       ? { ...calls('write', { path: 'shared.txt', content: `${path}\n` }), delayMs: 400 }

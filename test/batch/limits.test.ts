@@ -112,7 +112,7 @@ test('a task that exceeds its own budget fails alone', async () => {
   );
   const { code } = await batch.run();
   const [first, second] = await batch.results();
-  // A budget that was reached is what CI has to hear of.
+  // CI must learn that the budget was reached.
   expect([code, first?.status, first?.failure, second?.status]).toEqual([
     6,
     'failed',

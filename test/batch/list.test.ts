@@ -123,7 +123,7 @@ test('--dry-run prints the most that a token budget can cost', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(2));
   const atMost = async (...more: readonly string[]) =>
     / {2}at most +(.*)\n/.exec((await batch.drover(['--dry-run', ...more])).stdout)?.[1];
-  // $75 for a million tokens of output.
+  // Output costs $75 per million tokens.
   const model = ['--model', 'anthropic/claude-opus-4-1', '--fresh'];
   expect(await atMost(...model, '--budget', '200ktok')).toBe('200,000 tokens, at most $15.00 (the budget)');
   expect(await atMost('--budget', '200ktok')).toBe('200,000 tokens (the budget)');

@@ -163,7 +163,7 @@ test('tasks that fail at one place share an annotation without workspace paths',
   expect(annotationsOf([unplaced], isFile)).toMatch(/::no room for src\/a\.ts\n$/);
 });
 
-/** As the runner sees a log: the commands in it. */
+/** The commands that the runner finds in a log. */
 function commandsIn(log: string): readonly string[] {
   return log.split(/\r\n|\n|\r/).flatMap((line) => {
     const [, name] = /^[^!-~]*::([\w-]+)/.exec(line) ?? /##\[([\w-]+)/.exec(line) ?? [];

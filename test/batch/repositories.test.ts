@@ -11,7 +11,7 @@ import { runSync } from '../support/process/run-sync.ts';
 
 const REPOS_SPEC = SPEC.replace('select:', 'select:\n  repos: repos.yaml');
 
-/** The desk's own repository, and another one beside it with a second commit behind its tag. */
+/** The desk's own repository, and a second one with a commit after its tag. */
 async function desk(list: string, instead?: (path: string, step: number) => Answer | undefined, spec = REPOS_SPEC) {
   const batch = await BatchDesk.with(tidying(instead), noisyFiles(1), spec);
   const other = join(batch.desk.folder, 'other');

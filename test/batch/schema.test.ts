@@ -63,7 +63,7 @@ async function verdicts(spec: JsonObject): Promise<readonly [editor: boolean, re
   return [byEditor.safeParse(spec).success, read];
 }
 
-/** The spec with something else in one place, for every place there is. */
+/** The spec with one value replaced, for every place in it. */
 function* changed(value: JsonObject, path: readonly string[] = []): Generator<readonly [string, JsonObject]> {
   yield [[...path, 'unheard'].join('.'), { ...value, unheard: 'of' }];
   for (const [key, item] of Object.entries(value)) {

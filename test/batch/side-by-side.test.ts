@@ -18,7 +18,7 @@ vi.setConfig({ testTimeout: 90_000 });
 
 const NAMES = ['project', 'second', 'third'];
 
-/** Three repositories, with files that are named after them. */
+/** Three repositories whose files have their names. */
 async function desk(files: number, instead: (path: string, step: number) => Answer | undefined): Promise<BatchDesk> {
   const batch = await BatchDesk.with(tidying(instead), filesOf('project', files), REPOS_SPEC);
   for (const name of NAMES.slice(1)) {
@@ -39,7 +39,7 @@ function filesOf(name: string, count: number): Files {
   return Object.fromEntries(Array.from({ length: count }, (_, at) => [`src/${name}${at}.ts`, `console.log(${at});\n`]));
 }
 
-/** Reads until requests of so many repositories have come; then does its work. */
+/** Waits for this many requests, then answers with the task's work. */
 function meeting(repositories: number): (path: string, step: number) => Answer | undefined {
   const seen = new Set<string>();
   const written = new Set<string>();
@@ -52,7 +52,7 @@ function meeting(repositories: number): (path: string, step: number) => Answer |
   };
 }
 
-/** The most tasks that were at work at once. Outputs of two runs may be printed a little late, so their times decide. */
+/** The largest number of concurrent tasks. The event times decide, because outputs of two runs may be printed late. */
 function mostAtOnce(events: readonly Shown[]): number {
   const changes = events.flatMap(({ type, at }) =>
     type === 'task_start' ? [{ at, by: 1 }] : type === 'task_end' ? [{ at, by: -1 }] : [],
@@ -84,9 +84,9 @@ test('lines of a repository stay together, in list order', async () => {
 });
 
 const REQUEST_TOKENS = 3_500;
-const CAP = 40_000; // about two thirds of what all of it would come to
+const CAP = 40_000; // about two thirds of the cost of the whole batch
 
-/** Each answer comes to the same amount. */
+/** Each answer costs the same amount. */
 function dear(path: string, step: number): Answer {
   const usage = { input: REQUEST_TOKENS - 500, output: 500, cacheRead: 0, cacheWrite: 0 };
   if (step === 1) return { ...calls('read', { path }), usage };
@@ -102,7 +102,7 @@ test('concurrent repositories stay within one budget', async () => {
 });
 
 const DEAR_TOKENS = 8_000;
-const DEAR_CAP = 140_000; // less than the 18 requests of the whole batch come to
+const DEAR_CAP = 140_000; // less than the cost of all 18 requests of the batch
 
 test('runs interrupted twice stay within their budget when each is resumed', async () => {
   let isHeld = true;

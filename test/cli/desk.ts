@@ -29,7 +29,7 @@ export class Desk {
     return drover(argv, { cwd: this.cwd, ...given });
   }
 
-  /** A session of this name, in the lines view; the model is the script. */
+  /** A session with this id, in the lines view, on the scripted model. */
   exec(session: string, prompt: string, args: readonly string[] = []): Promise<Ran> {
     return this.run(['exec', prompt, '--session', session, '--model', 'rehearsal/script.yaml', ...args]);
   }
@@ -38,7 +38,7 @@ export class Desk {
     return readContents(await readFile(journalPath(this.home, session))).records;
   }
 
-  /** Writes the journal anew, every record under its seal. */
+  /** Rewrites the journal, with a fresh seal for every record. */
   async rewrite(
     session: string,
     records: readonly JsonObject[],
@@ -57,7 +57,7 @@ export class Desk {
     await cp(join(this.home, 'sessions', session), join(this.home, 'sessions', name), { recursive: true });
   }
 
-  /** Somebody works in the session, until the function is called or the test ends. */
+  /** Holds the session's lock until the returned function is called or the test ends. */
   async occupy(session: string): Promise<() => Promise<void>> {
     const silent = { onTrouble: () => undefined, onRecovery: () => undefined };
     const { journal } = await Journal.open({ path: journalPath(this.home, session), session, ...silent });
@@ -66,7 +66,7 @@ export class Desk {
   }
 }
 
-/** Times differ from run to run, and so do token counts with every change of the prompt. */
+/** Times differ between runs, and token counts differ with every change of the prompt. */
 export function steady(text: string): string {
   return text
     .replace(/\d{4}-\d\d-\d\d \d\d:\d\d/g, '<date>')

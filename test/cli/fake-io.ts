@@ -13,13 +13,13 @@ export type Given = {
   readonly stdin?: string | Uint8Array;
   readonly cwd?: string;
   readonly columns?: number;
-  /** The user at the terminal types this, a line for each question; undefined leaves the question open. */
+  /** Lines that the user types, one per question; undefined leaves the question open. */
   readonly typed?: readonly (string | undefined)[];
 };
 
 export type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
-/** A folder that is gone after the test. */
+/** A temporary folder, removed after the test. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'drover-cli-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -28,7 +28,7 @@ export async function temporaryFolder(): Promise<string> {
 
 const NO_SANDBOX = /^drover: no sandbox: .*\n/gm;
 
-/** This machine, or the folder of a test, may have no sandbox; tests of other things don't look at that. */
+/** This machine may have no sandbox; only the tests of the sandbox look at that. */
 export function withoutNotice(text: string): string {
   return text.replaceAll(NO_SANDBOX, '');
 }
@@ -67,7 +67,7 @@ export class FakeIo {
     return this.#out.text;
   }
 
-  /** Without the notice that this machine, or this folder, has no sandbox: tests of that look at `notices`. */
+  /** stderr without the notice that there is no sandbox; tests of that notice read `notices`. */
   get stderr(): string {
     return withoutNotice(this.#err.text);
   }
@@ -77,7 +77,7 @@ export class FakeIo {
   }
 }
 
-/** Types the next line whenever a question was asked, and has gone home after the last. */
+/** Types the next line after each question, and closes stdin after the last one. */
 function keyboard(lines: readonly (string | undefined)[], screen: PassThrough): Input {
   const keys = new PassThrough();
   const left = [...lines];

@@ -12,7 +12,7 @@ const TASKS = Array.from({ length: 12 }, (_, at) => ({
   prompt: 'Say it.',
   mode: 'read',
 }));
-// More than a pipe takes at once, so that drover waits for room.
+// More than a pipe holds, so that drover waits for room.
 const LONG = { text: { repeat: 'word ', times: 20_000 } };
 
 test('a run with twelve threads leaves no warning of Node on standard error', { timeout: 120_000 }, async () => {

@@ -32,7 +32,7 @@ test('a run resumed with a cheaper model keeps the dollars of the expensive one'
   const [row, summary] = [await desk.drover(['runs', '--json']), await desk.drover(['show', id, '--json'])].map(costIn);
 
   expect(before.cost).toBeGreaterThan(1.5);
-  // The second long answer, and a few thousand tokens around it.
+  // The second long answer, with a few thousand tokens of prompt.
   expect((end.cost ?? 0) - before.cost).toBeGreaterThan(0.1);
   expect((end.cost ?? 0) - before.cost).toBeLessThan(0.2);
   expect([row, summary]).toEqual([expect.closeTo(end.cost ?? 0), expect.closeTo(end.cost ?? 0)]);
@@ -75,7 +75,7 @@ test('a chat that changes its model keeps its dollars in /usage, runs and show',
 
 test('the budget of a chat holds over interrupted answers and two changes of model', async () => {
   const desk = await ChatDesk.with({ otherwise: { text: 'Late.', delayMs: 600_000 } });
-  const cap = 60_000; // the first request reserves most of it, the second the rest
+  const cap = 60_000; // the first request reserves most of the budget, the second one the rest
   const chat = desk.chat(['--model', DEAR, '--budget', `${cap}tok`], { columns: 120 });
   for (const [at, model] of [CHEAP, DEAR].entries()) {
     await chat.types('go', KEYS.enter);
@@ -88,7 +88,7 @@ test('the budget of a chat holds over interrupted answers and two changes of mod
   await chat.shows('counts as spent');
   chat.press(KEYS.ctrlD);
   await chat.code;
-  // The provider may charge for all that a request allowed, though none was heard to its end.
+  // The provider may charge the full reservation of both requests, though neither answer was read to its end.
   const allowed = desk.server.requests.map(({ body }) => (body as { readonly max_tokens: number }).max_tokens);
   expect([allowed.length, allowed.reduce((sum, each) => sum + each, 0) <= cap]).toEqual([2, true]);
 });

@@ -10,7 +10,7 @@ import { proves } from '../support/proves.ts';
 import { temporaryFolder, withoutNotice } from './fake-io.ts';
 import { LAUNCHER, processesWith, Program } from './program.ts';
 
-// What a person or a supervisor waits for at most.
+// The longest that a user or a supervisor waits.
 const STOP_MS_MAX = 3_000;
 
 async function folderWith(script: string): Promise<string> {
@@ -71,9 +71,9 @@ test('a second SIGINT ends drover at once, with a command that ignores signals',
   program.child.kill('SIGINT');
   const { code, stdout } = await program.ended();
   expect(code).toBe(130);
-  // It was told to go, and on a busy machine takes a moment to.
+  // The process was signalled; on a busy machine its end takes a moment.
   while (processesWith(`sleep ${mark}`).length > 0) await delay(10);
-  // Asked once, it would have waited for the command and told how the session ended.
+  // After one signal only, it would have waited for the command and printed how the session ended.
   expect(stdout).not.toContain('session_end');
 });
 

@@ -36,7 +36,7 @@ export class Program {
     onTestFinished(() => void this.child.kill('SIGKILL'));
   }
 
-  /** Waits until it has printed this. */
+  /** Waits until the program has printed this text. */
   async printed(text: string): Promise<void> {
     while (!this.stdout.includes(text)) {
       if (this.child.exitCode !== null) throw new Error(`ended without printing ${text}: ${this.stdout}${this.stderr}`);
@@ -50,7 +50,7 @@ export class Program {
     this.child.stdout.pause();
   }
 
-  /** Waits for its end, which the clock is started for now. */
+  /** Waits for the program to exit. The time limit starts now. */
   async ended(): Promise<Ended> {
     const begun = performance.now();
     await this.#closed;
@@ -60,7 +60,7 @@ export class Program {
   }
 }
 
-/** The processes whose command line holds this. */
+/** The processes whose command line contains this text. */
 export function processesWith(text: string): readonly string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -68,7 +68,7 @@ export function processesWith(text: string): readonly string[] {
       try {
         return readFileSync(`/proc/${id}/cmdline`, 'utf8').replaceAll('\0', ' ').includes(text);
       } catch (error) {
-        // It has ended meanwhile.
+        // The process has ended meanwhile.
         if (error instanceof Error && 'code' in error) return false;
         throw error;
       }

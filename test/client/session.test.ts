@@ -26,11 +26,11 @@ function ended(outcome: 'done' | 'suspended', text = ''): Event {
   return { type: 'session_end', outcome, messages, usage: USAGE, cost: 0.5 };
 }
 
-/** A server that awaits `calls` and, once it has a result for each, ends. */
+/** A server that waits for `calls`, and ends the turn once each has a result. */
 class Scene {
   readonly channel = new Channel({ session: 'ses_1' });
   readonly delivered: ToolResults['results'][number][] = [];
-  readonly answers: Answer[] = []; // instead of taking a delivery, in turn
+  readonly answers: Answer[] = []; // statuses that refuse deliveries, in order
   readonly made: unknown[] = [];
   status = 'idle';
   readonly #calls: readonly PendingCall[];
@@ -181,7 +181,7 @@ test('a call runs once even if its delivery, connection or whole turn is lost', 
   const turn = await session.execute('go');
   for await (const event of turn) if (event.type === 'awaiting_tool_execution') break;
   scene.channel.drop('destroy');
-  scene.channel.emit({ type: 'awaiting_tool_execution', calls: [call('c1', 'count')] }); // told again after a restart
+  scene.channel.emit({ type: 'awaiting_tool_execution', calls: [call('c1', 'count')] }); // announced again after a restart
   const again = await session.resume();
   const [first, second] = await Promise.all([turn.result(), again?.result()]);
   expect([first.text, second?.text]).toEqual(['all is well', 'all is well']);

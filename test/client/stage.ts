@@ -9,22 +9,22 @@ export type Answer = { readonly status?: number; readonly body?: unknown } | Cha
 type Asked = {
   readonly params: readonly string[];
   readonly body: unknown;
-  readonly after: number; // Last-Event-ID
+  readonly after: number; // the Last-Event-ID header
   readonly token: string;
 };
 export type Routes = Record<string, (asked: Asked) => Answer | Promise<Answer>>;
 
-/** Events that are kept, and whoever listens to them. */
+/** Stored events and their listeners. */
 export class Channel {
   readonly owner: Owner;
   readonly kept: Recorded[] = [];
-  /** Bytes that a connection carries before it is cut, one for each connection; then none is. */
+  /** Bytes that each connection carries before it is cut; later connections are not cut. */
   cuts: number[] = [];
-  pieceBytes = Number.POSITIVE_INFINITY; // that are written at once
+  pieceBytes = Number.POSITIVE_INFINITY; // bytes per write
   connections = 0;
-  readonly afters: number[] = []; // of each connection, the event to begin behind
+  readonly afters: number[] = []; // the start position of each connection
   endsAfterRun = true;
-  isForgetful = false; // begins at the beginning, whatever is known already
+  isForgetful = false; // starts at the first event and ignores Last-Event-ID
   readonly #open = new Set<ServerResponse>();
   #seq = 0;
   #writing = Promise.resolve();
@@ -67,7 +67,7 @@ export class Channel {
     if (isCut) void this.#writing.then(() => setImmediate(() => response.destroy()));
   }
 
-  /** Ends every connection: cleanly, or as if the cable were pulled. */
+  /** Closes every connection, cleanly or with a reset. */
   drop(how: 'end' | 'destroy'): void {
     for (const response of this.#open) response[how]();
     this.#open.clear();
@@ -92,7 +92,7 @@ export function frame(event: Recorded): string {
 export class Stage implements AsyncDisposable {
   readonly #server: Server;
   readonly #routes: Routes;
-  readonly asked: string[] = []; // METHOD path
+  readonly asked: string[] = []; // method and path
 
   private constructor(routes: Routes) {
     this.#routes = routes;

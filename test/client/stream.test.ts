@@ -56,7 +56,7 @@ test('a cut connection resumes after the last event without loss or duplicates',
   const size = Buffer.byteLength(frame(filled().kept[5] as Recorded));
   const channel = filled();
   channel.endsAfterRun = false;
-  // In the middle of the first, in the middle of characters, at the end of one, before its blank line ends.
+  // Cuts inside the first event, inside a character, after an event, and before its blank line is complete.
   channel.cuts = [3, 40, 12 + size, 13 + size * 2, 12 + size * 3 - 1, 500, 501, 502, 503, 2_000];
   const cuts = channel.cuts.length;
   const { stage, client } = await open(channel);

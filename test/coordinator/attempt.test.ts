@@ -13,7 +13,7 @@ const never = new AbortController().signal;
 const said = (message: string): Event => ({ type: 'warning', message });
 const task = { id: 'one', title: 'One', prompt: 'Do it.', dependsOn: [], files: [], mode: 'read' } as const;
 
-/** A bench on which nothing is real but the attempt. */
+/** A run's context in which only the attempt is real. */
 function benchFor(runTask: RunTask): { readonly bench: AttemptContext; readonly told: string[] } {
   const told: string[] = [];
   const workspace = {

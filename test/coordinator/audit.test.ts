@@ -19,7 +19,7 @@ import { everyByte, type UserRepository, userRepository } from './user-repositor
 
 type Change = (user: UserRepository) => void;
 
-/** What is told of a change, in a checkout that was dirty before. */
+/** The report of a change in a checkout that was dirty before. */
 async function told(change: Change): Promise<readonly string[]> {
   const user = await userRepository();
   await user.write({ 'src/b.ts': 'dirty', 'untracked/file': 'x', 'x.log': 'ignored' });

@@ -19,7 +19,7 @@ import { proves } from '../support/proves.ts';
 const faulty = fileURLToPath(new URL('../support/run/faulty-worker.ts', import.meta.url));
 const DEFAULTS = { entry: faulty, onDiagnostic: () => undefined };
 
-// Starting a thread is what costs most here, so most tests share these.
+// Starting a thread takes most of the time here, so most tests share these.
 const pool = openPool({ ...DEFAULTS, threadsMax: 8, heapMb: 96, silentMs: 4_000, graceMs: 20_000 });
 const hasty = openPool({ ...DEFAULTS, threadsMax: 1, graceMs: 100 });
 const watchful = openPool({ ...DEFAULTS, threadsMax: 2, silentMs: 1_500 });

@@ -27,7 +27,7 @@ const planned = (id: string, ...dependsOn: readonly string[]): PlannedTask => ({
   mode: 'write',
 });
 
-/** Tells a run as it would be kept. */
+/** Feeds a history with events as a journal would store them. */
 class Story extends Teller {
   begin(resumed = false): this {
     return this.say({ type: 'run_start', resumed, ...sampleSettings });
@@ -69,7 +69,7 @@ class Story extends Teller {
     return this.say({ type: 'task_end', status: 'skipped', ...rest }, { task: id });
   }
 
-  /** The coordinator hears what became of the plan, and says something. */
+  /** The coordinator gets the result of its plan, and answers. */
   hear(call: string, output: string, answer: string): this {
     const results = [{ id: call, name: 'submit_plan', output, isError: false }];
     const content = [{ type: 'text' as const, text: answer }];
@@ -93,12 +93,12 @@ class Story extends Teller {
     return past;
   }
 
-  /** Task -> how it is settled; absent where it is open. */
+  /** Task → its final status; absent while it is open. */
   get standing() {
     return Object.fromEntries(this.past.ledger.statuses());
   }
 
-  /** What the coordinator knows: roles, and whether its call is open. */
+  /** The roles of the coordinator's messages, and whether its call is open. */
   get coordinator() {
     const { messages = [], open, ending } = this.past.coordinator ?? {};
     return { roles: messages.map(({ role }) => role), begun: [...(open?.begun.values() ?? [])].length, ending };

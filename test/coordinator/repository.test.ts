@@ -29,7 +29,7 @@ test('a repository is described by folders, commit, branch and uncommitted files
 
 test('reading a repository changes nothing', async () => {
   const user = await userRepository();
-  // Touched, so that git would like to renew its index.
+  // Touched, so that git would rewrite its index.
   await user.write({ 'src/a.ts': 'export const a = 1;\n' });
   const before = everyByte(user.top);
   await user.open();
@@ -136,7 +136,7 @@ describe('drover explains the problem and the fix', () => {
     const inner = await userRepository({ inner: 'x' });
     user.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', inner.top, 'sub');
     await expect(openRepository(join(user.top, 'sub'), user.env)).rejects.toThrow('is a submodule of');
-    // Not committed yet, so no task would see it.
+    // The file is uncommitted, so no task would see it.
     expect((await user.open()).notIncluded).toEqual(['.gitmodules']);
     user.git('-c', 'user.name=U', '-c', 'user.email=u@x', 'commit', '--quiet', '--message=sub');
     await expect(user.open()).rejects.toThrow(`${user.top} contains submodules (sub), which drover can't copy`);

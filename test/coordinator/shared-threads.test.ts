@@ -36,7 +36,7 @@ test('attempts in one thread take turns: none waits for another to end', async (
   const single = poolOf({ threadsMax: 1, workersMax: 4 });
   const specs = await Promise.all([1, 2, 3, 4].map(async () => taskOn(await rehearsal(meet), 'meet the others')));
   const outcomes = Promise.all(specs.map((spec) => ended(single.run(spec, listener().link, never))));
-  // Each of them is in its command before any of them may leave it.
+  // No command ends before all of them have started.
   while (!specs.every(({ workspace }) => existsSync(join(workspace, 'here'))))
     await new Promise((resolve) => setTimeout(resolve, 10));
   for (const { workspace } of specs) await writeFile(join(workspace, 'go'), '');
@@ -80,7 +80,7 @@ for (const [fault, culprit] of FAULTS)
       expect(calls.length).toBe(3);
       expect(story(run.events()).filter((line) => line.includes('UNCERTAIN')).length).toBe(1);
     }
-    // Each answer was asked for once.
+    // Each answer was requested once.
     expect(servers.map(({ requests }) => requests.length)).toEqual([4, 4, 4]);
   });
 

@@ -43,7 +43,7 @@ function folded(events: readonly Recorded[]): RunState {
   return state;
 }
 
-/** The task `a` at its first attempt, and then what is given. */
+/** Task `a` in its first attempt, then the given events. */
 function atWork(...events: readonly (readonly [Event, Place?])[]): {
   readonly teller: Teller;
   readonly state: RunState;

@@ -10,15 +10,15 @@ import { runSync } from '../support/process/run-sync.ts';
 import { never, temporaryFolder } from '../support/workspace.ts';
 
 export type UserRepository = {
-  readonly folder: string; // holds all of it
+  readonly folder: string; // the folder that holds everything
   readonly top: string;
-  readonly home: string; // drover's
+  readonly home: string; // drover's home
   readonly env: Readonly<Record<string, string>>;
-  /** What git prints, without the last line's end. */
+  /** The output of git, without its final newline. */
   readonly git: (...args: readonly string[]) => string;
   readonly write: (files: Files) => Promise<void>;
   readonly open: () => Promise<Repository>;
-  /** Of the repository as it was last opened. */
+  /** The repository as it was last opened. */
   readonly slots: (run?: string) => Promise<Slots>;
 };
 
@@ -32,7 +32,7 @@ export const FILES: Files = {
   '.gitignore': 'node_modules/\n*.log\n.env\n',
 };
 
-/** With one commit of these files. */
+/** A repository with one commit of these files. */
 export async function userRepository(files: Files = FILES, ...init: readonly string[]): Promise<UserRepository> {
   const folder = await temporaryFolder();
   const top = join(folder, 'project');
@@ -74,7 +74,7 @@ export function order(branch: string): { message: string; when: string; branch: 
   return { message: 'what was done', when: '2026-03-04T05:06:07.000Z', branch };
 }
 
-/** Everything in a folder but the top's `.git`: paths and, of each, kind, mode and content. */
+/** Everything in a folder except its `.git`: each path with its kind, mode and content. */
 export function contents(folder: string): Files {
   const found: Record<string, string> = {};
   const look = (path: string): void => {
@@ -94,8 +94,8 @@ export function contents(folder: string): Files {
 }
 
 /**
- * Every byte of a folder, `.git` included, and when each file was written; but not when objects were, since
- * git renews their times when it finds that it needs one it has, so that nobody removes it.
+ * Every byte of a folder, `.git` included, and each file's write time. Objects have no times here, because git renews
+ * the time of an object that it needs and already has.
  */
 export function everyByte(folder: string): Files {
   const found: Record<string, string> = {};

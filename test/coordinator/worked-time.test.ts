@@ -16,7 +16,7 @@ const START: Event = { type: 'run_start', resumed: false, ...sampleSettings };
 const SECOND = 1_000;
 const DAY = 86_400_000;
 
-/** The time by the history, which the deadline goes by, and by the state, which views show. */
+/** The worked time by the history, which limits the run, and by the state, which views show. */
 function worked(events: readonly Recorded[]): readonly number[] {
   const state = new RunState();
   for (const event of events) state.take(event);

@@ -51,7 +51,7 @@ test('interleaved deltas of several blocks and agents name their source', async 
     delta: 'x',
   } as const;
   const other = { worker: 2, task: 'b', attempt: 2, turn: 2, step: 2, type: 'thinking_delta', part: 1 } as const;
-  // Each differs in one thing from the one before it.
+  // Each case differs from the previous one in one property.
   const told = Object.entries(other).flatMap(([key, value]) => [usual, usual, { ...usual, [key]: value }]);
   for (const { worker, task, attempt, turn, step, ...event } of told)
     bus.emit(event, { worker, task, attempt, turn, step });
@@ -113,7 +113,7 @@ test('a lagging reader gets joined deltas, and loses no text before its bound', 
   const got = await all(slow);
   expect(got.map((event) => ('delta' in event ? event.delta : '')).join('')).toBe(words.join(''));
   expect(got.length).toBeLessThan(words.length);
-  // Coming back with the number of the last one misses nothing and repeats nothing.
+  // Reconnecting with the last number misses nothing and repeats nothing.
   expect(got.at(-1)?.seq).toBe(words.length);
 });
 

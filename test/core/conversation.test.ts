@@ -115,7 +115,7 @@ const LONG: readonly Message[] = [
   ...Array.from({ length: 10 }, (_, n) => [calls(`c${n}`), result(`c${n}`)]).flat(),
 ];
 
-/** A message is worth 100 tokens, and one more for each character of its results. */
+/** A message counts 100 tokens, plus one for each character of its results. */
 const roomOf = (limit: number): Room => ({
   tokensOf: (messages) =>
     messages.reduce(

@@ -32,7 +32,7 @@ const ask = remoteTool({
   schema: { type: 'object', properties: {} },
 });
 
-/** Sessions of one id, one after the other, with a model that goes on with its script. */
+/** Successive sessions with one id, on a model that continues its script. */
 async function sessionsOn(script: Script) {
   const server = await rehearsal(script);
   const home = await temporaryFolder();

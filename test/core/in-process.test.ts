@@ -187,7 +187,7 @@ test('an unawaited rejection crashes no process', async () => {
   const { session } = await desk({ answers: [calls('remote')] });
   await execute(session, hello).result();
   execute(session, hello);
-  // A rejection that nobody handles is told by then, and fails the test.
+  // Node reports an unhandled rejection by now, which would fail the test.
   await new Promise((resolve) => setTimeout(resolve, 0));
   expect(session.status).toBe('awaiting_tool_execution');
 });

@@ -310,7 +310,7 @@ test('the session start is durable before any request, once, with its remote too
 
   const lives = [
     { tools, remoteTimeoutMs: 5_000 },
-    { tools: [local] }, // none: whoever comes next knows of them all the same
+    { tools: [local] }, // no remote tool, but the call stays pending for later ones
     { tools },
     { tools: [brief] },
   ];

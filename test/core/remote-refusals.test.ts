@@ -11,12 +11,12 @@ const SCRIPT = { answers: [calls('remote', 'local', 'remote', 'remote'), { text:
 
 type Waiting = {
   readonly kept: Kept;
-  readonly open: string; // a call that is waited for
-  readonly other: string; // another one
+  readonly open: string; // a pending call
+  readonly other: string; // another pending call
   readonly answered: string;
 };
 
-/** A session that waits for two results, and has a third. */
+/** A session that waits for two results and already has a third. */
 async function waiting(): Promise<Waiting> {
   const kept = await keptSession(await temporaryFolder(), SCRIPT);
   const [open, other, answered] = (await kept.run('go')).result.pending.map(({ callId }) => callId);
@@ -24,7 +24,7 @@ async function waiting(): Promise<Waiting> {
   return { kept, open: open ?? '', other: other ?? '', answered: answered ?? '' };
 }
 
-/** Does what is going to be refused, and shows that nothing came of it. */
+/** Sends the invalid input, and checks that nothing changed. */
 async function refused({ session, bytes, server }: Kept, deed: () => Promise<unknown>): Promise<Error> {
   const state = async () => [
     await bytes(),

@@ -52,7 +52,7 @@ test('invalid arguments return to the model, and the call is not handed out', as
     isError: true,
   });
   expect(story(events).slice(-2)).toEqual(['waits for weather', 'session ends: suspended']);
-  // What the schema says of arguments that are not there is in them.
+  // Absent arguments get the defaults of the schema.
   expect(result.pending.map(({ name, args }) => ({ name, args }))).toEqual([
     { name: 'weather', args: { place: 'Oslo', days: 3 } },
   ]);

@@ -10,17 +10,17 @@ import { type Cookbook, mask, type PageStep, type Recipe, type Step } from './co
 const TEST_MS_MAX = 120_000; // a recipe starts a dozen processes, and the machine may be busy
 const MISSING = ['bash', 'curl', 'jq'].filter((name) => findProgram([name]) === undefined);
 
-/** Tests that run recipes; left out, with a line on stderr, where a program that recipes use is missing. */
+/** Tests that run recipes; skipped, with a line on stderr, if a program that recipes use is missing. */
 export function inTerminal(title: string, tests: () => void): void {
   if (MISSING.length > 0)
     process.stderr.write(`\n*** LEFT OUT, for want of ${MISSING.join(', ')}: ${title}. Put it on the PATH.\n\n`);
   describe.runIf(MISSING.length === 0)(title, { timeout: TEST_MS_MAX }, tests);
 }
 
-/** Takes the steps on a page that the shell has printed the address of, and returns what the page says. */
+/** Performs the steps on the page whose address the shell has printed, and returns the page's text. */
 export type Browse = (steps: readonly PageStep[], printed: string) => Promise<string>;
 
-/** The outputs that the page shows, and those of the shell, masked alike. */
+/** The outputs in the page and those of the shell, masked alike. */
 export type Cooked = { readonly shown: readonly string[]; readonly printed: readonly string[] };
 
 export async function cook(cookbook: Cookbook, recipe: Recipe, browse: Browse = noBrowser): Promise<Cooked> {
@@ -36,7 +36,7 @@ export async function cook(cookbook: Cookbook, recipe: Recipe, browse: Browse = 
     last = step.type === 'run' ? await terminal.run(step.code) : await browse(step.steps, last);
     shown.push(labelled(step, step.output));
     printed.push(labelled(step, last));
-    // Later blocks build on this one, and might wait for ever.
+    // Later blocks depend on this one, and might wait forever.
     if (shown.at(-1) !== printed.at(-1)) break;
   }
   return { shown: shown.slice(0, printed.length), printed };

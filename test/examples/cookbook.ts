@@ -70,7 +70,7 @@ function parsePageSteps(text: string): readonly PageStep[] {
   );
 }
 
-/** Replaces all that differs each time: ids, folders, ports, tokens, times and token counts. */
+/** Masks everything that differs between runs: ids, folders, ports, tokens, times and token counts. */
 export function mask(text: string): string {
   return text
     .replaceAll(/\/\S*?\/tmp\.\w{10}/g, 'FOLDER')

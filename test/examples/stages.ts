@@ -1,5 +1,5 @@
-// What the commands of a page of the docs are run in: a project with tests, a scripted model behind the real wire
-// format, and drover on the PATH.
+// The place where the commands of a docs page run: a project with tests, a scripted model behind the real wire format,
+// and drover on the PATH.
 
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -12,7 +12,7 @@ import { temporaryFolder } from '../support/workspace.ts';
 export type PageStage = {
   readonly script: Script;
   readonly files?: Readonly<Record<string, string>>;
-  /** Commands that come before those of the page. */
+  /** Commands that run before those of the page. */
   readonly before?: readonly string[];
   /** Exit statuses other than 0, by command. */
   readonly statuses?: Readonly<Record<string, number>>;
@@ -56,7 +56,7 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
   'docs/models.md': { script: TWO_TASKS },
   'docs/recovery.md': {
     script: TWO_TASKS,
-    // A run that was stopped once its plan was made.
+    // A run that was stopped after its plan was made.
     before: [
       'drover run "add types to src" > run.log & run=$!',
       'until grep -qs "types" run.log; do sleep 0.1; done; kill $run; wait $run',
@@ -112,14 +112,14 @@ export async function openStage({ script, files, before = [] }: PageStage): Prom
   return { run, close: () => server.close() };
 }
 
-/** The command with ids and the address of this stage in place of those that the page shows. */
+/** The command with this stage's ids and address in place of the page's. */
 function onStage(command: string): string {
   const replaced = command
     .replaceAll('1a2b3c', '$(ls -t ~/.drover/runs | head -n 1)')
     .replaceAll('ses_…', '$(ls ~/.drover/sessions)')
     .replaceAll('127.0.0.1:7117', '$address');
-  // No user is there to ask.
+  // No terminal is there to ask on.
   if (replaced.startsWith('drover trust ')) return `${replaced} --yes`;
-  // A stream of events has no end.
+  // An event stream has no end.
   return /^curl .*\/events$/.test(replaced) ? `timeout 3 ${replaced}; test $? = 124` : replaced;
 }

@@ -26,7 +26,7 @@ async function loaded(args: readonly string[], config?: string): Promise<readonl
   }
   const options = { cwd: home, env: { HOME: home, PATH: process.env['PATH'] ?? '' }, maxBuffer: 64 * 1024 * 1024 };
   const all = ['--import', LISTING, resolve('bin/drover.cjs'), ...args];
-  // A refused command loads modules, too.
+  // A refused command loads modules as well.
   const { stderr } = await promisify(execFile)(process.execPath, all, options).catch(
     (error: unknown) => error as { readonly stderr: string },
   );

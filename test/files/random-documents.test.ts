@@ -15,7 +15,7 @@ import { parseRepositories } from '../../bin/files/repositories-file.ts';
 
 const RUNS = 150;
 
-/** A document and what it means. */
+/** A document and its value. */
 type Case = { readonly document: JsonObject; readonly meaning: unknown };
 
 type Kind = {
@@ -23,7 +23,7 @@ type Kind = {
   readonly read: (text: string) => unknown;
 };
 
-/** Some of the entries, in their order. */
+/** A random subset of the entries, in their order. */
 function someOf(entries: Readonly<Record<string, Case>>): fc.Arbitrary<Case> {
   return fc.subarray(Object.entries(entries)).map((chosen) => ({
     document: Object.fromEntries(chosen.map(([key, { document }]) => [key, document])),

@@ -4,7 +4,7 @@ import { nearest, suggestion } from '@drover/documents/suggestion';
 import { expect, test } from 'vitest';
 
 test.each([
-  ['rnu', 'run'], // two neighbours swapped
+  ['rnu', 'run'], // two neighbouring letters swapped
   ['urn', 'run'],
   ['rn', 'run'],
   ['ruun', 'run'],

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
-const CONTRAST_MIN = 4.5; // what people with weak eyes need to read a small text
+const CONTRAST_MIN = 4.5; // the contrast that people with weak eyes need for small text
 const INKS = ['text', 'muted', 'accent', 'good', 'bad', 'wait', 'step', 'call', 'merge'];
 const GROUNDS = ['ground', 'surface', 'raised', 'sunken', 'accent-soft'];
 const PAIRS = [
@@ -32,7 +32,7 @@ test.each([
   expect(weak).toEqual([]);
 });
 
-/** As the guidelines for accessible pages (WCAG 2) reckon it. */
+/** Relative luminance by the accessibility guidelines (WCAG 2). */
 function contrast(one: string, other: string): number {
   const [brighter = 0, darker = 0] = [luminance(one), luminance(other)].toSorted((a, b) => b - a);
   return Math.round((100 * (brighter + 0.05)) / (darker + 0.05)) / 100;

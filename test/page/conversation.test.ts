@@ -18,7 +18,7 @@ const answered = (...content: readonly AssistantPart[]): Event => ({
 const begins: Event = { type: 'message_start', role: 'assistant' };
 const text = (words: string): AssistantPart => ({ type: 'text', text: words });
 
-/** The list after these events, one of which happens each second. */
+/** The list after these events, one per second. */
 function listed(...events: readonly Event[]): Conversation {
   const teller = new Teller();
   for (const event of events) teller.tell(event, {}, 1_000);

@@ -17,7 +17,7 @@ import { calls, planned, says, submits } from '../support/run/run-desk.ts';
 const MARKUP = `<script>hit = 1</script><img src=x onerror="hit = 2"><a href="javascript:hit = 3">go</a>`;
 const BACKWARDS = '\u202Etxt.exe';
 const HOSTILE = `${MARKUP}${BACKWARDS}\u0007\u001B[31mred\u001B[0m`;
-/** What is to be seen of it. */
+/** The visible text of an element. */
 const SEEN = `${MARKUP}⟨U+202E⟩txt.exe␇red`;
 const FILE = `<img src=x onerror="hit = 4">.txt`;
 
@@ -100,7 +100,7 @@ inBrowser('hostile text', (open) => {
       (await Promise.all(refused)).map((error) => /requires '\w+'|Failed to fetch/.exec(String(error))?.[0]),
     ).toEqual(["requires 'TrustedHTML'", "requires 'TrustedScript'", "requires 'TrustedScript'", 'Failed to fetch']);
     expect(await page.evaluate('typeof hit')).toBe('undefined');
-    // And a test that looks for complaints would hear of it.
+    // The browser reports the attempts, so a test that checks for complaints would fail.
     expect(complaints.every((each) => /The action has been blocked|Refused to connect/.test(each))).toBe(true);
     expect(complaints.length).toBeGreaterThanOrEqual(4);
   });

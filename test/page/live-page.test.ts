@@ -163,7 +163,7 @@ inBrowser('active runs and sessions', (open) => {
     await page.locator('.session-body').hover();
     await page.mouse.wheel(0, -400);
     await expect.poll(fromEnd).toBeGreaterThan(300);
-    // From another client.
+    // The question is answered by another client.
     await (await desk.client.session({ id })).execute('second');
     await page.getByText('The end.').waitFor({ state: 'attached' });
     await untilState(page, 'Done');

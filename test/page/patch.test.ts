@@ -13,7 +13,7 @@ const told = ({ files }: Patch): readonly string[] =>
     ...lines.map(({ kind, text, before = '', after = '' }) => `  ${before}|${after}|${kind}|${text}`),
   ]);
 
-/** What git says of a change from some files to others. */
+/** The output of `git diff` between two sets of files. */
 async function patchOf(before: Readonly<Record<string, string>>, change: (folder: string) => void): Promise<string> {
   const folder = await temporaryFolder();
   const git = (...args: readonly string[]): string =>

@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/agent.ts';
 import { inBrowser } from '../support/serve/chromium.ts';
 import { hostOf, TOKEN } from '../support/serve/serve-host.ts';
 
-/** A server with a page and nothing to show. */
+/** A server with a page and no runs. */
 async function empty(): Promise<{ readonly url: string; readonly ticket: string }> {
   const home = await temporaryFolder();
   const tickets = new Tickets();
@@ -71,7 +71,7 @@ inBrowser('signing in', (open) => {
     await page.getByLabel('Token').waitFor();
     await page.reload();
     await page.getByLabel('Token').waitFor();
-    // What a browser says of every answer that is no.
+    // The browser's console line for every refused request.
     expect(complaints.filter((each) => !each.includes('status of 401'))).toEqual([]);
   });
 

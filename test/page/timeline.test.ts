@@ -9,7 +9,7 @@ import { label, sampleRun, sampleSettings, Teller } from '../support/run/sample-
 
 const WORKER: Place = { worker: 1, task: 't', attempt: 1 };
 
-/** A lane after these events, each so many milliseconds after the beginning. */
+/** A lane after these events, each at this many milliseconds. */
 function lane(...events: readonly (readonly [ms: number, event: Event, place?: Place])[]): Lane {
   const made = new Lane(1);
   for (const [ms, event, place = WORKER] of events) {

@@ -97,7 +97,7 @@ const FLOWS: readonly Flow[] = [
   })),
 ];
 
-/** Sends as the reader reads. Returns how many blocks were sent until the reader hung up. */
+/** Sends blocks as fast as the reader reads. Returns their number when the reader hangs up. */
 async function sendBlocks(response: ServerResponse, { head, block, end }: Flow, count: number): Promise<number> {
   const text = (events: readonly object[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
   response.writeHead(200, { 'content-type': 'text/event-stream' });

@@ -13,13 +13,13 @@ import { describe, expect, test } from 'vitest';
 import { agentOn, APIS, type Executed, patient } from '../support/agent.ts';
 
 type Expected =
-  /** Nothing to see: the same messages as without the fault. */
+  /** No effect: the same messages as without the fault. */
   | 'the same'
-  /** Tried again, with the same messages in the end; `discarded` where something had been shown. */
+  /** Retried until the messages are the same; `discarded` if partial text had been shown. */
   | { readonly retried: Failure['kind']; readonly discarded?: true }
-  /** The call is not run, and its result says why; the turn goes on. */
+  /** The call is not run, and its result names the reason; the turn continues. */
   | { readonly notRun: RegExp }
-  /** Another answer, which is right: what is checked is the text of the turn. */
+  /** A different but correct answer: the turn's text is checked. */
   | { readonly says: RegExp }
   | { readonly thinks: string }
   | { readonly ends: Failure['kind'] };
@@ -52,7 +52,7 @@ const discarded = (kind: Failure['kind'], fault: Partial<Fault> = { after: 2 } a
 const notRun = (why: RegExp): Row => ({ expected: { notRun: why } });
 
 const rows: Record<FaultName, readonly Row[]> = {
-  status: [retried('provider.unavailable', { status: 529 } as Partial<Fault>)], // the others: see refusals.test.ts
+  status: [retried('provider.unavailable', { status: 529 } as Partial<Fault>)], // the other faults: see refusals.test.ts
   redirect: [
     {
       expected: { ends: 'provider.rejected' },
@@ -142,8 +142,8 @@ const rows: Record<FaultName, readonly Row[]> = {
   gzip: [same],
 };
 
-// For each fault only the timer that must notice it is short, and only for the request that has the fault: on a
-// busy machine every other wait may take long.
+// Only the timer that must notice the fault is short, and only for the request with the fault: on a busy machine every
+// other wait may take long.
 const IMPATIENT: Partial<Record<FaultName, Partial<StreamTimeouts>>> = {
   'no-headers': { headersMs: 400 },
   'no-first-byte': { firstByteMs: 400 },
@@ -167,7 +167,7 @@ async function live(
   return { ...(await run('go')), rejections: server.rejections };
 }
 
-/** What was said, thought, called and answered; ids, usage and sealed payloads are each provider's own. */
+/** Text, thinking and calls of all messages; ids, usage and sealed payloads differ by provider. */
 function gist(messages: readonly Message[]): unknown[] {
   return messages.map((message) => {
     switch (message.role) {

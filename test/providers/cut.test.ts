@@ -5,11 +5,11 @@ import { expect, test } from 'vitest';
 import { proves } from '../support/proves.ts';
 import { arriving, decode, finished, readAll, readers, recording, recordings, source, type Api } from './recordings.ts';
 
-/** What a stream must hold to be an answer. */
+/** The part of a stream without which it is no answer. */
 const STOP: Readonly<Record<Api, RegExp>> = {
   anthropic: /"stop_reason":"\w/,
   'openai-responses': /"type":"response\.(completed|incomplete)"/,
-  'openai-chat': /^(?!.*"index":1).*"finish_reason":"\w|\[DONE\]/m, // of the first choice
+  'openai-chat': /^(?!.*"index":1).*"finish_reason":"\w|\[DONE\]/m, // the first choice's
 };
 
 async function endOf(api: Api, text: string): Promise<'an answer' | 'garbled'> {

@@ -38,7 +38,7 @@ test('a prompt counter that a later event omits keeps its value', async () => {
   expect(message.usage).toEqual({ input: 2, cacheRead: 20, cacheWrite: 300, output: 5 });
 });
 
-/** The parts as someone sees them who only follows the events. */
+/** The parts as built from the events alone. */
 function partsOf(events: readonly ModelEvent[]): unknown[] {
   const parts: ({ type?: string; text: string; end?: unknown } | undefined)[] = [];
   for (const event of events) {

@@ -50,7 +50,7 @@ export const source: Source = {
   estimatePrompt: () => 1_000,
 };
 
-/** The frames of some bytes that arrive in these pieces. */
+/** The frames of a byte stream that arrives in these pieces. */
 export function decode(pieces: Iterable<Uint8Array>): readonly (readonly SseFrame[])[] {
   const decoder = new SseDecoder();
   return [...Array.from(pieces, (piece) => decoder.push(piece)), decoder.end()].filter((batch) => batch.length > 0);
@@ -64,7 +64,7 @@ export async function readAll(api: Api, batches: Iterable<readonly SseFrame[]>):
   return Array.fromAsync(readers[api](arriving(batches), source));
 }
 
-/** The message and what is noted about it: the last event, which is there exactly once. */
+/** The message and its metadata: the last event, which occurs exactly once. */
 export function finished(events: readonly ModelEvent[]): Extract<ModelEvent, { type: 'finished' }> {
   const last = events.at(-1);
   if (last?.type !== 'finished' || events.filter(({ type }) => type === 'finished').length !== 1) {

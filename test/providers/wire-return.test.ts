@@ -47,7 +47,7 @@ describe('content that a provider would not take back is left out', () => {
 });
 
 describe('content of a provider returns to it', () => {
-  /** The wire form of the recording's answer, as the next request holds it. */
+  /** The recorded answer in wire form, as the next request contains it. */
   async function returned(api: Api, name: string, model: string = source.model): Promise<unknown> {
     const { message } = finished(await readAll(api, decode([recording(api, name)])));
     const { limits } = providers[api]({ id: source.provider, apiKey: 'k', timeouts: NONE });

@@ -330,7 +330,7 @@ test('an answer of many tokens is streamed whole', async () => {
   for (const api of ['anthropic', 'openai', 'openai-chat'] as const) {
     const response = await send(server, api, { body: requestFor(api, { stream: true }) });
     const pieces = (await response.text()).match(/word /g) ?? [];
-    // Responses tells the whole text again at the end: in the text, the part, the item and the response.
+    // Responses repeats the whole text at the end: in the text, the part, the item and the response.
     expect(pieces.length).toBe(api === 'openai' ? 250_000 : 50_000);
   }
 });

@@ -10,7 +10,7 @@ const mark = (block: JsonObject): JsonObject => ({ ...block, cache_control: { ty
 const user = (...content: readonly JsonObject[]): JsonObject => ({ role: 'user', content });
 const assistant = (...content: readonly JsonObject[]): JsonObject => ({ role: 'assistant', content });
 
-/** Read, written and neither, in tokens. */
+/** Tokens read from the cache, written to it, and neither. */
 async function counted(
   { server }: Stage,
   messages: readonly JsonObject[],

@@ -14,7 +14,7 @@ const result = (id: string, content: string): JsonObject => ({
   content: [{ type: 'tool_result', tool_use_id: id, content }],
 });
 
-/** The text of the answer to a conversation with Anthropic's API. */
+/** The text of the answer to a conversation in Anthropic's API. */
 async function reply({ server }: Stage, messages: readonly JsonObject[], more: JsonObject = {}): Promise<unknown> {
   const { json } = await post(server, 'anthropic', requestFor('anthropic', { ...more, messages }));
   return at(json, 'content.0.text') ?? at(json, 'content.0.input') ?? at(json, 'error.message');

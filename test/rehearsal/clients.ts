@@ -66,7 +66,7 @@ export async function post(
   return { status: response.status, json: (await response.json()) as Json };
 }
 
-/** The data of every event of a stream, parsed where it is JSON. */
+/** The data of each event of a stream, parsed if it is JSON. */
 export function dataIn(stream: string): readonly Json[] {
   return stream
     .split(/\r\n\r\n|\n\n|\r\r/)
@@ -77,7 +77,7 @@ export function dataIn(stream: string): readonly Json[] {
     .map((data) => (data.startsWith('{') && data.endsWith('}') ? (JSON.parse(data) as Json) : data));
 }
 
-/** What an object has under a path like `error.message`. */
+/** The value at a path such as `error.message`. */
 export function at(value: Json | undefined, path: string): Json | undefined {
   return path
     .split('.')
@@ -87,7 +87,7 @@ export function at(value: Json | undefined, path: string): Json | undefined {
     );
 }
 
-/** The same, as it would stand in a message; nothing where there is nothing. */
+/** The same value as text for an error message; empty if it is absent. */
 export function textAt(value: Json | undefined, path: string): string {
   const found = at(value, path);
   return found === undefined || found === null ? '' : shown(found);

@@ -136,7 +136,7 @@ test('there are examples', () => {
 test.each(examples)('%s can be played', async (path) => {
   const { server } = await stage(await loadScript(path));
   const ask = () => send(server, 'anthropic', { body: requestFor('anthropic', {}, 'You are the coordinator') });
-  // Some break on purpose.
+  // Some examples break on purpose.
   for (let n = 0; n < 4; n++)
     await ask()
       .then((response) => response.text())

@@ -35,7 +35,7 @@ export type Got = {
   readonly ending: string;
 };
 
-/** What arrives within a moment, and whether the response then ended, broke or is still open. */
+/** The text that arrives within a moment, and whether the response ended, broke or is still open. */
 export async function got(api: Api, fault: Fault | undefined, more: JsonObject = { stream: true }): Promise<Got> {
   const { server } = await stage({ answers: [ANSWER], ...(fault && { faults: [{ ...fault, at: 1 }] }) });
   const gone = new AbortController();
@@ -90,7 +90,7 @@ function told(event: Json): string {
 
 const firstApi = (name: FaultName): Api => factsOf(name).apis[0] ?? 'anthropic';
 
-/** What a client gets of an answer with this fault, and how it ends, in a line. */
+/** A client's view of an answer with this fault, and its end, in one line. */
 export async function tale(name: FaultName, api = firstApi(name)): Promise<string> {
   const { status, body, ending } = await got(api, faultOf(name));
   const events = body.startsWith('{') ? [body.slice(0, 100)] : dataIn(body).map(told);

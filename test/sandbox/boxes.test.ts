@@ -38,7 +38,7 @@ inSandbox('a sandbox started ahead', (system) => {
     const shell = await waiting(here);
     const seen = runInside(here, 'touch begun; while [ ! -e go ]; do sleep 0.01; done; echo done');
     while (!existsSync(join(here.root, 'begun'))) await delay(5);
-    // The shell has become that of the command.
+    // The waiting shell has become the command's shell.
     expect(processesWith('touch begun')).toContain(shell);
     writeFileSync(join(here.root, 'go'), '');
     expect((await seen).output).toBe('done\n');
@@ -56,19 +56,19 @@ inSandbox('a sandbox started ahead', (system) => {
     here.close();
     await allGone(here);
     await runInside(here, 'true');
-    // The command is over, and so is its box.
+    // The command has ended, and so has its box.
     expect([plain, here].flatMap(({ policy }) => processesWith(policy.folder))).toEqual([]);
   });
 
   test('one that is still starting when sandboxes are no longer kept is removed', async () => {
-    // A start through the launcher takes a while.
+    // The launcher takes a while to start a process.
     const launcher = openLauncher(childEnvironment(process.env));
     onTestFinished(() => launcher.close());
     await listening(launcher.address.path);
     const here = keptBox();
     await runInside(here, 'true');
     here.close();
-    // It would answer this after it has started the box.
+    // The launcher would answer this only after it has started the box.
     await runInside(here, 'true');
     await allGone(here);
   });
@@ -218,7 +218,7 @@ inSandbox('a sandbox started ahead', (system) => {
     const shell = await waiting(here);
     const sandbox = processesWith(here.policy.folder).map((id) => `/proc/${id}`);
     process.kill(Number(shell), 'SIGKILL');
-    // Its entries go when this process has heard of its end; the end of its report comes right after.
+    // The files are removed when this process learns that the box has ended; the end of its report follows at once.
     while (sandbox.some((entry) => existsSync(entry))) await delay(5);
     await delay(50);
     expect((await runInside(here, 'echo fine')).output).toBe('fine\n');

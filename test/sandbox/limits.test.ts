@@ -14,7 +14,7 @@ const MIB = 1024 * 1024;
 let groups = 0;
 
 inSandbox('limits of a command', (system) => {
-  /** A box with a control group, where the machine has those. */
+  /** A box with a control group, if the machine has control groups. */
   function bounded(limits: Partial<Limits>): Box {
     const plain = box(system, { limits });
     const group = openControlGroup(`test-${groups++}`, plain.policy.system.limits);
@@ -22,7 +22,7 @@ inSandbox('limits of a command', (system) => {
     return { ...plain, policy: { ...plain.policy, groups: group.folders } };
   }
 
-  // Root has no limit of processes without a control group.
+  // Without a control group, root has no limit of processes.
   const canCount = () => process.getuid?.() !== 0 || bounded({}).policy.groups.length > 0;
 
   test('a fork bomb ends its own command only', async () => {
@@ -34,7 +34,7 @@ inSandbox('limits of a command', (system) => {
     }
     const here = bounded({ processes: 64 });
     const neighbour = runInside(box(system), 'sleep 1; echo unharmed');
-    // Three generations, each of which is bounded by itself: 400 processes at most.
+    // Three generations with a bound each: 400 processes at most.
     writeFileSync(
       join(here.root, 'bomb.sh'),
       'n=${1:-0}; [ $n -ge 3 ] && exec sleep 301; for i in 1 2 3 4 5 6 7; do bash bomb.sh $((n+1)) & done; wait',
@@ -76,7 +76,7 @@ inSandbox('limits of a command', (system) => {
   test('a command that fills the disk is ended with the reason', async () => {
     const { root } = box(system);
     const { bavail, bsize } = statfsSync(root);
-    // Full after 64 MB: nothing like that is written before the next look.
+    // The disk is full after 64 MB, long before the watcher's next check.
     const here = box(system, { root, limits: { diskFreeBytes: bavail * bsize - 64 * MIB } });
     const script =
       'while :; do head -c 8M /dev/zero >> fill; sleep 0.02; [ $(stat -c %s fill) -gt 1000000000 ] && exit 9; done';
@@ -86,7 +86,7 @@ inSandbox('limits of a command', (system) => {
   });
 
   test('a command that fills the disk of its private /tmp is ended too', async () => {
-    // A file system of its own, while the folder that is worked on stays on another.
+    // /tmp is a file system of its own; the workspace is on another.
     const folder = mkdtempSync('/dev/shm/drover-limits-');
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     for (const name of ['home', 'tmp']) mkdirSync(join(folder, name));

@@ -16,7 +16,7 @@ import { MARK } from '../support/sandbox/hostile/world.ts';
 const LOG = calls('git', { action: 'log' });
 const DIFF = calls('git', { action: 'diff', revision: 'HEAD' });
 
-/** A repository of the user's, beside the one that is worked on. */
+/** A user's repository, next to the workspace. */
 function makePrivateRepository(folder: string): void {
   const path = join(folder, 'private');
   mkdirSync(path);

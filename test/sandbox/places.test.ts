@@ -17,20 +17,20 @@ import { openSandbox, type SandboxPlace } from '@drover/sandbox/open';
 import { expect, onTestFinished, test } from 'vitest';
 import { box, inSandbox, runInside, temporary } from '../support/sandbox/box.ts';
 
-/** A folder below another one, gone after the test. */
+/** A folder inside another, removed after the test. */
 function folderIn(parent: string): string {
   const folder = realpathSync(mkdtempSync(join(parent, 'drover-place-')));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** Node as a file of its own. */
+/** A copy of Node as a single file. */
 function installNode(path: string): string {
   mkdirSync(dirname(path), { recursive: true });
   try {
     linkSync(process.execPath, path);
   } catch {
-    copyFileSync(process.execPath, path); // another file system
+    copyFileSync(process.execPath, path); // a different file system
   }
   return path;
 }

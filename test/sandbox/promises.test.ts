@@ -90,7 +90,7 @@ describe.runIf(FOUND.works)('inside the sandbox', { timeout: TEST_MS_MAX }, () =
     await world.place(join(world.cwd, 'locked.txt'), 'as it was');
     const commands = ['f=sec; cat ${f}ret/key; cp -r s?cret copy; cat copy/key', 'f=locked; echo changed > $f.txt'];
     await world.exec(commands, ['--yes', '--deny', 'read(secret/**)', '--deny', 'write(locked.txt)']);
-    // The commands did run: mounts deny the paths, and not a look at the words.
+    // The commands did run: mounts deny the paths, not a scan of the command's text.
     expect(world.results.map((result) => /denied by the rule/.test(result))).toEqual([false, false]);
     expect(world.results.filter((result) => result.includes(CANARY))).toEqual([]);
     expect(readFileSync(join(world.cwd, 'locked.txt'), 'utf8')).toBe('as it was');
@@ -114,7 +114,7 @@ describe.runIf(FOUND.works)('inside the sandbox', { timeout: TEST_MS_MAX }, () =
       false,
     ]);
     expect(stdout).toContain('the sandbox did not start, so nothing was run in it: out of order');
-    // The model is not asked what to do instead.
+    // The model gets no chance to work around the failure.
     expect(stdout).not.toContain('That is all.');
   });
 });
@@ -129,11 +129,11 @@ proves('sandbox.required', 'in CI a machine without a sandbox gets exit code 2, 
   expect(globSync('**/*.jsonl', { cwd: join(world.home, 'state') })).toEqual([]);
 });
 
-/** A home with a project in it, and drover's state; all of it is gone after the test. */
+/** A home with a project, and drover's state, all removed after the test. */
 class World {
   readonly home: string;
   readonly cwd: string;
-  /** What the commands of the last exec gave the model. */
+  /** The results of the last exec's commands, as the model got them. */
   results: readonly string[] = [];
 
   private constructor(home: string) {
@@ -207,7 +207,7 @@ function commandLines(): readonly string[] {
       try {
         return [readFileSync(`/proc/${id}/cmdline`, 'utf8')];
       } catch (error) {
-        // It has ended meanwhile.
+        // The process has ended meanwhile.
         if (error instanceof Error && 'code' in error) return [];
         throw error;
       }

@@ -222,7 +222,7 @@ inSandbox('real calls inside the sandbox', (system) => {
     const at = getpid.indexOf(Buffer.from('0f05', 'hex'));
     getpid.set(Buffer.from('cd80', 'hex'), at);
     const SIGSYS = 31;
-    const SIGSEGV = 11; // where the kernel has no such interface
+    const SIGSEGV = 11; // if the kernel lacks this interface
     expect([128 + SIGSYS, 128 + SIGSEGV]).toContain((await errors({ getpid }))['getpid']);
   });
 });

@@ -36,7 +36,7 @@ inSandbox('a command in the sandbox', (system) => {
 
   test.each(['', ':', '/nowhere:'])('a library that a command wrote does not reach the start: %j', async (before) => {
     const { policy, root } = box(system);
-    // Bubblewrap would fail to start with one of these, and load a real one.
+    // With one of these files in its library path, bubblewrap would not start.
     for (const name of ['libcap.so.2', 'libselinux.so.1']) writeFileSync(join(root, name), 'not a library');
     const env = { PATH: '/usr/bin:/bin', LD_LIBRARY_PATH: `${before}${root}` };
     const ran = await runInside({ policy, root }, 'echo "$LD_LIBRARY_PATH"', { env });

@@ -23,7 +23,7 @@ const runs = (command: string): Script => ({
   answers: [{ calls: [{ name: 'shell', args: { command } }] }, { text: 'done' }],
 });
 
-/** A session in a box. `at` is called, and waited for, when a request is sent, and when the model begins a call. */
+/** A session in a box. `at` runs, and is awaited, when a request is sent and when the model begins a call. */
 async function sessionIn(
   { policy, root }: Box,
   script: Script,
@@ -51,7 +51,7 @@ const outputsOf = ({ events }: Awaited<ReturnType<Rehearsed['run']>>) =>
   events.flatMap((event) => (event.type === 'tool_execution_end' ? [event.output.trim()] : []));
 
 inSandbox('sandboxes of a turn', (system) => {
-  /** Whether a box was started before another one, which is started now. */
+  /** True if a box was started before the probe box that starts now. */
   async function hasBox({ policy }: Box): Promise<boolean> {
     await afterEvents();
     const other = box(system);

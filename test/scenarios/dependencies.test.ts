@@ -16,7 +16,7 @@ const FILES = {
 const MYTEST = '#!/usr/bin/env node\nconsole.log("a is", require("a"), require("mine"))\n';
 const NPM = ['--gate', 'npm test'];
 
-/** As npm installs it: a program, a link to a package of the monorepo, and a folder of that package's own. */
+/** The layout that npm makes: a program, a link to a package of the monorepo, and that package's own folder. */
 async function npmProject(desk: RunDesk): Promise<RunDesk> {
   await desk.write({
     'node_modules/mytest/cli.js': MYTEST,
@@ -76,7 +76,7 @@ test('without a sandbox npm test passes on a private copy of the dependencies', 
   const command = 'rm node_modules/mine/index.js && echo "module.exports = 1" > node_modules/mine/index.js && npm test';
   const desk = await npmProject(await RunDesk.with(work(command), FILES));
   const { code, end, events } = await desk.run(['run', 'go', '--yes', '--allow', 'shell', '--sandbox', 'off', ...NPM], {
-    // npm writes its logs there, which would change the checkout.
+    // npm would write its logs into the checkout.
     env: { HOME: desk.folder },
   });
   expect([code, statuses(end)]).toEqual([0, { one: 'landed' }]);

@@ -16,9 +16,9 @@ import { FakeIo } from '../cli/fake-io.ts';
 
 const DISK = '2m';
 const DISK_BYTES = 2 * 1024 * 1024;
-// More than what is left of the journal's last block.
+// More than the space left in the journal's last block.
 const LONG_OUTPUT = 'seq 5000';
-// Long enough for whatever does not wait for the disk to happen.
+// Long enough for every operation that does not wait for the disk.
 const WHILE_MS = 500;
 
 const canMount = process.platform === 'linux' && process.getuid?.() === 0 && tried();
@@ -26,11 +26,11 @@ if (!canMount) process.stderr.write('SKIPPED: a full disk, since nothing can be 
 
 function tried(): boolean {
   try {
-    // In a place of its own, which is gone when the command is over.
+    // In a mount namespace, which ends with the command.
     execFileSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'none', tmpdir()], { stdio: 'ignore' });
     return true;
   } catch {
-    return false; // Not allowed, or not there.
+    return false; // Not permitted, or not installed.
   }
 }
 
@@ -52,7 +52,7 @@ test.runIf(canMount)('a full disk is reported at once, no tool starts, and work 
     ],
   });
   onTestFinished(async () => {
-    execFileSync('umount', ['-l', disk]); // also where a failure has left its journal open
+    execFileSync('umount', ['-l', disk]); // also after a failure that left its journal open
     await server.close();
     await rm(folder, { recursive: true, force: true });
   });
@@ -65,7 +65,7 @@ test.runIf(canMount)('a full disk is reported at once, no tool starts, and work 
   await sleep(WHILE_MS);
   expect(fake.stderr).toMatch(/cannot be written \(ENOSPC\): nothing new is started until it can\n$/);
   expect(existsSync(join(cwd, 'effect.txt'))).toBe(false);
-  // The results of the first call go to the disk while the model is asked, and that is as far as it gets.
+  // The results of the first call are written while the model is asked, and that write fails.
   expect(server.requests.length).toBeLessThanOrEqual(2);
 
   await rm(join(disk, 'filler'));

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { statuses } from '../support/run/run-desk.ts';
 import { FIXTURES, restoreFixture, RUN_SCRIPT, SESSION_SCRIPT, writeFixture } from '../support/run/journal-fixture.ts';
 
-// Set once for each release, with its version.
+// Set once per release, to its version.
 const version = process.env['DROVER_WRITE_JOURNALS'];
 
 test.runIf(version !== undefined)('drover writes a session and a run, and is killed', async () => {

@@ -8,7 +8,7 @@ import { inSandbox } from '../support/sandbox/box.ts';
 
 const FILES = { '.gitignore': 'deps\n', 'package-lock.json': '{}\n', 'a.txt': 'one\n' };
 
-/** Setup counts its runs in a file outside. In the tree it makes an ignored folder and one file more. */
+/** Setup counts its runs in an outside file. In the tree it creates an ignored folder and one more file. */
 async function deskWith(command = 'true') {
   const desk = await RunDesk.with(
     planned({ one: { answers: [calls('shell', { command }), writes('b.txt', 'b\n'), submits('b')] } }),

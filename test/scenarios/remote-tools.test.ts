@@ -20,7 +20,7 @@ type Said = {
   readonly pending: readonly PendingCall[];
 };
 
-/** Starts a process, hears what it says until it has said what came of it, and kills it. */
+/** Starts a process, reads its output until it has reported its result, and kills it. */
 async function untilKilled(args: readonly string[]): Promise<Said> {
   const child = spawn(process.execPath, ['test/support/serve/remote-child.ts', ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -105,19 +105,19 @@ const SCRIPT = {
   answers: [calls('remote', 'local', 'remote'), calls('remote'), { text: 'Done.' }],
 };
 
-/** Answers what is waited for, one by one, until there is nothing more to do. */
+/** Answers the pending calls one by one, until the session ends. */
 async function carriedOn(kept: Kept): Promise<void> {
   const { session, run } = kept;
   if (session.conversation.messages.length === 0) await run('go');
   for (let rounds = 0; rounds < 10; rounds++) {
-    // The last first, so that the order of the message is not that of the deliveries.
+    // Results are delivered last call first, so their order differs from that of the message.
     const call = session.pending.at(-1);
     if (call !== undefined) await session.deliver([{ callId: call.callId, output: `remote ${call.callIndex}` }]);
     else if ((await run({ resume: true }).catch(() => undefined)) === undefined) return;
   }
 }
 
-/** Without what is another each time, such as ids. */
+/** Without ids and other values that differ between runs. */
 function spokenIn({ session }: Kept): readonly unknown[] {
   return session.conversation.messages.map((message) =>
     message.role === 'tool'

@@ -71,10 +71,10 @@ proves(
   60_000,
 );
 
-/** The secret as it would stand in a file of JSON lines. */
+/** The secret as it appears in a JSON Lines file. */
 function encodedForms(secret: string, encode: (text: string) => string): readonly string[] {
   const core = encode(secret).replaceAll('=', '');
-  // In base64 the first and last characters depend on what stands around the secret.
+  // In base64 the first and last characters depend on the text around the secret.
   const inner = encode === encodings.base64 ? core.slice(8, -8) : secret;
   return [inner, JSON.stringify(inner).slice(1, -1)].filter((form) => form.length > 5);
 }

@@ -176,7 +176,7 @@ test('sessions over the limit are told to retry', async () => {
   await expect.poll(async () => (await desk.ask('POST', '/v1/sessions', {})).status).toBe(201);
 });
 
-/** As if the server had been killed right after the question. */
+/** Imitates a server that was killed right after the question. */
 async function cutAfterQuestion(home: string, id: string): Promise<void> {
   const path = journalPath(home, id);
   const lines = (await readFile(path, 'utf8')).split('\n');

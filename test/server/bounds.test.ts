@@ -18,20 +18,20 @@ import { TOKEN } from '../support/serve/serve-host.ts';
 const BEARER = `authorization: Bearer ${TOKEN}`;
 const MEGABYTE = 1024 * 1024;
 
-/** Its results are small for the model, and large for whoever listens. */
+/** A tool whose results are short for the model, and long for event readers. */
 const loudTool = createSimpleTool(
   { name: 'loud', description: 'Loud.', input: z.object({}), access: 'none', subject: () => '' },
   async () => ({ output: 'ok', details: 'x'.repeat(190_000) }),
 );
 
-/** What is held in buffers, and not only left lying about. */
+/** Bytes in live buffers, after a garbage collection. */
 function keptBytes(): number {
   setFlagsFromString('--expose-gc');
   (runInNewContext('gc') as () => void)();
   return process.memoryUsage().arrayBuffers;
 }
 
-/** Somebody else is served, whatever else goes on. */
+/** Checks that another client is served meanwhile. */
 async function othersAreServed(desk: ServeDesk, port: number): Promise<void> {
   const id = await made(desk);
   expect((await said(desk, id, 'Hello')).at(-1)?.event).toBe('session_end');
@@ -44,7 +44,7 @@ const head = (port: number, ...more: string[]): string =>
     .join('\r\n')
     .concat('\r\n\r\n');
 
-/** Writes as fast as it is taken, until nobody takes it any more; how much that was. */
+/** Writes until the other side stops reading; returns the number of bytes. */
 async function flood(socket: Socket, wrap: (chunk: Buffer) => Buffer, bytesMax: number): Promise<number> {
   const chunk = wrap(Buffer.alloc(64 * 1024, 'x'));
   let sent = 0;
@@ -76,7 +76,7 @@ test.each([
   socket.write(begin(port));
   const before = keptBytes();
   await flood(socket, wrap, 64 * MEGABYTE);
-  // What is swept is swept in the background.
+  // The collector frees buffers in the background.
   await expect.poll(() => keptBytes() - before, { timeout: 20_000 }).toBeLessThan(16 * MEGABYTE);
   await othersAreServed(desk, port);
   socket.destroy();
@@ -222,7 +222,7 @@ proves('server.bounded', 'idle streams and a stalled one: events reach all other
 
   expect(told.at(-1)?.event).toBe('session_end');
   expect((await said(desk, quiet, 'Be short.')).at(-1)?.event).toBe('session_end');
-  // It was told that it is too slow, and whoever comes back gets what is kept.
+  // The reader was told that it is too slow, and a reconnect delivers the stored events.
   let late = '';
   for await (const chunk of stuck) late += String(chunk);
   expect(late).toMatch(/event: resync\ndata: \{"type":"resync","seq":\d+,"reason":"[^"]+"\}\n\n$/);

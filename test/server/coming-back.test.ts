@@ -39,7 +39,7 @@ test('a slow client is dropped at the bound, reconnects, and misses nothing', as
   const heard: Recorded[] = [];
   const first = await events.next();
   if (first.done !== true) heard.push(first.value);
-  // It looks away while all of it happens.
+  // The reader is disconnected while everything happens.
   await said(desk, id, 'Be loud.');
   for await (const event of events) {
     if (!event.type.endsWith('_delta')) heard.push(event);
@@ -80,7 +80,7 @@ test('a session that moves between servers is heard without a gap', async () => 
   const listening = await other.ask('GET', `/v1/sessions/${id}/events`);
   const first = (await said(desk, id, 'first')).filter(isKept);
   await desk.app.close();
-  // At once, before the other one has looked at the file again.
+  // At once, before the other reader has read the file again.
   const second = (await said(other, id, 'second')).filter(isKept);
   const heard: Told[] = [];
   for await (const told of eventsOf(listening)) {

@@ -13,7 +13,7 @@ import { eventsOf } from '../support/serve/serve-desk.ts';
 
 const lineOf = (record: object): string => `${JSON.stringify(record)}\n`;
 
-/** A disk that is quicker than anybody who reads it. */
+/** A disk that is faster than every reader. */
 function quickStore(path: string): Store {
   return {
     append: async (events: readonly Recorded[]) => {

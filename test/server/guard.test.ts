@@ -23,7 +23,7 @@ async function scene(): Promise<Scene> {
 
 const journalOf = ({ desk, id }: Scene): Promise<Buffer> => readFile(journalPath(desk.home, id));
 
-/** Something to be done to a session, as a stranger would try it. */
+/** A request to a session, as a stranger would try it. */
 function attempt({ port, id }: Scene, headers: readonly string[], type = 'application/json'): Promise<RawAnswer> {
   const all = [...headers, `content-type: ${type}`, `content-length: ${JSON_BODY.length}`];
   return raw(port, request(`POST /v1/sessions/${id}/execute HTTP/1.1`, all, JSON_BODY));

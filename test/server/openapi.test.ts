@@ -19,7 +19,7 @@ type Document = {
   readonly components: { readonly schemas: Readonly<Record<string, object>>; readonly securitySchemes: object };
 };
 
-/** What is looked at of the answers, besides that they fit. */
+/** The fields that the tests read from answers. */
 type Answer = { readonly id?: string; readonly seq?: number; readonly text?: string };
 
 const ROUTES = [
@@ -76,10 +76,10 @@ test('the document is complete: routes, parameters, closed bodies, described ans
   expect(JSON.stringify(document).match(/"\$ref"/g)?.length).toBe(references.length);
 });
 
-/** Asks, and compares the answer with what the document says of the route. */
+/** Sends a request, and compares the answer with the route's schema in the document. */
 class Witness {
   readonly seen = new Set<string>();
-  readonly events = new Set<string>(); // types of events that came
+  readonly events = new Set<string>(); // event types received so far
   readonly #document: Document;
   readonly #url: string;
   readonly #headers: Record<string, string>;
@@ -123,7 +123,7 @@ class Witness {
     return answer;
   }
 
-  /** Each event is what the document says of its type. */
+  /** Each event matches its type's schema in the document. */
   #checkEvents(text: string): void {
     const { schemas } = this.#document.components;
     const { discriminator } = schemas['Event'] as { discriminator: { mapping: Record<string, string> } };

@@ -19,7 +19,7 @@ const END: Event = {
   usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
 };
 
-/** A run whose events the test tells, and whose end as well. */
+/** A run whose events and end the test chooses. */
 async function told(home: string) {
   const id = newId('run');
   const { store, close } = await openRunJournal(home, id, HOOKS);

@@ -39,7 +39,7 @@ test('the next snapshot reads only what was added to the journal', async () => {
   const id = await made(desk);
   await said(desk, id, 'first');
   const before = await snapshot(desk, id);
-  // Records that were read already are not read again, so damage in them goes unnoticed.
+  // Records already read are not read again, so damage in them goes unnoticed.
   const path = journalPath(desk.home, id);
   const half = Math.floor((await stat(path)).size / 2);
   await using file = await open(path, 'r+');

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { CORPORA, redactor, streamInSmallPieces, tooSlow, touched } from '../support/data/ordinary-text.ts';
 
-const LINES = 100_000; // of each kind
+const LINES = 100_000; // per kind
 
 test.each(CORPORA)('fewer than one line in a thousand of %s is touched', (_, lineOf) => {
   expect(touched(lineOf, LINES)).toBeLessThan(LINES / 1_000);

@@ -19,7 +19,7 @@ test('a Python project gets a new venv in each workspace, with its own paths', a
   const gate =
     '.venv/bin/python -c "import sys, os; assert os.path.realpath(sys.prefix) == os.path.realpath(\'.venv\')"';
   const { code, end, stderr } = await desk.run(['run', 'go', '--setup', 'auto', '--gate', gate], {
-    // The HOME of a test is not the one that a pyenv is in.
+    // The HOME of a test lacks the user's pyenv.
     env: { PYENV_ROOT: process.env['PYENV_ROOT'] ?? join(homedir(), '.pyenv') },
   });
   expect([code, statuses(end)]).toEqual([0, { one: 'landed' }]);

@@ -18,6 +18,6 @@ test('drover killed around any git process leaves nothing the next run can’t u
   const [first, second] = await Promise.all(lanes);
   expect(first).toBe(second);
   expect(first).toBeGreaterThan(5);
-  // Whenever it was killed, the work came to the same in the end.
+  // The result is the same at every kill point.
   expect(works.size).toBe(1);
 }, 300_000);

@@ -18,7 +18,7 @@ import { onTestFinished } from 'vitest';
 
 export const APIS: readonly Api[] = ['anthropic', 'openai', 'openai-chat'];
 
-/** So quick that a test need not wait, and still in the right order. */
+/** Delays too short to notice, in their real order. */
 export const quickRetry: RetryPolicy = {
   attemptsMax: 4,
   backoffMs: 5,
@@ -64,7 +64,7 @@ export type Rehearsed = {
   readonly run: (input: string | Input, signal?: AbortSignal) => Promise<Executed>;
 };
 
-/** The first request goes to the one, all others to the other. */
+/** The first request goes to the first provider, all others to the second. */
 function inTurn(first: Provider | undefined, others: Provider | undefined): Provider {
   if (first === undefined || others === undefined) throw new Error('both providers are needed');
   let isFirst = true;
@@ -84,7 +84,7 @@ export type Settings = Partial<SessionOptions> & {
   readonly firstTimeouts?: StreamTimeouts; // for the first request alone
 };
 
-/** By default everything is allowed, and nobody is there to be asked. */
+/** By default everything is allowed, and there is no terminal to ask on. */
 export async function agentOn(script: Script, settings: Settings = {}): Promise<Rehearsed> {
   const { api = 'anthropic', timeouts = patient, firstTimeouts = timeouts, ...options } = settings;
   const server = await rehearsal(script);

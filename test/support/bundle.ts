@@ -4,7 +4,7 @@ import { build, type RolldownOptions } from 'rolldown';
 import parts from '../../rolldown.config.ts';
 
 type Changes = {
-  /** What the process begins with instead of drover's own program, which is then only a part. */
+  /** The source that the process starts with in place of drover's entry, which it imports. */
   readonly child?: string;
   /** What its threads begin with instead of drover's own entry. */
   readonly worker?: string;

@@ -20,7 +20,7 @@ export function setup(): (() => void) | undefined {
   return () => rmSync(folder, { recursive: true, force: true });
 }
 
-/** Undefined where there is none, where it is small, as in most containers, or where nothing in it may be run. */
+/** Undefined if there is none, if it is small, as in most containers, or if it is mounted noexec. */
 function folderInMemory(): string | undefined {
   try {
     const { bavail, bsize } = statfsSync(MEMORY);

@@ -2,7 +2,7 @@
 
 import type { Event } from '@drover/protocol/events';
 
-/** Deltas are left out: the ends tell the whole. */
+/** Deltas are left out, because the `_end` events have the whole text. */
 export function story(events: readonly Event[]): string[] {
   return events.map(told).filter((line) => line !== undefined);
 }

@@ -21,12 +21,12 @@ import { type Pool, openPool, type PoolOptions } from '@drover/coordinator/pool/
 import { onTestFinished } from 'vitest';
 import { patient, providerOn, quickRetry, temporaryFolder } from './agent.ts';
 
-// Threads that run from source start in half the time where the types are stripped already.
+// Threads that run from source start twice as fast if the types are already stripped.
 process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'node-compile-cache');
 
 export const workerEntry = fileURLToPath(new URL('../../packages/worker/src/entry.ts', import.meta.url));
 
-// Whose task a request is for is known by its key.
+// The key of a request tells which task it belongs to.
 const servers = new Map<string, Provider>();
 
 export const provider: Provider = {
@@ -43,7 +43,7 @@ export function scripted(contextTokens: number): ModelSpec {
   return { provider: { id, limits }, name: 'scripted', contextTokens, outputTokensMax: 8_192 };
 }
 
-/** In a folder of its own, on the scripted model; everything is allowed. */
+/** A task in its own folder, on the scripted model, with everything allowed. */
 export async function taskOn(
   server: Pick<Rehearsal, 'baseUrlFor'>,
   prompt: string,
@@ -88,7 +88,7 @@ export type Listener = {
   readonly wanted: Wanted[];
   readonly settlements: Settlement[];
   readonly questions: Question[];
-  /** The first such event, as soon as it is told. */
+  /** The first event that matches, as soon as it is reported. */
   readonly heard: (type: Event['type']) => Promise<Event>;
 };
 
@@ -157,7 +157,7 @@ export async function ended(running: Promise<TaskOutcome | Displaced>): Promise<
   return outcome;
 }
 
-/** What differs from one time to the next, made the same: ids, times, and how the deltas were cut. */
+/** Masks values that differ between runs: ids, times, and the lengths of deltas. */
 export function comparable(told: readonly Told[]): readonly unknown[] {
   const ids = new Map<string, string>();
   const named = (id: string): string => {

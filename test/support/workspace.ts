@@ -15,7 +15,7 @@ export type Workspace = {
   readonly cwd: string;
   readonly outputFolder: string;
   readonly context: (signal?: AbortSignal) => ToolContext;
-  /** Parses the arguments and runs the tool; throws where they don't parse. */
+  /** Parses the arguments and runs the tool; throws if they are invalid. */
   readonly call: (tool: Tool, args: Json, signal?: AbortSignal) => Promise<ToolOutput>;
 };
 
@@ -53,7 +53,7 @@ export async function workspace(files: Readonly<Record<string, string | Buffer>>
   };
 }
 
-/** A new workspace in which one call is made. */
+/** Runs one call in a new workspace. */
 export async function callIn(
   files: Readonly<Record<string, string | Buffer>>,
   tool: Tool,
@@ -63,8 +63,8 @@ export async function callIn(
 }
 
 /**
- * The largest growth of this process's memory while the work is done, in bytes: of all of it, and of the
- * buffers alone, which tells also of those that are only waiting for the collector.
+ * The largest growth of this process's memory during the work, in bytes: in total, and of buffers alone, which includes
+ * those that wait for the collector.
  */
 export async function memoryGrowthDuring(
   work: () => Promise<unknown>,

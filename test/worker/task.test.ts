@@ -213,7 +213,7 @@ test('with a history a task resumes after its last completed step', async () => 
   const answered = (count: number) => records.slice(0, count).filter(isAnswer).length;
   const pool = poolOf({ threadsMax: 1 });
 
-  // Deltas are not kept, so nothing is ever cut off at one.
+  // Deltas are not stored, so only stored events are places to cut.
   const cuts = first.told.flatMap(({ event: { type } }, at) => (KEPT.has(type) ? [at + 1] : []));
   for (const cut of cuts) {
     const past = pastOf(records.slice(0, cut));

@@ -31,12 +31,12 @@ export const KEYS = {
   pasteEnd: '\u001B[201~',
 } as const;
 
-/** The empty prompt at rest: the mode line below it says nothing of sending. */
+/** The empty prompt, with its mode line. */
 const PROMPTED = /\n❯ ?\nmode: (ask|edit|read only) \(Shift-Tab\)( · Enter sends ·.*)?$/;
 
 type Wish = { readonly env?: Record<string, string>; readonly columns?: number };
 
-/** A folder, a home and a model, in which one chat after the other can be had. */
+/** A folder, a home and a model for a series of chats. */
 export class ChatDesk {
   readonly cwd: string;
   readonly home: string;
@@ -64,7 +64,7 @@ export class ChatDesk {
     return new Chatting(['chat', ...wanted, ...args], this.cwd, { ...this.env, ...env }, columns);
   }
 
-  /** What the nth request, from 1, said: a line for each message, without tools and system prompt. */
+  /** The messages of the nth request (from 1), one per line, without tools and system prompt. */
   asked(n: number): readonly string[] {
     const { body } = this.server.requests[n - 1] ?? {};
     const { messages, input } = (body ?? {}) as { readonly messages?: JsonObject[]; readonly input?: JsonObject[] };
@@ -86,7 +86,7 @@ function gist(message: JsonObject): string {
 
 export class Chatting {
   readonly terminal: FakeTerminal;
-  /** How the terminal was set, one after the other. */
+  /** The modes that the terminal was set to, in order. */
   readonly modes: (boolean | 'asleep')[] = [];
   readonly code: Promise<number>;
   errors = '';
@@ -118,7 +118,7 @@ export class Chatting {
     this.code = main(argv, io);
   }
 
-  /** Presses keys, once the prompt stands there. */
+  /** Presses keys once the prompt is shown. */
   async types(...keys: readonly string[]): Promise<void> {
     await this.prompted();
     for (const key of keys) this.press(key);
@@ -128,13 +128,13 @@ export class Chatting {
     this.#keys.write(key);
   }
 
-  /** Says it, and waits for the prompt that follows. */
+  /** Sends a message and waits for the next prompt. */
   async says(text: string): Promise<void> {
     await this.types(text, KEYS.enter);
     await this.prompted();
   }
 
-  /** The prompt stands there, and nothing behind it. */
+  /** True if the prompt is the last line on the screen. */
   prompted(): Promise<void> {
     return this.terminal.until((text) => PROMPTED.test(text));
   }

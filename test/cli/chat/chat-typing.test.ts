@@ -68,7 +68,7 @@ test('/clear starts an empty session and keeps the old one with its pending call
       'the session is saved; continue with: drover chat --session docs-2',
     ]),
   );
-  // Whoever goes on with either finds what was said in it.
+  // Either conversation can be resumed with its messages.
   const given = { cwd: desk.cwd, env: desk.env };
   const turns = async (name: string): Promise<readonly unknown[]> => {
     const shown = JSON.parse((await drover(['show', name, '--json'], given)).stdout) as Record<string, unknown>;
@@ -176,7 +176,7 @@ test('/tokens and show print estimate, reported tokens, their ratio and the wind
   const screen = (await chat.terminal.everything()).join('\n');
   const [, estimate = '', ratio = ''] =
     /estimate ([\d,]+) · reported 9,000 · ratio ([\d.]+) · window 200,000 tokens/.exec(screen) ?? [];
-  // The tools alone are some thousand tokens; system prompt and messages are a few hundred.
+  // The tools alone cost some thousand tokens; system prompt and messages cost a few hundred.
   const tokens = Number(estimate.replaceAll(',', ''));
   expect(tokens).toBeGreaterThan(1_000);
   const used = /about ([\d,]+) of 200,000 tokens/.exec(screen)?.[1]?.replaceAll(',', '');
@@ -252,7 +252,7 @@ test('no control sequence of a model, and no unwanted colour, reaches the termin
   await chat.types(KEYS.ctrlD);
   await chat.code;
   expect(await chat.screen()).toContain('safe red text');
-  // What moves the cursor, erases a line and marks a paste is drover's own; colours are never.
+  // Drover itself moves the cursor, erases lines and marks pastes; it never sends colours here.
   const sequences = chat.terminal.raw.replaceAll('\u001B', '␛').match(/␛(\[[\d;?]*[A-Za-z]|.)|[\u0080-\u009F]/g);
   const strangers = [...new Set(sequences)].filter((each) => !/^␛\[(\d*[ACJK]|\?2004[hl]|\?2026[hl])$/.test(each));
   expect(strangers).toEqual([]);

@@ -112,7 +112,7 @@ test('an interrupted answer is kept and marked as cut off, and the model is told
   expect(next).toBe(
     'user: [Your answer above was interrupted before it was complete. The user saw it as far as it came.] | go on',
   );
-  // Whoever resumes the chat, or looks at it later, finds the text and the mark.
+  // A resumed chat and `drover show` both have the text and the mark.
   const shown = (await drover(['show', 'half'], { cwd: desk.cwd, env: desk.env })).stdout;
   for (const text of [shown, (await again.screen()).join('\n')]) {
     expect(text).toMatch(/word word/);
@@ -241,7 +241,7 @@ test('Ctrl-C at the prompt clears the draft, then explains how to leave, then le
   await chat.shows('Ctrl-C once more leaves');
   chat.press(KEYS.ctrlC);
   expect([await chat.code, desk.server.requests.length]).toEqual([130, 0]);
-  // Where nothing was said, nothing is left behind.
+  // A chat without messages leaves no files.
   expect(existsSync(join(desk.home, 'sessions'))).toBe(false);
 });
 

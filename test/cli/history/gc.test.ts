@@ -13,11 +13,11 @@ import { Shelf } from './shelf.ts';
 
 const SCRIPT = planned({
   fine: { answers: [writes('fine.txt', 'fine\n'), submits('fine')] },
-  // One after the other, so that one workspace does for all.
+  // The tasks run in sequence, so that one workspace serves all.
   red: { dependsOn: ['fine'], answers: [writes('red.txt', 'red\n'), submits('red')] },
 });
 
-/** A run that came to its end: one task landed, one was stopped by the gate, and both are in the user's repository. */
+/** A finished run: one task landed, the gate stopped another, and the user's repository has both branches. */
 async function deskAfterRun(): Promise<{ readonly desk: RunDesk; readonly run: string }> {
   const desk = await RunDesk.with(SCRIPT);
   const { end } = await desk.run(['run', 'do two things', '--gate', 'test ! -e red.txt', '--yes']);
@@ -32,7 +32,7 @@ const plain = (text: string): string =>
 
 test('gc lists each removable item with reason and size, and removes nothing', async () => {
   const { desk } = await deskAfterRun();
-  await desk.drover(['runs']); // which makes an index
+  await desk.drover(['runs']); // `runs` creates the index
   const before = readdirSync(desk.home, { recursive: true });
   const { code, stdout, stderr } = await desk.drover(['gc'], { columns: 100, env: { NO_COLOR: '1' } });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

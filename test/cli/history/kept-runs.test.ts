@@ -15,13 +15,13 @@ import { Shelf } from './shelf.ts';
 
 const RUN = 'run_1a2b3c4d5e6f70819203a4b5c6d7e8f9';
 const CUT = 'run_1a2b9999000000000000000000000000';
-// So long ago that it is a date for ever.
+// So old that the list shows a date at any time.
 const longAgo = (events: readonly Recorded[], run: string): readonly Recorded[] =>
   events.map((event) => ({ ...event, run, at: event.at.replace('2027', '2020') }) as Recorded);
 const events = longAgo(sampleRun({ tasks: 6, cap: { usd: 5 } }).events, RUN);
 const middle = events.findIndex(({ type }) => type === 'merge_end') + 1;
 
-/** A run that came to its end, one that was killed in the middle, and a session of before. */
+/** A finished run, a run killed half way, and an older session. */
 async function shelfOfThree(): Promise<Shelf> {
   const shelf = await Shelf.empty();
   await shelf.keepRun(RUN, events);
@@ -280,7 +280,7 @@ test('logs --follow prints new records and ends with the run', async () => {
   const following = main(['logs', RUN, '--follow', '--json'], fake.io);
   while (!fake.stdout.includes('message_start')) await new Promise((resolve) => setTimeout(resolve, 5));
   await journal.append(events.slice(3) as unknown as readonly JsonObject[], true);
-  // Whoever writes it is still there.
+  // The process that writes the journal is still alive.
   expect(await following).toBe(0);
   await journal.close();
   expect(

@@ -8,7 +8,7 @@ import { temporaryName } from '@drover/core/tools/files/leftovers';
 import { expect, test } from 'vitest';
 import { Desk } from '../desk.ts';
 
-/** The number of a process that has ended. */
+/** The id of a process that has ended. */
 function deadPid(): number {
   return spawnSync('true').pid;
 }
@@ -22,8 +22,8 @@ test('the next start removes a killed process’s leftovers, and no other files'
   const files = {
     gone: [dead, `src/deep/${dead}`, `old/${OF_AN_OLDER_VERSION}`],
     kept: [
-      temporaryName('b.txt', process.pid), // its writer runs
-      OF_AN_OLDER_VERSION, // young, and its writer is not known
+      temporaryName('b.txt', process.pid), // its writer is alive
+      OF_AN_OLDER_VERSION, // recent, by an unknown writer
       '.env.drover-new',
       'a.txt',
       `.git/${dead}`,

@@ -14,7 +14,7 @@ import { Shelf } from './shelf.ts';
 
 const RUN = 'run_1a2b3c4d5e6f70819203a4b5c6d7e8f9';
 const { events } = sampleRun({ tasks: 8, cap: { usd: 5 } });
-// What the journal doesn't keep.
+// Parts of the output that the journal does not store.
 const kept = events.filter(({ type }) => !type.endsWith('_delta'));
 
 async function shelfWith(records: readonly Recorded[]): Promise<Shelf> {

@@ -13,7 +13,7 @@ import { FakeIo, temporaryFolder } from '../fake-io.ts';
 
 const writesFile = (name: string) => ({ answers: [writes(`${name}.txt`, `${name}\n`), submits(name)] });
 
-/** Interrupted with SIGINT as soon as it has printed this. */
+/** Interrupts drover with SIGINT as soon as it has printed this text. */
 async function interrupted(desk: RunDesk, argv: readonly string[], text: string): Promise<number> {
   const env = { DROVER_HOME: desk.home, ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: desk.server.url };
   const fake = new FakeIo({ cwd: desk.repository, env });

@@ -23,7 +23,7 @@ async function deskWithProject(): Promise<Desk> {
   return desk;
 }
 
-/** One of each kind, the newest last. */
+/** One session of each kind, the newest last. */
 async function deskWithSessions(): Promise<Desk> {
   const desk = await deskWithProject();
   for (const name of ['finished', 'stopped', 'crashed', 'broken', 'future', 'busy'])
@@ -72,7 +72,7 @@ test('runs fits forty columns, and lists only the newest twenty by default', asy
   const all = (await desk.run(['runs', '--all'], narrow)).stdout.trimEnd().split('\n');
   const wide = await desk.run(['runs', '--all'], { columns: 100 });
   expect([newest.length, newest.at(-1)]).toEqual([22, '  … 5 more; drover runs --all shows them']);
-  // How long ago it was takes more or less room.
+  // The width of the age column varies.
   expect(steady(all.find((line) => line.includes('a-name')) ?? '')).toMatch(
     /^✗ a-name-that… {2}<ago> {2,4}看看 what the?r?…$/,
   );
@@ -285,12 +285,12 @@ test('logs --follow checks new records and names a damaged line', async () => {
   while (told().length < before.length) await new Promise((resolve) => setTimeout(resolve, 5));
   const { lastSum } = readContents(await readFile(path));
   const good = seal({ v: 1, seq: 99, type: 'warning', message: 'good' }, lastSum);
-  const bad = seal({ v: 1, seq: 100, type: 'warning', message: 'bad' }, lastSum); // as if the good one were not there
+  const bad = seal({ v: 1, seq: 100, type: 'warning', message: 'bad' }, lastSum); // sealed as if the good record were missing
   await appendFile(path, `${good.text}\n${bad.text}\n`);
   expect(await following).toBe(2);
   expect(told().length).toBe(before.length + 1);
   expect(told().at(-1)).toContain('good');
-  const line = before.length + 3; // behind the head, what was there, and the good one
+  const line = before.length + 3; // after the header: the earlier records, and the good one
   expect(fake.stderr).toBe(
     `drover: ${path}:${line} is damaged: its seal does not fit: a byte was changed here, or a line is missing before it\n`,
   );

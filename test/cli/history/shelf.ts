@@ -30,7 +30,7 @@ export class Shelf {
     return keep(runJournalPath(this.home, id), { run: id }, events as unknown as readonly JsonObject[]);
   }
 
-  /** One turn, of which nothing is known but what was asked. */
+  /** One turn with a prompt and nothing else. */
   keepSession(id: string, asked: string, at: string): Promise<void> {
     const place = { v: 1, at, session: id, turn: 1 };
     const message = { role: 'user', content: [{ type: 'text', text: asked }] };

@@ -27,7 +27,7 @@ test('retry lands what failed, from the current head, and what waited for it', a
   const before = desk.server.requests.length;
   const { code, end, events } = await desk.run(['retry', run, '--yes']);
   expect([code, end.run, statuses(end)]).toEqual([0, run, { fine: 'landed', red: 'landed', after: 'landed' }]);
-  // The new attempt saw what had landed, and knows that it is a second one.
+  // The new attempt saw the landed work, and was told that it is the second attempt.
   expect(desk.delivered(run)).toMatchObject({ 'seen.txt': 'fine', 'after.txt': 'after', 'fine.txt': 'fine' });
   expect(end.tasks.map(({ task, attempts }) => [task, attempts])).toEqual([
     ['fine', 1],
@@ -37,7 +37,7 @@ test('retry lands what failed, from the current head, and what waited for it', a
   const asked = desk.server.requests.slice(before);
   expect(asked.map(({ agent }) => agent)).not.toContain('fine');
   expect(JSON.stringify(asked.find(({ agent }) => agent === 'red again')?.body)).toContain('asked for another try');
-  expect(events.map(({ type }) => type)).not.toContain('tasks_reopened'); // it is in the journal before the run resumes
+  expect(events.map(({ type }) => type)).not.toContain('tasks_reopened'); // the retry is in the journal before the run resumes
   const logs = await desk.drover(['logs', run]);
   expect(logs.stdout).toMatch(/tasks_reopened +the user retries red, after/);
 });
@@ -61,7 +61,7 @@ test('retry refuses a landed task, and a run with nothing to retry', async () =>
   ]);
   expect(await said(run, 'red', 'blue')).toEqual([2, expect.stringContaining("no task 'blue'")]);
   await desk.run(['retry', run, '--yes']);
-  // Without an id it is the newest run of this repository.
+  // Without an id, the newest run of this repository is used.
   for (const typed of [[run], []])
     expect(await said(...typed)).toEqual([
       2,

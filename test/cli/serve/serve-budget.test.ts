@@ -38,7 +38,7 @@ test('a request that kill -9 cut off counts against the budget of its session', 
   const desk = await RunDesk.with({ otherwise: { text: 'Late.', delayMs: 600_000 } });
   const { home, repository: cwd } = desk;
   const env = { DROVER_HOME: home, ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: desk.server.url };
-  // The first request reserves 32,000 tokens of output, which are $2.40.
+  // The first request reserves 32,000 tokens of output, which cost $2.40.
   const serving = async (budget: string) => {
     const argv = ['serve', '--port', '0', '--json', '--model', MODEL, '--budget', budget];
     const program = new Program(argv, cwd, { env });

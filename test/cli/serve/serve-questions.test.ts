@@ -13,7 +13,7 @@ async function openQuestions(client: DroverClient, id: string) {
   return { status, asked: questions.map(({ requestId, subject }) => ({ requestId, subject })) };
 }
 
-/** A session whose one question is open. */
+/** A session with one open question. */
 async function asking(cwd: string) {
   const server = await served(cwd, ASKING);
   const { id } = await server.client.createSession({});

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { RunDesk, says } from '../../support/run/run-desk.ts';
 import { servedApp } from '../../support/serve/served-app.ts';
 
-/** The first event for which this holds, unless the run ends before it. */
+/** The first event that matches, unless the run ends before it. */
 async function first(events: AsyncIterable<Recorded>, type: Recorded['type']): Promise<Recorded | undefined> {
   for await (const event of events) if (event.type === type || event.type === 'run_end') return event;
   return undefined;

@@ -13,7 +13,7 @@ import { desk, LONG, PATIENT, SERVE, served, servedHere } from './served.ts';
 import { main } from '../../../bin/drover.ts';
 import { keptToken } from '../../../bin/serve/token-file.ts';
 
-/** The first event for which this holds. */
+/** The first event that matches. */
 async function first(events: AsyncIterable<Recorded>, isIt: (event: Recorded) => boolean): Promise<Recorded> {
   for await (const event of events) if (isIt(event)) return event;
   throw new Error('the events ended');
@@ -86,7 +86,7 @@ test('a run over loopback is started, streamed, shown, listed, and its diff retu
   });
   expect((await client.runs()).runs).toMatchObject([{ id, tasks: 1, landed: 1 }]);
   expect((await client.diff(id, 'one')).patch).toContain('+one');
-  // What it left is tidied up behind its last event.
+  // The run removes its leftovers after its last event.
   const cancelled = () => client.cancelRun(id).catch((error: unknown) => error);
   await expect.poll(cancelled, PATIENT).toMatchObject({ status: 409, type: 'run.over' });
   await expect(client.run('run_00000000000000000000000000000000')).rejects.toMatchObject({ status: 404 });
@@ -106,7 +106,7 @@ test('a cancelled run ends, leaves no process and is resumable', async () => {
   expect(processesWith(`sleep ${LONG[0]}`)).toEqual([]);
 });
 
-/** A session and a run whose commands would run for an hour. */
+/** A session and a run whose commands would take an hour. */
 async function busy(cwd: string) {
   const server = await served(cwd, ['--yes']);
   const { client } = server;
@@ -118,13 +118,13 @@ async function busy(cwd: string) {
   return { ...server, session: session.id, run };
 }
 
-/** It may have been about to end by itself when it was insisted on: to a shell both are 130. */
+/** The process may have been about to exit at the second signal: a shell reports both ends as 130. */
 async function endedBy(program: Program): Promise<unknown> {
   const { code } = await program.ended();
   return code === 130 ? 'SIGINT' : (program.child.signalCode ?? code);
 }
 
-/** Once more, when the first time was heard: two signals at once may arrive as one. */
+/** Sends the second signal once the first was handled: two at once may be merged into one. */
 async function insisted({ child }: Program, url: string): Promise<void> {
   const isServed = (): Promise<boolean> =>
     fetch(url).then(
@@ -169,7 +169,7 @@ test('a second Ctrl-C at once leaves no command of a session behind', async () =
   program.child.kill('SIGINT');
   await insisted(program, where.url);
   expect(await endedBy(program)).toBe('SIGINT');
-  // They were told to go, and on a busy machine take a moment to.
+  // The processes were signalled; on a busy machine their end takes a moment.
   await expect.poll(() => processesWith(`sleep ${LONG[2]}`), PATIENT).toEqual([]);
 });
 

@@ -35,7 +35,7 @@ test('a comment over HTTP goes back to the coordinator', async () => {
   const { seq } = await until(client, id, 'plan_proposed');
   await client.answerPlan(id, { answer: 'comment', comment: 'one file, but better' });
   expect(await until(client, id, 'plan_comment', seq)).toMatchObject({ comment: 'one file, but better' });
-  // The scripted coordinator plans anew.
+  // The scripted coordinator makes a new plan.
   const again = await until(client, id, 'plan_proposed', seq);
   await client.answerPlan(id, { answer: 'stop' });
   expect(await until(client, id, 'run_end', again.seq)).toMatchObject({ failure: { kind: 'plan.declined' } });
@@ -51,7 +51,7 @@ test('a run is merged over HTTP, and its whole diff returned', async () => {
   expect((await client.runDiff(id)).patch).toContain('+one');
   const { delivered } = await client.mergeRun(id);
   expect([delivered.deliver, await readFile(join(cwd, 'project', 'one.txt'), 'utf8')]).toEqual(['merge', 'one']);
-  // A reader that comes later still gets to the end.
+  // A reader that joins late still receives the end.
   expect(await until(client, id, 'delivered')).toMatchObject({ delivered: { deliver: 'merge' } });
   await expect(client.retryRun(id)).rejects.toMatchObject({
     status: 422,

@@ -11,7 +11,7 @@ const USAGE = { input: 1_200, output: 34, cacheRead: 100, cacheWrite: 0 };
 test.each([
   ['anthropic', '/v1/messages', [{ type: 'thinking', text: 'Hm. Let me see.' }]],
   ['openai', '/v1/responses', [{ type: 'thinking', text: 'Hm. Let me see.' }]],
-  // The format has no thinking of its own; what servers add to it is read, and this one adds nothing.
+  // Chat Completions defines no thinking. Drover reads what servers add, and this one adds nothing.
   ['openai-chat', '/v1/chat/completions', []],
 ] as const)('%s: message_end holds exactly what was streamed', async (api, path, thinking) => {
   const server = await startRehearsal({

@@ -97,7 +97,7 @@ test('a remote tool has its own timeout, and others use that of their session', 
   for await (const event of client.execute(id, { content: 'Go.' })) {
     if (event.type !== 'awaiting_tool_execution') continue;
     const [quick = 0, patient = 0] = event.calls.map(({ deadline }) => Date.parse(deadline));
-    // Both calls are handed out in one go.
+    // Both calls are handed out at the same time.
     expect(Math.round((patient - quick) / 10_000)).toBe(7);
     expect(quick - Date.parse(event.at)).toBeLessThanOrEqual(20_000);
   }

@@ -10,7 +10,7 @@ import { main } from '../../../bin/drover.ts';
 import { FakeIo, temporaryFolder } from '../fake-io.ts';
 import { Program } from '../program.ts';
 
-/** So long that nothing but the server ends it, and told apart from what others on this machine run. */
+/** A sleep that only the server ends, with a number that no other process on this machine uses. */
 export const LONG = [1, 2, 3].map((n) => `3600.${process.pid}${n}`);
 
 const SCRIPT = `
@@ -32,7 +32,7 @@ otherwise: {text: Nothing more.}
 
 type Where = { readonly url: string; readonly address: string; readonly port: number; readonly tokenFile: string };
 
-/** A folder with a script and a repository called project. */
+/** A folder with a script and a repository named project. */
 export async function desk(): Promise<string> {
   const cwd = await temporaryFolder();
   await writeFile(join(cwd, 'script.yaml'), SCRIPT);
@@ -56,7 +56,7 @@ export async function served(cwd: string, args: readonly string[] = []) {
   return { program, ...(await reached(program.stdout)) };
 }
 
-/** The same program in this process, which is quicker. */
+/** The same server in this process, which is faster. */
 export async function servedHere(cwd: string, args: readonly string[] = [], env: Record<string, string> = {}) {
   const fake = new FakeIo({ cwd, env });
   const ending = main([...SERVE, ...args], fake.io);

@@ -19,7 +19,7 @@ async function eventsOf(script: string, given: Given = {}, args: readonly string
 
 const TWO_STEPS = 'answers:\n  - {calls: [{name: list}], usage: {input: 64000}}\n  - {text: Done.}\n';
 
-/** Reported ÷ estimated, which rises with the characters that are taken for a token. */
+/** Reported tokens ÷ estimated tokens; rises with the assumed characters per token. */
 async function ratio(given: Given): Promise<number> {
   const events = await eventsOf(TWO_STEPS, given);
   return events.flatMap((event) => (event.type === 'usage' ? [event.estimateRatio ?? 0] : [])).at(-1) ?? 0;

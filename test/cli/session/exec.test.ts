@@ -20,7 +20,7 @@ const calls = (...commands: readonly string[]): string =>
 const script = (...lines: readonly string[]): string => `answers:\n${lines.join('')}`;
 const SAYS_DONE = '  - text: That is all.\n';
 
-/** Times differ from run to run, and so do token counts with every change of the prompt. */
+/** Times differ between runs, and token counts differ with every change of the prompt. */
 function steady(text: string): string {
   return text
     .replace(/\d+(\.\d+)? m?s\b/g, '<time>')

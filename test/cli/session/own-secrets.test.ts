@@ -14,7 +14,7 @@ import { drover, temporaryFolder } from '../fake-io.ts';
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 const KEY = `sk-ant-api03-${fill(LETTERS, 60, 'own')}`;
-const OTHER_KEY = fill(LETTERS, 40, 'other'); // in the shape of nothing
+const OTHER_KEY = fill(LETTERS, 40, 'other'); // without a known shape
 const TOKEN = fill(LETTERS, 43, 'server');
 const OWN = [KEY, OTHER_KEY, TOKEN];
 const FOREIGN = PLANTED.find(({ id }) => id === 'github-personal-token')?.text ?? '';
@@ -26,7 +26,7 @@ async function rehearsed(script: Script): Promise<Rehearsal> {
   return server;
 }
 
-/** A folder whose files hold all of them, with a provider that the user's config names. */
+/** A folder whose files hold all secrets, with a provider that the user's config declares. */
 async function folderOn(server: Rehearsal) {
   const cwd = await temporaryFolder();
   const home = join(cwd, 'state');
@@ -66,7 +66,7 @@ test.each(APIS)('%s: a session sends no secret, and does send lookalikes', async
   const { code } = await drover(argv, given);
   const sent = bodies(server);
   expect([code, server.requests.length, leaks(sent)]).toEqual([0, 2, []]);
-  // Twice the system prompt, twice the prompt, and two results; grep shows the beginning of a long line only.
+  // The system prompt and the prompt twice each, and two results; grep shows only the beginning of a long line.
   expect(sent.split(FOREIGN).length - 1).toBe(2 + 2 + 2);
   expect(sent).toContain('key [redacted:value], other [redacted:value], token [redacted:value]');
 });

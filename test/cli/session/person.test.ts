@@ -29,7 +29,7 @@ function someone(): {
 test('the view pauses from the shown request until the answer is typed', async () => {
   const { person, type, screen } = someone();
   const answer = person.ask(question('ask_1'), new AbortController().signal);
-  await person.untilUnasked(); // the request has yet to be shown
+  await person.untilUnasked(); // the request is not shown yet
   person.sees(request('ask_1'));
   let hasGoneOn = false;
   const waiting = person.untilUnasked().then(() => (hasGoneOn = true));
@@ -68,7 +68,7 @@ test('a line typed before a question does not answer it', async () => {
   await expect.poll(screen, { timeout: 20_000 }).toBe(WORDS);
   type('n');
   expect(await first).toBe('no');
-  // Nor does one that is typed between two questions.
+  // A line typed between two questions answers neither.
   type('y');
   const second = person.choose(WORDS, CHOICES, signal);
   await expect.poll(screen, { timeout: 20_000 }).toBe(WORDS + WORDS);
@@ -83,7 +83,7 @@ test('keys typed before a question are not part of its answer', async () => {
   const answer = person.choose(WORDS, CHOICES, new AbortController().signal);
   await expect.poll(screen, { timeout: 20_000 }).toBe(WORDS);
   press('\n');
-  // An empty line is no answer, so the question is asked again.
+  // An empty line is no answer, so drover asks again.
   await expect.poll(screen, { timeout: 20_000 }).toBe(WORDS + WORDS);
   type('n');
   expect(await answer).toBe('no');

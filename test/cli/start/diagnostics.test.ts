@@ -13,7 +13,7 @@ const ARGS = ['exec', 'go', '--session', 's', '--model', 'rehearsal/script.yaml'
 
 type Line = { readonly level: number; readonly msg: string; readonly session?: string };
 
-/** The folder of a desk is its home, where there is no sandbox. */
+/** The desk's folder is its home, where no sandbox is possible. */
 async function linesOf(desk: Desk, level: string): Promise<readonly Line[]> {
   const { code, stderr } = await desk.run(ARGS, { env: { DROVER_LOG: level } });
   expect(code).toBe(0);
@@ -66,7 +66,7 @@ test('DROVER_LOG=debug prints requests and calls with figures, and no secrets', 
   const { stderr } = await desk.run(ARGS, { env: { DROVER_LOG: 'debug', ANTHROPIC_API_KEY: KEY } });
   const told = debugLines(stderr);
   const gists = told.map(({ msg, summary = '', ms }) => [msg, summary, typeof ms].join(' | '));
-  // The journal is written in batches beside the requests, so only the order of its own lines is certain.
+  // The journal is written in batches concurrently with requests, so only the order of its own lines is fixed.
   expect(gists.toSorted()).toEqual([
     'call begun | write: [redacted:value].txt | undefined',
     'call ended | write: [redacted:value].txt | number',

@@ -24,13 +24,13 @@ async function repository(): Promise<string> {
   return cwd;
 }
 
-/** What it says, without what differs from machine to machine. */
+/** The output without the parts that depend on the machine. */
 async function examined(given: Given, ...args: string[]): Promise<{ readonly code: number; readonly lines: string[] }> {
   const { code, stdout, stderr } = await drover(['doctor', '--json', ...args], given);
   expect(stderr).toBe('');
   const { ok, checks } = JSON.parse(stdout) as Report;
   expect(ok).toBe(code === 0);
-  // Whether there is a sandbox depends on the machine; tests of that are elsewhere.
+  // A sandbox depends on the machine, and has tests of its own.
   const steadyChecks = checks.filter(({ check }) => check !== 'sandbox');
   const lines = steadyChecks.map(({ check, state, says }) => `${state} ${check}: ${steady(says)}`);
   return { code, lines };

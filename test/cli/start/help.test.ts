@@ -20,7 +20,7 @@ test('drover alone on a terminal with a model opens the chat', async () => {
   const cwd = await temporaryFolder();
   await mkdir(join(cwd, '.config/drover'), { recursive: true });
   await writeFile(join(cwd, '.config/drover/config.yaml'), 'model: anthropic/claude-sonnet-4-5\n');
-  // The chat itself says what it lacks on a dumb terminal.
+  // On a dumb terminal the chat itself prints what is missing.
   const env = { ANTHROPIC_API_KEY: 'test-key', TERM: 'dumb' };
   const { code, stderr } = await drover([], { ...TERMINAL, cwd, env });
   expect({ code, stderr: stderr.slice(0, 43) }).toEqual({

@@ -41,7 +41,7 @@ type World = {
   readonly text: (path: string) => Promise<string>;
 };
 
-/** A repository with these files, in a home of its own. */
+/** A repository with these files, and a home of its own. */
 async function project(files: Readonly<Record<string, string>>, isRepository = true): Promise<World> {
   const home = await temporaryFolder();
   const cwd = join(home, 'project');
@@ -66,7 +66,7 @@ async function project(files: Readonly<Record<string, string>>, isRepository = t
   };
 }
 
-/** As somebody sets all of it: the # taken away, and the prose left. */
+/** The config with every commented setting enabled and the prose kept as comments. */
 const uncommented = (text: string): string => text.replaceAll(/^#(?! \S|$)/gm, '');
 
 test('init prints what it wrote and the next step; again, that all is there', async () => {

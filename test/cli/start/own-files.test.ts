@@ -19,7 +19,7 @@ const MODEL = ['--model', 'anthropic/scripted'];
 
 type Named = {
   readonly what: string;
-  readonly path: string; // from the folder that holds the repository
+  readonly path: string; // relative to the folder that holds the repository
   readonly argv: readonly string[];
   /** The sentence up to the problem. */
   readonly start: string;
@@ -95,7 +95,7 @@ const NAMED: readonly Named[] = [
   },
 ];
 
-/** A folder with a repository in it; drover's own state stays outside of that. */
+/** A folder that contains a repository; drover's own state is outside. */
 async function projectIn(files: Readonly<Record<string, string>> = {}): Promise<string> {
   const folder = await temporaryFolder();
   const project = join(folder, 'project');

@@ -17,7 +17,7 @@ type World = {
   readonly env?: Record<string, string>;
 };
 
-/** A home with a config, and in it a repository with another. */
+/** A home with a config, and inside it a repository with a second config. */
 async function world({
   user,
   project,
@@ -49,7 +49,7 @@ async function settingsIn(given: World, folder = ''): Promise<Settings> {
   return { ...settings, home: tidy(settings.home), warnings: settings.warnings.map(tidy) };
 }
 
-/** What drover says when it is started there, without the folder's name. */
+/** The output of drover started there, without the folder's name. */
 async function complaint(given: World): Promise<string> {
   const { root, cwd, env } = await world(given);
   const ran = await drover(['exec', 'go', '--model', 'anthropic/any'], { cwd, env });

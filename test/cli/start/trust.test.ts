@@ -44,7 +44,7 @@ class Project {
     return drover(argv, this.given(given));
   }
 
-  /** The model that its config sets, and how many warnings there are. */
+  /** The model that the project's config sets, and the number of warnings. */
   async heard(cwd = this.cwd): Promise<readonly [string | undefined, number]> {
     const { model, warnings } = await this.settings(cwd);
     return [model, warnings.length];

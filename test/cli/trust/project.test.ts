@@ -131,7 +131,7 @@ test('a batch spec of the project runs no command before it is approved', async 
   expect(existsSync(proof)).toBe(false);
   const { stdout } = await project.drover(['trust', 'batch.yaml', '--yes']);
   expect(stdout).toContain('batch.yaml\n  | version: 1\n  | select:\n  |   command: touch proof; echo a.txt\n');
-  // The next obstacle: the fixture has an empty .git folder.
+  // The next error: the fixture's .git folder is empty.
   expect((await project.drover(['batch', 'batch.yaml', '--list'])).stderr).toContain('not in a git repository');
   await project.write({ 'batch.yaml': `${spec}# more\n` });
   expect((await project.drover(['batch', 'batch.yaml', '--list'])).stderr).toContain('needs your approval');

@@ -6,7 +6,7 @@ import { dashboardView } from '../../../bin/views/dashboard/dashboard.ts';
 import { sampleRun } from '../../support/run/sample-run.ts';
 import { FakeTerminal } from './terminal.ts';
 
-const PAINTED_MS = 300; // a paint comes within a quarter of a second
+const PAINTED_MS = 300; // paints are at most a quarter of a second apart
 const ROWS = 24;
 const BEFORE = 'what was there before';
 
@@ -27,7 +27,7 @@ test('at the bottom of a full screen the whole dashboard stays visible as it gro
     return picture.map((line) => line.split(' ', 2).join(' ').trim());
   };
 
-  // Its first lines stay as they are while others are added below them.
+  // The first lines stay unchanged while others are added below.
   expect(await seenAfter(1)).toEqual(['', 'drover', 'planning ·']);
   expect(await seenAfter(2)).toEqual(['', 'drover', 'planning ·', '', '○ coordinator']);
   expect(await seenAfter(plan)).toEqual(['', 'drover', 'planning ·', '', '▸ coordinator']);

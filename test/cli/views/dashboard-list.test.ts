@@ -42,7 +42,7 @@ test('each piece of work is a listr2 task that settles with it', async () => {
   const ran = list.run();
   const middle = events.findIndex(({ type, task }) => type === 'merge_end' && task === 'task-2') + 1;
   play(events.slice(0, middle));
-  await immediate(); // listr2 starts tasks in microtasks, all of which run before
+  await immediate(); // listr2 starts tasks in microtasks; all of them run before a timer
   expect(treeOf(list.listr.tasks)).toMatchInlineSnapshot(`
     [
       "coordinator STARTED",

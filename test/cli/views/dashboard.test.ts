@@ -10,7 +10,7 @@ import type { RunView } from '../../../bin/views/view.ts';
 import { sampleRun, sampleSettings, Teller } from '../../support/run/sample-run.ts';
 import { FakeTerminal, type Size } from './terminal.ts';
 
-const PAINTED_MS = 300; // a paint comes within a quarter of a second
+const PAINTED_MS = 300; // paints are at most a quarter of a second apart
 const PLAIN = { NO_COLOR: '1' };
 const BEGIN_PAINT = '\u001B[?2026h';
 
@@ -20,7 +20,7 @@ type Playing = {
   readonly play: (to: number) => Promise<void>;
 };
 
-/** A dashboard to which a run is told; its clock is the run's. */
+/** A dashboard that is fed a run's events; its clock is the run's. */
 async function playing(events: readonly Recorded[], size: Size, env: Record<string, string> = PLAIN): Promise<Playing> {
   const terminal = new FakeTerminal(size);
   let told = 0;
@@ -35,7 +35,7 @@ async function playing(events: readonly Recorded[], size: Size, env: Record<stri
   return { terminal, view, play };
 }
 
-/** Up to the event of which this is true. */
+/** Feeds events up to the first that matches. */
 function until(events: readonly Recorded[], isIt: (event: Recorded) => boolean): number {
   return events.findIndex(isIt) + 1;
 }
@@ -173,7 +173,7 @@ function loudestIn(state: RunState): string | undefined {
   return open.toSorted((a, b) => b.outputChars - a.outputChars)[0]?.id;
 }
 
-/** Which kinds of control sequences there are. */
+/** The kinds of control sequences in a text. */
 function controlsIn(raw: string): readonly string[] {
   // eslint-disable-next-line no-control-regex
   const kinds = raw.match(/\u001B\[[?0-9;]*[A-Za-z]|[\u0000-\u0009\u000B-\u001F\u007F-\u009F]/g) ?? [];
@@ -181,7 +181,7 @@ function controlsIn(raw: string): readonly string[] {
   return [...new Set(names)].sort();
 }
 
-// To the left, up, erase; hide the cursor, show it; all at once, without wrapping.
+// Allowed: cursor left and up, erase, hide and show the cursor, synchronized update, no wrap.
 const PAINTING: readonly string[] = ['\r', '?2026h', '?2026l', '?25h', '?25l', '?7h', '?7l', 'A', 'J', 'K'];
 
 test('at the end each row keeps its last state, the report follows, the cursor is back', async () => {

@@ -19,7 +19,7 @@ const NASTY = [
 ].join('\n');
 const ENV = { ANTHROPIC_API_KEY: KEY, MY_TOKEN: KEY, CI: 'true', GITHUB_ACTIONS: 'true', TF_BUILD: 'True' };
 
-/** Whatever of it a reader, a terminal or a runner could fall for. */
+/** Every text that could deceive a reader, a terminal or a CI runner. */
 function harm(text: string): readonly string[] {
   const found: [string, RegExp][] = [
     ['the key', new RegExp(KEY)],
@@ -30,7 +30,7 @@ function harm(text: string): readonly string[] {
   return found.filter(([, pattern]) => pattern.test(text)).map(([name]) => name);
 }
 
-/** Each output by its name, with what is wrong with it; all of them tell of the work. */
+/** Each output by its name, with its faults; every output mentions the work. */
 function judged(outputs: Readonly<Record<string, string>>): Readonly<Record<string, readonly string[]>> {
   return Object.fromEntries(
     Object.entries(outputs).map(([name, text]) => [name, text.includes('planted') ? harm(text) : ['nothing is told']]),
@@ -58,7 +58,7 @@ test('a run writes its log, result, reports and patches, and every later view of
     const { stdout, stderr } = await desk.drover(argv, { env: ENV });
     return stdout + stderr;
   };
-  // Groups are drover's own; whatever else begins like a command is not.
+  // Only drover writes group commands; any other text that looks like a command is escaped.
   const outputs = {
     lines: lines.stdout + lines.stderr,
     json: json.stdout,
@@ -80,7 +80,7 @@ test('a run writes its log, result, reports and patches, and every later view of
 
 test('a session writes its log, gate, and every later view of it', async () => {
   const server = await startRehearsal({
-    // In pieces, so that a command begins in one and ends in another.
+    // The text arrives in pieces that split a command.
     chunkChars: 3,
     answers: [{ text: NASTY, calls: [{ name: 'shell', args: { command: 'cat nasty.txt; exit 3' } }] }, { text: NASTY }],
   });

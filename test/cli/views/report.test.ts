@@ -19,7 +19,7 @@ function reported(events: readonly Recorded[], columns = 80, style: Style = (_, 
   return reportOf(state, { columns, style });
 }
 
-/** A run without tasks that ends like this. */
+/** A run without tasks and with this ending. */
 function ended(end: Partial<End>, start: Partial<Start> = {}): string {
   const teller = new Teller();
   teller.tell({ type: 'run_start', resumed: false, ...sampleSettings, ...start });
@@ -301,7 +301,7 @@ test('the report lists denied calls with their task and count', () => {
   const end = { type: 'tool_execution_end', output, outputSummary: output, isError: true } as const;
   for (const worker of [1, 1, 2])
     teller.tell({ ...end, ...label(worker, 'shell: curl x') }, { worker, task: `task-${worker}` });
-  // A command that ran and printed the same words was allowed.
+  // An allowed command that printed the same words is not a refusal.
   const ran = { ...label(3, 'shell: cat notes'), callId: 'ran' };
   teller.tell({ type: 'tool_execution_start', args: {}, ...ran }, { worker: 3 });
   teller.tell({ ...end, ...ran }, { worker: 3 });

@@ -20,7 +20,7 @@ async function shown(events: readonly Recorded[], env: Record<string, string> = 
   return text;
 }
 
-/** Without the times, which are the reader's, and without the report. */
+/** The lines without times, which depend on the reader's zone, and without the report. */
 function told(text: string): readonly string[] {
   const [lines = ''] = text.split(`\n\n${sampleSettings.goal}`);
   return lines.split('\n').map((line) => line.replace(/^\d\d:\d\d:\d\d /, ''));
@@ -116,10 +116,10 @@ test('in GitHub Actions the calls of a finished attempt form a group', async () 
   `);
 });
 
-/** What GitHub's runner would take for a command, by its own rules. */
+/** The lines that GitHub's runner takes for commands, by its own rules. */
 function commandsIn(text: string): readonly string[] {
   return text.split('\n').filter((line) => {
-    // It ignores what can't be seen, in front and in between.
+    // The runner ignores invisible characters before and inside a command.
     const seen = line.replace(/[\p{Format}\p{Mn}\p{Variation_Selector}]/gu, '');
     return /^\s*::[^:]*::/.test(seen) || /##\[[^\]]*\]/.test(seen);
   });
@@ -140,7 +140,7 @@ test.each([
   const text = await shown(sampleRun({ tasks: 10, spice }).events, ACTIONS);
   const commands = commandsIn(text);
   expect(commands.filter((line) => !/^::(group::task-\d+: |endgroup::$)/.test(line))).toEqual([]);
-  // What a group is called is data: an escaped newline in it stays escaped.
+  // A group's title is data, so a newline in it stays escaped.
   expect(commands.filter((line) => /%0A/.test(line))).toEqual([]);
 });
 

@@ -16,7 +16,7 @@ type Shown = { readonly text: string; readonly stderr: string };
 
 const WIDE = { columns: 200, rows: 200 };
 
-/** What a run looks like, on a terminal or in a pipe. */
+/** The output of a run, on a terminal or in a pipe. */
 async function shown(events: readonly Recorded[], given: Given, terminal?: FakeTerminal): Promise<Shown> {
   const fake = new FakeIo({ cwd: '/', env: { NO_COLOR: '1', ...given.env } });
   let piped = '';
@@ -64,7 +64,7 @@ test('--json and another view exclude each other', async () => {
 
 const WORDS = new Map(Object.entries(looksOf).map(([state, { word }]) => [word, state]));
 
-/** The last that is said of each task. */
+/** The last line about each task. */
 function statuses(lines: readonly string[], said: RegExp): Record<string, string> {
   const found = lines.flatMap((line) => {
     const [, task = '', word = ''] = said.exec(line) ?? [];

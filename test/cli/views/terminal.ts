@@ -8,15 +8,15 @@ export type Size = { readonly columns: number; readonly rows: number };
 
 export class FakeTerminal {
   readonly output: Output;
-  /** All that was written. */
+  /** All output so far. */
   raw = '';
   readonly keys = new PassThrough();
   isRaw = false;
   isForeground = true;
-  /** Signals sent to the job, each with the mode that the terminal had. */
+  /** Signals sent to the job, each with the terminal's mode at that moment. */
   readonly signals: string[] = [];
   onSignal: () => void = () => undefined;
-  /** Listeners of the job. */
+  /** The job's listeners. */
   readonly resumed = new Set<() => void>();
   readonly exits = new Set<() => void>();
   #size: Size;
@@ -30,7 +30,7 @@ export class FakeTerminal {
       rows: size.rows,
       scrollback: 1_000,
       allowProposedApi: true,
-      convertEol: true, // as the driver of a terminal does
+      convertEol: true, // as a terminal driver does
     });
     const stream = new Writable({
       decodeStrings: false,
@@ -50,7 +50,7 @@ export class FakeTerminal {
     });
   }
 
-  /** The terminal as a program sees it. */
+  /** The terminal as a program uses it. */
   io(env: Io['env']): Pick<Io, 'stdin' | 'stdout' | 'env' | 'job'> {
     const kept = (listeners: Set<() => void>) => (listener: () => void) => {
       listeners.add(listener);
@@ -78,20 +78,20 @@ export class FakeTerminal {
     this.output.emit('resize');
   }
 
-  /** What is on the screen, without the empty lines at its end. */
+  /** The visible screen, without empty lines at its end. */
   async screen(): Promise<readonly string[]> {
     await this.#written();
     const { baseY } = this.#terminal.buffer.active;
     return trimmed(this.#lines().slice(baseY));
   }
 
-  /** What is on the screen, and what has scrolled off it. */
+  /** The visible screen and its scrollback. */
   async everything(): Promise<readonly string[]> {
     await this.#written();
     return trimmed(this.#lines());
   }
 
-  /** Waits until what is to be seen, scrolled off or not, is so. */
+  /** Waits until the screen with its scrollback matches. */
   async until(holds: (text: string) => boolean): Promise<void> {
     for (;;) {
       const written = new Promise<void>((resolve) => (this.#wake = resolve));

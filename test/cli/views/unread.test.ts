@@ -7,7 +7,7 @@ import { whenUnread } from '../../../bin/io.ts';
 
 const UNREAD_MS = 800;
 
-/** With more written to it than there is room for, again and again. */
+/** Writes more than its buffer holds, repeatedly. */
 function full(): PassThrough {
   const output = new PassThrough({ highWaterMark: 1 });
   const write = (): void => void output.write('more than there is room for');

@@ -12,7 +12,7 @@ import type { View } from '../../../bin/views/view.ts';
 
 const USAGE: Usage = { input: 1_200, output: 345, cacheRead: 9_000, cacheWrite: 0 };
 
-/** Events as the bus would stamp them, 100 ms apart. */
+/** Events stamped as by the bus, 100 ms apart. */
 function recorded(events: readonly Event[]): readonly Recorded[] {
   return events.map((event, at) => ({
     v: 1,

@@ -58,7 +58,7 @@ test('32 workers with a bucket of output tokens lose no task and get few refusal
   expect(refusals(server)).toBeLessThanOrEqual(2);
 });
 
-/** When the server sent its first refusal. */
+/** The time of the server's first refusal. */
 const refusedAt = ({ requests }: Rehearsal) => requests.find(({ status }) => (status ?? 0) >= 400)?.closedAt ?? 0;
 
 proves('throttle.one-gate', 'one 429 pauses all workers for its time, and then they start one by one', async () => {
@@ -71,7 +71,7 @@ proves('throttle.one-gate', 'one 429 pauses all workers for its time, and then t
   expect(refusals(server)).toBe(1);
 
   const at = refusedAt(server);
-  // What was already on its way when the refusal came back still arrives, on a busy machine at any time.
+  // Requests sent before the refusal came back still arrive, on a busy machine at any later time.
   const late = arrivals(server).filter((arrival) => arrival > at && arrival < at + pauseMs);
   expect(late.length).toBeLessThan(parallelMax);
   const [first = 0, , , , fifth = 0] = arrivals(server).filter((arrival) => arrival >= at + pauseMs);
@@ -92,7 +92,7 @@ test('an overloaded provider without retry-after is paused, then probed by one r
 });
 
 test('an undeclared concurrency limit is found, and no task is lost', async () => {
-  // Long enough for all to be under way together, however busy the machine is.
+  // Long enough for all requests to be in flight together on a busy machine.
   const answers = STEPS.map((step) => ({ ...step, delayMs: 400 }));
   const script = { answers, order: 'conversation', limits: { concurrency: 8 } } as const;
   const { server, run } = await herdOn(script, { api: 'openai', parallelMax: 16 });

@@ -110,7 +110,7 @@ proves('budget.holds', 'fifty concurrent workers never exceed a dollar cap, at a
   const total = results.reduce((sum, { usage }) => sumUsage(sum, usage), NO_USAGE);
   expect(admission.balance).toMatchObject({ usage: total, reserved: 0 });
   expect(costOf(total, PRICE)).toBeLessThanOrEqual(cap.usd);
-  // Most of it is used, and not lost in reservations.
+  // Most of the budget is spent, and not lost in reservations.
   expect(costOf(total, PRICE)).toBeGreaterThan(cap.usd * 0.8);
   expect(server.requests.filter(({ status }) => status !== 200)).toEqual([]);
   const endings = results.map(({ outcome }) => ('failure' in outcome ? outcome.failure.kind : outcome.status));
@@ -189,7 +189,7 @@ test('a worker that dies during a request is charged the worst case; others cont
     spent: 2_000,
     reserved: 2_000,
   });
-  // Late news of the dead are no news.
+  // Messages of a dead worker are ignored.
   answered(lost, used(5, 5));
   dying.abandon();
   expect(admission.balance.spent).toBe(2_000);
@@ -218,7 +218,7 @@ test('a dead worker’s charged or waiting requests cost nothing more', async ()
   const { admission, place } = runOf({});
   const [holder, dying] = [place(1), place(2)];
   const held = await holder.admit(WANTED, never);
-  const waiting = dying.admit(WANTED, never); // the first goes alone
+  const waiting = dying.admit(WANTED, never); // the first request goes alone
   dying.abandon();
   await expect(waiting).rejects.toMatchObject({ failure: { kind: 'worker.lost' } });
   await expect(dying.admit(WANTED, never)).rejects.toMatchObject({ failure: { kind: 'worker.lost' } });
@@ -260,7 +260,7 @@ test('a task cap ends that task over all its attempts, and no other', async () =
   const { admission, place } = runOf({ taskCap: { tokens: 3_000 } });
   answered(await place(1).admit(WANTED, never), used(1_000, 700));
   const again = admission.admissionFor({ worker: 4, task: 't1', attempt: 2 });
-  // The rest of it allows a shorter answer.
+  // The rest of the budget allows only a shorter answer.
   const short = await again.admit(WANTED, never);
   expect(short.outputTokensMax).toBe(300);
   answered(short, used(1_000, 300));

@@ -38,15 +38,15 @@ export type HerdOptions = Partial<Omit<PurseOptions, 'models'>> & {
   readonly api?: Api;
   readonly parallelMax?: number;
   readonly outputTokensMax?: number;
-  readonly idleMs?: number; // of each agent
+  readonly idleMs?: number; // per agent
   readonly onEvent?: (event: Event) => void;
 };
 
 export type Herd = {
   readonly server: Rehearsal;
   readonly admission: RunAdmission;
-  readonly told: readonly Told[]; // by the admission
-  /** All at once, each with its number in its prompt. */
+  readonly told: readonly Told[]; // events of the admission
+  /** Starts all agents at once, each with its number in its prompt. */
   readonly run: (agents: number) => Promise<readonly ExecutionResult[]>;
   readonly agent: (worker: number, signal?: AbortSignal) => Promise<ExecutionResult>;
 };
@@ -97,7 +97,7 @@ export async function herdOn(script: Script, options: HerdOptions = {}): Promise
   return { server, admission, told, run, agent };
 }
 
-/** The moments at which requests reached the server, in order. */
+/** The times at which requests reached the server, in order. */
 export function arrivals({ requests }: Rehearsal): readonly number[] {
   return requests.map(({ at }) => at).sort((a, b) => a - b);
 }
@@ -106,7 +106,7 @@ export function refusals({ requests }: Rehearsal): number {
   return requests.filter(({ status }) => status === 429).length;
 }
 
-/** The most requests that were under way together, of those that arrived after the first answer. */
+/** The most concurrent requests, among those that arrived after the first answer. */
 export function mostInFlight({ requests }: Rehearsal): number {
   const first = Math.min(...requests.map(({ closedAt }) => closedAt ?? Infinity));
   const later = requests.filter(({ at }) => at >= first);

@@ -14,7 +14,7 @@ function rate(remaining: number): Rate {
   return { name: 'requests', limit: LIMIT, remaining, resetMs, countsCacheReads: true };
 }
 
-/** One answer has been seen, and the bucket is as good as full. */
+/** A ledger that has seen one answer, with a bucket that is nearly full. */
 function seen(): Ledger {
   const ledger = new Ledger();
   const first = ledger.depart(WANTED, 0);
@@ -27,11 +27,12 @@ test('a full bucket gains nothing during requests: no more are sent than it hold
   const ledger = seen();
   const late = 10 * WINDOW_MS;
   const flights = Array.from({ length: LIMIT }, () => ledger.depart(WANTED, late));
-  // However long they take: they may all arrive in the same moment.
+  // Their age does not matter: all of them may arrive at the same moment.
   const later = late + 10 * WINDOW_MS;
   expect(ledger.shortage(WANTED, later)).toEqual({ name: 'requests', waitMs: undefined });
 
-  // One that was answered has arrived, and the others may do so now: there is room again when it has gained some.
+  // The answered request has arrived, and the others may arrive now: there is room once the bucket has refilled a
+  // little.
   ledger.report(flights[0]!, [rate(LIMIT - 1)], later);
   const shortage = ledger.shortage(WANTED, later);
   expect(shortage?.waitMs).toBeGreaterThan(WINDOW_MS / LIMIT);
@@ -57,7 +58,7 @@ test('a request that failed before its answer is no longer waited for', () => {
   expect(ledger.shortage(WANTED, late + WINDOW_MS)).toBeUndefined();
 });
 
-/** A bucket that refills steadily, and a clock that both it and its callers go by. */
+/** A bucket that refills steadily, and a clock shared by it and its callers. */
 class Bucket {
   refused = 0;
   #level = LIMIT;
@@ -75,7 +76,7 @@ class Bucket {
 type Side = 'here' | 'there';
 type Coming = { readonly at: number; readonly side: Side; readonly happen: (now: number) => void };
 
-/** How late requests arrive and answers are seen, and when one side stands still, all that comes in waiting for it. */
+/** The delays of requests and answers, and the pauses after which everything delayed arrives at once. */
 const LATE_MS = fc.oneof(fc.nat(40), fc.nat(3_000));
 const WAYS = fc.record({
   delays: fc.array(fc.record({ thereMs: LATE_MS, backMs: LATE_MS }), { minLength: 60, maxLength: 60 }),
@@ -103,7 +104,7 @@ test('no request is refused, whatever stalls and however late reports arrive', (
       };
       coming.push({ at: now + thereMs, side: 'there', happen: arrive });
     };
-    // Nobody knows of a limit before the first answer, so one goes alone; see pace.ts.
+    // No limit is known before the first answer, so one request goes alone; see pace.ts.
     const mayGo = (now: number) =>
       sent < delays.length && (sent === 0 || answered > 0) && ledger.shortage(WANTED, now) === undefined;
     for (let now = 0; answered < delays.length; now++) {
@@ -112,7 +113,7 @@ test('no request is refused, whatever stalls and however late reports arrive', (
       coming = coming.filter((each) => !due.includes(each));
       for (const { happen } of due.toSorted((a, b) => a.at - b.at)) {
         happen(now);
-        // As the throttle does it: every answer may let somebody go.
+        // As in the throttle, every answer may admit a waiting request.
         while (!isStill('here') && mayGo(now)) send(now);
       }
       while (!isStill('here') && mayGo(now)) send(now);
@@ -137,7 +138,7 @@ test('a report of output tokens leaves out the answers that are still being made
   const ledger = new Ledger();
   const [first] = [1, 2, 3].map(() => ledger.depart({ inputTokens: 1, outputTokensMax: 30 }, 0));
   ledger.report(first!, [output(100)], 0);
-  // Three answers of 30 tokens each are under way, so there is room for 10.
+  // Three answers of 30 tokens each are in flight, so there is room for 10.
   expect(ledger.shortage({ inputTokens: 1, outputTokensMax: 10 }, 0)).toBeUndefined();
   expect(ledger.shortage({ inputTokens: 1, outputTokensMax: 11 }, 0)).toMatchObject({ name: 'output-tokens' });
 });

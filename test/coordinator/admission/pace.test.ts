@@ -11,7 +11,7 @@ function paceOf(parallelMax: number): Pace {
   return pace;
 }
 
-/** One that has seen an answer to what was sent at 0. */
+/** A pace that has seen the answer to a request sent at 0. */
 function provenPace(parallelMax: number): Pace {
   const pace = paceOf(parallelMax);
   pace.sent(0);
@@ -178,7 +178,7 @@ describe('the rest of a limit', () => {
     left.distrustRefill();
     left.pass(600, 0);
     expect([left.readyInMs(1), left.left]).toEqual([400, -1]);
-    // The reset forgets what was sent before it; but whether it was, nobody has said yet.
+    // The reset excludes requests that arrived before it, but no answer has confirmed their arrival yet.
     left.pass(1_000, 0);
     expect(left.left).toBe(9);
   });
@@ -189,7 +189,7 @@ describe('the rest of a limit', () => {
     for (let count = 0; count < 10; count++) left.take(1);
     left.pass(200_000, 10);
     expect([left.left, left.readyInMs(1), left.readyInMs(2)]).toEqual([1, 0, undefined]);
-    // Once they have arrived, it refills from there.
+    // Once they have arrived, the bucket refills from that moment.
     left.pass(200_000, 0);
     expect(left.readyInMs(2)).toBeCloseTo(1 / (0.009 * 0.95));
   });

@@ -24,7 +24,7 @@ class Story extends Teller {
     return this;
   }
 
-  /** With another model from here on. */
+  /** Another model is used from here on. */
   resume(model: string): this {
     this.tell({ type: 'run_start', resumed: true, ...sampleSettings, model });
     return this;
@@ -63,7 +63,7 @@ const OPUS = 'anthropic/claude-opus-4-1'; // $15 per million tokens of input
 const HAIKU = 'anthropic/claude-haiku-4-5'; // $1
 const MILLION = 1_000_000;
 
-/** A total as the records of older versions have it: all of it at the price of the last model. */
+/** A total as older versions recorded it: all of it at the last model's price. */
 const older = (usage: number, perMillion: number): Event => ({
   type: 'budget',
   usage: used(usage),

@@ -20,7 +20,7 @@ function ask(lane: Lane, signal: AbortSignal = never, more: Partial<Entry> = {})
   const waits: Wait[] = [];
   const entry = { inputTokens: 100, outputTokensMax: 50, payer: lane, claim: () => true, ...more };
   const promise = lane.enter({ ...entry, onWait: (wait) => waits.push(wait) }, signal);
-  promise.catch(() => undefined); // whoever wants to hear of it awaits it
+  promise.catch(() => undefined); // a caller that needs the result awaits it
   return { promise, waits };
 }
 
@@ -70,7 +70,7 @@ test('concurrency stays within its limit, and each finished request admits one',
 });
 
 test('concurrency stays within the rest that the last answer reported', async () => {
-  // The bucket refills so slowly that a busy machine does not notice.
+  // The bucket refills so slowly that delays of a busy machine do not matter.
   const lane = await provenLane(64, quotaOf(3, 600_000));
   const stop = new AbortController();
   const asked = Array.from({ length: 10 }, () => ask(lane, stop.signal));
@@ -132,7 +132,7 @@ test('a refusal of one request pauses all, and then they start one by one', asyn
   const times = asked.map(({ promise }) => promise.then((ticket) => (ticket.began({}), performance.now())));
   const [first = 0, ...others] = await Promise.all(times);
   expect(first - refusedAt).toBeGreaterThanOrEqual(200);
-  // With a gap before each of them; from the beginning, since who looks at the clock may be late.
+  // A gap precedes each request. Gaps count from the start, since a reader of the clock may be late.
   expect((others.at(-1) ?? 0) - refusedAt).toBeGreaterThanOrEqual(200 + 290);
   expect(asked[0]?.waits[0]?.reason).toMatch(/^the provider asked to slow down: nothing is sent for 0\.\d s$/);
 });
@@ -251,7 +251,7 @@ test('runs that open the same lane share it, with room for all of them', async (
   two.close();
   two.close();
   first.leave({ usage: USAGE, headers: {} });
-  // Two are under way, and there is room for one.
+  // Two requests are in flight, and there is room for one more.
   expect(one.lane.waiting).toBe(1);
   void fourth;
 });

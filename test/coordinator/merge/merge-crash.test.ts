@@ -10,13 +10,13 @@ const GATES = ['[ ! -e bad ]'];
 const TASKS = planned('a', 'b', ['after-b', 'b'], 'bad', 'c');
 const ENDLESS = new Promise<never>(() => undefined);
 
-/** Kills a train at its nth move of the branch: the process is gone before, or after it. */
+/** Kills a train at its nth move of the branch, before or after the move. */
 type Kill = { readonly move: number; readonly when: 'before' | 'after' };
-/** The past is what the journal has; gates that are known besides are not run, since they cost time. */
+/** The history is the journal's. Gates with a known result are not run again, because they cost time. */
 type Drive = { readonly past: readonly Told[]; readonly known: readonly Told[]; readonly kill?: Kill };
 type Driven = { readonly head: string; readonly told: Told[]; readonly durable: Told[]; readonly isKilled: boolean };
 
-// A coordinator in small: five tasks, of which one conflicts at first, one waits for it, and one is bad.
+// A small coordinator: five tasks, of which one conflicts once, one depends on it, and one fails the gate.
 async function drive({ place, work }: Site, { past, known, kill }: Drive): Promise<Driven> {
   const killed = Promise.withResolvers<void>();
   let moves = 0;
@@ -117,7 +117,7 @@ test('a batch that had landed at a power loss is recognised without running gate
 
   const second = train({ gates: ['true'] });
   second.train.expect(planned('a', 'none', 'b', 'c'));
-  // The texts of a commit are no part of what makes it ours.
+  // Drover recognizes its commits by their trailers, not by their texts.
   const landings = arrivals.map((arrival) => second.train.land({ ...arrival, title: `${arrival.task}, otherwise` }));
   await Promise.all(landings);
   expect(second.train.head).toBe(ref());

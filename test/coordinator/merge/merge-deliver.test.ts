@@ -119,7 +119,7 @@ describe('merge', () => {
       commit: merged,
       branch: 'main',
     });
-    // First of all, since the looks that follow run hooks.
+    // This comes first, because the later checks run hooks.
     expect(existsSync(hooked)).toBe(false);
     expect(state()).toBe(`${merged} ?? untracked.txt`);
     expect(inUser('symbolic-ref', 'HEAD').trim()).toBe('refs/heads/main');
@@ -144,7 +144,7 @@ describe('merge', () => {
     );
     const config = '[filter "up"]\n  smudge = tr a-z A-Z\n  clean = tr A-Z a-z\n';
     await put(folder, { '.gitconfig': config });
-    // As the user's git would have written it.
+    // The content as the user's git would have written it.
     await put(top, { 'b.up': 'BASE\n' });
     const own = { ...order, env: { ...env, HOME: folder } };
     expect(await deliver({ ...own, deliver: 'merge' }, never)).toEqual({

@@ -10,12 +10,12 @@ import { describe, expect, test } from 'vitest';
 import { planned, story, type Told, yard } from './merge-yard.ts';
 import { proves } from '../../support/proves.ts';
 
-// Green on each alone, red where both are.
+// Passes on each task alone, and fails on both together.
 const NOT_BOTH = '! { [ -e left ] && [ -e right ]; }';
 
 const gateEnds = (events: readonly Told[]) => events.flatMap((event) => (event.type === 'gate_end' ? [event] : []));
 
-// One that is dead may wait for its burial.
+// A dead process may still wait to be reaped.
 const isAlive = (id: string) =>
   existsSync(`/proc/${id}/stat`) && !readFileSync(`/proc/${id}/stat`, 'latin1').includes(') Z ');
 

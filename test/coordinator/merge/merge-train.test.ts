@@ -14,7 +14,7 @@ describe('order', () => {
     c: { 'a.txt': 'one\ntwo\nTHREE\n' },
   };
 
-  // Each group arrives together; the next one when the train has nothing more to do.
+  // The tasks of a group arrive together; the next group comes when the train is idle.
   const arrivals = [
     [['a', 'b', 'c']],
     [['c', 'b', 'a']],

@@ -14,7 +14,7 @@ export const RUN = 'run_1';
 const WHEN = '2026-03-04T05:06:07.890Z';
 export const env = childEnvironment(process.env);
 
-/** Of a file; undefined removes it, and a mode makes it a link or a program. */
+/** The content of a file; undefined removes it, and a mode makes it a link or an executable. */
 type Content = string | Buffer | { readonly mode: '100755' | '120000'; readonly data: string } | undefined;
 export type Changes = Readonly<Record<string, Content>>;
 
@@ -63,7 +63,7 @@ export async function yard(files: Changes = { 'a.txt': 'one\ntwo\nthree\n' }) {
     git,
     checkouts,
     inUser,
-    /** A task's work, finished. */
+    /** A task with finished work. */
     work: (task: string, changes: Changes, from = base): Arrival =>
       arrivalOf(task, commitsIn(store, from, [changes])[0] ?? ''),
     works: (tasks: Readonly<Record<string, Changes>>): Arrival[] => {
@@ -90,7 +90,7 @@ export async function yard(files: Changes = { 'a.txt': 'one\ntwo\nthree\n' }) {
       };
       return { train: new MergeTrain(options, settings.signal ?? never), events };
     },
-    /** Path to content; a mode other than that of a file is told. */
+    /** Path to content, with the mode of anything but a regular file. */
     files: (commit: string): Record<string, string> => {
       const entries = run(['-C', store, 'ls-tree', '-r', '-z', commit]).split('\0').filter(Boolean);
       return Object.fromEntries(
@@ -123,7 +123,7 @@ export function planned(...tasks: readonly (string | readonly [string, ...string
   });
 }
 
-/** What happened, a line each. */
+/** The events, one line each. */
 export function story(events: readonly Told[]): string[] {
   return events.map((event) => {
     switch (event.type) {
@@ -139,7 +139,7 @@ export function story(events: readonly Told[]): string[] {
   });
 }
 
-/** What the journal of a run that was interrupted knows of its gates. */
+/** The gate results in the journal of an interrupted run. */
 export function gatesOf(events: readonly Told[]): Map<string, GateResult> {
   const ends = events.flatMap((event) => (event.type === 'gate_end' ? [event] : []));
   return new Map(ends.map(({ tree, command, passed, output }) => [gateKey(tree, command), { passed, output }]));
@@ -158,7 +158,7 @@ export function run(args: readonly string[]): string {
   return runSync('git', [...who, ...args], { cwd: '/', env: { ...env, ...quiet } }).toString();
 }
 
-// One process for all of these commits, whatever is in them.
+// One git process makes all of these commits.
 function commitsIn(gitDir: string, from: string | undefined, commits: readonly Changes[]): string[] {
   const input = commits.flatMap((changes, at): (string | Buffer)[] => [
     `reset refs/heads/made\n${from === undefined ? '' : `from ${from}\n`}\n`,

@@ -10,7 +10,7 @@ import { proves } from '../../support/proves.ts';
 
 type Past = { readonly user: UserRepository; readonly slots: Slots; readonly commits: readonly string[] };
 
-/** A run that went to its end with two tasks, of which the first is delivered. */
+/** A finished run with two tasks, of which the first is delivered. */
 async function past(): Promise<Past> {
   const user = await userRepository();
   const { head } = await user.open();
@@ -33,7 +33,7 @@ const options = (user: UserRepository, ...unfinished: readonly string[]) => ({
   unfinished: new Set(unfinished),
 });
 
-/** Relative to the store's folder, so that they can be compared. */
+/** Paths relative to the store's folder, for comparison. */
 function inWords({ garbage, kept }: GarbageSurvey, slots: Slots) {
   const short = (text: string) => text.replaceAll(`${slots.store.folder}/`, '').replaceAll(/ \S*\/project/g, ' it');
   return {
@@ -133,7 +133,7 @@ test('unreachable objects are removable after a day', async () => {
   }
   const { garbage } = await findGarbage(options(user));
   const item = garbage.find(({ target }) => target.kind === 'objects');
-  // Of the delivered task: its commit, its tree, its file.
+  // The delivered task's commit, tree and file.
   expect(item?.target.kind === 'objects' && item.target.paths.length).toBe(3);
   expect(await removeGarbage(garbage, options(user))).toEqual([]);
   expect(gitAs(slots.store.gitDir, user.env, ['fsck', '--full', '--no-dangling'])).toBe('');

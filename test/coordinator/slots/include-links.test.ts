@@ -57,7 +57,7 @@ test('links that lead out of the repository stay behind, each with a sentence', 
     'node_modules/passwd': '/etc/passwd',
     'node_modules/absolute': join(user.top, 'packages/own'),
     'node_modules/loop': 'loop',
-    // The letters stay inside, the links on the way do not.
+    // By its text this path stays inside, but a link on the way leads out.
     'node_modules/chain': '../door/secret',
     door: '../outside',
   });

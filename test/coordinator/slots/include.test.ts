@@ -143,7 +143,7 @@ test('nothing is written through a link that a commit puts in place of a folder'
 test('a folder too large to copy stays behind, with the alternative', async () => {
   const user = await including('node_modules\n', {});
   mkdirSync(join(user.top, 'node_modules'));
-  // Sparse: it takes no room.
+  // The file is sparse, so it takes no space.
   writeFileSync(join(user.top, 'node_modules/large'), '');
   truncateSync(join(user.top, 'node_modules/large'), 300 * 1024 * 1024);
   const slots = await user.slots();

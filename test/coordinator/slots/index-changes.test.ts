@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { gitAs, order, take, userRepository, writeFiles } from '../user-repository.ts';
 
 const AROUND = ['src-', 'src.', 'src/a', 'src/a.t', 'src/a.ts0', 'src0'];
-const LONG = ['a\nb', 'z', 'ü', '\u{ffff}', '😀']; // in the order of their bytes
+const LONG = ['a\nb', 'z', 'ü', '\u{ffff}', '😀']; // sorted by bytes
 
 const CHANGES: readonly (readonly [string, readonly string[], (top: string) => void])[] = [
   ['nothing', [], () => undefined],

@@ -82,7 +82,7 @@ test('an existing commit is refreshed, so that gc does not take it for old', asy
 
 test('an unwritable store is a failure with a reason, and nothing partial is left', async () => {
   const { place, parent } = await store('sha1');
-  // A folder in the way is in root's way, too.
+  // A folder at the path of the ref stops even root.
   const way = join(place.gitDir, 'refs', 'heads', 'drover', 'run_1', 'task');
   mkdirSync(join(way, 'below'), { recursive: true });
   const failed = await writeBranch(place, 'drover/run_1/task', parent).catch((error: unknown) => error);

@@ -37,7 +37,7 @@ test('an attempt resumes in its workspace as it left it', async () => {
   expect(readFileSync(join(path, 'x.log'), 'utf8')).toBe('ignored');
   expect(gitAs(path, user.env, ['status', '--porcelain', '--branch'])).toBe('## drover/run_1/first\n M src/a.ts');
   expect((await workspace?.commit(order('drover/run_1/first')))?.files).toEqual(['src/a.ts']);
-  // What nobody has begun, or has begun otherwise, isn't there.
+  // Committed work, an attempt never begun, and one of another run cannot be resumed here.
   expect(await slots.again({ task: 'first', attempt: 1 })).toBeUndefined();
   expect(await slots.again({ task: 'first', attempt: 2 })).toBeUndefined();
   expect(await other.again({ task: 'first', attempt: 1 })).toBeUndefined();
@@ -121,7 +121,7 @@ test('an attempt whose base or workspace is gone starts again', async () => {
   expect(paths.toSorted()).toEqual([first.path, onIt.path]);
 });
 
-// Relative to what drover keeps for the repository.
+// Relative to drover's folder for the repository.
 const MISSING = [
   'repository.json',
   'store.git/HEAD',

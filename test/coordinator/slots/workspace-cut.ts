@@ -39,7 +39,7 @@ export function start(user: UserRepository, { env = user.env, waits = false } = 
   return Object.assign(child, { ended });
 }
 
-/** A PATH on which git first does what these lines of shell say. */
+/** A PATH whose git runs these shell lines first. */
 export function fakeGit(user: UserRepository, ...lines: readonly string[]): string {
   const folder = join(user.folder, 'fake');
   mkdirSync(folder, { recursive: true });
@@ -49,7 +49,7 @@ export function fakeGit(user: UserRepository, ...lines: readonly string[]): stri
   return `${folder}:${user.env['PATH']}`;
 }
 
-/** The nth git that works on the store ends drover: before it starts, or after it has ended. */
+/** The nth git that works on the store kills drover, before it starts or after it ends. */
 function deadly(user: UserRepository, at: number, when: 'before' | 'after'): string {
   const calls = join(user.folder, 'calls');
   mkdirSync(calls);
@@ -62,7 +62,7 @@ function deadly(user: UserRepository, at: number, when: 'before' | 'after'): str
   );
 }
 
-/** What the next run makes of it. */
+/** The state that the next run finds. */
 export async function expectUsable(user: UserRepository): Promise<void> {
   const { head } = await user.open();
   const slots = await user.slots('run_2');
@@ -80,7 +80,7 @@ export async function expectUsable(user: UserRepository): Promise<void> {
   await slots.close();
 }
 
-/** What the run itself finds of its first task. */
+/** Resumes the first task of the killed run, and checks its state. */
 async function expectToGoOn(user: UserRepository): Promise<void> {
   const slots = await user.slots('run_1');
   const found = await slots.again({ task: 'first', attempt: 1 });
@@ -98,7 +98,7 @@ async function expectToGoOn(user: UserRepository): Promise<void> {
 
 export type Cut = { readonly isThrough: boolean; readonly work: string };
 
-/** A run killed at that git; what it and others find afterwards is checked here. */
+/** Kills a run at that git, and checks what it and other runs find afterwards. */
 export async function cut(at: number, when: 'before' | 'after'): Promise<Cut> {
   const user = await userRepository();
   const before = everyByte(user.top);

@@ -34,7 +34,7 @@ export const rewrite = (path: string): void => {
   utimesSync(path, atime, mtime);
 };
 
-/** Makes the slot's index say that src/a.ts, as it is now, is the one that drover wrote. */
+/** Makes the slot's index say that drover wrote src/a.ts as it is now. */
 export const forge = ({ path, slot }: Scene, partsOfSeconds = 1n): void => {
   const index = readFileSync(join(slot, 'git/index'));
   const { ctimeNs, mtimeNs, ino } = statSync(join(path, 'src/a.ts'), { bigint: true });
@@ -109,7 +109,7 @@ export const DECEPTIONS: [string, (scene: Scene) => void][] = [
     (scene) => {
       rewrite(join(scene.path, 'src/a.ts'));
       forge(scene);
-      // As if drover had had the tree to itself for long after that.
+      // Makes it look as if drover alone had used the tree for a long time.
       const later = Date.now() / 1_000 + 60;
       utimesSync(join(scene.slot, 'git/index'), later, later);
     },
@@ -123,7 +123,7 @@ export type Known = {
   readonly clean: Files;
 };
 
-/** A workspace of which everything is known, and has been for a while. */
+/** A workspace whose files drover has all checked a while ago. */
 export async function known(): Promise<Known> {
   const user = await userRepository();
   const { head } = await user.open();
@@ -138,7 +138,7 @@ export async function known(): Promise<Known> {
   return { scene, slots, workspace, clean: contents(workspace.path) };
 }
 
-/** When nothing that was written up to now could be confused with what is written from now on. */
+/** Waits until new writes get a later timestamp than all earlier ones. */
 export async function settled(): Promise<void> {
   await delay(150);
 }

@@ -42,7 +42,7 @@ async function scene() {
   return { given, slots, again };
 }
 
-/** Everything in a git folder: names, kinds, modes, second names and contents; the index's times are its own. */
+/** Everything in a git folder: names, kinds, modes, hard links and contents, but not the index's times. */
 function everything(git: string): Readonly<Record<string, string>> {
   const names = readdirSync(git, { recursive: true, encoding: 'utf8' }).toSorted();
   const shown = ['', ...names].map((name) => {
@@ -137,7 +137,7 @@ test('an untouched git folder is not made again', async () => {
   const { given, again } = await scene();
   const folders = ['', 'refs', 'info', 'objects', 'objects/info'].map((name) => join(given.git, name));
   const before = folders.map((place) => lstatSync(place).ino);
-  // Which writes a new index.
+  // This command writes a new index.
   gitAs(given.path, given.user.env, ['update-index', '--refresh', '--force-write-index']);
   await again();
   expect(folders.map((place) => lstatSync(place).ino)).toEqual(before);

@@ -31,7 +31,7 @@ import { proves } from '../../support/proves.ts';
 import { DECEPTIONS, forge, known, rewrite, settled } from './workspace-deceptions.ts';
 import { fakeGit } from './workspace-cut.ts';
 
-/** Slots whose gits are written down, and those that were. */
+/** Slots that log every git process, and that log. */
 async function watched(user: UserRepository, ...lines: readonly string[]): Promise<[Slots, () => readonly string[]]> {
   const log = join(user.folder, 'gits');
   const PATH = fakeGit(
@@ -98,7 +98,7 @@ test('restored files equal the originals: links, modes, odd names, empty files',
   await slots.close();
 });
 
-/** Names, kinds, modes, sizes and targets; names need not be text. */
+/** Names, kinds, modes, sizes and link targets; names may be invalid UTF-8. */
 function looks(folder: string): string {
   const columns = ['.', '-name', '.git', '-prune', '-o', '-printf', '%P %y %m %s %l\\n'];
   const found = execFileSync('find', columns, { cwd: folder, encoding: 'latin1' });
@@ -174,7 +174,7 @@ test('very many files are restored, and the slot moves to another base and back'
   await slots.close();
 });
 
-// ── what the proof relies on ──────────────────────────────────────────────────────────────────
+// ── assumptions of the proof ──────────────────────────────────────────────────────────────────
 
 describe('the next task finds a clean workspace, with all files long known, after', () => {
   test.each(DECEPTIONS)('%s', async (_, deceive) => {
@@ -196,7 +196,7 @@ describe.each([
     const { scene, slots, workspace, clean } = await known();
     await workspace.release();
     await slots.close();
-    // As a machine with a slow clock would do it.
+    // Imitates a machine with a coarse clock.
     rewrite(join(scene.path, 'src/a.ts'));
     forge(scene, partsOfSeconds);
     const after = await take(await scene.user.slots('run_2'), workspace.base);

@@ -23,7 +23,7 @@ const MORE: typeof DECEPTIONS = [
   ],
 ];
 
-/** The same, when its files were written in a second before this one. */
+/** The same workspace, with files written in an earlier second. */
 async function later<T>(given: T): Promise<T> {
   await delay(NEXT_SECOND_MS);
   return given;
@@ -36,7 +36,7 @@ async function handedOver({ scene, slots, workspace, clean }: Known): Promise<Kn
 }
 
 async function commit(workspace: Workspace): Promise<void> {
-  // Where there is nothing but a repository of its own, it says so.
+  // A commit fails if the only change is a nested repository.
   await workspace.commit(order('drover/run_1/next')).catch(() => undefined);
 }
 
@@ -114,7 +114,7 @@ test('a commit’s scan is void after another worker had the workspace', async (
   await workspace.release('commit');
   const second = await take(slots, scene.base, { task: 'second' });
   rewrite(join(scene.path, 'src/b.ts'));
-  // Without a commit of its own.
+  // The second task ends without a commit of its own.
   await second.release('commit');
   expect(contents((await take(slots, scene.base, { task: 'third' })).path)).toEqual(clean);
 });

@@ -38,7 +38,7 @@ type Scene = {
   readonly workspace: Workspace;
   readonly head: string;
   readonly clean: Readonly<Record<string, string>>;
-  /** A file outside, whose appearance or change would prove that a trap worked. */
+  /** A file outside, whose creation or change would prove that a trap worked. */
   readonly outside: string;
 };
 
@@ -92,9 +92,9 @@ proves('workspace.clean', 'git config of a worker runs nothing for drover or the
       copyFileSync(trap, join(path, folder, hook));
     }
   }
-  // In a folder with tracked files, where git itself doesn't see it.
+  // Copies the repository into a folder with tracked files, where git does not see it.
   cpSync(join(path, '.git'), join(path, 'src/.git'), { recursive: true });
-  // The trap works.
+  // Proves that the trap works.
   expect(() => git('status')).toThrow('evil');
   expect(existsSync(marker('sprung'))).toBe(true);
   unlinkSync(marker('sprung'));
@@ -103,7 +103,7 @@ proves('workspace.clean', 'git config of a worker runs nothing for drover or the
   const next = await nextIn(given);
   const onIt = await take(given.slots, made?.commit ?? '', { task: 'on-it' });
   expect(everyByte(user.top)).toEqual(before);
-  // Whoever runs git there next.
+  // The next git in this slot, run by drover or a worker.
   for (const cwd of [next.path, join(next.path, 'src'), onIt.path, user.top]) gitAs(cwd, user.env, ['status']);
   gitAs(user.top, user.env, ['fetch', '--quiet', given.slots.store.gitDir, made?.commit ?? '']);
 

@@ -60,7 +60,7 @@ test('a change of equal length in the second of the checkout is committed', asyn
   const workspace = await take(slots, head);
   await writeFiles(workspace.path, { 'src/a.ts': 'export const a = 9;\n' });
   expect(gitAs(workspace.path, user.env, ['status', '--porcelain'])).toBe(' M src/a.ts');
-  // Over the end of that second, in which the index is copied.
+  // Waits past the second in which the index is copied.
   await new Promise((resolve) => setTimeout(resolve, 1_050));
   expect((await workspace.commit(order('drover/run_1/task')))?.files).toEqual(['src/a.ts']);
 });
@@ -172,7 +172,7 @@ test('slots made ahead are taken, and the next run finds them', async () => {
 
   const other = await user.slots('run_2');
   const { path } = await take(other, head);
-  // The first run has not released them: it may go on.
+  // The first run has not released its slots, because it may be resumed.
   expect(path.slice(other.store.slotsFolder.length)).toBe('/4/tree');
 });
 
@@ -195,7 +195,7 @@ test('a finished run leaves its slots to the next one, even with a new store', a
   expect(gitAs(workspace.path, user.env, ['status', '--porcelain', '--ignored'])).toBe('');
   await writeFiles(workspace.path, { 'src/a.ts': 'by run 2' });
   expect((await workspace.commit(order('drover/run_2/task')))?.files).toEqual(['src/a.ts']);
-  // A commit that was only in the store that is gone can't be gone to, and that is said.
+  // A commit that only the removed store had cannot be checked out, and the error says so.
   await expect(take(next, commit, { task: 'gone' })).rejects.toThrow('git read-tree');
   const after = await take(next, head, { task: 'after' });
   expect(contents(after.path)['src/a.ts']).toBe(`644 ${FILES['src/a.ts']}`);

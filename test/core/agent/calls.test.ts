@@ -9,7 +9,7 @@ import { story } from '../../support/story.ts';
 
 type Crowd = { now: number; most: number; begun: number; readonly onBegin?: () => void };
 
-/** A tool that tells how many of it ran at the same time. */
+/** A tool that reports how many of its calls ran concurrently. */
 function crowded(name: string, crowd: Crowd, alone?: true): Tool {
   return defineTool({
     name,

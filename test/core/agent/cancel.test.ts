@@ -42,7 +42,7 @@ test('cancelling ends the wait for a retry', async () => {
 });
 
 test('cancelling closes the socket within a tenth of a second', async () => {
-  // The quickest of several, since the machine may have something else to do for a while.
+  // The fastest of several tries, since the machine may be busy for a while.
   const tookMs: number[] = [];
   for (let round = 0; round < 5; round++) {
     const { run, server } = await agentOn({ answers: [{ text: 'word '.repeat(2_000), tokensPerSecond: 50 }] });
@@ -90,7 +90,7 @@ test('cancelling withdraws a permission question', async () => {
           signal.addEventListener('abort', () =>
             resolve({ allowed: false, by: 'cancel', always: false, reason: 'cancelled' }),
           );
-          // Not by a clock: on a busy machine the question may come late.
+          // Waits for the question instead of a time, because a busy machine may show it late.
           setImmediate(() => controller.abort());
         }),
     },

@@ -17,7 +17,7 @@ const flood = defineTool({
 });
 const floods = (count: number, chars: number) =>
   Array.from({ length: count }, () => ({ calls: [{ name: 'flood', args: { chars } }] }));
-// Each is too short to be shortened by itself.
+// Each message is too short to be shortened by itself.
 const smallFloods = (count: number) => floods(count, 1_900);
 const SUMMARY = { when: { system: 'condense the history' }, text: 'Much was flooded.' };
 
@@ -108,7 +108,7 @@ test.each([2_000, 8_192, 64_000])('a prompt leaves room for an answer of %i toke
   const { result } = await run('go');
   expect(result.outcome).toEqual({ status: 'done' });
   const asked = server.requests.map(({ body }) => (body as { readonly max_tokens: number }).max_tokens);
-  // What a server counts is prompt and answer together.
+  // Servers count prompt and answer together.
   const sums = result.messages
     .filter((message) => message.role === 'assistant')
     .map(({ usage }, at) => usage.input + usage.cacheRead + usage.cacheWrite + (asked[at] ?? 0));

@@ -9,7 +9,7 @@ import { story } from '../../support/story.ts';
 const SLOW = { text: 'word '.repeat(2_000), tokensPerSecond: 50 };
 const HOOKS = { onTrouble: () => undefined, onRecovery: () => undefined, diagnose: () => undefined };
 
-/** Aborts as soon as the second piece of text has arrived; resolves to everything that was told. */
+/** Aborts at the second piece of text; resolves to all events. */
 async function interrupt({ session }: Rehearsed, text: string): Promise<readonly Shown[]> {
   const stop = new AbortController();
   const events: Shown[] = [];

@@ -3,7 +3,7 @@
 import { Lanes, type Demand } from '@drover/core/agent/calls/lanes';
 import { expect, test } from 'vitest';
 
-/** Starts all, finishes them in the order they started, and tells who ran beside whom. */
+/** Starts all calls, finishes them in starting order, and reports which ran concurrently. */
 async function schedule(demands: readonly (Partial<Demand> & { name: string })[], parallelMax = 8): Promise<string[]> {
   const lanes = new Lanes(parallelMax);
   const running = new Set<string>();

@@ -5,7 +5,7 @@ import { agentOn } from '../../support/agent.ts';
 import { liveThrough, SUMMARY } from '../../support/data/long-histories.ts';
 import { story } from '../../support/story.ts';
 
-const SESSIONS = 5; // in each group
+const SESSIONS = 5; // per group
 const SEQ = { calls: Array.from({ length: 12 }, () => ({ name: 'shell', args: { command: 'seq 1 6100' } })) };
 
 test('three steps of twelve large results fit a window of 200,000 tokens', async () => {

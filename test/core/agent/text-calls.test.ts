@@ -61,7 +61,7 @@ test.each([
   '<read>not markup for a call</read>',
   'The [TOOL_CALLS] token is special.',
   '```ts\nconst read = 1;\n```',
-  '```\n<tool_call>\n{"name": "read"}', // a fence that was never closed
+  '```\n<tool_call>\n{"name": "read"}', // an unclosed fence
   '<｜tool▁call▁begin｜>function<｜tool▁sep｜>read', // without arguments
   '',
 ])('an ordinary answer is no call: %j', (text) => {
@@ -78,7 +78,7 @@ test('a long text is searched in linear time', () => {
   ].join('\n');
   const begun = process.threadCpuUsage();
   expect(textFormCall(text, TOOLS, 'stop')).toBeUndefined();
-  expect(process.threadCpuUsage(begun).user).toBeLessThan(5_000_000); // microseconds of this thread alone
+  expect(process.threadCpuUsage(begun).user).toBeLessThan(5_000_000); // CPU time of this thread, in microseconds
 });
 
 describe('ordinary answers about tool syntax', () => {

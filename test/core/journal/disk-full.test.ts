@@ -9,7 +9,7 @@ import { Recorder } from '@drover/core/journal/recorder';
 import { expect, test } from 'vitest';
 import { agentOn } from '../../support/agent.ts';
 
-/** A disk with so many bytes of room. */
+/** A disk with this many bytes free. */
 function smallDisk(disk: { room: number }): (path: string) => Promise<JournalFile> {
   return async (path) => {
     const file = await open(path, 'w+');
@@ -50,7 +50,7 @@ test('no tool starts while its intent is unwritable, and all resumes with free s
   const whole = await sessionOn({ room: 1e9 });
   await whole.run('go');
   await whole.journal.close();
-  // Everything up to the intent fits, and the intent does not.
+  // There is room for everything before the intent, and not for the intent.
   const disk = { room: (await readFile(whole.path, 'utf8')).indexOf('"tool_execution_start"') };
   const { run, cwd, told, path, journal } = await sessionOn(disk);
   const running = run('go');

@@ -12,7 +12,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { agentOn, never, temporaryFolder } from '../../support/agent.ts';
 
-// Long enough for whatever does not wait for the disk to happen.
+// Long enough for every operation that does not wait for the disk.
 const WHILE_MS = 150;
 
 type Disk = {
@@ -21,7 +21,7 @@ type Disk = {
   readonly stopped: Promise<void>;
 };
 
-/** Stands still when it is to sync a write that holds this text. */
+/** Stalls the sync of a write that contains this text. */
 function stoppingDisk(stopsAt: string): Disk {
   const [stopped, going] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   return {
@@ -154,7 +154,7 @@ test('a cancel before results are durable leaves no unhandled rejection', async 
   await disk.stopped;
   await server.received(2);
   controller.abort();
-  // The request closes after the wait for the disk was rejected.
+  // The request closes after the rejected wait for the disk.
   await server.settled(2);
   disk.goOn();
   expect((await running).outcome).toEqual({ status: 'incomplete', failure: { kind: 'aborted', by: 'user' } });

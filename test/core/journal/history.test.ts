@@ -146,7 +146,7 @@ test('a session of ten thousand events is resumed within two seconds of CPU time
   const { journal } = await Journal.open({ path: journalPath(home, 's'), session: 's', ...HOOKS });
   await journal.append([start, ...records], true);
   await journal.close();
-  // The time of this process, since the machine may be busy with something else.
+  // CPU time of this process, since the machine may be busy.
   const before = process.cpuUsage();
   const life = await begin(home, { answers: [] });
   const { user, system } = process.cpuUsage(before);

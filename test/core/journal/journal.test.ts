@@ -176,7 +176,7 @@ test('a full disk is reported at once, leaves no partial record, and recovers', 
 
 test.each(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO'])('%s is reported at the first try, and recovers', async (code) => {
   const options = await place();
-  let failing = 0; // so many writes fail
+  let failing = 0; // the number of writes that fail
   let tries = 0;
   const openFile = async (path: string): Promise<JournalFile> => {
     const file = await open(path, 'w+');

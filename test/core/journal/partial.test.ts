@@ -27,7 +27,7 @@ const whole = (text: string): Recorded => ({
   },
 });
 
-/** A journal in memory, as slow as a bad disk. */
+/** An in-memory journal, as slow as a bad disk. */
 function slowJournal(delayMs: () => number) {
   const records: JsonObject[] = [];
   let last = Promise.resolve();
@@ -100,7 +100,7 @@ test('with a slow disk every note is followed by the whole text, a thousand time
     if (round % 2 === 0) await sleep(round % 4 === 0 ? 1 : 0);
     await recorder.append([whole('the whole')]);
   }
-  // What was still on its way has arrived by now.
+  // All pending writes have arrived by now.
   await sleep(100);
   expect(journals.filter(({ records }) => records.at(-1)?.['type'] !== 'message_end')).toEqual([]);
   expect(journals.filter(({ records }) => records.length > 1).length).toBeGreaterThan(0);
@@ -140,7 +140,7 @@ test('a real session notes its stream, stores one answer, and leaks no secret', 
   const controller = new AbortController();
   const running = run('go', controller.signal);
   const noted = async (): Promise<string> => readFile(journalPath(home, 's'), 'utf8');
-  // A note behind the secret, so that it was streamed and hidden.
+  // A note taken after the secret was streamed and redacted.
   while (!/"type":"partial".*redacted/.test(await noted())) await sleep(20);
   controller.abort();
   await running;

@@ -91,7 +91,7 @@ test('tool events write no partial answer', async () => {
   keeper.note(event('text_delta'));
   await keeper.append([event('tool_execution_start'), event('tool_execution_end')]);
   expect(appends.flatMap(({ types }) => types)).toEqual(['tool_execution_start', 'tool_execution_end']);
-  await keeper.append([event('message_end')]); // which stops the clock
+  await keeper.append([event('message_end')]); // this stops the clock
 });
 
 test('a delta is shown despite a stalled disk, but nothing after a durable event', async () => {

@@ -21,7 +21,7 @@ const HOOKS = { onTrouble: () => undefined, onRecovery: () => undefined, diagnos
 
 type Life = Rehearsed & { readonly die: () => Promise<void> };
 
-/** A process's worth of a session; the next one finds what this one wrote. */
+/** One process's part of a session; the next one reads what it wrote. */
 async function begin(home: string, script: Script, settings: Settings = {}): Promise<Life> {
   const { store, past, close } = await openSessionJournal(home, 's1', HOOKS);
   onTestFinished(close);
@@ -29,7 +29,7 @@ async function begin(home: string, script: Script, settings: Settings = {}): Pro
   return { ...(await agentOn(script, { ...settings, ...options })), die: close };
 }
 
-/** A tool whose effect anybody can count. */
+/** A tool whose executions can be counted. */
 const ledger = (path: string, repeatable = false): Tool =>
   defineTool({
     name: 'ledger',
@@ -203,7 +203,8 @@ describe('killed at every record', () => {
           ({ type, message }) => type === 'message_end' && JSON.stringify(message).includes('"assistant"'),
         ).length;
         expect(life.server.requests.length).toBe(3 - answered);
-        // What ran before the crash is not run again; what was begun is uncertain and is not run again either.
+        // Calls that finished before the crash are not run again; a call that was begun is uncertain and is not run
+        // again either.
         const begun = before.filter(({ type }) => type === 'tool_execution_start').length;
         const lines2 = await readFile(join(place, 'ledger'), 'utf8').catch(() => '');
         expect(lines2.split('\n').filter(Boolean).length).toBe(3 - begun);

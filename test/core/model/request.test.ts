@@ -44,7 +44,7 @@ function built(messages: readonly Message[], limits: Partial<WireLimits> = {}): 
   }).messages;
 }
 
-/** Who says what, in a line each. */
+/** Role and text of each message, one per line. */
 function told(messages: readonly RequestMessage[]): string[] {
   return messages.map((message) => {
     const parts =
@@ -228,7 +228,7 @@ test.each([
   expect(made.flatMap((message) => (message.role === 'user' ? [message.cacheMark] : []))).toEqual(marks);
 });
 
-/** A PNG of that size in pixels and in base64 characters. */
+/** A PNG with these dimensions in pixels and this length in base64. */
 function image(side: number, chars = 100): ImagePart {
   const bytes = Buffer.alloc((chars * 3) / 4);
   bytes.write('\x89PNG\r\n\x1a\n', 'latin1');

@@ -1,7 +1,7 @@
 // Three hundred read-only commands that agents run all day. Few of them may match a deny rule.
 
 export const everyday: readonly string[] = [
-  // git: what happened
+  // git: history
   'git status',
   'git status --short',
   'git status -sb',
@@ -96,7 +96,7 @@ export const everyday: readonly string[] = [
   'git fetch --dry-run',
   'git submodule status',
 
-  // where things are
+  // finding files
   'ls',
   'ls -la',
   'ls -lah src test',
@@ -155,7 +155,7 @@ export const everyday: readonly string[] = [
   'cd packages/core && cat package.json',
   'cd packages/core && ls -la && git log --oneline -3',
 
-  // what stands where
+  // searching text
   'rg -n foo src | head',
   "rg -n 'export function' src",
   "rg -l 'import .* from' src",
@@ -232,7 +232,7 @@ export const everyday: readonly string[] = [
   'less README.md',
   'bat -p src/index.ts',
 
-  // picking things out
+  // selecting columns and lines
   "awk '{print $1}' README.md",
   "awk -F: '{print $1}' data.csv",
   "awk -F, '{print $2, $1}' data.csv",
@@ -297,7 +297,7 @@ export const everyday: readonly string[] = [
   'NO_COLOR=1 rg TODO src',
   'timeout 10 grep -rn TODO src',
 
-  // what there is
+  // system information
   'node --version',
   'node -v && npm -v',
   'python3 --version',

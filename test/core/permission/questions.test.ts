@@ -19,7 +19,7 @@ function question(requestId: string, subject: string, tool = shell): Question {
   };
 }
 
-/** Questions with a list of what was shown. */
+/** Questions with a log of those that were shown. */
 function asked(): { readonly questions: Questions; readonly shown: readonly string[] } {
   const shown: string[] = [];
   return { questions: new Questions(({ requestId }) => shown.push(requestId)), shown };

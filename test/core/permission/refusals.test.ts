@@ -25,7 +25,7 @@ test('inside the sandbox every command runs unasked', async () => {
   expect(await allowedOf(commands, { contained: true })).toEqual(commands);
 });
 
-// Classes in which every command does more than a rule for its first words says.
+// Classes in which every command does more than a rule for its first words allows.
 test.each([
   'more than one command',
   'substitution',

@@ -167,13 +167,13 @@ test('a plain command has exactly the words that bash parses', async () => {
   const text = fc.array(fc.constantFrom(...pieces, ...more), { maxLength: 8 }).map((parts) => parts.join(''));
   const plain = fc.sample(text, 5_000).flatMap((given) => {
     const commands = plainCommands(`printf '%s\\0' ${given}`, parser);
-    const isPrinted = commands?.length === 1 && !given.includes('>&-'); // which closes stdout
+    const isPrinted = commands?.length === 1 && !given.includes('>&-'); // `>&-` closes stdout
     return isPrinted ? [{ given, words: commands[0]?.slice(2) ?? [] }] : [];
   });
   expect(plain.length).toBeGreaterThan(100);
   const script = plain.map(({ given }) => `printf '%s\\0' ${given}\nprintf '\\1'`).join('\n');
   const output = execFileSync('bash', { cwd: folder, encoding: 'utf8', input: script });
-  // Without arguments printf prints one empty text.
+  // Without arguments printf prints one empty string.
   const expected = plain.map(({ words }) => (words.length === 0 ? '\0' : words.map((word) => `${word}\0`).join('')));
   expect(output.split('\u0001').slice(0, -1)).toEqual(expected);
 });

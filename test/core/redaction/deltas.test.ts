@@ -42,7 +42,7 @@ test('every secret is caught one character at a time, plain, in JSON and in base
   expect(survivors).toEqual([]);
 });
 
-// Pieces of secrets and of anchors, so that beginnings without an end, and overlaps, are common.
+// Pieces of secrets and anchors, so that unfinished beginnings and overlaps are common.
 const fragment = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...PLANTED).map(({ text }) => text) },
   {
@@ -119,7 +119,7 @@ test('prose is held back by at most the current word', () => {
   for (const [at, char] of Array.from(prose).entries()) {
     shown += redaction.push(char);
     const word = prose.slice(0, at + 1).match(/\S* ?$/)?.[0] ?? '';
-    // A word that asks for a second one, as `Bearer` does, keeps both.
+    // A word that needs a second one, such as `Bearer`, keeps both.
     const isPair = /\b(?:Basic|Bearer|token|password) \S* ?$/.test(prose.slice(0, at + 1));
     if (!isPair) expect(at + 1 - shown.length).toBeLessThanOrEqual(word.length);
   }
@@ -130,7 +130,7 @@ test('little is held back for any input', () => {
   fc.assert(
     fc.property(fc.array(fragment, { minLength: 1, maxLength: 30 }), (fragments) => {
       const text = fragments.join('');
-      if (redactor.text(text) !== text) return; // where nothing is replaced, what is held back can be counted
+      if (redactor.text(text) !== text) return; // without a replacement, the held-back characters can be counted
       const redaction = redactor.deltas();
       let held = 0;
       for (const delta of cutAt(

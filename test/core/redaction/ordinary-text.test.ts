@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { CORPORA, redactor, streamInSmallPieces, tooSlow, touched } from '../../support/data/ordinary-text.ts';
 
-const LINES = 4_000; // of each kind
+const LINES = 4_000; // per kind
 
 test.each(CORPORA)('fewer than one line in a thousand of %s is touched', (_, lineOf) => {
   expect(touched(lineOf, LINES)).toBeLessThan(LINES / 1_000);

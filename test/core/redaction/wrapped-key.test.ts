@@ -12,7 +12,7 @@ const wrapped = (text: string, columns: number): string =>
       .match(new RegExp(`.{1,${columns}}`, 'g')) ?? []
   ).join('\n');
 
-// The word behind it cannot be told from one more line of it, and goes with it.
+// The word after the key looks like one more line of it, and is redacted with it.
 test.each([64, 76])('in lines of %i characters no part of the key is left', (columns) => {
   expect(keys.length).toBeGreaterThan(2);
   for (const { text } of keys) {

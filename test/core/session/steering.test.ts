@@ -8,7 +8,7 @@ import { agentOn, type Rehearsed } from '../../support/agent.ts';
 
 const look = { calls: [{ name: 'list', args: { path: '.' } }] };
 
-/** A script whose answers come in order; a function among them acts when it is asked. */
+/** A script with answers in order; a function among them runs when its request arrives. */
 function inOrder(...steps: readonly (Scripted | (() => Scripted))[]) {
   const left = [...steps];
   return {

@@ -10,7 +10,7 @@ import { expect, test } from 'vitest';
 import { runSync } from '../../support/process/run-sync.ts';
 import { workspace } from '../../support/workspace.ts';
 
-/** A repository with one commit, a hook that would leave a mark, and two changed files. */
+/** A repository with one commit, a hook that would create a file, and two changed files. */
 async function repository() {
   const made = await workspace({ 'a.txt': 'a\n', 'deep/b.txt': 'b\n' });
   const git = (...args: readonly string[]) => runSync('git', args, { cwd: made.cwd }).toString().trimEnd();
@@ -75,7 +75,7 @@ test('a repository inside the folder is left out, and none of its filters runs',
   inside('-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-q', '-m', 'i');
   await writeFile(join(nested, '.gitattributes'), '* filter=e\n');
   inside('config', 'filter.e.clean', `touch ${cwd}/taken; cat`);
-  // The same commit as inside: git would look for changed files there.
+  // The same commit inside: git would look for changed files there.
   const head = inside('rev-parse', 'HEAD').toString().trimEnd();
   git('update-index', '--add', '--cacheinfo', `160000,${head},x`);
   await writeFile(join(nested, 'f'), '2\n');

@@ -160,7 +160,7 @@ test('reading changes nothing, not even the index', async () => {
     const { ino, mtimeMs } = await stat(join(cwd, '.git', 'index'));
     return { ino, mtimeMs };
   };
-  // Older than the index, and not as the index remembers it: git would like to note that it is unchanged.
+  // Older than the index, and with a time that the index does not have: git would record that it is unchanged.
   await utimes(join(cwd, 'a.txt'), 1_700_000_000, 1_700_000_000);
   const before = await index();
   expect((await call(git, { action: 'status' })).output).toBe('## main');

@@ -38,7 +38,7 @@ async function launcher(): Promise<RunLauncher & { readonly pid: number }> {
   return { ...rest, pid };
 }
 
-/** The dead that nobody has buried yet are not. */
+/** Dead processes that wait to be reaped do not count. */
 function isThere(pid: number): boolean {
   try {
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));

@@ -13,7 +13,7 @@ import { expect, test } from 'vitest';
 import { proves } from '../../support/proves.ts';
 import { workspace } from '../../support/workspace.ts';
 
-// A workspace beside which a secret lies, with links that lead there in every way.
+// A workspace next to a secret, with every kind of link to it.
 async function besideSecret() {
   const space = await workspace({ 'inner/kept.txt': 'kept' });
   const { cwd } = space;

@@ -27,7 +27,7 @@ test('the first executable on PATH is found, and no folder or relative entry', a
   expect(programOn(on, 'tool')).toBe(join(folder, 'd', 'tool'));
   expect(programOn(on, 'another')).toBeUndefined();
 
-  // What comes later in an earlier folder isn't looked for; what has gone is.
+  // A program added later to an earlier folder is not noticed; a removed one is.
   program(join(folder, 'c', 'tool'), 'c');
   expect(programOn(on, 'tool')).toBe(join(folder, 'd', 'tool'));
   rmSync(join(folder, 'd', 'tool'));
@@ -38,7 +38,7 @@ test('a program that was found keeps the name it was asked for', async () => {
   const env = { PATH: process.env['PATH'] ?? '' };
   const spec = { file: 'bash', args: ['-c', 'echo $0; no-such-command'], cwd: '/', env, detached: false };
   const { stdout, stderr } = await startProcess(spec);
-  // Both at once: Node drops output that is unread when the process ends.
+  // Both streams are read at once: Node drops output that is unread when the process ends.
   expect(await Promise.all([text(stdout), text(stderr)])).toEqual([
     'bash\n',
     'bash: line 1: no-such-command: command not found\n',

@@ -15,10 +15,10 @@ import { listening } from '../../support/serve/listening.ts';
 import { proves } from '../../support/proves.ts';
 import { memoryGrowthDuring, workspace } from '../../support/workspace.ts';
 
-// A number of seconds that nothing else on this machine sleeps for.
+// A number of seconds that no other sleep on this machine has.
 const LONG = `9${process.pid}.25`;
 
-/** What runs on this machine with LONG among its arguments, by name. */
+/** The names of processes on this machine with LONG among their arguments. */
 function sleepers(): readonly string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -35,7 +35,7 @@ function sleepers(): readonly string[] {
 
 afterEach(() => {
   const left = sleepers();
-  endAllChildren('SIGKILL'); // so that one failure is not the next test's
+  endAllChildren('SIGKILL'); // so that one failure does not spread to the next test
   expect(left).toEqual([]);
   expect(runningGroups()).toEqual([]);
 });
@@ -244,8 +244,7 @@ describe.each([
       call(shell, { command: `sleep ${LONG}` }),
       call(shell, { command: `env TERM=x setsid sleep ${LONG} >/dev/null 2>&1 & sleep ${LONG}` }),
     ];
-    // The daemon of an earlier call that ended well. It is waited for, since before it has left the
-    // group it is something left running.
+    // A daemon of an earlier, successful call. Until it has left the group, it counts as a process left running.
     await call(shell, {
       command: `setsid sh -c 'echo >ready; exec sleep ${LONG}' >/dev/null 2>&1 </dev/null & until [ -e ready ]; do sleep 0.05; done`,
     });

@@ -33,7 +33,7 @@ const nothingRequired = defineTool({
   run: async () => 'ran',
 });
 
-/** A tool that does what a tool should not do. */
+/** A tool that misbehaves. */
 const rogue = (execute: () => unknown): Tool => ({ ...nothingRequired, name: 'rogue', execute: execute as never });
 
 async function* events(...list: unknown[]): AsyncGenerator<ToolEvent> {

@@ -10,7 +10,7 @@ import { providers, type Api } from '../recordings.ts';
 export type Asked = { readonly request: IncomingMessage; readonly body: string };
 export type Loopback = { readonly url: string; readonly asked: readonly Asked[] };
 
-/** Answers every request once its body is there. It is gone when the test is. */
+/** Answers every request after reading its body. Closed after the test. */
 export async function loopback(
   answer: (response: ServerResponse, asked: Asked, count: number) => unknown,
 ): Promise<Loopback> {
@@ -32,7 +32,7 @@ export async function loopback(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
 }
 
-/** The address of a port on which nobody listens. */
+/** The address of a port that refuses connections. */
 export async function closedPort(): Promise<string> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -10,7 +10,7 @@ import { proves } from '../../support/proves.ts';
 type Status = Omit<Extract<Fault, { fault: 'status' }>, 'fault'>;
 type Tried = { readonly requests: number; readonly failure: Failure | undefined; readonly delays: readonly number[] };
 
-/** The first request meets the fault; whoever asks again gets an answer. Long waits are not waited for. */
+/** The first request hits the fault; a retry gets an answer. Long waits are skipped. */
 async function meets(api: Api, status: Status): Promise<Tried> {
   const { session, server } = await agentOn(
     { answers: [{ text: 'ok' }], faults: [{ at: 1, fault: 'status', ...status }] },

@@ -34,7 +34,7 @@ test('invalid bytes become replacement characters', () => {
   expect(decode([Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0x0a, 0x0a])]).flat()).toEqual(data('\uFFFD'));
 });
 
-/** The same meaning, other bytes. */
+/** Different bytes with the same meaning. */
 const rewritings: Record<string, (text: string) => string> = {
   'as it is': (text) => text,
   'with CRLF': (text) => text.replaceAll('\n', '\r\n'),
@@ -45,7 +45,7 @@ const rewritings: Record<string, (text: string) => string> = {
   'in several data lines': (text) => text.replaceAll(/^data: \{/gm, 'data: {\ndata:'),
 };
 
-/** The same bytes, other pieces. */
+/** The same bytes, split differently. */
 const cuttings: Record<string, (bytes: Buffer) => Iterable<Uint8Array>> = {
   'in one piece': (bytes) => [bytes],
   'byte by byte': (bytes) => Array.from(bytes, (byte) => Uint8Array.of(byte)),
@@ -77,7 +77,7 @@ proves('stream.any-bytes', 'the frames are the same for any split', () => {
 
 const MEGABYTE = Buffer.alloc(1024 * 1024, 'x');
 
-/** Pushes megabytes until it fails, and says how many that took. */
+/** Pushes megabytes until it fails, and returns how many that took. */
 function megabytesUntilFailure(decoder: SseDecoder, between: string): number {
   for (let count = 1; count <= 64; count++) {
     try {

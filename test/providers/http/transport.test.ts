@@ -16,7 +16,7 @@ const PATHS: Readonly<Record<Api, string>> = {
   'openai-chat': '/v1/chat/completions',
 };
 
-/** The message that was answered, compared with what the recording says. */
+/** The answer's message, compared with the recording's. */
 async function sameAs(api: Api, name: string, url: string): Promise<void> {
   const { message } = finished(await ask(providerAt(url, api)));
   const plain = finished(await readAll(api, decode([recording(api, name)])));
@@ -262,7 +262,7 @@ describe('connections', () => {
     const server = await loopback((response) => sends(response, TEXT));
     const provider = providerAt(server.url);
     for (let count = 0; count < 6; count++) await ask(provider);
-    // fetch keeps two, and takes turns.
+    // fetch keeps two connections, and alternates.
     expect(new Set(server.asked.map(({ request }) => request.socket.remotePort)).size).toBeLessThanOrEqual(2);
   });
 

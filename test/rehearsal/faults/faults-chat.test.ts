@@ -12,7 +12,7 @@ const call = (json: string): string => delta(`{"tool_calls":[${json}]}`);
 type Part = 'role' | 'early' | 'text' | 'open' | 'args' | 'finish' | 'usage' | 'done';
 type Parts = Readonly<Partial<Record<Part, string | undefined>>>;
 
-/** The chunks of the answer where no fault strikes; their order here is the order on the wire. */
+/** The chunks of the answer without a fault, in wire order. */
 const PLAIN: Parts = {
   role: delta('{"role":"assistant","content":""}'),
   early: undefined,
@@ -100,7 +100,7 @@ const DIALECTS: readonly (readonly [FaultName, Parts])[] = [
   ['chat-null-delta', { early: delta('null') }],
 ];
 
-/** A chunk without what differs from run to run, or says nothing. */
+/** A chunk without empty fields and those that differ between runs. */
 function told(chunk: Json): string {
   if (typeof chunk === 'string') return chunk;
   const { choices, usage } = chunk as JsonObject;

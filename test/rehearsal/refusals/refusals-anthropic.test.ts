@@ -15,7 +15,7 @@ const image = (data: string): JsonObject => ({
 });
 const marked = { type: 'text', text: 'x', cache_control: { type: 'ephemeral' } };
 
-/** A PNG as far as its header: that is all a server needs to see its size. */
+/** The header of a PNG, from which a server reads its size. */
 function png(width: number, height: number): string {
   const bytes = Buffer.alloc(40);
   bytes.writeUInt32BE(0x89504e47, 0);
@@ -24,7 +24,7 @@ function png(width: number, height: number): string {
   return bytes.toString('base64');
 }
 
-/** A JPEG as far as its frame header, behind a table of the kind FFC4. */
+/** A JPEG up to its frame header, after a table of the kind FFC4. */
 function jpeg(width: number, height: number): string {
   const bytes = Buffer.alloc(40);
   bytes.writeUInt16BE(0xffd8, 0);

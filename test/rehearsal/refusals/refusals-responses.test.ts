@@ -168,7 +168,7 @@ test('Responses: reasoning returns with the item after it and its encrypted cont
   expect(await ask([user, unsealed, message, made, done])).toMatch(
     /^404 Item with id 'rs_\w+' not found\. Items are not persisted when `store` is set to false\./,
   );
-  // Without ids there is nothing to hold them together.
+  // Without ids no item refers to another.
   const { id: __, ...anonymous } = message;
   expect(await ask([user, anonymous, { ...made, id: 'fc_other' }, done])).toBe('accepted');
 });

@@ -9,7 +9,7 @@ export const user = { role: 'user', content: 'go' };
 
 type Refusal = { readonly status: 400; readonly json: unknown };
 
-/** The refusal of a case, as `post` gives it. */
+/** The refusal of a case, as `post` returns it. */
 export function refusal(message: string | RegExp, rest: JsonObject = {}): Refusal {
   const error = {
     type: 'invalid_request_error',

@@ -159,7 +159,7 @@ const host = fc.oneof(
 const port = fc.constantFrom(':443', ':80', ':4873', ':8080', '');
 const authorities = fc.tuple(noise, host, noise, port).map((parts) => parts.join(''));
 
-/** Written without the parser: exactly the spellings whose parsed form the rules name. */
+/** Written without the parser: exactly the spellings that parse to a named host. */
 function isExpected(host: string, port: number): boolean {
   if (host === '127.0.0.1') return port === 4873;
   if (host === '::1') return port === 8080;

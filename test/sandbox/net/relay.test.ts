@@ -13,7 +13,7 @@ import { offlineEnvironment, proxyEnvironment, relayArguments } from '@drover/sa
 import { expect, onTestFinished, test } from 'vitest';
 import { type ProxyFixture, proxyFixture, readAll, readUntil, site } from './proxy-fixture.ts';
 
-/** A port that nothing listens on; another process may take it, which the relay would then say. */
+/** A port without a listener. If another process takes it, the relay reports that. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -46,7 +46,7 @@ const isInstalled = (program: string): boolean =>
 
 type Ended = { readonly code: number | null; readonly output: string };
 
-/** Runs a client with the environment of a box, in an empty home. */
+/** Runs a client with a box's environment and an empty home. */
 async function run(program: string, args: readonly string[], environment: Record<string, string>): Promise<Ended> {
   const home = mkdtempSync(join(tmpdir(), 'drover-home-'));
   onTestFinished(() => rmSync(home, { recursive: true }));
@@ -194,7 +194,7 @@ test.runIf(isInstalled('npm'))('npm installs from an allowed registry and fails 
   expect(viewed.output).toContain('1.2.3');
   const refused = await throughRelay(way, 'npm', ['view', 'thing', '--registry=https://evil.example/']);
   expect(refused.output).toContain('403 drover: the sandbox does not allow evil.example; allow it with --net');
-  // It does not try again, so it fails at once.
+  // The client does not retry, so it fails at once.
   expect(way.connections.filter(({ host }) => host === 'evil.example')).toHaveLength(1);
 });
 

@@ -13,7 +13,7 @@ import { box, inSandbox, runInside, temporary } from '../../support/sandbox/box.
 const PERSON = ['-c', 'user.name=A Person', '-c', 'user.email=person@example.com'];
 
 inSandbox('what git runs later', (system) => {
-  /** A repository of the user's, and a canary that a planted program would write. */
+  /** A user's repository, and a canary file that a planted program would write. */
   function repository() {
     const { root } = box(system);
     const canary = join(temporary(), 'canary');

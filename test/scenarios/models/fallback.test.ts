@@ -25,7 +25,7 @@ const ROLES = ['--plan-model', DEAR, '--work-model', DEAR, '--work-model', CHEAP
 
 type Conditional = Extract<AnswerSource, (request: never) => unknown>;
 
-/** The status instead of an answer, for one model. The retries come at once. */
+/** The status in place of an answer, for one model. Retries are immediate. */
 const refuses =
   (model: string, status: number): Conditional =>
   (request) =>
@@ -53,7 +53,7 @@ test('an overloaded model hands over once, and the answering model sets the pric
   expect(of(events, 'model_fallback').map(({ from, to, task, attempt }) => ({ from, to, task, attempt }))).toEqual([
     { from: DEAR, to: CHEAP, task: 'one', attempt: 1 },
   ]);
-  // The plan, three attempts at the overloaded model, two answers of the next one, the final words.
+  // The plan, three tries of the overloaded model, two answers of the next one, the final answer.
   expect(models(desk)).toEqual(['dear', 'dear', 'dear', 'dear', 'cheap', 'cheap', 'dear']);
   const paid = of(events, 'usage').filter(({ task, usage }) => task === 'one' && usage.output > 0);
   expect(paid.map(({ requestCost }) => requestCost)).toEqual(
@@ -97,7 +97,7 @@ test('a refusal and a spent budget never move to the fallback', async () => {
 });
 
 test('the next attempt tries the first model again', async () => {
-  // The fallback answers nothing twice, which ends the attempt; the second attempt finds the first model well.
+  // Two empty answers of the fallback end the attempt; the second attempt finds the first model available.
   const calls = { dear: 0 };
   const answers: AnswerSource = (request) => {
     if (request.model === 'cheap') return { text: '' };
@@ -124,11 +124,11 @@ test('the coordinator falls back too, and its plan stays valid for another provi
   expect(statuses(end)).toEqual({ one: 'landed' });
   expect(of(events, 'model_fallback').map(({ worker, task }) => ({ worker, task }))).toEqual([{ worker: 0 }]);
   expect(models(desk)).toEqual(['cheap', 'cheap', 'cheap', 'cheap', 'dear', 'dear', 'dear', 'dear']);
-  // The scripted server refuses what the real API would, such as thinking of another provider.
+  // The scripted server refuses what the real API refuses, such as thinking from another provider.
   expect(new Set(desk.server.requests.map(({ status }) => status))).toEqual(new Set([200, 500]));
 });
 
-/** drover as a process of its own, on the server of the desk. */
+/** drover in a separate process, on the desk's server. */
 function start(desk: RunDesk, args: readonly string[]) {
   const env = {
     PATH: process.env['PATH'],
@@ -162,7 +162,7 @@ test('a killed attempt resumes on the fallback it had reached, and replays', asy
   const before = models(desk).length;
   const resumed = await desk.run(['resume', '--yes', '--workers', '0'], given(desk));
   expect(statuses(resumed.end)).toEqual({ one: 'landed' });
-  // No request of the attempt goes back to the unavailable model; the last one is the coordinator's.
+  // No later request of the attempt uses the unavailable model; the last request is the coordinator's.
   expect(models(desk).slice(before)).toEqual(['cheap', 'dear']);
   const replayed = await desk.drover(['replay', resumed.end.run ?? ''], given(desk));
   expect([replayed.code, replayed.stdout.includes('moved from')]).toEqual([0, true]);

@@ -10,7 +10,7 @@ const TASKS: Readonly<Record<string, ScriptedTask>> = Object.fromEntries(
   [1, 2, 3, 4].map((n) => [`t${n}`, { answers: [writes(`t${n}.txt`, `${n}\n`), submits(`t${n}`)] }]),
 );
 
-/** What a provider caches: everything but the marks themselves and what is not part of the prompt. */
+/** The part of a request that a provider caches: without cache marks and fields outside the prompt. */
 function promptOf(body: Json): Json {
   if (Array.isArray(body)) return body.map(promptOf);
   if (!isJsonObject(body)) return body;

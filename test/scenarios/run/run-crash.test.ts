@@ -15,7 +15,7 @@ const WHOLE = {
   refused: 0,
 };
 
-// The last: all that the task was about is done and kept, and only that it has ended is not known.
+// At the last point the task's work is complete and stored, but its end is not.
 const PLACES = [
   [20, 'after'],
   [150, 'after'],

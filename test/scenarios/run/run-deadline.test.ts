@@ -9,7 +9,7 @@ import { planned, RunDesk, says, statuses, submits, told, writes } from '../../s
 
 const MINUTE_MS = 60_000;
 
-/** An interrupted run whose coordinator began this long before everything else, and which ended so long ago. */
+/** An interrupted run whose coordinator began this long before the other events, and which ended this long ago. */
 async function interruptedAfter(workedMs: number, agoMs: number): Promise<{ desk: RunDesk; id: string }> {
   const desk = await RunDesk.with(
     planned({

@@ -35,7 +35,7 @@ test(
     const ids = (type: Shown['type']) =>
       tools.flatMap((event) => (event.type === type && 'callId' in event ? [event.callId] : []));
     expect(ids('tool_execution_start').toSorted()).toEqual([...new Set(ids('tool_execution_end'))].toSorted());
-    // The hundred-and-first is refused, and told of without a number that would be another worker's.
+    // The hundred-and-first call is refused without an index, since the next index belongs to another worker.
     expect(events.filter((event) => event.type === 'warning' && event.task === 'one')).toHaveLength(1);
 
     const kept = readContents(readFileSync(runJournalPath(desk.home, end.run ?? ''))).records;

@@ -38,7 +38,7 @@ test('work that conflicts twice is kept on its own branch, and the rest is deliv
         answers: [writes('a.txt', 'TWO\n'), submits('two')],
         again: [writes('a.txt', 'ONE and TWO\n'), submits('both')],
       },
-      // Its second attempt begins where that of two begins, and two lands first.
+      // The second attempts of `two` and `three` begin at the same base, and `two` lands first.
       three: {
         answers: [writes('a.txt', 'THREE\n'), submits('three')],
         again: [writes('a.txt', 'ONE and THREE\n'), submits('both')],
@@ -87,7 +87,7 @@ test('of two changes that are red only together the later one is left out', asyn
   expect([code, statuses(end)]).toEqual([3, { one: 'landed', two: 'gate_failed', three: 'landed' }]);
   expect(end.tasks[1]?.reason).toContain('x and y do not go together');
   expect(Object.keys(desk.delivered(end.run ?? ''))).toEqual(['a.txt', 'x.txt', 'z.txt']);
-  // Its work is not lost.
+  // The failed task's work is kept.
   expect(desk.git('show', `drover/${end.run}/two:y.txt`)).toBe('1');
 });
 

@@ -49,7 +49,7 @@ test('the other workers start only when the first worker’s answer has begun', 
     (event) => event.type === 'message_start' && event.task === 'one' && event.role === 'assistant',
   );
   const timeOf = (task: string) => Date.parse(events[started(task)]?.at ?? '');
-  // They wait for at most five seconds, and a busy machine may need longer for the first answer.
+  // Tasks wait for at most five seconds, and a busy machine may need longer for the first answer.
   const early = ['two', 'three'].filter((task) => started(task) < begun && timeOf(task) - timeOf('one') < 4_000);
   expect(early).toEqual([]);
 });
@@ -70,7 +70,7 @@ test('workspaces are prepared while the coordinator still plans', async () => {
   const slowly = { ...planned({ one: { answers: [] } }), answers: [{ ...says('hm'), delayMs: 600_000 }] };
   const desk = await RunDesk.with(slowly);
   const ready = () => globSync('workspaces/*/slots/*/tree/a.txt', { cwd: desk.home }).length;
-  // Nobody answers the coordinator, so there never is a plan.
+  // The coordinator gets no answer, so there is never a plan.
   const ran = told(await desk.interrupted(['run', 'do it', '--workers', '3', '--json'], () => ready() === 3));
   expect([ran.code, ran.events.filter(({ type }) => type === 'plan_ready')]).toEqual([130, []]);
 });

@@ -58,7 +58,7 @@ test('a further plan retries a failed task under the same id', async () => {
   const { code, end, events } = await desk.run(['run', 'do it']);
   expect([code, statuses(end)]).toEqual([0, { a: 'landed', b: 'landed' }]);
   expect(events.flatMap((event) => (event.type === 'plan_ready' ? [event.round] : []))).toEqual([1, 2]);
-  // What became of the first plan is the result of the call that submitted it.
+  // The call that submitted the first plan gets that plan's outcome as its result.
   const result = events.find((event) => event.type === 'tool_execution_end' && event.name === 'submit_plan');
   expect(result).toMatchObject({
     isError: false,

@@ -11,7 +11,7 @@ import { inSandbox } from '../../support/sandbox/box.ts';
 
 const shell = (command: string) => calls('shell', { command });
 
-/** What the commands of workers printed, in order. */
+/** The output of the workers' commands, in order. */
 function printed(events: readonly Shown[]): readonly string[] {
   return events.flatMap((event) =>
     event.type === 'tool_execution_end' && event.name === 'shell' ? [event.output] : [],
@@ -73,14 +73,14 @@ inSandbox('a run in the sandbox', () => {
     const { code, end } = await desk.run(args, { env: { ANTHROPIC_BASE_URL: other.server.url } });
     expect(code).toBe(0);
     const taken = globSync(join(desk.home, 'workspaces/*/slots/*/tree/taken'));
-    // Each could write in its own workspace, and drover has cleaned or delivered that.
+    // Each command could write in its own workspace, which drover has cleaned or delivered.
     expect(taken.length).toBeLessThan(readdirSync(join(desk.home, 'workspaces')).length + 2);
     expect(Object.keys(desk.delivered(end.run ?? '')).toSorted()).toEqual(['a.txt', 'one.txt', 'taken', 'two.txt']);
   });
 
   test('a sandbox that breaks fails the attempt with its own kind, and the work is kept', async () => {
     const desk = await RunDesk.with({ answers: [] });
-    // While the coordinator plans, so before a sandbox of the worker starts ahead.
+    // This happens while the coordinator plans, before a worker's sandbox starts ahead.
     const breaks = () => {
       for (const folder of globSync(join(desk.home, 'sandbox/etc-*'))) rmSync(folder, { recursive: true });
       return undefined;

@@ -11,7 +11,7 @@ import { EXAMPLES, MODEL, resultsIn, sample } from '../../support/example-sample
 
 type Machine = { readonly cwd: string; readonly env: Record<string, string> };
 
-/** A machine as CI gives one: a fresh clone, drover and friends on the PATH, a home of its own. */
+/** A machine like a CI runner: a fresh clone, drover and its programs on the PATH, a home of its own. */
 async function machine(folder: string, name: string, server: Rehearsal): Promise<Machine> {
   const tools = join(folder, 'tools');
   await mkdir(tools, { recursive: true });
@@ -46,7 +46,7 @@ function shell(command: string, { cwd, env }: Machine): Promise<{ readonly code:
   return new Promise((done) => child.once('close', (code) => done({ code: code ?? -1, out })));
 }
 
-/** A sample with the spec in it, on a server of its own that machines clone from. */
+/** A sample repository with the spec, on a server that the machines clone from. */
 async function project(): Promise<{ readonly folder: string; readonly server: Rehearsal }> {
   const { folder, shop } = await sample(4);
   await writeFile(join(shop, 'refactor.yaml'), await readFile(join(EXAMPLES, 'no-console.yaml')));

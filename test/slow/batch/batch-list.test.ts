@@ -6,7 +6,7 @@ import { BatchDesk, noisyFiles, tidying } from '../../support/run/batch-desk.ts'
 test('10,000 files are listed within two seconds of CPU time, without a request', async () => {
   const batch = await BatchDesk.with(tidying(), noisyFiles(10_000));
   for (const flag of ['--list', '--dry-run']) {
-    // What the processor did: how long that takes on a machine with other things to do says nothing about drover.
+    // CPU time: wall-clock time would measure the machine's other load.
     const begun = process.cpuUsage();
     const { code, stdout } = await batch.drover([flag]);
     const { user, system } = process.cpuUsage(begun);

@@ -11,7 +11,7 @@ const SEEDS = Number(process.env['DROVER_CRASH_SEEDS'] ?? 50);
 const FROM = Number(process.env['DROVER_CRASH_SEEDS_FROM'] ?? 1);
 const POWER_SEEDS = Math.ceil(SEEDS / 5);
 const POWER_FROM = Math.ceil(FROM / 5);
-// Two seconds where nothing else runs.
+// Two seconds on an idle machine.
 const SEED_MS_MAX = 60_000;
 const TOLD_EVERY = 25;
 
@@ -37,7 +37,7 @@ test(
   POWER_SEEDS * SEED_MS_MAX,
 );
 
-// So early that most sessions are killed as often as they can be: what has come to its end is not killed any more.
+// Early enough that most sessions can be killed as often as planned: a finished session is not killed any more.
 function atPoint(random: Random): Kill {
   const point = random.pick(POINTS);
   return { point, count: point.endsWith('recovery') ? 1 : 1 + random.below(20) };
@@ -58,7 +58,7 @@ async function tollOf(from: number, seeds: number, loses: Loses) {
     total.missing += toll.missing.length;
     total.rejections += toll.rejections;
     total.odd.push(...toll.odd.map((line) => `seed ${seed}: ${line}`));
-    // Long runs are cut short now and then; what they had found by then is still worth knowing.
+    // Long test runs are sometimes cut short, so findings are printed at once.
     if (total.seeds % TOLD_EVERY === 0) process.stdout.write(`so far (${loses}): ${JSON.stringify(total)}\n`);
   }
   return total;

@@ -26,13 +26,13 @@ test('a run killed at any time has the same result and repeats no answered reque
   await Promise.all(Array.from({ length: AT_ONCE }, lane));
   process.stdout.write(`${kills} kills over ${whole.records} records: ${odd.length} came to another end\n`);
   expect(odd).toEqual([]);
-  // Two workers at once don't always tell things in the same order, so the last few may find it over.
+  // Two concurrent workers may emit events in another order, so the run may end before the last few kill points.
   expect(kills).toBeGreaterThan(places.length * 0.9);
 }, 3_600_000);
 
 type Place = { readonly at: number; readonly when: 'before' | 'after' };
 
-// Both: what is done between two records may be done or not.
+// Both, because the work between two records may be done or not.
 function placesOf(records: number): readonly Place[] {
   const [from = '1', to = `${records}`] = (process.env['DROVER_CRASH_RECORDS'] ?? '').split('-').filter(Boolean);
   const wanted = Array.from({ length: records }, (_, n) => n + 1).filter(

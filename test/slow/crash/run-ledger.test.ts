@@ -8,8 +8,8 @@ import { runThroughCrashes, type Kill } from '../../support/run/run-ledger.ts';
 const SEEDS = Number(process.env['DROVER_CRASH_SEEDS'] ?? 50);
 const FROM = Number(process.env['DROVER_CRASH_SEEDS_FROM'] ?? 1);
 const SEED_MS_MAX = 120_000;
-const STEPS = 10; // a worker
-const EVENTS = 900; // about as many as such a run tells
+const STEPS = 10; // per worker
+const EVENTS = 900; // about the number of events of such a run
 
 test(
   `${SEEDS} seeds of a run: nothing is lost or repeated, and the result is the same`,

@@ -71,7 +71,7 @@ inSandbox('package managers inside the sandbox', (system) => {
   test.runIf(has('python3'))('pip install works with its index allowed', async () => {
     const { port } = await pythonIndex();
     const here = await connected([`localhost:${port}`]);
-    // A shim of pyenv would update its own folder afterwards, which is read-only, and fail.
+    // A pyenv shim would update its own folder afterwards; the folder is read-only, so it would fail.
     const python = '"$(python3 -c "import sys; print(sys.executable)")"';
     const index = `--index-url http://localhost:${port}/simple/ --trusted-host localhost`;
     const install = `${python} -m pip install -q --disable-pip-version-check --no-cache-dir --root-user-action=ignore`;

@@ -67,14 +67,14 @@ function answers() {
   return [...steps, { text: 'done' }];
 }
 
-/** The most there ever was; 0 where it can't be told. */
+/** Peak memory; 0 if the system does not report it. */
 function residentMb(id: number | undefined): number {
   if (process.platform !== 'linux') return 0;
   try {
     const status = readFileSync(`/proc/${id}/status`, 'latin1');
     return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
   } catch (error) {
-    // It has ended in the meantime.
+    // The process has ended meanwhile.
     if (error instanceof Error && 'code' in error) return 0;
     throw error;
   }

@@ -12,12 +12,12 @@ import { calls, planned, type ScriptedTask, submits } from '../../support/run/ru
 
 const WORKERS = 8;
 const EVENTS_A_SECOND_MIN = 50;
-const FRAMES_MAX = 6; // from a press to what comes of it
+const FRAMES_MAX = 6; // from a key press to its effect
 const NODES_MAX = 4_000;
-const LONG_SHARE_MAX = 0.5; // of the time
+const LONG_SHARE_MAX = 0.5; // share of the total time
 const PRESSES = 32;
 
-/** Long answers, word by word, and calls between them. */
+/** Long answers, streamed word by word, with calls between them. */
 function chatty(at: number): ScriptedTask {
   const steps = Array.from({ length: 12 }, (_, step) => ({
     text: `Step ${step} of ${at}: on and on it goes. `.repeat(30),
@@ -95,7 +95,7 @@ inBrowser('a run that is resumed', (open) => {
 
 type Watched = { readonly frames: readonly number[]; readonly longShare: number };
 
-// Frames are counted from a press to the change it makes, and what keeps the page from answering is summed up.
+// Counts frames from a key press to its effect, and sums the tasks that block the page.
 const WATCH = `(() => {
   const from = performance.now();
   const frames = [];
@@ -122,7 +122,7 @@ function elementsOf(page: Page): Promise<number> {
   return page.evaluate('document.querySelectorAll("*").length');
 }
 
-/** Another reader of the same run, to know how much there is to hear. */
+/** A second reader of the same run, which counts its events. */
 function listenTo(desk: PageDesk, id: string): { readonly rate: () => number } {
   const from = performance.now();
   let heard = 0;

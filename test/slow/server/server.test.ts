@@ -10,7 +10,7 @@ import { serveProcess } from '../../support/serve/serve-process.ts';
 import { TOKEN } from '../../support/serve/serve-host.ts';
 
 const IDLE = 1_000;
-const STEPS = 10; // of a turn, each with 4 MB to tell
+const STEPS = 10; // per turn, each with 4 MB of events
 const TURNS = 5;
 const GROWN_MB_MAX = 100;
 
@@ -35,7 +35,7 @@ proves('server.bounded', BOUNDED, async () => {
     const asking = get(`${server.url}/v1/sessions/${id}/events`, { headers, agent });
     const [response] = (await once(asking, 'response')) as [IncomingMessage];
     expect(response.statusCode).toBe(200);
-    // The test cuts them off when it has seen enough.
+    // The test disconnects them when it has seen enough.
     response.on('error', () => undefined);
     return response;
   };

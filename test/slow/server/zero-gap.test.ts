@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { reconnecting } from '../../support/serve/reconnects.ts';
 
 const JOURNALS = 100;
-const RECONNECTS = 100; // of each
+const RECONNECTS = 100; // per kind
 
 test('with 10,000 random reconnects deltas sum to each text, and events come once', async () => {
   let connections = 0;

@@ -25,7 +25,7 @@ export const declared = command({
 
 export const withTwo: Command = { ...declared, second: { name: 'task', about: 'Which', required: false } };
 
-/** As yargs reads it, or undefined where it complains. */
+/** The result of yargs, or undefined if yargs reports a mistake. */
 async function yargsTyped(command: Command, argv: readonly string[]): Promise<Typed | undefined> {
   let seen: Typed | undefined;
   const listening: Command = {
@@ -94,7 +94,7 @@ const words = fc.oneof(
   { weight: 2, arbitrary: fc.string({ maxLength: 8 }) },
 );
 
-/** Reads so many of them, and tells how many were plain; those must be what yargs reads. */
+/** Reads this many lines and returns how many the fast reader accepted; yargs must agree with each. */
 export async function plainOnes(command: Command, numRuns: number): Promise<number> {
   let plain = 0;
   await fc.assert(

@@ -16,7 +16,7 @@ export type Random = {
   readonly pick: <T>(list: readonly T[]) => T;
 };
 
-/** The same seed, the same life: a failing one can be lived again. */
+/** A seed makes the same conversation every time, so a failing one can be repeated. */
 export function randomFrom(seed: number): Random {
   let state = (seed * 2_654_435_761) >>> 0 || 1;
   const next = (): number => {
@@ -69,7 +69,7 @@ const IDS = [
 const ARGS = [{}, { path: 'a' }, { path: '\ud800' }, [], 'text', 7, null, { deep: [{ '\udfff': 'x' }] }] as const;
 const NO_USAGE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 
-/** A model that answers anything at all. */
+/** A model with arbitrary answers. */
 export function anyAnswer(random: Random): Script {
   const part = (): NonNullable<Answer['parts']>[number] => {
     switch (random.below(5)) {
@@ -93,7 +93,7 @@ export function anyAnswer(random: Random): Script {
   return { answers: [() => answer()] };
 }
 
-/** Sends so many histories, one more with each request of a life; tells which were refused, and why. */
+/** Sends random histories until this many requests were made; returns those refused, with the reason. */
 export async function refusedHistories(many: number): Promise<readonly string[]> {
   const server = await rehearsal(anyAnswer(randomFrom(1)));
   const providers = {
@@ -241,7 +241,7 @@ function oddMessage(random: Random, provider: Api, model: string): AssistantMess
   };
 }
 
-/** A PNG's first bytes, of a size that may or may not be allowed. */
+/** The first bytes of a PNG whose size may exceed the limit. */
 function image(random: Random): ImagePart {
   const bytes = Buffer.alloc(random.pick([64, 64, 6 * 1024 * 1024]));
   bytes.write('\x89PNG\r\n\x1a\n', 'latin1');

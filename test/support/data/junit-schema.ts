@@ -37,7 +37,7 @@ export type Element = {
   readonly text: string;
 };
 
-/** Throws where it is not well-formed, or not as the schema says. */
+/** Throws if the text is not well-formed or does not match the schema. */
 export function readJunit(xml: string): Element {
   const root = parse(xml);
   if (root.name !== 'testsuites') throw new Error(`the root is ${root.name}`);

@@ -8,9 +8,9 @@ import { runSync } from '../process/run-sync.ts';
 
 type OddFile = {
   readonly name: string;
-  /** Puts the thing at the path. */
+  /** Creates the file at the path. */
   readonly make: (path: string) => Promise<unknown>;
-  /** What a sentence says of the path. */
+  /** The part of an error message that names the kind of file. */
   readonly problem: string;
 };
 
@@ -53,7 +53,7 @@ async function makeSocket(path: string): Promise<void> {
   onTestFinished(() => void server.close());
 }
 
-/** As /dev/stdin is one where standard input is a pipe. */
+/** A pipe, which /dev/stdin is when standard input is piped. */
 async function linkToDescriptor(path: string): Promise<void> {
   await makePipe(`${path}.pipe`);
   const pipe = await open(`${path}.pipe`, constants.O_RDWR | constants.O_NONBLOCK);

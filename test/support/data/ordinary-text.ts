@@ -6,7 +6,7 @@ import { PLANTED } from './planted-secrets.ts';
 
 export const redactor = new Redactor(['correct-horse-battery-staple', 'a1b2c3d4e5f6g7h8']);
 
-// Bytes that look random and are the same in every run.
+// Pseudo-random bytes, the same in every run.
 const digest = (algorithm: string, line: number): Buffer => createHash(algorithm).update(`line ${line}`).digest();
 const hex = (line: number): string => digest('sha256', line).toString('hex');
 const uuid = (line: number): string => hex(line).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');
@@ -47,7 +47,7 @@ export const CORPORA: readonly (readonly [string, (line: number) => string])[] =
   ],
 ];
 
-/** How many of so many such lines are not left as they are. */
+/** How many of this many lines are changed by the redaction. */
 export function touched(lineOf: (line: number) => string, lines: number): number {
   let count = 0;
   for (let line = 0; line < lines; line++) {
@@ -59,7 +59,7 @@ export function touched(lineOf: (line: number) => string, lines: number): number
 
 const LONG_MS = 150;
 
-// Repeated, these ask the most of the search: beginnings without an end, secrets without a gap, base64 of both.
+// Repeated, these are the worst cases of the search: unfinished beginnings, adjacent secrets, base64 of both.
 const HOSTILE = [
   ...String.raw`a - = / A 0 \ " eyJ eyJ- .eyJ :// ://a: ----- ab ghp_ ;password= MTA sk- 0Q~`.split(' '),
   ' ',
@@ -80,12 +80,12 @@ const HOSTILE = [
   ).map(({ text }) => text),
 ];
 
-/** Those that take more than their length deserves, of so many characters and of eight times as many. */
+/** The texts whose time grows faster than their length, measured at this length and at eight times it. */
 export function tooSlow(chars: number, redact: (text: string) => void): readonly string[] {
   return HOSTILE.filter((unit) => {
     const short = cpuMsOf(() => redact(unit.repeat(Math.ceil(chars / unit.length))));
     const long = cpuMsOf(() => redact(unit.repeat(Math.ceil((8 * chars) / unit.length))));
-    // What grows with the square takes sixty-four times as long. The clock's tick is 4 ms.
+    // Quadratic time would be sixty-four times as long. The clock's resolution is 4 ms.
     return long > LONG_MS && long > 30 * Math.max(short, 4);
   });
 }
@@ -96,7 +96,7 @@ export function streamInSmallPieces(text: string): void {
   redaction.flush();
 }
 
-// What this thread has worked, so that a busy machine changes nothing.
+// CPU time of this thread, which other processes do not change.
 function cpuMsOf(work: () => void): number {
   const before = process.threadCpuUsage();
   work();

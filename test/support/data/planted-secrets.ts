@@ -4,8 +4,8 @@
 
 export type Planted = {
   readonly id: string;
-  readonly text: string; // as it stands in a file or an answer
-  readonly secret: string; // the part that must not be seen again
+  readonly text: string; // the text in a file or an answer
+  readonly secret: string; // the part that must not appear anywhere
 };
 
 const UPPER = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
@@ -17,7 +17,7 @@ const WORD = `${ALNUM}_-`;
 const BASE64 = `${ALNUM}+/`;
 const UUID = '8-4-4-4-12';
 
-/** Characters of an alphabet, the same for the same seed; each kind of character in it occurs early. */
+/** Characters of an alphabet, determined by the seed; each kind of character occurs early. */
 export function fill(alphabet: string, length: number, seed: string): string {
   let state = Array.from(seed).reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) % 2_147_483_647, 7);
   const next = (): number => (state = (state * 48_271) % 2_147_483_647);
@@ -37,7 +37,7 @@ const pem = (kind: string, seed: string): string => {
   return ['-----BEGIN', `${kind}-----\n${lines.join('\n')}\n-----END`, `${kind}-----`].join(' ');
 };
 
-// id, prefix, alphabet and length, or what follows the prefix
+// id, prefix, alphabet and length, or the rest after the prefix
 const TOKENS: readonly (readonly [string, string, string, number] | readonly [string, string, string])[] = [
   ['anthropic-key', 'sk-ant-api03-', WORD, 95],
   ['openrouter-key', 'sk-or-v1-', HEX, 64],
@@ -184,7 +184,7 @@ const TOKENS: readonly (readonly [string, string, string, number] | readonly [st
   ['discord-token', `${Buffer.from('184726359018273645').toString('base64url')}.`, `Gh3kQ1.${fill(WORD, 38, 'dc')}`],
 ];
 
-// id, what stays readable before the secret, the secret, what stays behind it
+// id, readable text before the secret, the secret, readable text after it
 const IN_CONTEXT: readonly (readonly [string, string, string, string])[] = [
   ['azure-client-secret', 'a1B', `8Q~${fill(WORD, 34, 'az')}`, ''],
   ['telegram-bot-token', '7123456789', `:AA${fill(WORD, 33, 'tg')}`, ''],

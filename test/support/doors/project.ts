@@ -50,7 +50,7 @@ export class StrangeProject {
     return findProject(new FakeIo(this.given()).io, this.top, { trustsAll });
   }
 
-  /** The names of the files that count. */
+  /** The names of the files that count as approved. */
   async counting(trustsAll = false): Promise<readonly string[]> {
     const project = await this.find(trustsAll);
     const ignored = new Set(project.ignored.map(({ name }) => name));

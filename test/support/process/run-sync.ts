@@ -20,7 +20,7 @@ export type Surroundings = {
   readonly input?: string | Buffer;
 };
 
-/** What it printed. Throws where it fails, with what it said. */
+/** The program's output. Throws with its stderr if it fails. */
 export function runSync(file: string, args: readonly string[], { cwd, env, input }: Surroundings): Buffer {
   const { folder, ask, answer } = shell();
   const surroundings = Object.entries(env ?? process.env).flatMap(([name, value]) =>
@@ -39,14 +39,14 @@ export function runSync(file: string, args: readonly string[], { cwd, env, input
   );
 }
 
-/** Starts it, if it is not there. */
+/** Starts the helper process unless it runs already. */
 export function shell(): Shell {
   return (shared[SHARED] ??= open());
 }
 
 type Shell = { readonly folder: string; readonly ask: number; readonly answer: number };
 
-// One for all test files that run in this process, each of which may have its own copy of this module.
+// One helper for all test files of this process, each of which may have its own copy of this module.
 const SHARED = Symbol.for('drover.test.shell');
 const shared = globalThis as { [SHARED]?: Shell };
 
@@ -57,7 +57,7 @@ function open(): Shell {
   if (made.status !== 0) throw new Error(`no pipes in ${folder}: ${made.stderr.toString()}`);
   const child = spawn('bash', ['-c', SHELL, 'bash', folder], { stdio: 'ignore' });
   child.unref();
-  // Each waits for the other end.
+  // Each side waits for the other to open the pipe.
   return { folder, ask: openSync(ask, 'w'), answer: openSync(answer, 'r') };
 }
 

@@ -8,7 +8,7 @@ import type { Readable, Writable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import { temporaryFolder } from '../workspace.ts';
 
-/** A shell in the root of drover, with HOME in `folder`; it ends with the test. */
+/** A shell in drover's root folder, with HOME in `folder`; it ends with the test. */
 export async function openShell(
   given: { readonly folder?: string; readonly env?: Readonly<Record<string, string>> } = {},
 ): Promise<Shell> {
@@ -29,7 +29,7 @@ class Shell {
   constructor(folder: string, env: Readonly<Record<string, string>>) {
     this.#folder = folder;
     const home = join(folder, 'home');
-    // Processes that a block leaves behind end with its group.
+    // Processes that a block leaves behind end with their group.
     this.#bash = spawn('bash', ['--noprofile', '--norc'], {
       env: { PATH: process.env['PATH'], HOME: home, TMPDIR: folder, LC_ALL: 'C.UTF-8', ...compileCache(), ...env },
       stdio: ['pipe', 'pipe', 'ignore'],
@@ -38,11 +38,11 @@ class Shell {
     });
     this.#closed = once(this.#bash, 'close');
     this.#bash.stdout.setEncoding('utf8').on('data', (text: string) => (this.#output += text));
-    // As in a shell that a person types in.
+    // As in an interactive shell.
     this.#bash.stdin.write('exec 2>&1; shopt -s expand_aliases\n');
   }
 
-  /** All that a block prints on either stream, and its exit status unless that is 0. */
+  /** Both output streams of a block, and its exit status unless that is 0. */
   async run(code: string): Promise<string> {
     const n = ++this.#blocks;
     const file = join(this.#folder, `block-${n}.sh`);
@@ -52,7 +52,7 @@ class Shell {
     return status === '0' ? text : `${text}(exit status ${status})`;
   }
 
-  /** Writes a file into the folder that the shell is in. */
+  /** Writes a file into the shell's folder. */
   async save(name: string, text: string): Promise<void> {
     const source = join(this.#folder, 'saved');
     await writeFile(source, text);

@@ -11,7 +11,7 @@ export type Ended = { readonly code: number | null; readonly stdout: string; rea
 export class Installed {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), 'drover-installed-')));
   readonly prefix = join(this.folder, 'prefix');
-  /** The folder of the package, as npm has unpacked it. */
+  /** The package's folder, as npm unpacked it. */
   readonly package = join(this.prefix, 'lib/node_modules/drover');
   readonly tarball: string;
   readonly #node: string;
@@ -23,7 +23,7 @@ export class Installed {
     mkdirSync(this.prefix);
     execFileSync(process.execPath, ['scripts/release-pack.ts', this.folder], { stdio: ['ignore', 'ignore', 'pipe'] });
     this.tarball = join(this.folder, readdirSync(this.folder).find((name) => name.endsWith('.tgz')) ?? '');
-    // From an empty folder, so that no package of this repository is found. npm keeps the user's settings.
+    // Runs in an empty folder, so that no package of this repository is found. npm keeps the user's settings.
     execFileSync('npm', ['install', '-g', '--no-audit', '--no-fund', '--prefix', this.prefix, this.tarball], {
       cwd: this.prefix,
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -60,7 +60,7 @@ export class Installed {
     return { code: status, stdout, stderr };
   }
 
-  /** Starts a server, and gives it with its first piece of output. */
+  /** Starts a server, and returns it with its first piece of output. */
   async start(args: readonly string[], cwd = this.folder): Promise<{ child: ChildProcess; first: string }> {
     const child = spawn('drover', args, { cwd, env: this.environment(), stdio: ['ignore', 'pipe', 'inherit'] });
     const [first] = (await once(child.stdout, 'data')) as [Buffer];

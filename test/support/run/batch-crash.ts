@@ -10,15 +10,15 @@ const LOOK_MS = 50;
 export type Watched = {
   /** The exit code, or the signal that ended it. */
   readonly end: number | string;
-  /** Megabytes, by how many tasks were over then. */
+  /** Memory in megabytes, by the number of finished tasks. */
   readonly sizes: ReadonlyMap<number, number>;
 };
 
 export type Watch = {
   readonly argv: readonly string[];
-  /** Tasks that are over when it is killed; 0: it is not. */
+  /** Number of finished tasks at which it is killed; 0 for never. */
   readonly killAt: number;
-  /** Look at its size when so many are over. */
+  /** Numbers of finished tasks at which memory is measured. */
   readonly lookAt: readonly number[];
 };
 
@@ -55,7 +55,7 @@ export async function watched(desk: RunDesk, { argv, killAt, lookAt }: Watch): P
   }
 }
 
-/** Counts the tasks that came to an end, in a journal that grows. */
+/** Counts the finished tasks in a growing journal. */
 class Tail {
   readonly #path: () => string | undefined;
   readonly #over = new Set<string>();
@@ -85,7 +85,7 @@ class Tail {
   #take(line: string): void {
     const isEnd = /"type":"(merge_end|task_end)"/.exec(line);
     if (isEnd === null || line.includes('"again":true')) return;
-    // Finished with a commit is not over: it has yet to land.
+    // A task with an unlanded commit is not finished.
     if (isEnd[1] === 'task_end' && line.includes('"status":"finished"') && line.includes('"commit":')) return;
     const [, task] = /"task":"([^"]+)"/.exec(line) ?? [];
     if (task !== undefined) this.#over.add(task);

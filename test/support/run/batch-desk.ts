@@ -13,14 +13,17 @@ const IDENTITY = ['-c', 'user.name=A Person', '-c', 'user.email=person@example.c
 
 export type Files = Readonly<Record<string, string>>;
 
-/** Files with a console call in each. */
+/** Files with one console call each. */
 export function noisyFiles(count: number): Files {
   return Object.fromEntries(
     Array.from({ length: count }, (_, at) => [`src/file${at + 1}.ts`, `console.log(${at + 1});\n`]),
   );
 }
 
-/** A model that replaces console by log in the file its task names, then submits; or does what `instead` says. */
+/**
+ * A model that replaces console by log in the file that its task names, then submits; `instead` overrides the answers
+ * of a file.
+ */
 export function tidying(instead: (path: string, step: number) => Answer | undefined = () => undefined): Script {
   const answer: AnswerSource = (request) => {
     const path = /Keep to these files if you can: ([^\s,]+)/.exec(request.task)?.[1] ?? '';
@@ -78,12 +81,12 @@ export class BatchDesk {
     return this.desk.drover(['batch', '../spec.yaml', ...this.#defaults(argv)], given);
   }
 
-  /** With --json, and what it told. */
+  /** Runs the batch with --json, and returns its events too. */
   async run(argv: readonly string[] = [], given: Given = {}): Promise<RanRun> {
     return told(await this.drover([...argv, '--json'], given));
   }
 
-  /** Stopped by a signal as soon as `when` holds of what it has printed. */
+  /** Stops the batch with a signal as soon as `when` matches its output. */
   async stopped(cause: StopCause, when: (printed: string) => boolean, argv: readonly string[] = []): Promise<RanRun> {
     const { home, repository, server } = this.desk;
     const env = { DROVER_HOME: home, ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: server.url };

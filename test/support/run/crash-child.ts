@@ -21,7 +21,7 @@ import { z } from 'zod';
 const [home = '', url = '', ledgerPath = '', loses = '', point = '', count = '1'] = process.argv.slice(2);
 
 let left = Number(count);
-/** Dies here, as if the plug were pulled, if this is the point and its turn has come. */
+/** Kills the process as if by power loss, if this is the chosen occurrence of the point. */
 function passing(name: string): void {
   if (name === point && (left -= 1) === 0) process.kill(process.pid, 'SIGKILL');
 }
@@ -51,7 +51,7 @@ async function openFile(path: string): Promise<JournalFile> {
   return {
     async write(...args: [Buffer, number, number, number]) {
       passing('before-write');
-      // Torn: what came before and the first half reach the disk, and then the plug is pulled.
+      // A torn write: everything before it and its first half reach the disk, then the power fails.
       if (point === 'torn-write' && left === 1) {
         await disk.datasync();
         await file.write(args[0], args[1], Math.ceil(args[2] / 2), args[3]);
@@ -75,7 +75,7 @@ async function openFile(path: string): Promise<JournalFile> {
   } as JournalFile;
 }
 
-/** What was not synced is only in this process, and gone with it. */
+/** Unsynced data exists only in this process, and is lost with it. */
 function forgetful(file: JournalFile): JournalFile {
   let unsynced: (() => Promise<unknown>)[] = [];
   return {
@@ -132,7 +132,7 @@ const session = new Session({
 const isBegun = past !== undefined && past.turn > 0;
 if (past?.ending !== 'done') {
   const execution = session.execute(isBegun ? { resume: true } : { content: 'go' }, new AbortController().signal);
-  // What is printed has been told: it may never be lost again.
+  // A printed event counts as delivered: it must never be lost again.
   for await (const { type, seq } of execution) if (!type.endsWith('_delta')) process.stdout.write(`${seq} ${type}\n`);
   const { outcome } = await execution.result();
   if (outcome.status !== 'done') process.stdout.write(`ended ${JSON.stringify(outcome)}\n`);

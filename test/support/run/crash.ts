@@ -30,7 +30,7 @@ export type Kill = { readonly point: (typeof POINTS)[number]; readonly count: nu
 
 export type Toll = {
   readonly processes: number;
-  readonly lost: readonly string[]; // told, and not in the journal
+  readonly lost: readonly string[]; // delivered, but not in the journal
   readonly doubled: readonly string[]; // lines of the ledger
   readonly missing: readonly string[];
   readonly rejections: number;
@@ -39,13 +39,14 @@ export type Toll = {
 
 const PROCESSES_MAX = 60;
 
-// The rest is in the file when it is told, and need not be on the disk: what matters of it comes again.
+// The other events are written before they are delivered but may be unsynced; the next process repeats those that
+// matter.
 const SYNCED = /^\d+ (session_start|message_end|tool_execution_start|tool_execution_end|done|session_end)$/;
 
-/** What goes with each death: the process, or the power, and with it all that was not synced. */
+/** The loss at each death: the process alone, or also everything unsynced. */
 export type Loses = 'process' | 'power';
 
-/** `kills` says how each process dies; those after it live. */
+/** `kills` lists how each process dies; later ones live. */
 export async function liveThroughCrashes(
   steps: number,
   kills: readonly Kill[],
@@ -53,7 +54,7 @@ export async function liveThroughCrashes(
 ): Promise<Toll> {
   const home = await mkdtemp(join(tmpdir(), 'drover-crash-'));
   const server = await startRehearsal(modelThatChecks(steps));
-  // At once, and not when the test is over: hundreds of seeds are one test.
+  // Removed at once and not after the test: one test runs hundreds of seeds.
   try {
     return await livesOn(server, home, { steps, kills, loses });
   } finally {
@@ -94,7 +95,7 @@ async function livesOn(server: Rehearsal, home: string, { steps, kills, loses }:
   };
 }
 
-// In one file, and compiled once for all of them: starting is most of what such a process does.
+// One file, compiled once for all processes, because start-up is most of their time.
 let program: Promise<string> | undefined;
 
 afterAll(async () => {
@@ -147,7 +148,7 @@ type Block = {
   readonly content?: unknown;
 };
 
-/** Three lines a step. Told that a call is uncertain, it finds out before it does it again. */
+/** Three lines per step. If a call is uncertain, the model checks its effect before it repeats it. */
 function modelThatChecks(steps: number): Script {
   const answer = (body: { readonly messages: readonly { readonly content: string | readonly Block[] }[] }): Answer => {
     const blocks = body.messages.flatMap(({ content }) => (typeof content === 'string' ? [] : content));

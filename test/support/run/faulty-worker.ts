@@ -19,7 +19,7 @@ export const faults: Readonly<Record<string, () => void>> = {
   loop: () => {
     for (;;);
   },
-  // Never gives the thread back either, and leaves the core to others.
+  // Blocks the thread like `loop`, but leaves the core to others.
   deaf: () => {
     for (const cell = new Int32Array(new SharedArrayBuffer(4)); ;) Atomics.wait(cell, 0, 0, 10);
   },
@@ -56,7 +56,7 @@ function happenIn({ workspace }: TaskSpec, fault: () => void): void {
   setInterval(() => existsSync(join(workspace, 'now')) && fault(), 10);
 }
 
-/** As many numbered events as the system prompt says, a thousand a second. */
+/** Numbered events at a thousand per second; the system prompt says how many. */
 async function flood({ system, mode }: TaskSpec, order: Opening): Promise<unknown> {
   const { link, close } = linkOver(order, threadId);
   const count = Number(system);

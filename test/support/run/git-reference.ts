@@ -45,7 +45,7 @@ const CHANGES_MAX = 8;
 export type Compared = { readonly drover: Outcome; readonly git: Outcome };
 
 type Outcome = {
-  readonly entries: readonly string[]; // of the index of the base: mode, object and path
+  readonly entries: readonly string[]; // entries of the base index: mode, object and path
   readonly files: readonly string[];
   readonly commit: string;
   readonly clean: Readonly<Record<string, string>>; // the tree that the next task finds
@@ -133,7 +133,7 @@ function change(top: string, random: Random): void {
   }
 }
 
-/** Writes other bytes of the same length, and gives the file its old times again. */
+/** Writes other bytes of the same length, and restores the file's old times. */
 function rewriteInPlace(place: string): void {
   const { atime, mtime, size } = lstatSync(place);
   writeFileSync(place, 'z'.repeat(size));
@@ -149,7 +149,7 @@ function put(top: string, path: string, random: Random): void {
   else writeFileSync(place, 'x'.repeat(random.pick(SIZES)) + random.below(4), { mode: kind === 1 ? 0o755 : 0o644 });
 }
 
-/** Makes a folder, and removes files and links that stand in its way. */
+/** Makes a folder after removing files and links in its place. */
 function makeWay(top: string, folder: string): void {
   if (folder === '.') return;
   makeWay(top, dirname(folder));
@@ -162,7 +162,7 @@ function makeWay(top: string, folder: string): void {
 const randomPath = (random: Random): string => `${random.pick(FOLDERS)}${random.pick(NAMES)}`;
 const pathsIn = (top: string): readonly string[] => Object.keys(contents(top)).map((path) => path.replace(/\/$/, ''));
 
-/** Makes the files of one folder those of another. Both keep their `.git`. */
+/** Replaces the files of one folder by those of another. Both keep their `.git`. */
 function replaceFiles(from: string, to: string): void {
   for (const name of readdirSync(to)) if (name !== '.git') rmSync(join(to, name), { recursive: true });
   const names = readdirSync(from).filter((name) => name !== '.git');

@@ -30,7 +30,7 @@ export const SESSION_SCRIPT: Script = {
   answers: [writes('by-session.txt', 'once\n'), calls('shell', { command: HOLD }), says('The session is done.')],
 };
 
-/** One task of the run has landed when the run is killed in a call of the other one. */
+/** One task of the run has landed when the run is killed in a call of the other. */
 export const RUN_SCRIPT: Script = planned({
   quick: { answers: [writes('quick.txt', 'quick\n'), submits('quick')] },
   slow: {
@@ -42,7 +42,7 @@ type Stored = { readonly text: string } | { readonly base64: string } | { readon
 
 type Fixture = { readonly workspaces: string; readonly files: Readonly<Record<string, Stored>> };
 
-/** Has drover write a session and a run, kills it in both, and keeps all files. */
+/** Runs a session and a run, kills both, and keeps all files. */
 export async function writeFixture(version: string): Promise<void> {
   const folder = await temporaryFolder();
   const server = await startRehearsal(RUN_SCRIPT);
@@ -57,7 +57,7 @@ export async function writeFixture(version: string): Promise<void> {
   writeFileSync(join(FIXTURES, `${version}.json`), `${JSON.stringify({ workspaces, files }, undefined, 1)}\n`);
 }
 
-/** Runs drover until it is in the call that holds it, and has printed `also`; then kills it and its children. */
+/** Runs drover until it waits in the blocking call and has printed `also`; then kills it and its children. */
 async function killedIn(desk: RunDesk, url: string, argv: readonly string[], also = ''): Promise<void> {
   const env = {
     PATH: process.env['PATH'],
@@ -83,7 +83,7 @@ async function killedIn(desk: RunDesk, url: string, argv: readonly string[], als
   if (child.signalCode !== 'SIGKILL') throw new Error(`drover ended before it could be killed: ${printed}`);
 }
 
-/** Writes the files of a fixture into a new folder, as if that version of drover had worked there. */
+/** Writes a fixture's files into a new folder, as if that version of drover had worked there. */
 export async function restoreFixture(file: string, script: Script): Promise<RunDesk> {
   const { workspaces, files } = JSON.parse(readFileSync(join(FIXTURES, file), 'utf8')) as Fixture;
   const server = await startRehearsal(script);
@@ -95,7 +95,7 @@ export async function restoreFixture(file: string, script: Script): Promise<RunD
     }
   };
   restore('project/', (text) => text.replaceAll('<folder>', desk.folder));
-  // The name of this folder depends on the path of the project.
+  // This folder's name depends on the project's path.
   const env = { PATH: process.env['PATH'] ?? '', HOME: desk.folder };
   const repository = await openRepository(desk.repository, env);
   const { folder } = await openStore({ home: desk.home, repository, env });
@@ -110,7 +110,7 @@ function unpack(path: string, content: Stored, rename: (text: string) => string)
   else writeFileSync(path, path.endsWith('journal.jsonl') ? sealed(content.text, rename) : rename(content.text));
 }
 
-/** A journal with other paths in it, every record under its new seal. */
+/** A journal with other paths in it, and a fresh seal for every record. */
 function sealed(journal: string, rename: (text: string) => string): string {
   let sum = '';
   const lines = journal.split('\n').filter(Boolean);
@@ -133,7 +133,7 @@ function pack(folder: string, path: string): Stored {
   return { text: text.replaceAll(folder, '<folder>') };
 }
 
-// Locks belong to processes, and the rest is not needed to resume.
+// Locks belong to processes; the other files are not needed to resume.
 const LEFT_OUT = /(^|\/)(hooks|logs|description|COMMIT_EDITMSG|.*\.lock(\.owner|-journal)?)$/;
 
 function pathsIn(folder: string, within = ''): readonly string[] {

@@ -12,7 +12,7 @@ import { temporaryFolder } from '../workspace.ts';
 const FAULT = join(import.meta.dirname, 'thread-fault.ts');
 const DROVER = join(import.meta.dirname, '..', '..', '..', 'bin', 'drover.ts');
 
-/** What must come of it, whatever the thread did. */
+/** The outcome that every lost thread must lead to. */
 export const TRIED_AGAIN = {
   code: 0,
   tasks: [
@@ -28,7 +28,7 @@ export const TRIED_AGAIN = {
   processesLeft: '',
 };
 
-/** One worker at a time, so that the thread that goes wrong is the one of the task that says so. */
+/** One worker at a time, so that the failing thread is the one of the task that names the fault. */
 export async function runWithLostThread(fault: 'exit' | 'throw' | 'loop' | 'heap'): Promise<unknown> {
   const faults = await temporaryFolder();
   const seconds = `7777.${process.pid}${Date.now()}`;

@@ -7,7 +7,7 @@ import { main } from '../../../bin/drover.ts';
 import { PassThrough, Readable } from 'node:stream';
 
 const [at = '0', when = 'after', ...argv] = process.argv.slice(2);
-let left = Number(at); // NaN for a type
+let left = Number(at); // NaN if the kill point is a type
 
 const append = Reflect.get(Journal.prototype, 'append') as Journal['append'];
 const die = (): never => {
@@ -19,7 +19,7 @@ Journal.prototype.append = async function (this: Journal, records: readonly Json
   const here = ofType > 0 ? ofType : left > 0 && left <= records.length ? left : 0;
   left -= records.length;
   if (here === 0) return append.call(this, records, durable);
-  // What comes in one go can be torn apart by a crash: some of it is there, the rest is not.
+  // A crash can tear records that are written together: some of them are on disk, the rest are not.
   const kept = when === 'before' ? here - 1 : here;
   if (kept > 0) await append.call(this, records.slice(0, kept), true);
   return die();
@@ -35,5 +35,5 @@ const ended = main(argv, {
   node: process.execPath,
   onStop: () => () => undefined,
 });
-// Threads may still be closing down.
+// Threads may still be closing.
 void ended.then((code) => process.exit(code));

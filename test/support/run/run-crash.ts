@@ -15,7 +15,7 @@ const CHILD = join(import.meta.dirname, 'run-crash-child.ts');
 const GATE = 'test ! -e red.txt';
 const ALLOW = ['--allow', 'shell(cat base.txt)'];
 
-/** Four tasks, one builds on another, one conflicts once, one is left out by the gate. */
+/** Four tasks: one depends on another, one conflicts once, one fails the gate. */
 const SCRIPT = planned({
   base: { answers: [writes('base.txt', 'base\n'), submits('base')] },
   first: {
@@ -33,14 +33,14 @@ export type Crashed = {
   readonly tree: Readonly<Record<string, string>>;
   readonly code: number | string;
   readonly statuses: Readonly<Record<string, string>>;
-  /** Requests for answers that the journal held already. */
+  /** Requests for answers that were already in the journal. */
   readonly repeated: readonly string[];
   readonly refused: number;
   readonly records: number;
   readonly wasKilled: boolean;
 };
 
-/** Killed at the nth record, or at the first of a type; 0: it is not killed. */
+/** Killed at the nth record, or at the first of a type; 0 for never. */
 export async function crashedRun(at: number | EventType, when: 'before' | 'after', workers: number): Promise<Crashed> {
   const desk = await RunDesk.with(SCRIPT);
   const argv = [
@@ -86,7 +86,7 @@ export async function crashedRun(at: number | EventType, when: 'before' | 'after
   };
 }
 
-/** How many answers each agent needs when nothing goes wrong. */
+/** The number of answers that each agent needs if nothing fails. */
 const NEEDED = new Map([
   ['default', 2],
   ['base', 2],
@@ -98,7 +98,7 @@ const NEEDED = new Map([
 
 type Counts = ReadonlyMap<string, number>;
 
-// An agent may ask once more for each answer that was under way, and for no other.
+// An agent may repeat one request for each answer in flight, and no other.
 function repeatedOf({
   asked,
   answered,
@@ -132,13 +132,13 @@ function countsOf(names: readonly string[]): Counts {
   return counts;
 }
 
-/** The run that got furthest: one that died before its first record has not begun, and another is begun instead. */
+/** The run that got furthest: one killed before its first record never began, and a second one begins in its place. */
 function runIn(desk: RunDesk): string | undefined {
   const ids = readdirSync(join(desk.home, 'runs'));
   return ids.toSorted((a, b) => recordsIn(desk, b).length - recordsIn(desk, a).length)[0];
 }
 
-/** Of the run that got furthest. */
+/** The journal of the run that got furthest. */
 export function recordsOf(desk: RunDesk): readonly Recorded[] {
   const id = runIn(desk);
   return id === undefined ? [] : recordsIn(desk, id);
@@ -151,7 +151,7 @@ function recordsIn({ home }: RunDesk, id: string): readonly Recorded[] {
 
 let bundle: Promise<string> | undefined;
 
-// Bundled and compiled once for all of them: starting is most of what such a process does.
+// Bundled and compiled once for all processes, because start-up is most of their time.
 async function bundled(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'drover-crash-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -159,7 +159,7 @@ async function bundled(): Promise<string> {
   return folder;
 }
 
-/** drover in a process of its own, killed there if at all; its exit code, or the signal that ended it. */
+/** Runs drover in a separate process with an optional kill point; returns its exit code or signal. */
 export async function drover(
   desk: RunDesk,
   at: number | EventType,

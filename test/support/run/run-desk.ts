@@ -39,7 +39,7 @@ export class RunDesk {
     return RunDesk.in(await temporaryFolder(), server, files);
   }
 
-  /** In a folder and with a model that somebody else takes away again. */
+  /** A desk in a folder and with a model that the caller removes. */
   static async in(folder: string, server: Rehearsal, files: Readonly<Record<string, string>>): Promise<RunDesk> {
     const desk = new RunDesk(folder, server);
     await mkdir(desk.repository);
@@ -50,7 +50,7 @@ export class RunDesk {
     return desk;
   }
 
-  /** Over a folder that has a project and a home already. */
+  /** A desk over a folder that already has a project and a home. */
   static over(folder: string, server: Rehearsal): RunDesk {
     return new RunDesk(folder, server);
   }
@@ -70,7 +70,7 @@ export class RunDesk {
     return runSync('git', args, { cwd: this.repository }).toString().trimEnd();
   }
 
-  /** The branch with a commit of this run at its tip. */
+  /** The branch whose tip is a commit of this run. */
   resultBranch(run: string): string {
     const heads = this.git('for-each-ref', '--format=%(refname:lstrip=2)', 'refs/heads/drover/').split('\n');
     const isResult = (head: string) =>
@@ -78,19 +78,19 @@ export class RunDesk {
     return heads.find((head) => head !== '' && isResult(head)) ?? `no branch of ${run}`;
   }
 
-  /** Everything on the branch that was delivered. */
+  /** Every file of the delivered branch. */
   delivered(run: string): Readonly<Record<string, string>> {
     const ref = this.resultBranch(run);
     const paths = this.git('ls-tree', '-r', '--name-only', ref).split('\n');
     return Object.fromEntries(paths.map((path) => [path, this.git('show', `${ref}:${path}`)]));
   }
 
-  /** drover, as it is typed in the repository. */
+  /** Runs drover in the repository with these arguments. */
   drover(argv: readonly string[], given: Given = {}, api: Api = 'anthropic'): Promise<Ran> {
     return drover(this.#typed(argv, api), this.#given(given));
   }
 
-  /** drover, interrupted as soon as `when` holds for what it has printed. */
+  /** Runs drover, and interrupts it as soon as `when` matches its output. */
   async interrupted(
     argv: readonly string[],
     when: (stdout: string, stderr: string) => boolean,
@@ -119,14 +119,14 @@ export class RunDesk {
   }
 
   async run(argv: readonly string[], given: Given = {}, api: Api = 'anthropic'): Promise<RanRun> {
-    // In this thread unless a test says otherwise: starting threads is what takes longest.
+    // Workers run in this thread unless a test asks for threads, because starting threads takes longest.
     const workers = argv.includes('--workers') || argv[0] !== 'run' ? [] : ['--workers', '0'];
     const ran = await this.drover([...argv, ...workers, '--json'], given, api);
     return told(ran);
   }
 }
 
-/** What `--json` printed, as events. */
+/** The output of `--json`, as events. */
 export function told(ran: Ran): RanRun {
   const events = ran.stdout
     .split('\n')
@@ -144,9 +144,9 @@ export function statuses({ tasks }: EndOfRun): Readonly<Record<string, TaskRow['
 // ── scripts ───────────────────────────────────────────────────────────────────────────────────
 
 export type ScriptedTask = Partial<Omit<PlannedTask, 'id'>> & {
-  /** What its worker does, answer by answer. */
+  /** The worker's answers, in order. */
   readonly answers: readonly AnswerSource[];
-  /** What it does when it is tried again because of a conflict. */
+  /** The worker's answers in an attempt after a conflict. */
   readonly again?: readonly Answer[];
 };
 
@@ -155,7 +155,7 @@ export const writes = (path: string, content: string): Answer => calls('write', 
 export const says = (text: string): Answer => ({ text });
 export const submits = (summary: string): Answer => calls('submit_result', { summary });
 
-/** A coordinator that submits these tasks at once, and workers that do them. */
+/** A coordinator that submits these tasks at once, and their workers. */
 export function planned(tasks: Readonly<Record<string, ScriptedTask>>, more: Partial<Script> = {}): Script {
   const workers = Object.entries(tasks).flatMap(([id, { answers, again }]): [string, AgentScript][] => [
     ...(again === undefined

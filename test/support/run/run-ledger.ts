@@ -18,21 +18,21 @@ import { bundleInto } from '../bundle.ts';
 import { planned, RunDesk, submits, writes } from './run-desk.ts';
 
 const WORKERS = 4;
-const CALLS = 3; // a step
+const CALLS = 3; // per step
 const PROCESSES_MAX = 40;
 const LINGER_MS_MAX = 20_000;
 
-/** Killed when it has told so many events, and then so much later. */
+/** Killed after this many events, and this much later. */
 export type Kill = { readonly events: number; readonly afterMs: number };
 
 export type Toll = {
   readonly processes: number;
-  readonly uncertain: number; // calls that were under way when it was killed
-  readonly lost: readonly string[]; // told, and not in the journal
+  readonly uncertain: number; // calls in progress at the kill
+  readonly lost: readonly string[]; // delivered, but not in the journal
   readonly doubled: readonly string[]; // lines of the ledger
   readonly missing: readonly string[];
   readonly rejections: number;
-  readonly code: number | undefined; // of the last process
+  readonly code: number | undefined; // exit code of the last process
   readonly tree: Readonly<Record<string, string>>;
 };
 
@@ -60,7 +60,7 @@ async function lives(
   while (code === undefined && processes < PROCESSES_MAX) {
     const run = runIn(desk);
     const begin = ['run', 'fill the ledger', '--model', 'anthropic/scripted', '--workers', String(WORKERS)];
-    // The sandbox shows the ledger's folder, which is outside of every workspace.
+    // The sandbox shows the ledger's folder, which is outside every workspace.
     const argv = [...(run === undefined ? begin : ['resume', run]), '--writable', dirname(ledger)];
     code = await oneProcess(desk, argv, kills[processes], (line) => told.add(line));
     processes += 1;
@@ -83,7 +83,7 @@ async function lives(
   };
 }
 
-/** The exit code, or undefined where it was killed. */
+/** The exit code, or undefined if it was killed. */
 async function oneProcess(
   desk: RunDesk,
   argv: readonly string[],
@@ -115,8 +115,8 @@ async function oneProcess(
   });
 }
 
-// A command that was under way when its drover was killed ends with its sandbox, and the model that finds out whether it
-// took effect must not come before that. The arguments of the sandbox name the ledger's folder.
+// A command that was running when drover was killed ends with its sandbox. The resumed model must check its effect only
+// after that. The sandbox's arguments name the ledger's folder.
 async function untilNobodyWritesTo(ledger: string): Promise<void> {
   const isWriting = (id: string): boolean => {
     try {
@@ -124,7 +124,7 @@ async function untilNobodyWritesTo(ledger: string): Promise<void> {
         Number(id) !== process.pid && readFileSync(`/proc/${id}/cmdline`, 'utf8').includes(`--bind\0${dirname(ledger)}`)
       );
     } catch {
-      return false; // It has ended meanwhile.
+      return false; // The process has ended meanwhile.
     }
   };
   const until = Date.now() + LINGER_MS_MAX;
@@ -196,7 +196,7 @@ const shells = (commands: readonly string[]): Answer => ({
   })),
 });
 
-// In few files, and compiled once for all of them: starting is most of what such a process does.
+// A few files, compiled once for all processes, because start-up is most of their time.
 let program: Promise<string> | undefined;
 
 afterAll(async () => {

@@ -12,7 +12,7 @@ const WORKERS = 3;
 const GATE = 'pnpm test';
 const STARTED_AT = Date.UTC(2027, 0, 15, 9, 30);
 
-/** What becomes of a task; `again` fates take two attempts. */
+/** The fate of a task; `again` fates take two attempts. */
 type Fate =
   | TaskStatus
   | 'landed again' // it fails first
@@ -35,7 +35,7 @@ const FATES: readonly Fate[] = [
 
 export type SampleOptions = {
   readonly tasks: number;
-  /** Put into everything that comes from a model, a tool, a file or a branch. */
+  /** A marker in every text from a model, a tool, a file or a branch. */
   readonly spice?: string;
   readonly cap?: RunSettings['cap'];
 };
@@ -68,7 +68,7 @@ export const sampleSettings: RunSettings = {
 const USAGE: Usage = { input: 1_200, output: 400, cacheRead: 9_000, cacheWrite: 300 };
 const COST = 0.0125;
 
-/** Stamps events as the bus would, each a little later than the one before. */
+/** Stamps events like the bus, each a little later than the one before. */
 export class Teller {
   readonly events: Recorded[] = [];
   atMs: number;
@@ -169,7 +169,7 @@ class Work {
     this.spice = spice;
   }
 
-  /** What happens in one attempt, step by step; undefined ones are for others to go ahead. */
+  /** The events of one attempt, in order. */
   *attempt(): Generator<readonly [Event, Place]> {
     if (this.fate === 'skipped') {
       const reason = `task ${this.task.dependsOn[0]} failed`;
@@ -231,7 +231,7 @@ class Work {
       : { ...end, files: this.files(), commit: this.commit(), branch: this.branch() };
   }
 
-  /** Whether this attempt is in vain. */
+  /** True if this attempt fails and a second one follows. */
   fails(): boolean {
     return this.fate === 'failed' || (this.fate === 'landed again' && this.attempts === 1);
   }
@@ -303,7 +303,7 @@ class Work {
   }
 }
 
-/** The workers side by side: a step of each in turn, and a second attempt where the first was in vain. */
+/** Interleaves the workers, one step each in turn, and retries failed attempts. */
 function interleave(teller: Teller, works: readonly Work[]): void {
   let open = works.map((work) => ({ work, steps: work.attempt() }));
   while (open.length > 0) {

@@ -47,11 +47,11 @@ export type BoxOptions = Partial<Omit<SandboxPolicy, 'system' | 'folder'>> & {
 export type Box = {
   readonly policy: SandboxPolicy;
   readonly root: string;
-  /** Holds the root and everything else of this box; nothing of it but the root is shown. */
+  /** Contains the box's root and its other files; commands see only the root. */
   readonly around: string;
 };
 
-/** A policy round a temporary folder, which is gone after the test. */
+/** A policy for a temporary folder that is removed after the test. */
 export function box(system: SandboxSystem, { home, limits, ...options }: BoxOptions = {}): Box {
   const around = temporary();
   const root = options.root ?? join(around, 'root');
@@ -71,7 +71,7 @@ export function box(system: SandboxSystem, { home, limits, ...options }: BoxOpti
   return { policy, root, around };
 }
 
-/** Gone after the test; not in /tmp where that can be had, since a sandbox has a /tmp of its own. */
+/** A temporary folder outside /tmp if possible, since a sandbox has its own /tmp. Removed after the test. */
 export function temporary(): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'drover-box-')));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

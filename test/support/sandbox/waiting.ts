@@ -7,12 +7,12 @@ import type { Box } from './box.ts';
 
 type Kept = Pick<Box, 'policy'>;
 
-/** Not the sandbox itself, whose arguments hold those of the shell. */
+/** The sandbox's own process is excluded; its arguments contain the shell's. */
 export function isShell(id: string): boolean {
   return processesWith('IFS= read -r -d').includes(id) && !processesWith('--unshare-user').includes(id);
 }
 
-/** The shell that waits in a box, once there is one: the shell of a command that is over has ended. */
+/** The shell that waits in a box, if there is one; a shell ends with its command. */
 export async function waiting({ policy }: Kept): Promise<string> {
   for (;;) {
     await delay(5);
@@ -34,7 +34,7 @@ function childrenOf(id: string): readonly string[] {
   try {
     return readFileSync(`/proc/${id}/task/${id}/children`, 'utf8').trim().split(' ');
   } catch (error) {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
     if (error instanceof Error && 'code' in error) return [];
     throw error;
   }

@@ -6,7 +6,7 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, onTestFinished } from 'vitest';
 import { findProgram } from '../process/programs.ts';
 
-const TEST_MS_MAX = 120_000; // a browser is slow where much else runs
+const TEST_MS_MAX = 120_000; // browsers are slow on a busy machine
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 const ARGS = [
   '--no-sandbox',
@@ -22,7 +22,7 @@ export const CHROMIUM = findProgram(NAMES);
 
 export type Seen = {
   readonly page: Page;
-  /** Whatever the page complained of: errors, refusals of its policy, and what it asked for elsewhere. */
+  /** The page's complaints: errors, policy violations, and requests to other origins. */
   readonly complaints: readonly string[];
 };
 
@@ -30,13 +30,13 @@ export type Look = {
   readonly width?: number;
   readonly height?: number;
   readonly dark?: boolean;
-  /** What the tab knows already. */
+  /** The tab's initial session storage. */
   readonly token?: string;
 };
 
 export type Opening = (url: string, look?: Look) => Promise<Seen>;
 
-/** Tests in a browser; `open` opens a page in a profile of its own, which is gone after the test. */
+/** Tests in a browser; `open` opens a page in a fresh profile that is removed after the test. */
 export function inBrowser(title: string, tests: (open: Opening) => void): void {
   if (CHROMIUM === undefined)
     process.stderr.write(`\n*** LEFT OUT, for want of a Chromium: ${title}. Install one, or put it on the PATH.\n\n`);

@@ -13,12 +13,12 @@ const CUT_MS = 50;
 const CONNECTIONS_MIN = 10;
 
 export type CameAndWent = {
-  readonly heard: readonly Recorded[]; // of what is kept
+  readonly heard: readonly Recorded[]; // the received stored events
   readonly kept: readonly JsonObject[];
   readonly connections: number;
 };
 
-/** Turn after turn for so long; then what was heard, and what is in the journal. */
+/** Runs turns for this long; returns the received events and the journal's. */
 export async function comingAndGoing(ms: number): Promise<CameAndWent> {
   const desk = await serveDesk({
     answers: [{ thinking: 'Hm.', text: 'Word after word after word.', tokensPerSecond: 200 }],
@@ -31,7 +31,7 @@ export async function comingAndGoing(ms: number): Promise<CameAndWent> {
   let isOver = false;
   let connections = 0;
   const telling = (async () => {
-    // On a busy machine a connection takes longer.
+    // Connections take longer on a busy machine.
     while (Date.now() < until || connections <= CONNECTIONS_MIN) await said(desk, id, 'And then?');
     isOver = true;
   })();

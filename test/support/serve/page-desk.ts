@@ -13,15 +13,15 @@ import type { StopListener } from '../../../bin/io.ts';
 import { FakeIo } from '../../cli/fake-io.ts';
 import { RunDesk } from '../run/run-desk.ts';
 
-const MODEL = 'anthropic/claude-sonnet-4-5'; // one that has a price
+const MODEL = 'anthropic/claude-sonnet-4-5'; // a model with a price
 
 export type PageSettings = {
   readonly files?: Readonly<Record<string, string>>;
-  /** What is typed behind `drover serve`. */
+  /** The arguments of `drover serve`. */
   readonly argv?: readonly string[];
 };
 
-/** Served, for one test. */
+/** Starts a server for one test. */
 export async function pageDesk(script: Script, settings: PageSettings = {}): Promise<PageDesk> {
   const desk = await PageDesk.open(script, settings);
   onTestFinished(() => desk.close());
@@ -41,7 +41,7 @@ export class PageDesk {
     this.#argv = argv;
   }
 
-  /** A repository and a model; nothing is served yet. */
+  /** A repository and a model, without a server. */
   static async open(script: Script, { files = { 'a.txt': 'one\n' }, argv = [] }: PageSettings = {}): Promise<PageDesk> {
     const folder = await realpath(await mkdtemp(join(tmpdir(), 'drover-page-')));
     return new PageDesk(await RunDesk.in(folder, await startRehearsal(script), files), argv);

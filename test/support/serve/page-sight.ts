@@ -12,7 +12,7 @@ export type RunSight = {
   readonly inspector: string;
 };
 
-// Written as text: it runs in the browser, whose types the tests don't know.
+// A string, because it runs in the browser, whose types the tests lack.
 const LOOK = `(() => {
   const text = (root, selector) => root.querySelector(selector)?.textContent.trim() ?? '';
   const all = (selector) => [...document.querySelectorAll(selector)];
@@ -31,7 +31,7 @@ export function runSight(page: Page): Promise<RunSight> {
   return page.evaluate(LOOK);
 }
 
-/** The conversation that is shown: of each entry what it is, and its words. */
+/** The visible conversation: the kind of each entry, and its text. */
 export function conversationSight(page: Page): Promise<readonly string[]> {
   return page.evaluate(`[...document.querySelectorAll('.entries > li')].map((entry) => {
     const said = entry.querySelector('.call-title, .prose, h3, p')?.textContent ?? '';
@@ -39,7 +39,7 @@ export function conversationSight(page: Page): Promise<readonly string[]> {
   })`);
 }
 
-/** The diff that is shown, as a patch would tell it. */
+/** The visible diff, in patch format. */
 export function diffSight(page: Page): Promise<readonly string[]> {
   return page.evaluate(`[...document.querySelectorAll('.file')].flatMap((file) => [
     file.querySelector('summary').textContent,
@@ -47,7 +47,7 @@ export function diffSight(page: Page): Promise<readonly string[]> {
   ])`);
 }
 
-/** What has the focus, as those who listen are told. */
+/** The focused element, as a screen reader announces it. */
 export function focusOf(page: Page): Promise<string> {
   return page.evaluate(`(() => {
     const it = document.activeElement;
@@ -58,7 +58,7 @@ export function focusOf(page: Page): Promise<string> {
   })()`);
 }
 
-/** Those of the named colours that the timeline has pixels of. */
+/** The named colours that occur in the timeline's pixels. */
 export function coloursOnCanvas(page: Page, names: readonly string[]): Promise<readonly string[]> {
   return page.evaluate(`(() => {
     const canvas = document.querySelector('canvas');
@@ -75,17 +75,17 @@ export function widthOf(page: Page): Promise<number> {
   return page.evaluate('document.documentElement.scrollWidth');
 }
 
-/** How many things move. */
+/** The number of running animations. */
 export function animationsOf(page: Page): Promise<number> {
   return page.evaluate('document.getAnimations().length');
 }
 
-/** Until the head says so of what is shown. */
+/** Waits until the header shows this text. */
 export async function untilState(page: Page, word: string): Promise<void> {
   await page.locator('.pill').getByText(word, { exact: true }).waitFor();
 }
 
-/** Chooses a task in the list, and waits until it is looked at. */
+/** Selects a task in the list, and waits until it is shown. */
 export async function chooseTask(page: Page, title: string): Promise<void> {
   await page.locator('.task', { hasText: title }).click();
   await page.locator('#inspector-title').getByText(title, { exact: true }).waitFor();

@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 
 export type RawAnswer = { readonly status: number; readonly head: string; readonly body: string };
 
-/** Open until the test ends, and never a cause of trouble. */
+/** A socket that stays open until the test ends and ignores errors. */
 export async function socketTo(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => undefined);
@@ -17,7 +17,7 @@ export async function socketTo(port: number): Promise<Socket> {
   return socket;
 }
 
-/** Everything that comes until the other side closes. */
+/** All bytes until the other side closes. */
 export async function allOf(socket: Socket): Promise<RawAnswer> {
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -25,7 +25,7 @@ export async function allOf(socket: Socket): Promise<RawAnswer> {
   return parsed(Buffer.concat(chunks).toString('utf8'));
 }
 
-/** Sends these bytes as they are; they should ask for the connection to be closed. */
+/** Sends these bytes unchanged; they should ask for the connection to be closed. */
 export async function raw(port: number, text: string): Promise<RawAnswer> {
   const socket = await socketTo(port);
   socket.write(text);
@@ -37,7 +37,7 @@ function parsed(text: string): RawAnswer {
   return { status: Number(/^HTTP\/1\.1 (\d+)/.exec(head)?.[1] ?? 0), head, body: rest.join('\r\n\r\n') };
 }
 
-/** The lines of a request, with whatever is in them. */
+/** The lines of a request, with any content. */
 export function request(first: string, headers: readonly string[], body = ''): string {
   return `${[first, ...headers, 'connection: close'].join('\r\n')}\r\n\r\n${body}`;
 }

@@ -16,7 +16,7 @@ export type Reconnected = {
   readonly blocks: number;
   /** Blocks whose deltas did not sum to their text. */
   readonly wrong: readonly { readonly heard: string; readonly text: string }[];
-  readonly heard: readonly Recorded[]; // of what is kept
+  readonly heard: readonly Recorded[]; // stored events
   readonly kept: readonly Recorded[];
 };
 
@@ -24,7 +24,7 @@ const LAG_MAX = 1_000;
 
 type Chance = (below: number) => number;
 
-/** Numbers that look random, and are the same for the same seed. */
+/** Pseudo-random numbers, the same for the same seed. */
 function chanceFrom(seed: number): Chance {
   let state = seed;
   return (below) => {
@@ -33,7 +33,7 @@ function chanceFrom(seed: number): Chance {
   };
 }
 
-/** `workers`: how many answer at once, as in a run. */
+/** `workers`: how many answer concurrently, as in a run. */
 export async function reconnecting(connectionsMin: number, workers: number, seed: number): Promise<Reconnected> {
   const chance = chanceFrom(seed);
   const path = join(await temporaryFolder(), 'journal.jsonl');
@@ -44,7 +44,7 @@ export async function reconnecting(connectionsMin: number, workers: number, seed
       const lasting = events.filter(({ type }) => EVENTS[type].delivery !== 'lossy');
       kept.push(...lasting);
       await appendFile(path, lasting.map((event) => `${JSON.stringify(event)}\n`).join(''));
-      // The disk has it, and readers are told a while later.
+      // The event is on disk, and readers get it a little later.
       for (let turns = chance(4); turns > 0; turns--) await turn();
     },
     note: () => undefined,
@@ -74,7 +74,7 @@ type Telling = {
   readonly connectionsMin: number;
 };
 
-/** Answers, one after the other, until the reader has come often enough. */
+/** Streams answers, one after the other, until the reader has reconnected often enough. */
 async function tell({ bus, worker, chance, reader, connectionsMin }: Telling): Promise<void> {
   const emit = (event: Event): void => {
     bus.emit(event, { worker, turn: 1, step: 1 });
@@ -104,7 +104,7 @@ async function tell({ bus, worker, chance, reader, connectionsMin }: Telling): P
     if (isDiscarded) emit({ type: 'attempt_discarded', reason: 'a test', usage: NO_USAGE });
     else emit({ type: 'message_end', message });
     for (let turns = chance(20); turns > 0; turns--) await turn();
-    // The answers of a model come slower than a reader reads.
+    // A model's answers arrive more slowly than a reader reads.
     while (reader.lag > LAG_MAX && reader.connections < connectionsMin) await turn();
   }
 }
@@ -125,7 +125,7 @@ class CutReader {
     this.#chance = chance;
   }
 
-  /** How many events it is behind. */
+  /** The number of events that the reader is behind. */
   get lag(): number {
     return this.told - this.#last;
   }

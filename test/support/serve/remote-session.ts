@@ -1,4 +1,4 @@
-// A stored session with remote tools; another one with the same id finds what it wrote.
+// A stored session with remote tools; a later one with the same id reads what it wrote.
 
 import { readFile } from 'node:fs/promises';
 import type { Recorded } from '@drover/protocol/events';
@@ -28,7 +28,7 @@ export const remote: Tool = remoteTool({
   schema: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] },
 });
 
-/** An answer that calls these, each with its position among them. */
+/** An answer with these calls, each with its position among them. */
 export const calls = (...names: readonly string[]): Answer => ({
   calls: names.map((name, n) => ({ name, args: { n } })),
 });
@@ -39,7 +39,7 @@ export type Kept = Rehearsed & {
   readonly bytes: () => Promise<string>;
 };
 
-/** A process's worth of the session `s`. The model goes by the conversation, so a script may be given again. */
+/** One process's part of the session `s`. The model goes by the conversation, so a script can be reused. */
 export async function keptSession(home: string, script: Script, settings: Settings = {}): Promise<Kept> {
   const { store, past, close } = await openSessionJournal(home, 's', HOOKS);
   onTestFinished(close);

@@ -13,7 +13,7 @@ import { hostOf, TOKEN } from './serve-host.ts';
 
 const [home = '', root = '', modelUrl = '', wanted = '0', ledger = ''] = process.argv.slice(2);
 
-/** Writes down when it begins and when it ends. */
+/** A tool that logs its beginning and its end. */
 const slow = (name: string) =>
   defineTool({
     name,
@@ -29,7 +29,7 @@ const slow = (name: string) =>
     },
   });
 
-/** Its results are small for the model, and large for whoever listens. */
+/** A tool whose results are short for the model, and long for event readers. */
 const loud = defineTool({
   name: 'loud',
   description: 'Loud.',

@@ -19,7 +19,7 @@ export type ServeDesk = {
   readonly root: string;
   readonly model: Rehearsal;
   readonly diagnoses: readonly string[];
-  /** Asks the app, with the token, as somebody on this machine would. */
+  /** Sends a request with the token, like a local client. */
   readonly ask: (method: string, path: string, body?: object, headers?: Record<string, string>) => Promise<Response>;
   /** The same app on a socket. */
   readonly listen: (bounds?: Partial<SocketBounds>) => Promise<Listening>;
@@ -29,7 +29,7 @@ export type DeskSettings = Partial<Omit<AppOptions, 'token' | 'hosts'>> & {
   readonly tools?: readonly Tool[];
   readonly asks?: readonly string[];
   readonly home?: string;
-  /** Opening it fails as a bug would. */
+  /** Opening this model fails as with a bug. */
   readonly brokenSession?: string;
   readonly startRun?: HostSettings['startRun'];
 };
@@ -87,7 +87,7 @@ function requestOf(method: string, path: string, body: object | undefined, heade
 
 export type Told = { readonly id: number | undefined; readonly event: string; readonly data: Recorded };
 
-/** The events of an answer as they come; leaving the loop leaves the stream. */
+/** The events of an answer as they arrive; leaving the loop closes the stream. */
 export async function* eventsOf(response: Response): AsyncGenerator<Told> {
   if (response.body === null) return;
   const decoder = new TextDecoder();

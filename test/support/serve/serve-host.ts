@@ -23,11 +23,11 @@ const TIMEOUTS = { headersMs: 20_000, firstByteMs: 20_000, silenceMs: 20_000, pr
 export type HostSettings = {
   readonly home: string;
   readonly root: string;
-  readonly modelUrl: string; // of the scripted server
+  readonly modelUrl: string; // the scripted server's address
   readonly tools: readonly Tool[];
-  /** Tools by these names are asked about. */
+  /** Names of tools that need approval. */
   readonly asks: readonly string[];
-  readonly brokenSession?: string; // opening it fails as a bug would
+  readonly brokenSession?: string; // opening this model fails as with a bug
   readonly startRun?: (wanted: RunWanted) => Promise<HostedRun>;
   readonly diagnose: Host['diagnose'];
 };

@@ -20,9 +20,9 @@ export type ServeProcess = {
   readonly pid: () => number;
   readonly kill: () => Promise<void>;
   readonly start: () => Promise<void>;
-  /** What its slow tools have written down. */
+  /** The log of its slow tools. */
   readonly ledger: () => Promise<readonly string[]>;
-  /** What is kept of a session, and is told to whoever listens. */
+  /** A session's stored events, as its readers get them. */
   readonly kept: (id: string) => Promise<readonly JsonObject[]>;
 };
 
@@ -67,7 +67,7 @@ export async function serveProcess(script: Script): Promise<ServeProcess> {
 
 function startChild(args: readonly string[]): ChildProcess {
   return spawn(process.execPath, [join(import.meta.dirname, 'serve-child.ts'), ...args], {
-    // Compiled once for all of them: starting is most of what such a process does.
+    // Compiled once for all processes, because start-up is most of their time.
     env: { NODE_COMPILE_CACHE: join(tmpdir(), 'drover-test-compiled'), ...process.env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -16,7 +16,7 @@ const TOKEN = 'a-token-that-only-tests-know-0123456789';
 type Served = {
   readonly given: Given & { readonly cwd: string };
   readonly home: string;
-  readonly root: string; // the folder that is served
+  readonly root: string; // the folder of the project
   readonly wishes: Partial<ServeWishes>;
   readonly bounds?: Partial<Bounds>;
 };

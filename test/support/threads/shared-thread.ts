@@ -1,4 +1,4 @@
-// Several attempts in one thread, moved as a run moves them: from what they have told.
+// Several attempts in one thread, which resume from their events as in a run.
 
 import type { Event } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';

@@ -21,7 +21,7 @@ export const EVERYDAY: readonly Everyday[] = [
 
 export type Different = { readonly command: string; readonly why: string; readonly inside: RegExp };
 
-/** Behave differently inside, on purpose. */
+/** Commands that behave differently inside, on purpose. */
 export const DIFFERENT: readonly Different[] = [
   { command: 'hostname', why: 'the sandbox has a name of its own', inside: /^drover\n$/ },
   { command: 'cat /etc/hostname', why: 'the sandbox has a name of its own', inside: /^drover\n$/ },

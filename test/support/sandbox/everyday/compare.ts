@@ -19,7 +19,7 @@ const copyTree = promisify(execFile);
 
 export type Comparison = { readonly command: string; readonly outside: string; readonly inside: string };
 
-/** Commands that did not behave the same. Those whose program is missing are left out, and stderr says so. */
+/** Commands that behaved differently. Those whose program is missing are skipped, with a line on stderr. */
 export async function compareAll(system: SandboxSystem, commands: readonly Everyday[]): Promise<readonly Comparison[]> {
   const path = process.env['PATH'] ?? '';
   const missing = new Set(commands.map(({ needs }) => needs).filter((name) => programOn(path, name) === undefined));
@@ -44,7 +44,7 @@ async function compare(system: SandboxSystem, project: string, command: string):
     HOME: home,
     TMPDIR: '/tmp',
     LANG: 'C.UTF-8',
-    npm_config_update_notifier: 'false', // it asks the network
+    npm_config_update_notifier: 'false', // it uses the network
   };
   const way = { env, timeoutMs: COMMAND_MS_MAX };
   const fresh = async () => {
@@ -61,7 +61,7 @@ async function compare(system: SandboxSystem, project: string, command: string):
 }
 
 function told({ exitCode, endedBy, output }: Ran): string {
-  // The shell says the id of a process that was killed.
+  // The shell prints the id of a killed process.
   const text = output.replaceAll(/^(bash: line \d+:) +\d+ /gm, '$1 <id> ');
   const shown = text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}… (${text.length} characters)` : text;
   return `${endedBy} ${exitCode}: ${shown}`;

@@ -1,4 +1,4 @@
-// All hostile commands.
+// The list of all hostile commands.
 
 import type { Attack } from './attack.ts';
 import { GIT_ATTACKS } from './git.ts';

@@ -7,7 +7,9 @@ export type Attack = {
   readonly name: string;
   readonly family: string;
   readonly command: string;
-  /** Whether it gets through in the open, on a machine with git, Node and Python. The others need luck or a service. */
+  /**
+   * True if it succeeds without a sandbox on a machine with git, Node and Python. The others need luck or a service.
+   */
   readonly bites: boolean;
 };
 

@@ -68,12 +68,12 @@ export class HostileWorld {
     return new HostileWorld(await make(system));
   }
 
-  /** The command with the places of this world in it. */
+  /** The command with this world's paths filled in. */
   command({ command }: Pick<Attack, 'command'>): string {
     return Object.entries(this.#places).reduce((text, [name, place]) => text.replaceAll(`@${name}@`, place), command);
   }
 
-  /** The environment that commands in the open begin with. */
+  /** The environment of commands that run without a sandbox. */
   get env(): Readonly<Record<string, string>> {
     return { PATH: process.env['PATH'] ?? '', HOME: this.#places['USER'] ?? '', LANG: 'C.UTF-8' };
   }
@@ -108,7 +108,7 @@ function everythingIn(path: string): readonly string[] {
   return readdirSync(path, { recursive: true, encoding: 'utf8' }).map((each) => join(path, each));
 }
 
-/** The index of git holds times of files. */
+/** Git's index contains file times. */
 function contentOf(path: string): string {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return 'none';
